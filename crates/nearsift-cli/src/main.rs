@@ -1,0 +1,2 @@
+//! The program `nearsift`.
+fn main() {}

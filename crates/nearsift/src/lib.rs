@@ -1,0 +1,26 @@
+//! nearsift finds near-duplicate documents: the pipeline from bytes to clusters.
+//!
+//! Data goes one way through these modules, and none imports one that stands later in the list:
+//!
+//! | module | from | to |
+//! |---|---|---|
+//! | [`text`] | bytes | decoded, main text of a page, normalised, words |
+//! | [`feature`] | text | hashed, weighted features |
+//! | [`fingerprint`] | features | SimHash fingerprints of 32 to 256 bits |
+//! | [`recipe`] | text | the whole of the above under one name, with golden vectors |
+//! | [`compare`] | two texts | every measure of likeness, and the differences |
+//! | [`hamming`] | fingerprints | distances |
+//! | [`join`] | fingerprints | all pairs within a distance |
+//! | [`cluster`] | pairs | groups, and the member of each that is kept |
+//!
+//! This crate opens no file and no socket, reads no clock and no environment, and starts no thread
+//! unless it is asked to: the same input gives the same output, always.
+
+pub mod cluster;
+pub mod compare;
+pub mod feature;
+pub mod fingerprint;
+pub mod hamming;
+pub mod join;
+pub mod recipe;
+pub mod text;
