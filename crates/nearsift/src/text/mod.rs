@@ -3,4 +3,5 @@
 pub mod decode;
 pub mod extract;
 pub mod normalise;
+pub mod script;
 pub mod words;
