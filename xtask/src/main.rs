@@ -1,2 +1,77 @@
-//! Developer commands.
-fn main() {}
+//! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`.
+//!
+//! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
+//! the command that reruns it alone.
+
+#![allow(clippy::print_stdout, reason = "the commands report on standard output")]
+
+mod bench;
+mod check;
+mod deny;
+mod fuzz;
+mod steps;
+mod tables;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Developer commands of nearsift")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that must pass before a change is merged: the lints, all tests, the fuzz oracles
+    Test {
+        /// Run only these steps
+        #[arg(value_name = "STEP", value_parser = check::names(check::TEST))]
+        only: Vec<String>,
+    },
+    /// The steps that read the code without running it: format, clippy, docs, tables, dependencies
+    Lint {
+        /// Run only these steps
+        #[arg(value_name = "STEP", value_parser = check::names(check::LINT))]
+        only: Vec<String>,
+    },
+    /// Benchmarks against peers, with their answers checked; all arguments go to nearsift-bench
+    Bench {
+        /// Names and options; `cargo xtask bench --help` lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME")]
+        arguments: Vec<String>,
+    },
+    /// Coverage-guided fuzzing of one target, or of each in turn
+    Fuzz(fuzz::Arguments),
+    /// Writes the generated tables that are committed, or checks that they are up to date
+    Tables {
+        /// Only these tables
+        #[arg(value_name = "TABLE")]
+        only: Vec<String>,
+        /// Change nothing; fail when a committed file is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Test { only } => check::run("test", check::TEST, &only),
+        Command::Lint { only } => check::run("lint", check::LINT, &only),
+        Command::Bench { arguments } => bench::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Tables { only, check } => {
+            tables::run(&only, if check { tables::Mode::Check } else { tables::Mode::Write })
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            println!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Starting other programs.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The root of the repository.
+pub fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the repository")
+}
+
+/// A cargo command at the root of the repository, run by the toolchain that runs this one.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
+    let mut command = Command::new(cargo);
+    command.args(arguments).current_dir(repository());
+    command
+}
+
+/// Runs a command with its output held back; that output is the error when it fails.
+pub fn quiet(mut command: Command) -> Result<String, String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| format!("{}: {e}", command.get_program().display()))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(text(&output.stdout) + &text(&output.stderr))
+    }
+}
+
+/// Runs a command whose output goes straight to ours.
+pub fn loud(mut command: Command) -> Result<(), String> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{} ended with {status}", words(&command))),
+        Err(e) => Err(format!("{}: {e}", command.get_program().display())),
+    }
+}
+
+/// Whether a command starts and reports success: how a tool's presence is asked for.
+pub fn works(command: Command) -> bool {
+    quiet(command).is_ok()
+}
+
+fn words(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_stem().unwrap_or_default();
+    std::iter::once(program)
+        .chain(command.get_args())
+        .map(|w| w.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
