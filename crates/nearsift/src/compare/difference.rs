@@ -2,7 +2,7 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::text::script::{Class, classify};
+use crate::text::script::{Class, class};
 
 /// On which side a piece of text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -137,16 +137,13 @@ fn cut(text: &str) -> (&str, bool) {
     }
 }
 
-fn common<'t>(
-    a: impl Iterator<Item = &'t &'t str>,
-    b: impl Iterator<Item = &'t &'t str>,
-) -> usize {
+fn common<'t>(a: impl Iterator<Item = &'t &'t str>, b: impl Iterator<Item = &'t &'t str>) -> usize {
     a.zip(b).take_while(|(x, y)| x == y).count()
 }
 
 /// Words of alphabetic scripts, runs of white space, and all other characters one by one.
 fn tokens(text: &str) -> Vec<&str> {
-    let kind = |c: char| match classify(c) {
+    let kind = |c: char| match class(c) {
         Class::Alphabetic => 1,
         _ if c.is_whitespace() && c != '\n' => 2,
         _ => 0,
@@ -245,8 +242,10 @@ mod tests {
     #[test]
     fn hostile_texts_end_soon() {
         // Nothing in common: the worst case of the algorithm.
-        let a: String = (0..200_000u32).map(|i| char::from_u32(0x4e00 + i % 7_000).unwrap_or('a')).collect();
-        let b: String = (0..200_000u32).map(|i| char::from_u32(0xac00 + i % 7_000).unwrap_or('b')).collect();
+        let a: String =
+            (0..200_000u32).map(|i| char::from_u32(0x4e00 + i % 7_000).unwrap_or('a')).collect();
+        let b: String =
+            (0..200_000u32).map(|i| char::from_u32(0xac00 + i % 7_000).unwrap_or('b')).collect();
         assert!(differences(&a, &b).truncated);
         let (a, b) = ("a。b.".repeat(40_000), "c。d.".repeat(40_000));
         assert!(differences(&a, &b).truncated);

@@ -47,7 +47,8 @@ impl Likeness {
     /// ```
     pub fn of(a: &FeatureSet, b: &FeatureSet) -> Likeness {
         let (a, b) = (sorted(a), sorted(b));
-        let (mut shared, mut dot, mut smaller, mut larger, mut square) = (0usize, 0u64, 0u64, 0u64, 0u64);
+        let (mut shared, mut dot, mut smaller, mut larger, mut square) =
+            (0usize, 0u64, 0u64, 0u64, 0u64);
         let (mut i, mut j) = (0, 0);
         while i < a.len() || j < b.len() {
             let hash = match (a.get(i), b.get(j)) {
@@ -70,7 +71,8 @@ impl Likeness {
             larger += x.max(y);
             square += x.abs_diff(y).pow(2);
         }
-        let norm = |side: &[(u64, u64)]| (side.iter().map(|f| f.1 * f.1).sum::<u64>() as f64).sqrt();
+        let norm =
+            |side: &[(u64, u64)]| (side.iter().map(|f| f.1 * f.1).sum::<u64>() as f64).sqrt();
         Likeness {
             features_a: a.len(),
             features_b: b.len(),

@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn a_table_has_values_and_a_median() {
-        let table = RarityTable::parse_idf("\u{feff}的 0.5\r\n\nnew york\t4\n飞碟 10\n").expect("a table");
+        let table =
+            RarityTable::parse_idf("\u{feff}的 0.5\r\n\nnew york\t4\n飞碟 10\n").expect("a table");
         assert_eq!(table.get(hash_token("的")), 8);
         assert_eq!(table.get(hash_token("new york")), 64);
         assert_eq!(table.get(hash_token("飞碟")), 160);

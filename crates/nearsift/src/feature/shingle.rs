@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::text::script::{Class, classify};
+use crate::text::script::{Class, class};
 
 /// Text reduced to its letters and digits, cut into stretches of one kind of script.
 ///
@@ -41,24 +41,24 @@ impl Reduced {
         self.stretches.clear();
         self.words.clear();
         self.text.reserve(normalised.len());
-        let mut class = Class::Separator;
+        let mut current = Class::Separator;
         let mut in_word = false;
         for character in normalised.chars() {
             let at = self.text.len() as u32;
-            match classify(character) {
+            match class(character) {
                 Class::Separator => {
                     in_word = false;
                     continue;
                 }
-                new if new != class => {
+                new if new != current => {
                     self.close(at);
                     self.stretches.push((new, at..at));
-                    class = new;
+                    current = new;
                     in_word = false;
                 }
                 _ => {}
             }
-            if class == Class::Alphabetic && !in_word {
+            if current == Class::Alphabetic && !in_word {
                 if let Some(last) = self.words.last_mut().filter(|w| w.end == u32::MAX) {
                     last.end = at;
                 }
@@ -201,15 +201,15 @@ mod tests {
         fn stretches_cover_the_reduced_text(text in "[ab1 ,.中文。のア한ไท😀]{0,60}") {
             let mut reduced = Reduced::default();
             reduced.fill(&text);
-            let kept: String = text.chars().filter(|c| classify(*c) != Class::Separator).collect();
+            let kept: String = text.chars().filter(|c| class(*c) != Class::Separator).collect();
             prop_assert_eq!(reduced.text(), kept.as_str());
             prop_assert_eq!(reduced.stretches().map(|s| s.1).collect::<String>(), kept);
-            for (class, stretch) in reduced.stretches() {
+            for (own, stretch) in reduced.stretches() {
                 prop_assert!(!stretch.is_empty());
-                prop_assert!(stretch.chars().all(|c| classify(c) == class));
+                prop_assert!(stretch.chars().all(|c| class(c) == own));
             }
             let words: Vec<String> = text
-                .split(|c| classify(c) != Class::Alphabetic)
+                .split(|c| class(c) != Class::Alphabetic)
                 .filter(|w| !w.is_empty())
                 .map(str::to_owned)
                 .collect();

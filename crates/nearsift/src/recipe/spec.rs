@@ -148,8 +148,14 @@ impl Spec {
             "rank" => self.ranking = choose(key, value, RANKING)?,
             "tags" => {
                 self.tags = value.split('+').filter(|t| *t != "all").map(str::to_owned).collect();
-                if self.tags.iter().any(|t| t.is_empty() || !t.bytes().all(|b| b.is_ascii_alphanumeric())) {
-                    return Err(format!("'{value}' is not a value of tags: expected jieba's part-of-speech tags such as n+v+ns, or all"));
+                if self
+                    .tags
+                    .iter()
+                    .any(|t| t.is_empty() || !t.bytes().all(|b| b.is_ascii_alphanumeric()))
+                {
+                    return Err(format!(
+                        "'{value}' is not a value of tags: expected jieba's part-of-speech tags such as n+v+ns, or all"
+                    ));
                 }
             }
             "words" => self.words = choose(key, value, WORDS)?,
@@ -166,10 +172,8 @@ impl Spec {
     pub fn parameters(&self) -> Vec<(&'static str, String)> {
         let keywords = self.features == Features::Keywords;
         let cuts_words = keywords || matches!(self.features, Features::Words(_));
-        let mut list = vec![
-            ("features", self.features.to_string()),
-            ("weight", self.weight.to_string()),
-        ];
+        let mut list =
+            vec![("features", self.features.to_string()), ("weight", self.weight.to_string())];
         if self.weight.needs_rarity() || (keywords && self.ranking == Ranking::TfIdf) {
             list.push(("idf", name(self.idf, IDF)));
         }
@@ -205,18 +209,24 @@ impl Spec {
                 self.features
             ));
         }
-        if self.features == Features::Keywords && self.ranking == Ranking::TfIdf && self.weight == Weighting::Entropy {
+        if self.features == Features::Keywords
+            && self.ranking == Ranking::TfIdf
+            && self.weight == Weighting::Entropy
+        {
             return Err("keywords ranked by TF-IDF cannot be weighed by entropy: use rank=textrank or weight=tf-idf".into());
         }
         Ok(())
     }
 }
 
-const IDF: &[(Idf, &str)] = &[(Idf::Shipped, "shipped"), (Idf::File, "file"), (Idf::Corpus, "corpus")];
+const IDF: &[(Idf, &str)] =
+    &[(Idf::Shipped, "shipped"), (Idf::File, "file"), (Idf::Corpus, "corpus")];
 const NORMALISE: &[(Normalise, &str)] = &[(Normalise::Full, "full"), (Normalise::None, "none")];
-const PUNCTUATION: &[(Punctuation, &str)] = &[(Punctuation::Drop, "drop"), (Punctuation::Keep, "keep")];
+const PUNCTUATION: &[(Punctuation, &str)] =
+    &[(Punctuation::Drop, "drop"), (Punctuation::Keep, "keep")];
 const RANKING: &[(Ranking, &str)] = &[(Ranking::TfIdf, "tf-idf"), (Ranking::TextRank, "textrank")];
-const WORDS: &[(WordBackend, &str)] = &[(WordBackend::Dictionary, "dictionary"), (WordBackend::Hmm, "hmm")];
+const WORDS: &[(WordBackend, &str)] =
+    &[(WordBackend::Dictionary, "dictionary"), (WordBackend::Hmm, "hmm")];
 
 fn choose<T: Copy>(key: &str, value: &str, choices: &[(T, &str)]) -> Result<T, String> {
     choices.iter().find(|(_, name)| *name == value).map(|(choice, _)| *choice).ok_or_else(|| {
@@ -230,11 +240,9 @@ fn name<T: Copy + PartialEq>(value: T, choices: &[(T, &str)]) -> String {
 }
 
 fn number(key: &str, value: &str, least: u32, most: u32) -> Result<u32, String> {
-    value
-        .parse()
-        .ok()
-        .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| format!("'{value}' is not a value of {key}: expected a whole number from {least} to {most}"))
+    value.parse().ok().filter(|number| (least..=most).contains(number)).ok_or_else(|| {
+        format!("'{value}' is not a value of {key}: expected a whole number from {least} to {most}")
+    })
 }
 
 fn parse_features(value: &str) -> Result<Features, String> {
