@@ -14,7 +14,7 @@ pub const TABLE: &str = "crates/nearsift/data/words.bin";
 
 const MAGIC: [u8; 8] = *b"nswords\0";
 const VERSION: u32 = 1;
-const HEADER: usize = 64;
+const HEADER: usize = 128;
 const ALIGNMENT: usize = 64;
 
 /// The widths of a unit's fields in bits, lowest first, as the reader has them.
@@ -196,6 +196,8 @@ pub fn build(dictionary: &str, idf: &str) -> Result<Vec<u8>, String> {
     header.extend(total.to_le_bytes());
     header.extend(digest.to_le_bytes());
     header.extend((longest as u32).to_le_bytes());
+    header.extend(0u32.to_le_bytes());
+    header.extend((0.0 - log_total).to_le_bytes());
     table[..header.len()].copy_from_slice(&header);
     Ok(table)
 }
