@@ -1,1 +1,4 @@
-//! To be written.
+//! Recipes: everything that decides a fingerprint, under one name.
+
+pub mod compat;
+pub mod vectors;
