@@ -11,6 +11,7 @@ mod deny;
 mod fuzz;
 mod steps;
 mod tables;
+mod tables_normalise;
 mod tools;
 
 use std::process::ExitCode;

@@ -15,7 +15,11 @@ pub struct Table {
 }
 
 /// Every table.
-pub const TABLES: &[Table] = &[];
+pub const TABLES: &[Table] = &[Table {
+    name: "normalise",
+    about: "normalisation and script classes, from the Unicode data and OpenCC's dictionary",
+    run: crate::tables_normalise::run,
+}];
 
 /// What to do with the bytes of a generated file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +32,6 @@ pub enum Mode {
 
 impl Mode {
     /// Writes the bytes to a path below the repository's root, or compares them with that file.
-    #[expect(dead_code, reason = "called by the modules of the tables")]
     pub fn apply(self, path: &str, bytes: &[u8]) -> Result<(), String> {
         self.apply_below(repository(), path, bytes)
     }

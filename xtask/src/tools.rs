@@ -39,6 +39,22 @@ pub fn loud(mut command: Command) -> Result<(), String> {
     }
 }
 
+/// The folder with the sources of a package that the lock file names.
+pub fn package_folder(name: &str) -> Result<PathBuf, String> {
+    let metadata =
+        quiet(cargo(&["metadata", "--format-version", "1", "--locked", "--all-features"]))?;
+    let metadata: serde_json::Value =
+        serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
+    metadata["packages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|package| package["name"] == name)
+        .and_then(|package| Path::new(package["manifest_path"].as_str()?).parent())
+        .map(Path::to_owned)
+        .ok_or_else(|| format!("cargo metadata names no package {name}"))
+}
+
 /// Whether a command starts and reports success: how a tool's presence is asked for.
 pub fn works(command: Command) -> bool {
     quiet(command).is_ok()

@@ -1,6 +1,10 @@
 //! From text to features: hashed, weighted units.
 
+pub mod count;
 pub mod keywords;
+pub mod rarity;
+pub mod shingle;
+pub mod weight;
 
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -1,1 +1,3 @@
-//! To be written.
+//! Recipes.
+
+pub mod spec;

@@ -1,6 +1,9 @@
-//! From bytes to words: [`decode`], [`extract`], [`normalise`](mod@normalise), [`words`]. Each works alone.
+//! From bytes to words: [`decode`], [`extract`], [`normalise`](mod@normalise), [`words`], with the
+//! classes of characters ([`script`]) beside them. Each works alone.
 
 pub mod decode;
 pub mod extract;
 pub mod normalise;
+pub mod script;
+mod table;
 pub mod words;

@@ -1,0 +1,307 @@
+//! The command line, as clap reads it. Nothing here acts: `settings` resolves what was asked for.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Find near-duplicate documents, Chinese first and every language after.
+///
+/// Results go to standard output, everything else to standard error.
+///
+/// Exit status: 0 done; 1 nothing found where finding was the question (compare: not near
+/// duplicates); 2 usage or fatal error; 3 done, but some documents were unreadable; 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "nearsift", version, max_term_width = 100, propagate_version = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    #[command(flatten)]
+    pub global: Global,
+}
+
+#[derive(Debug, Args)]
+pub struct Global {
+    /// Say nothing but errors on standard error.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// When to use colour.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// Worker threads [default: one a core].
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Remove near-duplicates: write the documents worth keeping, and why the others went.
+    Dedup(Dedup),
+    /// Print near-duplicate pairs as JSON lines.
+    Pairs(Pairs),
+    /// Print each document's fingerprint as a JSON line.
+    Fingerprint(FingerprintArgs),
+    /// Compare two documents by every measure and mark their differences.
+    Compare(Compare),
+    /// Print a document's features with their weights: why it has its fingerprint.
+    Keywords(Keywords),
+    /// List all recipes, with parameters and digests.
+    Recipes(Recipes),
+    /// Check a file of golden vectors.
+    Vectors(Vectors),
+}
+
+#[derive(Debug, Args)]
+pub struct Input {
+    /// Files, folders, glob patterns, or - for standard input; .gz and .zst are seen through.
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Args)]
+pub struct Reading {
+    /// The format of the input.
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub format: FormatArg,
+    /// The field that holds the text (a.b for a nested one).
+    #[arg(long, value_name = "FIELD", default_value = "text")]
+    pub text_field: String,
+    /// The field that holds the id; a document without it gets FILE:LINE.
+    #[arg(long, value_name = "FIELD", default_value = "id")]
+    pub id_field: String,
+    /// The charset of text and HTML files, where they do not declare one.
+    #[arg(long, value_name = "LABEL")]
+    pub charset: Option<String>,
+    /// The longest record that is read, such as 64MB; a longer one is counted as unreadable.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_record: Option<u64>,
+    /// The most bytes that one compressed file may unfold to, such as 100GB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_unpacked: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    Auto,
+    Jsonl,
+    Json,
+    Csv,
+    Tsv,
+    Text,
+    Html,
+}
+
+#[derive(Debug, Args)]
+pub struct RecipeArgs {
+    /// What decides a fingerprint: a name, or name:parameter=value,... (see `nearsift recipes`)
+    /// [default: simhash64].
+    #[arg(long, value_name = "RECIPE")]
+    pub recipe: Option<String>,
+    /// The width of the fingerprint: 32, 64, 128 or 256 [default: the recipe's].
+    #[arg(long, value_name = "BITS", value_parser = ["32", "64", "128", "256"])]
+    pub bits: Option<String>,
+    /// How rare each feature is: `corpus` counts it over the input, else a file of `token idf` lines.
+    #[arg(long, value_name = "corpus|FILE")]
+    pub idf: Option<String>,
+    /// More words for the segmenter: `word [frequency] [tag]` a line.
+    #[arg(long, value_name = "FILE")]
+    pub user_dictionary: Option<PathBuf>,
+    /// Words that are never keywords, one a line, in place of the shipped list.
+    #[arg(long, value_name = "FILE")]
+    pub stop_words: Option<PathBuf>,
+    /// Levels for weight=levels: `token level` a line, the level from 1 to 5.
+    #[arg(long, value_name = "FILE")]
+    pub levels: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Matching {
+    /// How near-duplicates are found.
+    #[arg(long, value_name = "METHOD", default_value = "simhash")]
+    pub method: Method,
+    /// The largest Hamming distance, inclusive, in bits [default: 3 of 64, in proportion].
+    #[arg(long, value_name = "K", conflicts_with = "min_score")]
+    pub max_distance: Option<u32>,
+    /// The smallest score, inclusive, from 0 to 1, where the score is 1 - 2 x distance / bits.
+    #[arg(long, value_name = "S", value_parser = parse_score)]
+    pub min_score: Option<f64>,
+    /// The memory that the search may use beside the documents' own columns, such as 4GB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Method {
+    /// SimHash fingerprints within a Hamming distance, exactly.
+    Simhash,
+}
+
+#[derive(Debug, Args)]
+pub struct Dedup {
+    #[command(flatten)]
+    pub input: Input,
+    /// The folder for the results; it must be empty or not exist.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub matching: Matching,
+    /// Which member of a group stays: first, longest, newest:FIELD or highest:FIELD.
+    #[arg(long, value_name = "POLICY", default_value = "first")]
+    pub keep: String,
+    /// How pairs become groups.
+    #[arg(long, value_name = "RULE", default_value = "components")]
+    pub cluster: ClusterRule,
+    /// Print the summary as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClusterRule {
+    /// Everything that is linked, also through others.
+    Components,
+    /// Only what is linked to the kept document itself.
+    Star,
+}
+
+#[derive(Debug, Args)]
+pub struct Pairs {
+    #[command(flatten)]
+    pub input: Input,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub matching: Matching,
+    /// Print how the search will be done, and what it costs, on standard error.
+    #[arg(long)]
+    pub explain: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct FingerprintArgs {
+    #[command(flatten)]
+    pub input: Input,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The first document: a text or HTML file.
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The second document.
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub matching: Matching,
+    /// The format of both files; `auto` goes by their names.
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub format: FormatArg,
+    /// The charset of both files, where they do not declare one.
+    #[arg(long, value_name = "LABEL")]
+    pub charset: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Keywords {
+    /// The document: a text or HTML file, or - for standard input.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// How many features are printed [default: 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub top: Option<u32>,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    /// The format of the file; `auto` goes by its name.
+    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    pub format: FormatArg,
+    /// The charset of the file, where it does not declare one.
+    #[arg(long, value_name = "LABEL")]
+    pub charset: Option<String>,
+    /// Print JSON lines.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Recipes {
+    /// Print JSON lines.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Vectors {
+    /// Golden vectors: JSON lines of recipe, params, input and value.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Bytes from a number with an optional unit: KB, MB, GB, TB (powers of 1000) or KiB ... (of 1024).
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let error = || format!("'{text}' is not a size: expected a number and a unit, such as 500MB or 4GiB");
+    let digits = text.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text.trim()[digits.len()..].to_ascii_lowercase();
+    let factor: u64 = match unit.as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(error()),
+    };
+    let number: f64 = digits.trim().parse().map_err(|_| error())?;
+    let bytes = number * factor as f64;
+    // Also false for a number that is not one.
+    if bytes >= 1.0 && bytes < 9e18 { Ok(bytes as u64) } else { Err(error()) }
+}
+
+fn parse_score(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|score| (0.0..=1.0).contains(score))
+        .ok_or_else(|| format!("'{text}' is not a score: expected a number from 0 to 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        let check = |text, expect| assert_eq!(parse_size(text), Ok(expect), "{text}");
+        check("1", 1);
+        check("64MB", 64_000_000);
+        check("1.5 GiB", 3 << 29);
+        check("4gb", 4_000_000_000);
+        for bad in ["", "MB", "-1", "0", "5 parsecs", "nan", "inf", "1e300GB"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Shingles: contiguous runs of characters or words.
+//!
+//! # References
+//! Broder, 'On the resemblance and containment of documents', SEQUENCES 1997, section 2.
+
+use std::ops::Range;
+
+use crate::text::script::{Class, class};
+
+/// Text reduced to its letters and digits, cut into stretches of one kind of script.
+///
+/// Punctuation and spaces are dropped, so that an edit of them changes nothing. A *stretch* is a
+/// maximal range of one [`Class`]; a *word* is a maximal range of letters and digits of a script that
+/// is written with spaces, and every word lies within one stretch.
+///
+/// ```
+/// use nearsift::feature::shingle::Reduced;
+/// let mut reduced = Reduced::default();
+/// reduced.fill("我用 rust 语言，it is fast。");
+/// assert_eq!(reduced.text(), "我用rust语言itisfast");
+/// assert_eq!(reduced.words().collect::<Vec<_>>(), ["rust", "it", "is", "fast"]);
+/// ```
+#[derive(Debug, Default, Clone)]
+pub struct Reduced {
+    text: String,
+    stretches: Vec<(Class, Range<u32>)>,
+    words: Vec<Range<u32>>,
+}
+
+impl Reduced {
+    /// Replaces the content by the reduced form of a normalised text.
+    ///
+    /// # Panics
+    /// When the text is 4 GiB or longer.
+    ///
+    /// # Complexity
+    /// O(bytes) time; the memory is reused from call to call.
+    pub fn fill(&mut self, normalised: &str) {
+        assert!(u32::try_from(normalised.len()).is_ok(), "a text must be shorter than 4 GiB");
+        self.text.clear();
+        self.stretches.clear();
+        self.words.clear();
+        self.text.reserve(normalised.len());
+        let mut current = Class::Separator;
+        let mut in_word = false;
+        for character in normalised.chars() {
+            let at = self.text.len() as u32;
+            match class(character) {
+                Class::Separator => {
+                    in_word = false;
+                    continue;
+                }
+                new if new != current => {
+                    self.close(at);
+                    self.stretches.push((new, at..at));
+                    current = new;
+                    in_word = false;
+                }
+                _ => {}
+            }
+            if current == Class::Alphabetic && !in_word {
+                if let Some(last) = self.words.last_mut().filter(|w| w.end == u32::MAX) {
+                    last.end = at;
+                }
+                self.words.push(at..u32::MAX);
+                in_word = true;
+            }
+            self.text.push(character);
+        }
+        self.close(self.text.len() as u32);
+    }
+
+    // Ends the open stretch and the open word at a byte offset.
+    fn close(&mut self, at: u32) {
+        if let Some((_, range)) = self.stretches.last_mut() {
+            range.end = at;
+        }
+        if let Some(word) = self.words.last_mut().filter(|w| w.end == u32::MAX) {
+            word.end = at;
+        }
+    }
+
+    /// The reduced text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The stretches in order, each with its class.
+    pub fn stretches(&self) -> impl Iterator<Item = (Class, &str)> {
+        self.stretches.iter().map(|(class, range)| (*class, self.slice(range)))
+    }
+
+    /// The words of scripts that are written with spaces, in order.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(|range| self.slice(range))
+    }
+
+    fn slice(&self, range: &Range<u32>) -> &str {
+        &self.text[range.start as usize..range.end as usize]
+    }
+}
+
+/// Calls `each` with every run of `n` consecutive characters, in order. A text of fewer than `n`
+/// characters has none.
+///
+/// # Panics
+/// When `n` is 0.
+///
+/// # Complexity
+/// O(characters), whatever `n`.
+#[inline]
+pub fn char_shingles<'t>(text: &'t str, n: usize, mut each: impl FnMut(&'t str)) {
+    assert!(n > 0, "a shingle has at least one character");
+    let mut ends = text.char_indices().map(|(at, c)| at + c.len_utf8()).skip(n - 1);
+    let starts = text.char_indices().map(|(at, _)| at);
+    for (start, end) in starts.zip(&mut ends) {
+        each(&text[start..end]);
+    }
+}
+
+/// Calls `each` with every run of `n` consecutive words joined by one space, in order. Fewer than `n`
+/// words, but at least one, give one shingle of them all.
+///
+/// # Panics
+/// When `n` is 0.
+///
+/// # Complexity
+/// O(n x bytes).
+pub fn word_shingles(words: &[&str], n: usize, joined: &mut String, mut each: impl FnMut(&str)) {
+    assert!(n > 0, "a shingle has at least one word");
+    if words.is_empty() {
+        return;
+    }
+    for window in words.windows(n.min(words.len())) {
+        joined.clear();
+        for (position, word) in window.iter().enumerate() {
+            if position > 0 {
+                joined.push(' ');
+            }
+            joined.push_str(word);
+        }
+        each(joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn naive_shingles(text: &str, n: usize) -> Vec<String> {
+        let characters: Vec<char> = text.chars().collect();
+        characters.windows(n).map(|w| w.iter().collect()).collect()
+    }
+
+    #[test]
+    fn reduced() {
+        let check = |text: &str, kept: &str, stretches: &[&str], words: &[&str]| {
+            let mut reduced = Reduced::default();
+            // What was there before leaves no trace.
+            reduced.fill("前 before 前");
+            reduced.fill(text);
+            assert_eq!(reduced.text(), kept);
+            assert_eq!(reduced.stretches().map(|s| s.1).collect::<Vec<_>>(), stretches);
+            assert_eq!(reduced.words().collect::<Vec<_>>(), words);
+        };
+        check("", "", &[], &[]);
+        check("。，! \n", "", &[], &[]);
+        check("今天，晴。", "今天晴", &["今天晴"], &[]);
+        check("it's 5pm", "its5pm", &["its5pm"], &["it", "s", "5pm"]);
+        check("用iphone 15拍照", "用iphone15拍照", &["用", "iphone15", "拍照"], &["iphone", "15"]);
+        check("abc中", "abc中", &["abc", "中"], &["abc"]);
+        check("日本語のテスト", "日本語のテスト", &["日本語のテスト"], &[]);
+        check("한국어 문서", "한국어문서", &["한국어문서"], &[]);
+        check("ภาษาไทย", "ภาษาไทย", &["ภาษาไทย"], &[]);
+    }
+
+    #[test]
+    fn word_shingles_join_by_one_space() {
+        let check = |words: &[&str], n, expect: &[&str]| {
+            let mut found = Vec::new();
+            word_shingles(words, n, &mut String::new(), |s| found.push(s.to_owned()));
+            assert_eq!(found, expect);
+        };
+        check(&[], 2, &[]);
+        check(&["a"], 2, &["a"]);
+        check(&["a", "b", "c"], 1, &["a", "b", "c"]);
+        check(&["a", "b", "c"], 2, &["a b", "b c"]);
+        check(&["a", "b", "c"], 9, &["a b c"]);
+    }
+
+    proptest! {
+        #[test]
+        fn char_shingles_equal_windows(text in "[a中é😀 ]{0,40}", n in 1usize..8) {
+            let mut found = Vec::new();
+            char_shingles(&text, n, |s| found.push(s.to_owned()));
+            prop_assert_eq!(found, naive_shingles(&text, n));
+        }
+
+        #[test]
+        fn stretches_cover_the_reduced_text(text in "[ab1 ,.中文。のア한ไท😀]{0,60}") {
+            let mut reduced = Reduced::default();
+            reduced.fill(&text);
+            let kept: String = text.chars().filter(|c| class(*c) != Class::Separator).collect();
+            prop_assert_eq!(reduced.text(), kept.as_str());
+            prop_assert_eq!(reduced.stretches().map(|s| s.1).collect::<String>(), kept);
+            for (own, stretch) in reduced.stretches() {
+                prop_assert!(!stretch.is_empty());
+                prop_assert!(stretch.chars().all(|c| class(c) == own));
+            }
+            let words: Vec<String> = text
+                .split(|c| class(c) != Class::Alphabetic)
+                .filter(|w| !w.is_empty())
+                .map(str::to_owned)
+                .collect();
+            prop_assert_eq!(reduced.words().map(str::to_owned).collect::<Vec<_>>(), words);
+        }
+    }
+}
