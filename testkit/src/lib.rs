@@ -3,6 +3,8 @@
 
 #![allow(clippy::print_stderr, reason = "tests say on standard error why they skip")]
 
+pub mod examples;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
