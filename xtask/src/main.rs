@@ -12,6 +12,7 @@ mod fuzz;
 mod steps;
 mod tables;
 mod tables_normalise;
+mod tables_words;
 mod tools;
 
 use std::process::ExitCode;

@@ -15,11 +15,18 @@ pub struct Table {
 }
 
 /// Every table.
-pub const TABLES: &[Table] = &[Table {
-    name: "normalise",
-    about: "normalisation and script classes, from the Unicode data and OpenCC's dictionary",
-    run: crate::tables_normalise::run,
-}];
+pub const TABLES: &[Table] = &[
+    Table {
+        name: "normalise",
+        about: "normalisation and script classes, from the Unicode data and OpenCC's dictionary",
+        run: crate::tables_normalise::run,
+    },
+    Table {
+        name: "words",
+        about: "the word segmenter's double array, from jieba's dictionary and IDF list",
+        run: crate::tables_words::run,
+    },
+];
 
 /// What to do with the bytes of a generated file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

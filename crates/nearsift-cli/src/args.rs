@@ -82,10 +82,16 @@ pub struct Reading {
     pub charset: Option<String>,
     /// The longest record that is read, such as 64MB; a longer one is counted as unreadable.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_record: Option<u64>,
+    pub max_record_bytes: Option<u64>,
     /// The most bytes that one compressed file may unfold to, such as 100GB.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub max_unpacked: Option<u64>,
+    pub max_file_bytes: Option<u64>,
+    /// How many times its size a compressed file may unfold to on average [default: 256].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_ratio: Option<u64>,
+    /// The largest zstd window, as a base-2 logarithm of bytes [default: 27].
+    #[arg(long, value_name = "LOG", value_parser = clap::value_parser!(u32).range(10..=31))]
+    pub max_window_log: Option<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

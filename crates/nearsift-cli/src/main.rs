@@ -1,2 +1,74 @@
-//! The program `nearsift`.
-fn main() {}
+//! The program `nearsift`: arguments -> settings -> one call. No algorithm lives here.
+
+mod args;
+mod commands;
+mod documents;
+mod failure;
+mod interrupt;
+mod output;
+mod progress;
+mod recipes;
+mod report;
+mod scan;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Color, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match cli.global.color {
+        Color::Auto => {}
+        Color::Always => anstream::ColorChoice::Always.write_global(),
+        Color::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    match run(&cli) {
+        Ok(status) => status.into(),
+        Err(failure) => {
+            failure.tell();
+            failure.status()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Status, Failure> {
+    if let Some(threads) = cli.global.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(usize::from(threads))
+            .build_global()
+            .map_err(|e| Failure::new(format!("cannot start {threads} threads: {e}; give a smaller --threads")))?;
+    }
+    match &cli.command {
+        Command::Dedup(args) => commands::dedup::run(args, &cli.global),
+        Command::Pairs(args) => commands::pairs::run(args, &cli.global),
+        Command::Fingerprint(args) => commands::fingerprint::run(args, &cli.global),
+        Command::Compare(args) => commands::compare::run(args),
+        Command::Keywords(args) => commands::keywords::run(args),
+        Command::Recipes(args) => commands::recipes::run(args),
+        Command::Vectors(args) => commands::vectors::run(args),
+    }
+}
+
+/// How a command ended, when it did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Everything was done.
+    Done,
+    /// What was asked for is not there: not near duplicates, vectors that fail.
+    Nothing,
+    /// Done, but some documents were unreadable.
+    SomeUnreadable,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> ExitCode {
+        ExitCode::from(match status {
+            Status::Done => 0,
+            Status::Nothing => 1,
+            Status::SomeUnreadable => 3,
+        })
+    }
+}

@@ -4,6 +4,7 @@ pub mod count;
 pub mod keywords;
 pub mod rarity;
 pub mod shingle;
+pub mod tokens;
 pub mod weight;
 
 use xxhash_rust::xxh3::xxh3_64;

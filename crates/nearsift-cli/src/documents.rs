@@ -1,0 +1,97 @@
+//! From the bytes of a document to its text.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use nearsift::text::decode::{Hints, Markup, decode};
+use nearsift::text::extract::{Limits, PageKind, extract};
+use nearsift_io::{Body, Format, Inputs, Parser, ReadOptions, Reader};
+
+use crate::args::{FormatArg, Reading};
+use crate::failure::Failure;
+
+/// A document's text, and what was noticed on the way.
+pub struct Text<'a> {
+    pub text: Cow<'a, str>,
+    /// Characters that could not be decoded.
+    pub replaced: u64,
+    /// For a web page: what kind it is.
+    pub page: Option<PageKind>,
+}
+
+/// Decodes and extracts as the kind of document asks for.
+pub fn text_of<'a>(body: Body<'a>, charset: Option<&str>) -> Text<'a> {
+    match body {
+        Body::Text(text) => Text { text, replaced: 0, page: None },
+        Body::Plain(bytes) => {
+            let decoded = decode(bytes, &Hints { label: charset, markup: Markup::Plain });
+            Text { text: decoded.text, replaced: decoded.replaced as u64, page: None }
+        }
+        Body::Html(bytes) => {
+            let decoded = decode(bytes, &Hints { label: charset, markup: Markup::Html });
+            let page = extract(&decoded.text, &Limits::default());
+            Text { text: Cow::Owned(page.text), replaced: decoded.replaced as u64, page: Some(page.kind) }
+        }
+    }
+}
+
+pub fn format(arg: FormatArg) -> Option<Format> {
+    match arg {
+        FormatArg::Auto => None,
+        FormatArg::Jsonl => Some(Format::JsonLines),
+        FormatArg::Json => Some(Format::Json),
+        FormatArg::Csv => Some(Format::Csv),
+        FormatArg::Tsv => Some(Format::Tsv),
+        FormatArg::Text => Some(Format::Text),
+        FormatArg::Html => Some(Format::Html),
+    }
+}
+
+/// What to read and how, from the command line.
+pub fn read_options(reading: &Reading, fields: Vec<String>) -> ReadOptions {
+    let mut options = ReadOptions {
+        format: format(reading.format),
+        text_field: reading.text_field.clone(),
+        id_field: reading.id_field.clone(),
+        fields,
+        encoding: reading.charset.clone(),
+        ..ReadOptions::default()
+    };
+    let limits = &mut options.limits;
+    if let Some(bytes) = reading.max_record_bytes {
+        limits.record_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    }
+    limits.file_bytes = reading.max_file_bytes.unwrap_or(limits.file_bytes);
+    limits.ratio = reading.max_ratio.unwrap_or(limits.ratio);
+    limits.zstd_window_log = reading.max_window_log.unwrap_or(limits.zstd_window_log);
+    options
+}
+
+/// The text of the one document that a file holds.
+///
+/// # Errors
+/// When the file cannot be read, or holds no document or several.
+pub fn read_one(path: &Path, arg: FormatArg, charset: Option<&str>) -> Result<String, Failure> {
+    let options =
+        ReadOptions { format: format(arg), encoding: charset.map(str::to_owned), ..ReadOptions::default() };
+    let inputs = Inputs::resolve(&[path], options)?;
+    let parser = Parser::new(&inputs);
+    let mut reader = Reader::new(&inputs);
+    let mut found: Option<String> = None;
+    while let Some(batch) = reader.next_batch()? {
+        if let Some(note) = batch.notes().first() {
+            return Err(Failure::new(note));
+        }
+        for record in batch.records() {
+            let document = parser.parse(&record).map_err(Failure::new)?;
+            if found.is_some() {
+                return Err(Failure::new(format!(
+                    "{}: expected one document, found more; name a file that holds one",
+                    path.display()
+                )));
+            }
+            found = Some(text_of(document.body, charset).text.into_owned());
+        }
+    }
+    found.ok_or_else(|| Failure::new(format!("{}: expected one document, found none", path.display())))
+}

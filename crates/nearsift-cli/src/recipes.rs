@@ -1,0 +1,66 @@
+//! From the command line to a recipe with its dictionaries.
+
+use std::path::Path;
+
+use nearsift::feature::rarity::RarityTable;
+use nearsift::recipe::{Recipe, Tables};
+use nearsift::text::words::{Lexicon, StopWords};
+
+use crate::args::RecipeArgs;
+use crate::failure::Failure;
+
+/// The recipe that was asked for, else `default`.
+///
+/// # Errors
+/// An unknown recipe, parameters that do not fit together, or a dictionary that cannot be read.
+pub fn recipe(args: &RecipeArgs, default: &str) -> Result<Recipe, Failure> {
+    let mut written = args.recipe.clone().unwrap_or_else(|| default.to_owned());
+    if let Some(bits) = &args.bits {
+        written = with_bits(&written, bits)?;
+    }
+    if let Some(idf) = &args.idf {
+        let source = if idf == "corpus" { "corpus" } else { "file" };
+        written = with_parameter(&written, "idf", source);
+    }
+    let recipe = Recipe::parse(&written)?;
+    let mut tables = Tables::default();
+    if let Some(path) = &args.user_dictionary {
+        let lexicon = Lexicon::with_user_dictionary(&read(path)?).map_err(|e| about(path, e))?;
+        tables.lexicon = Some(lexicon);
+    }
+    if let Some(path) = &args.stop_words {
+        tables.stop_words = Some(StopWords::parse(&read(path)?));
+    }
+    if let Some(path) = args.idf.as_deref().filter(|idf| *idf != "corpus").map(Path::new) {
+        tables.idf = Some(RarityTable::parse_idf(&read(path)?).map_err(|e| about(path, e))?);
+    }
+    if let Some(path) = &args.levels {
+        tables.levels = Some(RarityTable::parse_levels(&read(path)?).map_err(|e| about(path, e))?);
+    }
+    Ok(recipe.with_tables(tables))
+}
+
+fn with_parameter(written: &str, key: &str, value: &str) -> String {
+    let separator = if written.contains(':') { ',' } else { ':' };
+    format!("{written}{separator}{key}={value}")
+}
+
+/// The same recipe at another width: `simhash64` at 128 bits is `simhash128`.
+fn with_bits(written: &str, bits: &str) -> Result<String, Failure> {
+    let (name, parameters) = written.split_at(written.find(':').unwrap_or(written.len()));
+    let family = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if family == "simhash" || family == "keywords" {
+        return Ok(format!("{family}{bits}{parameters}"));
+    }
+    Ok(with_parameter(written, "bits", bits))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = std::fs::read(path).map_err(|e| Failure::at(path, "read", &e))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::new(format!("{}: not UTF-8: save it as UTF-8", path.display())))
+}
+
+fn about(path: &Path, error: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}

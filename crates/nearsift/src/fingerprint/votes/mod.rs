@@ -1,0 +1,202 @@
+//! Votes: from weighted features to the bits of a fingerprint.
+//!
+//! # Specification
+//! A feature has a 64-bit hash `h` and an integer weight `w` from 0 to 255. A fingerprint has
+//! [lanes](lane_hash) of 64 bits; bit `b` of lane `l` is bit `64 * l + b` of the fingerprint:
+//!
+//! ```text
+//! lane_hash(h, 0) = h
+//! lane_hash(h, l) = mix(h + l * 0x9e3779b97f4a7c15)            modulo 2^64
+//! mix(z): z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9               modulo 2^64
+//!         z = (z ^ z >> 27) * 0x94d049bb133111eb               modulo 2^64
+//!         z ^ z >> 31
+//! ```
+//!
+//! 32 bits are the low half of lane 0, and 64, 128 and 256 bits are the lanes 0, 0 to 1 and 0 to 3:
+//! a narrower fingerprint is always the low part of a wider one of the same features. Every lane
+//! hash is a bijection of `h`, so no lane loses what the hash tells apart.
+//!
+//! A feature votes `+w` where its bit is 1 and `-w` where it is 0. A bit of the fingerprint is 1 if
+//! and only if its sum is positive: if the features with a 1 there have more than half of the total
+//! weight. A tie is 0. Sums are exact integers, so neither the order of the features nor the kernel
+//! that adds them decides a bit.
+//!
+//! # References
+//! Charikar, 'Similarity estimation techniques from rounding algorithms', STOC 2002, section 3;
+//! Manku, Jain and Das Sarma, 'Detecting near-duplicates for web crawling', WWW 2007, section 2;
+//! Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', OOPSLA 2014 (`mix`).
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+mod kernel;
+mod planes;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use kernel::Kernel;
+
+use super::{Bits, Fingerprint};
+
+/// For each bit of a lane, the weight of the features that have a 1 there.
+type Ones = [u64; 64];
+
+/// Features whose lane hashes are derived at a time: they stay in the first-level cache.
+const BLOCK: usize = 256;
+
+/// The hash of a feature in one 64-bit lane of a fingerprint; the module has the specification.
+///
+/// ```
+/// use nearsift::fingerprint::votes::lane_hash;
+/// assert_eq!(lane_hash(7, 0), 7);
+/// assert_eq!(lane_hash(0, 1), 0xe220_a839_7b1d_cdaf);
+/// ```
+#[inline]
+pub const fn lane_hash(hash: u64, lane: usize) -> u64 {
+    if lane == 0 {
+        return hash;
+    }
+    let z = hash.wrapping_add((lane as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// The SimHash of features: hashes, and weights from 0 to 255 in the same order.
+///
+/// `None` when no feature has a weight: nothing voted, and there is no fingerprint.
+///
+/// # Panics
+/// When the two slices differ in length.
+///
+/// # Complexity
+/// O(features * bits / 64) time; O(1) memory.
+///
+/// ```
+/// use nearsift::fingerprint::{Bits, votes::simhash};
+/// let narrow = simhash(Bits::B64, &[0b100101, 0b101011], &[4, 5]).unwrap();
+/// assert_eq!(narrow.words(), [0b101011]);
+/// let wide = simhash(Bits::B256, &[0b100101, 0b101011], &[4, 5]).unwrap();
+/// assert_eq!(wide.words()[0], narrow.words()[0]);
+/// assert_eq!(simhash(Bits::B64, &[], &[]), None);
+/// ```
+pub fn simhash(bits: Bits, hashes: &[u64], weights: &[u8]) -> Option<Fingerprint> {
+    let mut votes = Votes::new(bits);
+    votes.add(hashes, weights);
+    votes.finish()
+}
+
+/// The votes of features that come in blocks.
+///
+/// Each call of [`Votes::add`] and [`Votes::add_unweighted`] has a fixed cost of about ten features:
+/// hot loops gather a block of 64 or more.
+///
+/// ```
+/// use nearsift::fingerprint::{Bits, votes::Votes};
+/// let mut votes = Votes::new(Bits::B32);
+/// votes.add(&[0b100101], &[4]);
+/// votes.add(&[0b101011], &[5]);
+/// assert_eq!(votes.sums()[..6], [9, 1, -1, 1, -9, 9]);
+/// assert_eq!(votes.finish().unwrap().words(), [0b101011]);
+/// ```
+#[derive(Debug, Clone)]
+pub struct Votes {
+    bits: Bits,
+    kernel: Kernel,
+    total: u64,
+    // Lanes past the width stay 0.
+    ones: [Ones; 4],
+}
+
+impl Votes {
+    /// No votes yet, to be added by the best kernel of this machine.
+    pub fn new(bits: Bits) -> Votes {
+        Votes::with_kernel(bits, Kernel::best())
+    }
+
+    /// No votes yet, to be added by the given kernel.
+    ///
+    /// # Panics
+    /// When this machine cannot run the kernel: see [`Kernel::available`].
+    pub fn with_kernel(bits: Bits, kernel: Kernel) -> Votes {
+        assert!(kernel.is_available(), "this machine cannot run the {kernel} kernel");
+        Votes { bits, kernel, total: 0, ones: [[0; 64]; 4] }
+    }
+
+    /// The width of the fingerprint.
+    pub fn bits(&self) -> Bits {
+        self.bits
+    }
+
+    /// Forgets all votes.
+    pub fn clear(&mut self) {
+        self.total = 0;
+        self.ones[..self.bits.words()].fill([0; 64]);
+    }
+
+    /// Adds features with weights from 0 to 255.
+    ///
+    /// # Panics
+    /// When the two slices differ in length.
+    pub fn add(&mut self, hashes: &[u64], weights: &[u8]) {
+        assert_eq!(hashes.len(), weights.len(), "one weight for each hash");
+        self.total += total(weights);
+        self.kernel.weighted(hashes, weights, &mut self.ones[0]);
+        for lane in 1..self.bits.words() {
+            let mut derived = [0; BLOCK];
+            for (hashes, weights) in hashes.chunks(BLOCK).zip(weights.chunks(BLOCK)) {
+                let derived = self.kernel.derive(hashes, lane, &mut derived);
+                self.kernel.weighted(derived, weights, &mut self.ones[lane]);
+            }
+        }
+    }
+
+    /// Adds features of weight 1 each, faster than [`Votes::add`] does.
+    pub fn add_unweighted(&mut self, hashes: &[u64]) {
+        self.total += hashes.len() as u64;
+        self.kernel.unweighted(hashes, &mut self.ones[0]);
+        for lane in 1..self.bits.words() {
+            let mut derived = [0; BLOCK];
+            for hashes in hashes.chunks(BLOCK) {
+                let derived = self.kernel.derive(hashes, lane, &mut derived);
+                self.kernel.unweighted(derived, &mut self.ones[lane]);
+            }
+        }
+    }
+
+    /// The weight of all features so far.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// For each bit of the fingerprint, lowest first, the weight of the features with a 1 there less
+    /// that of the features with a 0.
+    pub fn sums(&self) -> Vec<i64> {
+        let ones = self.ones.as_flattened()[..self.bits.count() as usize].iter();
+        // Exact: wrapping differences of sums below 2^63.
+        ones.map(|&ones| ones.wrapping_sub(self.total - ones) as i64).collect()
+    }
+
+    /// The fingerprint: bit i is 1 if and only if sum i is positive. `None` when nothing voted.
+    pub fn finish(&self) -> Option<Fingerprint> {
+        if self.total == 0 {
+            return None;
+        }
+        let mut words = [0; 4];
+        for (word, ones) in words.iter_mut().zip(&self.ones).take(self.bits.words()) {
+            for (bit, &ones) in ones.iter().enumerate() {
+                *word |= u64::from(ones > self.total - ones) << bit;
+            }
+        }
+        Some(Fingerprint::from_words(self.bits, &words))
+    }
+}
+
+/// The sum of all weights. Blocks that fit 32-bit sums let the compiler use wide additions.
+fn total(weights: &[u8]) -> u64 {
+    let block = |block: &[u8]| u64::from(block.iter().map(|&w| u32::from(w)).sum::<u32>());
+    weights.chunks(1 << 16).map(block).sum()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Kernels for x86-64 with AVX2 or AVX-512.
+#![expect(unsafe_code, reason = "vector loads; each says why its bytes are in bounds")]
+
+use super::{Ones, kernel, planes};
+use std::arch::x86_64::*;
+
+/// A byte for each 16-bit lane of a vector: `1 << (lane % 8)` in both bytes.
+const BIT_OF_LANE: [u8; 32] = {
+    let mut bits = [0; 32];
+    let mut i = 0;
+    while i < 32 {
+        bits[i] = 1 << (i / 2 % 8);
+        i += 1;
+    }
+    bits
+};
+
+/// Two hashes at a time: their bytes alternate, so that one multiply-add of byte pairs adds both.
+#[target_feature(enable = "avx2")]
+pub(super) fn weighted_avx2(hashes: &[u64], weights: &[u8], ones: &mut Ones) {
+    // A 16-bit lane gains at most 510 a pair: 128 pairs stay below 2^16.
+    const FLUSH: usize = 256;
+
+    // SAFETY: 32 bytes are read from an array of 32.
+    let bit_of_lane = unsafe { _mm256_loadu_si256(BIT_OF_LANE.as_ptr().cast()) };
+    // Lane i of vector v is bit 16 * v + i: byte 2 * v + i / 8 of each hash. A shuffle stays within
+    // 128 bits, where bytes 0 to 7 are the first hash and 8 to 15 the second.
+    let both = |byte: i16| byte | (8 + byte) << 8;
+    let bytes: [__m256i; 4] = std::array::from_fn(|v| {
+        let (low, high) = (both(2 * v as i16), both(2 * v as i16 + 1));
+        _mm256_set_m128i(_mm_set1_epi16(high), _mm_set1_epi16(low))
+    });
+
+    for (hashes, weights) in hashes.chunks(FLUSH).zip(weights.chunks(FLUSH)) {
+        let mut lanes = [_mm256_setzero_si256(); 4];
+        let mut add = |hashes: &[u64; 2], weights: [u8; 2]| {
+            // SAFETY: 16 bytes are read from an array of 16.
+            let pair = unsafe { _mm_loadu_si128(hashes.as_ptr().cast()) };
+            let pair = _mm256_broadcastsi128_si256(pair);
+            let weights = _mm256_set1_epi16(i16::from_le_bytes(weights));
+            for v in 0..4 {
+                let votes = _mm256_and_si256(_mm256_shuffle_epi8(pair, bytes[v]), bit_of_lane);
+                // Each byte is now -1 for a 1 and 0 for a 0, so the sums come out negative.
+                let votes = _mm256_cmpeq_epi8(votes, bit_of_lane);
+                lanes[v] = _mm256_sub_epi16(lanes[v], _mm256_maddubs_epi16(weights, votes));
+            }
+        };
+        let (hash_pairs, odd_hash) = hashes.as_chunks::<2>();
+        let (weight_pairs, odd_weight) = weights.as_chunks::<2>();
+        for (hashes, &weights) in hash_pairs.iter().zip(weight_pairs) {
+            add(hashes, weights);
+        }
+        if let ([hash], [weight]) = (odd_hash, odd_weight) {
+            add(&[*hash, 0], [*weight, 0]);
+        }
+        for (lanes, ones) in lanes.iter().zip(ones.as_chunks_mut::<16>().0) {
+            let mut sums = [0u16; 16];
+            // SAFETY: 32 bytes are written to an array of 32.
+            unsafe { _mm256_storeu_si256(sums.as_mut_ptr().cast(), *lanes) };
+            add_sums(ones, &sums);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_sums<T: Copy + Into<u64>>(ones: &mut [u64], sums: &[T]) {
+    for (ones, &sum) in ones.iter_mut().zip(sums) {
+        *ones += sum.into();
+    }
+}
+
+/// One hash at a time: its two halves are the masks of two additions.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn weighted_avx512(hashes: &[u64], weights: &[u8], ones: &mut Ones) {
+    // 16-bit lanes hold 257 weights of 255.
+    const FLUSH: usize = 257;
+
+    for (hashes, weights) in hashes.chunks(FLUSH).zip(weights.chunks(FLUSH)) {
+        let mut lanes = [_mm512_setzero_si512(); 2];
+        for (&hash, &weight) in hashes.iter().zip(weights) {
+            let weight = _mm512_set1_epi16(i16::from(weight));
+            lanes[0] = _mm512_mask_add_epi16(lanes[0], hash as u32, lanes[0], weight);
+            lanes[1] = _mm512_mask_add_epi16(lanes[1], (hash >> 32) as u32, lanes[1], weight);
+        }
+        for (lanes, ones) in lanes.iter().zip(ones.as_chunks_mut::<32>().0) {
+            let mut sums = [0u16; 32];
+            // SAFETY: 64 bytes are written to an array of 64.
+            unsafe { _mm512_storeu_si512(sums.as_mut_ptr().cast(), *lanes) };
+            add_sums(ones, &sums);
+        }
+    }
+}
+
+/// `VNNI_BYTES[half][v]`: for byte `4 * i + t` of a vector, where bit `16 * v + i` is in hash
+/// `4 * half + t` of eight: the index of that byte.
+const VNNI_BYTES: [[[u8; 64]; 4]; 2] = {
+    let mut bytes = [[[0; 64]; 4]; 2];
+    let mut at = 0;
+    while at < 512 {
+        let (half, v, i, t) = (at / 256, at / 64 % 4, at / 4 % 16, at % 4);
+        bytes[half][v][4 * i + t] = (8 * (4 * half + t) + 2 * v + i / 8) as u8;
+        at += 1;
+    }
+    bytes
+};
+
+/// Eight hashes at a time: a dot product of four bytes with four weights adds four of them.
+///
+/// A vote is not 1 but the bit itself, `1 << (i % 8)` as a signed byte; as that is the same for all
+/// votes of a lane, the sums are shifted back once at the end.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+pub(super) fn weighted_vnni(hashes: &[u64], weights: &[u8], ones: &mut Ones) {
+    // A 32-bit lane moves by at most 255 * 128 a hash: 2^16 hashes stay below 2^31.
+    const FLUSH: usize = 1 << 16;
+
+    let shift = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+    let bit_of_byte = _mm512_sllv_epi32(_mm512_set1_epi32(0x0101_0101), shift);
+    // SAFETY: 64 bytes are read from arrays of 64.
+    let load = |bytes: &[u8; 64]| unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
+    let bytes = VNNI_BYTES.each_ref().map(|half| half.each_ref().map(load));
+
+    for (hashes, weights) in hashes.chunks(FLUSH).zip(weights.chunks(FLUSH)) {
+        let mut lanes = [_mm512_setzero_si512(); 4];
+        let mut add = |hashes: &[u64; 8], weights: &[u8; 8]| {
+            // SAFETY: 64 bytes are read from an array of 64.
+            let hashes = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
+            let weights = u64::from_le_bytes(*weights);
+            for (half, weights) in [weights as i32, (weights >> 32) as i32].into_iter().enumerate()
+            {
+                let weights = _mm512_set1_epi32(weights);
+                for v in 0..4 {
+                    let votes = _mm512_permutexvar_epi8(bytes[half][v], hashes);
+                    let votes = _mm512_and_si512(votes, bit_of_byte);
+                    lanes[v] = _mm512_dpbusd_epi32(lanes[v], weights, votes);
+                }
+            }
+        };
+        let (hash_groups, odd_hashes) = hashes.as_chunks::<8>();
+        let (weight_groups, odd_weights) = weights.as_chunks::<8>();
+        for (hashes, weights) in hash_groups.iter().zip(weight_groups) {
+            add(hashes, weights);
+        }
+        if !odd_hashes.is_empty() {
+            let (mut hashes, mut weights) = ([0; 8], [0; 8]);
+            hashes[..odd_hashes.len()].copy_from_slice(odd_hashes);
+            weights[..odd_weights.len()].copy_from_slice(odd_weights);
+            add(&hashes, &weights);
+        }
+        for (lanes, ones) in lanes.iter().zip(ones.as_chunks_mut::<16>().0) {
+            // As a signed byte, bit 7 is -128: its sums are negative.
+            let shifted_back = _mm512_srlv_epi32(_mm512_abs_epi32(*lanes), shift);
+            let mut sums = [0u32; 16];
+            // SAFETY: 64 bytes are written to an array of 64.
+            unsafe { _mm512_storeu_si512(sums.as_mut_ptr().cast(), shifted_back) };
+            add_sums(ones, &sums);
+        }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn unweighted_avx2(hashes: &[u64], ones: &mut Ones) {
+    planes::unweighted::<4, 48>(hashes, ones, |hashes, weights, ones| {
+        weighted_avx2(hashes, weights, ones);
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn unweighted_avx512(hashes: &[u64], ones: &mut Ones) {
+    planes::unweighted::<4, 96>(hashes, ones, |hashes, weights, ones| {
+        weighted_avx512(hashes, weights, ones);
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")]
+pub(super) fn unweighted_vnni(hashes: &[u64], ones: &mut Ones) {
+    planes::unweighted::<4, 96>(hashes, ones, |hashes, weights, ones| {
+        weighted_vnni(hashes, weights, ones);
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn derive_avx512(hashes: &[u64], lane: usize, derived: &mut [u64]) {
+    kernel::derive(hashes, lane, derived);
+}
