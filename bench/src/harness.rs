@@ -14,6 +14,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// What one run works through; decides the unit of the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "for the contests with peers"))]
 pub enum Work {
     /// Bytes of input: figures in MB/s, larger is better.
     Bytes(u64),
@@ -44,13 +45,12 @@ impl Work {
 
 /// What a contestant's answer must be. An answer is a number: a count, or a digest of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "for the contests with peers"))]
 pub enum Expect {
     /// This number.
     Answer(u64),
     /// The answer of another contestant, by name.
     SameAs(&'static str),
-    /// From the first number to the second, both included: for a peer that does nearly the same.
-    Between(u64, u64),
 }
 
 struct Contestant<'a> {
@@ -117,29 +117,25 @@ impl<'a> Contest<'a> {
                 row = row.with("ratio", time.as_secs_f64() / own.as_secs_f64());
             }
             report.rows.push(row);
-            report.checks.extend(self.check(contestant));
+            report.checks.push(self.check(contestant));
         }
     }
 
-    fn check(&self, contestant: &Contestant<'a>) -> Vec<Check> {
-        let (low, high) = match contestant.expect {
-            Expect::Answer(n) => (n, n),
-            Expect::Between(low, high) => (low, high),
+    fn check(&self, contestant: &Contestant<'a>) -> Check {
+        let expected = match contestant.expect {
+            Expect::Answer(answer) => answer,
             Expect::SameAs(name) => {
                 let other = self.contestants.iter().find(|c| c.name == name);
-                let n = other.unwrap_or_else(|| panic!("no contestant '{name}'")).answers[0];
-                (n, n)
+                other.unwrap_or_else(|| panic!("no contestant '{name}'")).answers[0]
             }
         };
-        let wrong = contestant.answers.iter().find(|&&a| a < low || a > high);
-        let found = *wrong.unwrap_or(&contestant.answers[0]);
-        let expected = if low == high { low.to_string() } else { format!("{low} to {high}") };
-        vec![Check {
+        let wrong = contestant.answers.iter().find(|&&answer| answer != expected);
+        Check {
             what: format!("answer of {}", contestant.name),
-            expected,
-            found: found.to_string(),
+            expected: expected.to_string(),
+            found: wrong.unwrap_or(&expected).to_string(),
             passed: wrong.is_none(),
-        }]
+        }
     }
 }
 
@@ -162,9 +158,11 @@ pub struct Report {
     /// What was measured, on what, against which peer.
     pub about: String,
     /// What else decides the figures: sizes, seeds, rounds.
-    pub settings: BTreeMap<String, String>,
+    pub settings: BTreeMap<String, u64>,
     /// One for each contestant.
     pub rows: Vec<Row>,
+    /// What else was seen.
+    pub facts: BTreeMap<String, String>,
     /// Answers, expected and found.
     pub checks: Vec<Check>,
     /// Figures that were promised.
@@ -213,8 +211,13 @@ impl Report {
     }
 
     /// Notes a setting.
-    pub fn set(&mut self, name: &str, value: impl ToString) {
-        self.settings.insert(name.to_owned(), value.to_string());
+    pub fn set(&mut self, name: &str, value: u64) {
+        self.settings.insert(name.to_owned(), value);
+    }
+
+    /// Notes something that was seen.
+    pub fn fact(&mut self, name: &str, value: impl Into<String>) {
+        self.facts.insert(name.to_owned(), value.into());
     }
 
     /// A figure of a contestant.
@@ -224,7 +227,12 @@ impl Report {
     }
 
     /// Adds a check that two values are equal.
-    pub fn check<T: PartialEq + fmt::Display>(&mut self, what: &str, expected: T, found: T) {
+    pub fn check<T: PartialEq + fmt::Display + ?Sized>(
+        &mut self,
+        what: &str,
+        expected: &T,
+        found: &T,
+    ) {
         self.checks.push(Check {
             what: what.to_owned(),
             passed: expected == found,
@@ -312,6 +320,9 @@ impl fmt::Display for Report {
         }
         writeln!(f)?;
         for (name, value) in &self.settings {
+            writeln!(f, "- {name}: {value}")?;
+        }
+        for (name, value) in &self.facts {
             writeln!(f, "- {name}: {value}")?;
         }
         for check in &self.checks {

