@@ -87,6 +87,8 @@ impl Outcome {
 pub enum NoFingerprint {
     /// Its text has no letter and no digit.
     Empty,
+    /// It is a web page of navigation and boilerplate: what it says is the site's, not its own.
+    NavigationOnly,
     /// It has fewer distinct features than the recipe asks for.
     TooFewFeatures {
         /// The number that it has.
@@ -100,6 +102,7 @@ impl fmt::Display for NoFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoFingerprint::Empty => f.write_str("no letters or digits"),
+            NoFingerprint::NavigationOnly => f.write_str("navigation only"),
             NoFingerprint::TooFewFeatures { found, needed } => {
                 write!(f, "too few features: {found} of at least {needed}")
             }
