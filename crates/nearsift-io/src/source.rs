@@ -1,7 +1,7 @@
 //! The bytes of one input file: opened, decompressed, bounded and digested.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -68,10 +68,14 @@ impl Source {
         Self::new(raw, limits)
     }
 
-    pub(crate) fn new(raw: Box<dyn Read + Send>, limits: Limits) -> Result<Self, Reason> {
-        let mut raw = BufReader::with_capacity(BUFFER, Counted { inner: raw, bytes: 0 });
-        let start = raw.fill_buf().map_err(|e| Reason::Read(e.to_string()))?;
-        let decoder = match Compression::of(start) {
+    pub(crate) fn new(mut raw: Box<dyn Read + Send>, limits: Limits) -> Result<Self, Reason> {
+        let mut start = Vec::new();
+        let read = raw.by_ref().take(4).read_to_end(&mut start);
+        read.map_err(|e| Reason::Read(e.to_string()))?;
+        let compression = Compression::of(&start);
+        let raw = Counted { inner: Box::new(Cursor::new(start).chain(raw)), bytes: 0 };
+        let raw = BufReader::with_capacity(BUFFER, raw);
+        let decoder = match compression {
             Compression::None => Decoder::Plain(raw),
             Compression::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(raw))),
             Compression::Zstd => {

@@ -172,7 +172,6 @@ fn encoding(options: &ReadOptions) -> Result<Option<&'static Encoding>, Error> {
 pub struct Parser {
     inputs: Inputs,
     plan: Arc<Plan>,
-    rows: csv_core::Reader,
 }
 
 /// What was found for each path of the plan.
@@ -201,8 +200,7 @@ impl Slot<'_> {
 impl Parser {
     /// A parser for the records of `inputs`.
     pub fn new(inputs: &Inputs) -> Self {
-        let rows = csv_core::Reader::new();
-        Self { inputs: inputs.clone(), plan: Arc::clone(inputs.plan()), rows }
+        Self { inputs: inputs.clone(), plan: Arc::clone(inputs.plan()) }
     }
 
     /// The document in a record of a [`Batch`](crate::Batch) of the same inputs.
@@ -254,13 +252,8 @@ impl Parser {
     }
 
     fn row<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
-        let options = self.inputs.options();
-        let delimiter = delimiter(record.format, options);
-        let mut reader = self.rows.clone();
-        if delimiter != b',' {
-            reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-        }
-        let (slots, replaced) = rows::parse(&mut reader, record, &self.plan)?;
+        let delimiter = delimiter(record.format, self.inputs.options());
+        let (slots, replaced) = rows::parse(record, delimiter, &self.plan)?;
         self.document(record, slots, replaced)
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use csv_core::{ReadRecordResult, Reader};
+use csv_core::{ReadRecordResult, ReaderBuilder};
 
 use super::{Plan, Slot, Slots, Value, decode, decode_utf8};
 use crate::Reason;
@@ -21,8 +21,7 @@ pub(crate) struct Columns {
 impl Columns {
     /// Reads a header.
     pub(crate) fn new(header: &[u8], delimiter: u8, plan: &Plan) -> Self {
-        let mut reader = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-        let fields = Fields::read(&mut reader, header);
+        let fields = Fields::read(header, delimiter);
         let names: Arc<[String]> =
             fields.iter().map(|f| text(f, plan).0.into_owned()).collect::<Vec<_>>().into();
         let place = |path: &super::FieldPath| names.iter().position(|name| *name == path.full);
@@ -42,8 +41,8 @@ impl Columns {
 
 /// The fields of the plan, and how many characters of the text had to be replaced.
 pub(super) fn parse<'a>(
-    reader: &mut Reader,
     record: &Record<'a>,
+    delimiter: u8,
     plan: &Plan,
 ) -> Result<(Slots<'a>, u64), Reason> {
     let columns = record.columns;
@@ -51,7 +50,7 @@ pub(super) fn parse<'a>(
         let field = plan.paths[0].full.clone();
         return Err(Reason::NoColumn { field, columns: columns.list() });
     };
-    let fields = Fields::read(reader, record.bytes);
+    let fields = Fields::read(record.bytes, delimiter);
     if fields.len() != columns.names.len() {
         return Err(Reason::Ragged { expected: columns.names.len(), got: fields.len() });
     }
@@ -82,7 +81,9 @@ struct Fields {
 }
 
 impl Fields {
-    fn read(reader: &mut Reader, row: &[u8]) -> Self {
+    fn read(row: &[u8], delimiter: u8) -> Self {
+        // Built for each row: a clone of a reader does not work (csv-core 0.1.13 leaves out its tables).
+        let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
         // No field is longer than the row. Their number is at most that of its bytes, and one.
         let mut fields = Self { bytes: vec![0; row.len()], ends: vec![0; 32] };
         let (mut input, mut written, mut ended) = (row, 0, 0);
@@ -115,5 +116,28 @@ impl Fields {
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|i| self.get(i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_a_row() {
+        let check = |row: &str, expect: &[&str]| {
+            let fields = Fields::read(row.as_bytes(), b',');
+            let got: Vec<_> = fields.iter().map(String::from_utf8_lossy).collect();
+            assert_eq!(got, expect, "{row:?}");
+        };
+        check("a", &["a"]);
+        check("a,b\n", &["a", "b"]);
+        check("a,b\r\n", &["a", "b"]);
+        check(",\n", &["", ""]);
+        check("\"a\n\"\"\",b\n", &["a\n\"", "b"]);
+        check("\"\"\n", &[""]);
+        check("x\"y,\"z\"w\n", &["x\"y", "zw"]);
+        let many = vec!["x"; 1000];
+        check(&many.join(","), &many);
     }
 }

@@ -8,6 +8,8 @@
 //! over in parts.
 
 mod rows;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::ops::Range;
@@ -301,21 +303,21 @@ impl Splitter {
         if matches!(self.framer, Framer::Rows(_)) && piece.ends_with(b"\r") {
             self.line += 1;
         }
-        if let Some(before) = self.long.take() {
+        // Told by the length alone, and not by how the reads fell, so that every pass sees the same.
+        let in_parts = matches!(self.framer, Framer::Values(_)) && end.kind == Kind::Gap;
+        let before = self.long.take();
+        if before.is_some() || (end.len > self.record_bytes && !in_parts) {
             // A header that is too long names no column; the rows after it still are rows.
             self.header_due = false;
             self.count_record();
-            return Piece::Long { range, line, whole: Some(before + end.len as u64) };
+            let whole = before.unwrap_or(0) + end.len as u64;
+            return Piece::Long { range, line, whole: Some(whole) };
         }
         match end.kind {
             Kind::Gap => Piece::Gap(range),
             Kind::Record if self.header_due => {
                 self.header_due = false;
                 Piece::Header(range)
-            }
-            Kind::Record if end.len > self.record_bytes => {
-                self.count_record();
-                Piece::Long { range, line, whole: Some(end.len as u64) }
             }
             Kind::Record => {
                 self.count_record();

@@ -103,7 +103,10 @@ impl Values {
                 State::Escape { depth } => State::String { depth },
                 State::Token => {
                     i += match self.around {
-                        Around::Array => memchr2(b',', b']', &piece[i..])?,
+                        Around::Array => {
+                            let ends = |b: &u8| matches!(b, b',' | b']') || b.is_ascii_whitespace();
+                            piece[i..].iter().position(ends)?
+                        }
                         // A line that is no JSON is one unreadable record, not one a word.
                         _ => memchr(b'\n', &piece[i..])?,
                     };

@@ -1,6 +1,8 @@
 //! The second pass: the kept records, byte for byte, in the input's own format and compression.
 
 mod elements;
+#[cfg(test)]
+mod tests;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -83,11 +85,6 @@ impl KeptWriter {
             unreadable: unreadable.into(),
             create: |path| Ok(Box::new(File::create_new(path)?)),
         }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn create_with(&mut self, create: fn(&Path) -> io::Result<Box<dyn Write + Send>>) {
-        self.create = create;
     }
 
     /// Writes every file in order; see [`write_file`](KeptWriter::write_file).
@@ -383,7 +380,9 @@ impl Encoder {
                 Self::Gzip(BufWriter::with_capacity(BUFFER, encoder))
             }
             Compression::Zstd => {
-                let encoder = zstd::Encoder::new(raw, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+                let mut encoder = zstd::Encoder::new(raw, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+                // As the `zstd` program does: damage is to be found, not read.
+                encoder.include_checksum(true)?;
                 Self::Zstd(BufWriter::with_capacity(BUFFER, encoder))
             }
         })
