@@ -42,17 +42,24 @@ pub fn generate() -> Result<Vec<Generated>, Mistake> {
                 Mistake::new(&d.id, format!("no template examples/source/sites/{}.html", page.site))
             })?;
             // A second page of one text differs from the first by what stands around it.
-            let edit = if nth == 0 { d.edit } else { Edit::Boilerplate };
-            pages.push((page_path(d, page), d, page, edit, changed, html(d, page, template)?));
+            let (edit, note) = match nth {
+                0 => (d.edit, d.note.clone()),
+                _ => {
+                    let first = page_path(d, &d.pages[0]);
+                    (Edit::Boilerplate, format!("The text of {first} on another site's page."))
+                }
+            };
+            let bytes = html(d, page, template)?;
+            pages.push((page_path(d, page), d, page, edit, note, changed, bytes));
         }
     }
     pages.sort_by(|a, b| a.0.cmp(&b.0));
     let mut page_truth =
         Table::new(&["group", "edit", "path", "note", "id", "changed", "charset", "declared"]);
-    for (path, d, page, edit, changed, _) in &pages {
+    for (path, d, page, edit, note, changed, _) in &pages {
         let declared = page.declared.as_deref().unwrap_or_default();
         let charset = page.folder();
-        page_truth.row(&[&d.group, edit.name(), path, &d.note, &d.id, changed, &charset, declared]);
+        page_truth.row(&[&d.group, edit.name(), path, note, &d.id, changed, &charset, declared]);
     }
 
     let mut files = vec![
