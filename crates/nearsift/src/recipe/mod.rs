@@ -193,6 +193,18 @@ impl Recipe {
         }
     }
 
+    /// The same recipe with counts over a corpus, for `idf=corpus`.
+    ///
+    /// # Panics
+    /// When a clone of the recipe still holds its dictionaries: count before fingerprinting starts.
+    #[must_use]
+    pub fn with_corpus(self, corpus: CorpusStatistics) -> Recipe {
+        let Ok(tables) = Arc::try_unwrap(self.tables) else {
+            panic!("the recipe's dictionaries are in use elsewhere");
+        };
+        Recipe { tables: Arc::new(Tables { corpus: Some(corpus), ..tables }), ..self }
+    }
+
     /// The width of its fingerprints.
     pub fn bits(&self) -> Bits {
         match &self.kind {
