@@ -8,6 +8,7 @@
 mod bench;
 mod check;
 mod deny;
+mod examples;
 mod fuzz;
 mod steps;
 mod tables;

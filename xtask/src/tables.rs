@@ -26,6 +26,11 @@ pub const TABLES: &[Table] = &[
         about: "the word segmenter's double array, from jieba's dictionary and IDF list",
         run: crate::tables_words::run,
     },
+    Table {
+        name: "examples",
+        about: "the example corpus, its pages in three charsets and its truth, from examples/source",
+        run: crate::examples::run,
+    },
 ];
 
 /// What to do with the bytes of a generated file.

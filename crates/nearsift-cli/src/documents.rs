@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use nearsift::text::decode::{Hints, Markup, decode};
+use nearsift::text::decode::{Content, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
 use nearsift_io::{Body, Format, Inputs, Parser, ReadOptions, Reader};
 
@@ -24,11 +24,11 @@ pub fn text_of<'a>(body: Body<'a>, charset: Option<&str>) -> Text<'a> {
     match body {
         Body::Text(text) => Text { text, replaced: 0, page: None },
         Body::Plain(bytes) => {
-            let decoded = decode(bytes, &Hints { label: charset, markup: Markup::Plain });
+            let decoded = decode(bytes, &Hints { label: charset, content: Content::Plain });
             Text { text: decoded.text, replaced: decoded.replaced as u64, page: None }
         }
         Body::Html(bytes) => {
-            let decoded = decode(bytes, &Hints { label: charset, markup: Markup::Html });
+            let decoded = decode(bytes, &Hints { label: charset, content: Content::Markup });
             let page = extract(&decoded.text, &Limits::default());
             Text { text: Cow::Owned(page.text), replaced: decoded.replaced as u64, page: Some(page.kind) }
         }

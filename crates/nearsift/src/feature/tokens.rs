@@ -1,26 +1,7 @@
 //! The words of a text in every script, as features.
 
 use crate::text::script::{Class, class};
-use crate::text::words::{Lexicon, Segmenter, TextTooLong, Word, WordId};
-
-/// A word of a text: a byte range, and the number of a dictionary word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token {
-    /// Where it starts, in bytes.
-    pub start: u32,
-    /// Where it ends, in bytes, exclusive.
-    pub end: u32,
-    /// Its number in the lexicon, if it is there.
-    pub id: Option<WordId>,
-}
-
-impl Token {
-    /// The word itself, of the text that it was found in.
-    #[inline]
-    pub fn of<'t>(&self, text: &'t str) -> &'t str {
-        &text[self.start as usize..self.end as usize]
-    }
-}
+use crate::text::words::{Lexicon, Segmenter, TextTooLong, Word};
 
 /// Cuts text of any script into words.
 ///
@@ -40,14 +21,14 @@ impl Token {
 /// ```
 pub struct WordCutter<'l> {
     segmenter: Segmenter<'l>,
+    cut: Vec<Word>,
     words: Vec<Word>,
-    tokens: Vec<Token>,
 }
 
 impl<'l> WordCutter<'l> {
     /// A cutter on top of a segmenter.
     pub fn new(segmenter: Segmenter<'l>) -> WordCutter<'l> {
-        WordCutter { segmenter, words: Vec::new(), tokens: Vec::new() }
+        WordCutter { segmenter, cut: Vec::new(), words: Vec::new() }
     }
 
     /// The lexicon that knows the words' numbers.
@@ -62,52 +43,54 @@ impl<'l> WordCutter<'l> {
     ///
     /// # Complexity
     /// O(bytes).
-    pub fn cut(&mut self, text: &str) -> Result<&[Token], TextTooLong> {
-        self.segmenter.segment_words(text, &mut self.words)?;
-        self.tokens.clear();
-        let mut open: Option<(Class, u32, u32)> = None;
-        for word in &self.words {
-            let own = word.of(text);
-            let kind = match word.id() {
-                Some(_) => None,
-                None => Some(own.chars().next().map_or(Class::Separator, class)),
-            };
-            match (kind, open) {
-                (Some(kind), Some((open_kind, start, end))) if kind == open_kind && end == word.start && !is_han(own) => {
-                    open = Some((kind, start, word.end));
-                    continue;
-                }
-                _ => close(text, open.take(), &mut self.tokens),
-            }
-            match kind {
-                Some(Class::Separator) => {}
-                Some(kind) if !is_han(own) => open = Some((kind, word.start, word.end)),
-                _ => self.tokens.push(Token { start: word.start, end: word.end, id: word.id() }),
-            }
-        }
-        close(text, open, &mut self.tokens);
-        Ok(&self.tokens)
+    pub fn cut(&mut self, text: &str) -> Result<&[Word], TextTooLong> {
+        self.segmenter.segment_words(text, &mut self.cut)?;
+        join_unknown(text, &self.cut, &mut self.words);
+        Ok(&self.words)
     }
 }
 
+/// Replaces the content of `out` by the segmenter's words with those of other scripts put together,
+/// and without punctuation and white space.
+pub(crate) fn join_unknown(text: &str, words: &[Word], out: &mut Vec<Word>) {
+    out.clear();
+    let mut open: Option<(Class, u32, u32)> = None;
+    for &word in words {
+        let own = word.of(text);
+        let first = own.chars().next().unwrap_or(' ');
+        let kind = if word.id().is_some() || is_han(first) { None } else { Some(class(first)) };
+        match (kind, open) {
+            (Some(kind), Some((open_kind, start, end))) if kind == open_kind && end == word.start => {
+                open = Some((kind, start, word.end));
+                continue;
+            }
+            _ => close(text, open.take(), out),
+        }
+        match kind {
+            Some(Class::Separator) => {}
+            Some(kind) => open = Some((kind, word.start, word.end)),
+            None => out.push(word),
+        }
+    }
+    close(text, open, out);
+}
+
 /// Ends a run of letters of scripts that the dictionary does not cover.
-fn close(text: &str, open: Option<(Class, u32, u32)>, tokens: &mut Vec<Token>) {
+fn close(text: &str, open: Option<(Class, u32, u32)>, out: &mut Vec<Word>) {
     let Some((kind, start, end)) = open else { return };
     let run = &text[start as usize..end as usize];
     if kind == Class::Alphabetic || run.chars().nth(1).is_none() {
-        tokens.push(Token { start, end, id: None });
+        out.push(Word::unknown(start, end));
         return;
     }
     let ends = run.char_indices().map(|(at, c)| start + (at + c.len_utf8()) as u32).skip(1);
     let starts = run.char_indices().map(|(at, _)| start + at as u32);
-    tokens.extend(starts.zip(ends).map(|(start, end)| Token { start, end, id: None }));
+    out.extend(starts.zip(ends).map(|(start, end)| Word::unknown(start, end)));
 }
 
-/// Whether a token of the segmenter is a Chinese character outside the dictionary.
-fn is_han(token: &str) -> bool {
-    token.chars().next().is_some_and(|c| {
-        matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
-    })
+/// Whether a character is Chinese: one outside the dictionary is a word of its own.
+fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
 #[cfg(test)]

@@ -4,17 +4,18 @@ use std::cmp::Reverse;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::spec::{Features, Idf, Normalise, Punctuation, Ranking, Spec, WordBackend};
+use super::spec::{Features, Idf, Normalise, Punctuation, Spec};
 use super::{Kind, NoFingerprint, Outcome, Recipe};
 use crate::feature::count::TermCounter;
 use crate::feature::shingle::{Reduced, char_shingles, word_shingles};
-use crate::feature::tokens::{Token, WordCutter};
+use crate::feature::tokens::WordCutter;
+use crate::feature::rarity::{CorpusStatistics, RarityTable};
 use crate::feature::weight::Weighting;
 use crate::feature::{FeatureSet, hash_token};
 use crate::fingerprint::votes::Votes;
 use crate::text::normalise::normalise_into;
 use crate::text::script::{Class, class};
-use crate::text::words::Segmenter;
+use crate::text::words::{Lexicon, WordId};
 
 /// A feature of a text, and why it weighs what it does.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,11 +40,13 @@ pub struct Fingerprinter<'r> {
     recipe: &'r Recipe,
     normalised: String,
     reduced: Reduced,
+    // Whether `reduced` is of the text in `normalised`.
+    is_reduced: bool,
     words: WordCutter<'r>,
     joined: String,
     counter: TermCounter,
-    // For keywords: where each distinct word first stands, in the counter's order.
-    first: Vec<Token>,
+    // The word number of each distinct feature, in the counter's order.
+    ids: Vec<Option<WordId>>,
     hashes: Vec<u64>,
     unscaled: Vec<(u64, u64)>,
     features: FeatureSet,
@@ -55,23 +58,18 @@ pub struct Fingerprinter<'r> {
 const BLOCK: usize = 1024;
 /// Up to this many needed features are told apart by looking through a list.
 const FEW: u32 = 64;
-/// A keyword has at least this many characters, as in jieba.
-const KEYWORD_CHARS: usize = 2;
 
 impl<'r> Fingerprinter<'r> {
     pub(super) fn new(recipe: &'r Recipe) -> Fingerprinter<'r> {
-        let backend = match &recipe.kind {
-            Kind::Native(spec) => spec.words,
-            Kind::Compat(_) => WordBackend::Dictionary,
-        };
         Fingerprinter {
             recipe,
             normalised: String::new(),
             reduced: Reduced::default(),
-            words: WordCutter::new(recipe.segmenter(backend)),
+            is_reduced: false,
+            words: WordCutter::new(recipe.segmenter()),
             joined: String::new(),
             counter: TermCounter::default(),
-            first: Vec::new(),
+            ids: Vec::new(),
             hashes: Vec::with_capacity(BLOCK),
             unscaled: Vec::new(),
             features: FeatureSet::default(),
@@ -85,7 +83,7 @@ impl<'r> Fingerprinter<'r> {
         let recipe = self.recipe;
         let spec = match &recipe.kind {
             Kind::Native(spec) => spec,
-            Kind::Compat(compat) => return self.imitate(compat, text),
+            Kind::Compat(compat) => match *compat {},
         };
         self.prepare(spec, text);
         let found = if spec.weight == Weighting::Tf && spec.features != Features::Keywords {
@@ -111,7 +109,7 @@ impl<'r> Fingerprinter<'r> {
                 self.prepare(spec, text);
                 self.weigh(spec);
             }
-            Kind::Compat(compat) => self.imitate_features(compat, text),
+            Kind::Compat(compat) => match *compat {},
         }
         &self.features
     }
@@ -139,7 +137,7 @@ impl<'r> Fingerprinter<'r> {
                 self.weigh(spec);
                 let position: std::collections::HashMap<u64, u64> = self.unscaled.iter().copied().collect();
                 let mut seen = TermCounter::default();
-                let rarity = Rarity::of(recipe, spec);
+                let rarity = Rarity::of_weight(recipe, spec);
                 let counter = &self.counter;
                 each_feature(
                     spec,
@@ -147,18 +145,18 @@ impl<'r> Fingerprinter<'r> {
                     &self.reduced,
                     &mut self.words,
                     &mut self.joined,
-                    |hash, token| {
+                    |hash, token, id| {
                         let distinct = seen.hashes().len();
                         let place = seen.add(hash);
                         if let (true, Some(&weight)) = (place == distinct, position.get(&hash)) {
-                            let rarity = rarity.as_ref().map(|r| r.value(hash));
+                            let rarity = rarity.as_ref().map(|r| f64::from(r.sixteenths(hash, id)) / 16.0);
                             let count = counter.counts()[place];
                             tokens.push(Explained { token: token.to_owned(), hash, count, rarity, weight });
                         }
                     },
                 );
             }
-            Kind::Compat(compat) => tokens = self.explain_imitated(compat, text),
+            Kind::Compat(compat) => match *compat {},
         }
         tokens.sort_by_key(|t| Reverse(t.weight));
         tokens
@@ -171,7 +169,10 @@ impl<'r> Fingerprinter<'r> {
     /// It is an XXH3-128: unrelated texts do not share it by chance, but it is no defence against
     /// somebody who builds two texts that do.
     pub fn text_key(&mut self) -> Option<u128> {
-        self.reduced.fill(&self.normalised);
+        if !self.is_reduced {
+            self.reduced.fill(&self.normalised);
+            self.is_reduced = true;
+        }
         if self.reduced.text().is_empty() {
             return None;
         }
@@ -198,7 +199,13 @@ impl<'r> Fingerprinter<'r> {
             Normalise::Full => normalise_into(text, &mut self.normalised),
             Normalise::None => self.normalised.push_str(text),
         }
-        if matches!(spec.features, Features::Auto | Features::Chars(_)) {
+        let drops = spec.punctuation == Punctuation::Drop;
+        self.is_reduced = match spec.features {
+            Features::Auto => true,
+            Features::Chars(_) => drops,
+            Features::Words(_) | Features::Keywords => false,
+        };
+        if self.is_reduced {
             self.reduced.fill(&self.normalised);
         }
     }
@@ -218,7 +225,7 @@ impl<'r> Fingerprinter<'r> {
             &self.reduced,
             &mut self.words,
             &mut self.joined,
-            |hash, _| {
+            |hash, _, _| {
                 if distinct < spec.min_features {
                     if spec.min_features > FEW {
                         counter.add(hash);
@@ -240,16 +247,19 @@ impl<'r> Fingerprinter<'r> {
     }
 
     fn count_features(&mut self, spec: &Spec) {
-        let Fingerprinter { counter, .. } = self;
+        let Fingerprinter { counter, ids, .. } = self;
         counter.clear();
+        ids.clear();
         each_feature(
             spec,
             &self.normalised,
             &self.reduced,
             &mut self.words,
             &mut self.joined,
-            |hash, _| {
-                counter.add(hash);
+            |hash, _, id| {
+                if counter.add(hash) == ids.len() {
+                    ids.push(id);
+                }
             },
         );
     }
@@ -258,20 +268,95 @@ impl<'r> Fingerprinter<'r> {
     fn weigh(&mut self, spec: &Spec) {
         self.features.clear();
         self.unscaled.clear();
-        if spec.features == Features::Keywords {
-            self.count_keywords(spec);
-        } else {
-            self.count_features(spec);
-        }
-        let rarity = Rarity::of(self.recipe, spec);
-        let counted = self.counter.hashes().iter().zip(self.counter.counts());
-        self.unscaled.extend(counted.map(|(&hash, &count)| {
-            let rare = rarity.as_ref().map_or(1, |r| r.sixteenths(hash));
+        self.count_features(spec);
+        let rarity = Rarity::of_weight(self.recipe, spec);
+        let counted = self.counter.hashes().iter().zip(self.counter.counts()).zip(&self.ids);
+        self.unscaled.extend(counted.map(|((&hash, &count), &id)| {
+            let rare = rarity.as_ref().map_or(1, |r| r.sixteenths(hash, id));
             (hash, spec.weight.weight(count, rare))
         }));
-        if spec.features == Features::Keywords {
-            self.keep_top(spec);
-        }
         self.features.push_scaled(&self.unscaled);
+    }
+}
+
+/// Calls `each` with the hash of every occurrence of a feature, its text and its word number.
+fn each_feature(
+    spec: &Spec,
+    normalised: &str,
+    reduced: &Reduced,
+    words: &mut WordCutter<'_>,
+    joined: &mut String,
+    mut each: impl FnMut(u64, &str, Option<WordId>),
+) {
+    let mut plain = |token: &str| each(hash_token(token), token, None);
+    match spec.features {
+        Features::Auto => {
+            for (class, stretch) in reduced.stretches() {
+                if class == Class::Unspaced {
+                    // A lone character between words of another script is its own feature.
+                    if stretch.chars().nth(1).is_none() {
+                        plain(stretch);
+                    }
+                    char_shingles(stretch, 2, &mut plain);
+                    char_shingles(stretch, 3, &mut plain);
+                } else {
+                    char_shingles(stretch, 5, &mut plain);
+                }
+            }
+            reduced.words().for_each(plain);
+        }
+        Features::Chars(n) => {
+            let text = if spec.punctuation == Punctuation::Drop { reduced.text() } else { normalised };
+            char_shingles(text, usize::from(n), plain);
+        }
+        Features::Words(1) | Features::Keywords => {
+            let lexicon = words.lexicon();
+            for token in words.cut(normalised).unwrap_or_default() {
+                let own = token.of(normalised);
+                let hash = token.id().map_or_else(|| hash_token(own), |id| lexicon.hash(id));
+                each(hash, own, token.id());
+            }
+        }
+        Features::Words(n) => {
+            let tokens = words.cut(normalised).unwrap_or_default();
+            let own: Vec<&str> = tokens.iter().map(|t| t.of(normalised)).collect();
+            word_shingles(&own, usize::from(n), joined, plain);
+        }
+    }
+}
+
+/// Where the rarity of a recipe's features is looked up.
+enum Rarity<'r> {
+    Shipped(&'r Lexicon),
+    Table(&'r RarityTable),
+    Corpus(&'r CorpusStatistics),
+    Entropy(&'r CorpusStatistics),
+}
+
+impl<'r> Rarity<'r> {
+    /// What the weight asks for; `None` when it asks for nothing.
+    fn of_weight(recipe: &'r Recipe, spec: &Spec) -> Option<Rarity<'r>> {
+        match spec.weight {
+            Weighting::Levels => recipe.tables.levels.as_ref().map(Rarity::Table),
+            Weighting::Entropy => recipe.tables.corpus.as_ref().map(Rarity::Entropy),
+            weight if weight.needs_rarity() => match spec.idf {
+                Idf::Shipped => Some(Rarity::Shipped(recipe.lexicon())),
+                Idf::File => recipe.tables.idf.as_ref().map(Rarity::Table),
+                Idf::Corpus => recipe.tables.corpus.as_ref().map(Rarity::Corpus),
+            },
+            _ => None,
+        }
+    }
+
+    fn sixteenths(&self, hash: u64, id: Option<WordId>) -> u32 {
+        match self {
+            Rarity::Shipped(lexicon) => {
+                let idf = id.map_or_else(|| lexicon.idf_of_unknown(hash), |id| lexicon.idf(id));
+                (idf * 16.0).round() as u32
+            }
+            Rarity::Table(table) => table.get(hash),
+            Rarity::Corpus(corpus) => corpus.idf(hash),
+            Rarity::Entropy(corpus) => corpus.entropy(hash),
+        }
     }
 }

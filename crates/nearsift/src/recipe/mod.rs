@@ -21,7 +21,9 @@ pub mod spec;
 pub mod vectors;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+#[cfg(feature = "hmm")]
+use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -29,10 +31,12 @@ use crate::feature::rarity::{CorpusStatistics, RarityTable};
 use crate::feature::weight::Weighting;
 use crate::fingerprint::{Bits, Fingerprint};
 use crate::text::normalise;
-use crate::text::words::{Lexicon, StopWords};
+#[cfg(feature = "hmm")]
+use crate::text::words::HiddenMarkov;
+use crate::text::words::{Lexicon, Segmenter, StopWords, UnknownWords};
 use compat::Compat;
 pub use fingerprinter::{Explained, Fingerprinter};
-use spec::{Features, Idf, Spec};
+use spec::{Features, Idf, Spec, WordBackend};
 
 /// The version of the native recipes. It changes when any fingerprint of theirs would.
 pub const VERSION: u32 = 1;
@@ -83,6 +87,8 @@ impl Outcome {
 pub enum NoFingerprint {
     /// Its text has no letter and no digit.
     Empty,
+    /// It is a web page of navigation and boilerplate: what it says is the site's, not its own.
+    NavigationOnly,
     /// It has fewer distinct features than the recipe asks for.
     TooFewFeatures {
         /// The number that it has.
@@ -96,6 +102,7 @@ impl fmt::Display for NoFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoFingerprint::Empty => f.write_str("no letters or digits"),
+            NoFingerprint::NavigationOnly => f.write_str("navigation only"),
             NoFingerprint::TooFewFeatures { found, needed } => {
                 write!(f, "too few features: {found} of at least {needed}")
             }
@@ -109,6 +116,9 @@ pub struct Recipe {
     name: String,
     kind: Kind,
     tables: Arc<Tables>,
+    // Loaded when a recipe first asks for it: it takes a tenth of a second.
+    #[cfg(feature = "hmm")]
+    model: Arc<OnceLock<Arc<HiddenMarkov>>>,
 }
 
 #[derive(Clone)]
@@ -162,13 +172,25 @@ impl Recipe {
             }
             None => Kind::Compat(Compat::parse(name, &parameters).map_err(|e| error(e.to_string()))?),
         };
-        Ok(Recipe { name: name.to_owned(), kind, tables: Arc::default() })
+        Ok(Recipe {
+            name: name.to_owned(),
+            kind,
+            tables: Arc::default(),
+            #[cfg(feature = "hmm")]
+            model: Arc::default(),
+        })
     }
 
     /// The same recipe with other dictionaries.
     #[must_use]
     pub fn with_tables(&self, tables: Tables) -> Recipe {
-        Recipe { name: self.name.clone(), kind: self.kind.clone(), tables: Arc::new(tables) }
+        Recipe {
+            name: self.name.clone(),
+            kind: self.kind.clone(),
+            tables: Arc::new(tables),
+            #[cfg(feature = "hmm")]
+            model: Arc::default(),
+        }
     }
 
     /// The width of its fingerprints.
@@ -231,7 +253,9 @@ impl Recipe {
                     add("words", self.lexicon().digest());
                 }
                 if spec.features == Features::Keywords {
-                    add("stop-words", self.stop_words().digest());
+                    for word in self.stop_words().sorted() {
+                        add(word, 0);
+                    }
                 }
                 let asks = |value: Idf| spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf");
                 if let Some(table) = self.tables.idf.as_ref().filter(|_| asks(Idf::File)) {
@@ -265,7 +289,20 @@ impl Recipe {
     }
 
     fn stop_words(&self) -> &StopWords {
-        self.tables.stop_words.as_ref().unwrap_or_else(|| StopWords::shipped())
+        static SHIPPED: LazyLock<StopWords> = LazyLock::new(StopWords::shipped);
+        self.tables.stop_words.as_ref().unwrap_or_else(|| &SHIPPED)
+    }
+
+    fn segmenter(&self) -> Segmenter<'_> {
+        let unknown = match &self.kind {
+            #[cfg(feature = "hmm")]
+            Kind::Native(Spec { words: WordBackend::Hmm, .. }) => {
+                let load = || Arc::new(HiddenMarkov::new(self.lexicon()));
+                UnknownWords::HiddenMarkov(Arc::clone(self.model.get_or_init(load)))
+            }
+            _ => UnknownWords::Characters,
+        };
+        Segmenter::with_unknown_words(self.lexicon(), unknown)
     }
 
     /// The parameters in their canonical order.

@@ -95,6 +95,12 @@ impl Word {
         Word { start, end, code }
     }
 
+    /// A word that no lexicon has.
+    #[inline]
+    pub(crate) fn unknown(start: u32, end: u32) -> Word {
+        Word::new(start, end, 0)
+    }
+
     /// Its number, `None` for one that the lexicon lacks.
     #[inline]
     pub fn id(&self) -> Option<WordId> {

@@ -1,0 +1,184 @@
+//! The self-join: seeded fingerprints with planted pairs, timed, and every count checked.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use nearsift::fingerprint::{Bits, Fingerprints};
+use nearsift::join::{Plan, SelfJoin, Settings, Threads};
+use serde::Serialize;
+
+/// How the values lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Data {
+    /// Evenly spread, and one value in ten within 8 bits of an earlier one.
+    Uniform,
+    /// Biased bits, clusters of sizes that follow a power law, and repeated values.
+    Skewed,
+}
+
+/// One join to time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// How the values lie.
+    pub data: Data,
+    /// Documents.
+    pub n: usize,
+    /// Inclusive distance in bits.
+    pub max_distance: u32,
+    /// The pairs that there are, counted once by comparing all; other sizes are compared with that
+    /// plan in the same run.
+    pub expect_pairs: Option<u64>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Serialize)]
+pub struct Measured {
+    /// How the values lie.
+    pub data: Data,
+    /// Documents.
+    pub n: usize,
+    /// Distinct values among them.
+    pub distinct: usize,
+    /// Inclusive distance in bits.
+    pub max_distance: u32,
+    /// Threads asked for.
+    pub threads: usize,
+    /// The plan, as it names itself.
+    pub plan: String,
+    /// Seconds to group equal values and plan.
+    pub prepare_seconds: f64,
+    /// Seconds to find all pairs and give them out in order.
+    pub pairs_seconds: f64,
+    /// Seconds to find links enough for connected components.
+    pub connect_seconds: f64,
+    /// Seconds that the planner expected.
+    pub expected_seconds: f64,
+    /// Distances computed.
+    pub comparisons: u64,
+    /// Values moved into buckets.
+    pub moves: u64,
+    /// Pairs of documents found.
+    pub pairs: u64,
+    /// Whether the count is that of comparing all.
+    pub correct: bool,
+}
+
+/// The cases of the record.
+pub const CASES: &[Case] = &[
+    Case { data: Data::Uniform, n: 100_000, max_distance: 3, expect_pairs: None },
+    Case { data: Data::Uniform, n: 100_000, max_distance: 8, expect_pairs: None },
+    Case { data: Data::Skewed, n: 100_000, max_distance: 3, expect_pairs: None },
+    Case { data: Data::Skewed, n: 100_000, max_distance: 8, expect_pairs: None },
+    Case { data: Data::Uniform, n: 1_000_000, max_distance: 3, expect_pairs: Some(0) },
+    Case { data: Data::Uniform, n: 1_000_000, max_distance: 6, expect_pairs: Some(0) },
+    Case { data: Data::Uniform, n: 1_000_000, max_distance: 8, expect_pairs: Some(0) },
+    Case { data: Data::Skewed, n: 1_000_000, max_distance: 3, expect_pairs: Some(0) },
+    Case { data: Data::Skewed, n: 1_000_000, max_distance: 6, expect_pairs: Some(0) },
+    Case { data: Data::Skewed, n: 1_000_000, max_distance: 8, expect_pairs: Some(0) },
+];
+
+/// Times one case on a number of threads.
+///
+/// # Panics
+/// When the join cannot be made, which for the cases here is an error of the benchmark.
+pub fn measure(case: &Case, threads: usize) -> Measured {
+    let column = column(case.data, case.n);
+    let settings = Settings {
+        threads: std::num::NonZeroUsize::new(threads).map_or(Threads::One, Threads::Own),
+        ..Settings::new(case.max_distance)
+    };
+    let expect = case.expect_pairs.unwrap_or_else(|| count_by_all_pairs(&column, case.max_distance));
+    let start = Instant::now();
+    let join = SelfJoin::new(&column, settings).expect("a join");
+    let prepare_seconds = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let mut pairs = 0;
+    let ended = join.for_each_pair(|_| {
+        pairs += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    let pairs_seconds = start.elapsed().as_secs_f64();
+    assert!(ended.is_continue());
+    let start = Instant::now();
+    let mut links = 0u64;
+    join.for_each_connecting(|_, _| links += 1);
+    let connect_seconds = start.elapsed().as_secs_f64();
+    let (counted, work) = join.count_pairs();
+    Measured {
+        data: case.data,
+        n: case.n,
+        distinct: join.distinct(),
+        max_distance: case.max_distance,
+        threads,
+        plan: join.plan().to_string(),
+        prepare_seconds,
+        pairs_seconds,
+        connect_seconds,
+        expected_seconds: join.explain().seconds,
+        comparisons: work.comparisons,
+        moves: work.moves,
+        pairs,
+        correct: pairs == expect && counted == expect && links <= pairs.max(1) * 64,
+    }
+}
+
+/// The number of pairs by comparing every two distinct values.
+///
+/// # Panics
+/// As [`measure`].
+pub fn count_by_all_pairs(column: &Fingerprints, max_distance: u32) -> u64 {
+    let settings = Settings { plan: Some(Plan::AllPairs), ..Settings::new(max_distance) };
+    SelfJoin::new(column, settings).expect("a join").count_pairs().0
+}
+
+/// The 64-bit fingerprints of a case, the same on every machine.
+pub fn column(data: Data, n: usize) -> Fingerprints {
+    let mut random = SplitMix(n as u64);
+    let mut words: Vec<u64> = Vec::with_capacity(n);
+    for i in 0..n as u64 {
+        let word = match data {
+            Data::Uniform if i > 0 && random.below(10) == 0 => {
+                let earlier = words[random.below(i) as usize];
+                let flips = random.below(9);
+                random.flipped(earlier, flips)
+            }
+            Data::Uniform => random.next(),
+            Data::Skewed => {
+                // Cluster c is about twice as frequent as cluster 2 c: half of the documents are in
+                // the larger clusters, and the rest stand alone.
+                let rank = n as u64 / (1 + random.below(n as u64));
+                let centre = if random.below(2) == 0 { random.below(rank * 50 + 50) } else { n as u64 + i };
+                let mut own = SplitMix(centre);
+                let (fixed, free) = (own.next() & own.next() & own.next(), own.next());
+                let value = fixed & 0xffff_ffff | free & !0xffff_ffff;
+                let flips = random.below(4);
+                random.flipped(value, flips)
+            }
+        };
+        words.push(word);
+    }
+    Fingerprints::from_words(Bits::B64, words)
+}
+
+/// Steele, Lea and Flood's SplitMix64.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    /// With up to `flips` bits changed.
+    fn flipped(&mut self, value: u64, flips: u64) -> u64 {
+        (0..flips).fold(value, |value, _| value ^ 1 << self.below(64))
+    }
+}

@@ -1,0 +1,55 @@
+//! `nearsift keywords`: a document's features with their weights.
+
+use serde::Serialize;
+
+use crate::Status;
+use crate::args::Keywords;
+use crate::documents::read_one;
+use crate::failure::Failure;
+use crate::output::{Out, escaped};
+
+#[derive(Serialize)]
+struct Line<'a> {
+    feature: &'a str,
+    count: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rarity: Option<f64>,
+    weight: u64,
+    hash: String,
+}
+
+pub fn run(args: &Keywords) -> Result<Status, Failure> {
+    let recipe = crate::recipes::recipe(&args.recipe, &default_recipe(args))?;
+    let text = read_one(&args.file, args.format, args.charset.as_deref())?;
+    let features = recipe.fingerprinter()?.explain(&text);
+    let mut out = Out::new();
+    if !args.json {
+        out.line("weight  count  rarity  feature")?;
+    }
+    for feature in features.iter().take(args.top.map_or(20, |top| top as usize)) {
+        if args.json {
+            out.json(&Line {
+                feature: &feature.token,
+                count: feature.count,
+                rarity: feature.rarity,
+                weight: feature.weight,
+                hash: format!("{:016x}", feature.hash),
+            })?;
+        } else {
+            let rarity = feature.rarity.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
+            out.line(&format!(
+                "{:>6}  {:>5}  {rarity:>6}  {}",
+                feature.weight,
+                feature.count,
+                escaped(&feature.token)
+            ))?;
+        }
+    }
+    out.finish()?;
+    Ok(if features.is_empty() { Status::Nothing } else { Status::Done })
+}
+
+/// The keyword recipe, with as many keywords as are asked for.
+fn default_recipe(args: &Keywords) -> String {
+    format!("keywords64:top={}", args.top.map_or(20, |top| top.min(10_000)))
+}

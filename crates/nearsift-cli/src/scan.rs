@@ -1,0 +1,146 @@
+//! One pass over all documents: read in order, worked on in parallel, taken in order.
+
+use std::sync::{Mutex, PoisonError};
+
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome};
+use nearsift::text::extract::PageKind;
+use nearsift_io::{Inputs, Note, Parser, Place, Reader, Value};
+use rayon::prelude::*;
+
+use crate::args::Global;
+use crate::documents::{Text, text_of};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+
+/// A document as a worker sees it.
+pub struct Seen<'a> {
+    pub id: &'a str,
+    pub text: &'a Text<'a>,
+    /// The values of the fields that were asked for.
+    pub fields: &'a [Option<Value<'a>>],
+    /// Characters that could not be decoded.
+    pub replaced: u64,
+}
+
+impl Seen<'_> {
+    /// The fingerprint of the document, if it is one of its own.
+    pub fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Outcome {
+        match (fingerprinter.fingerprint(&self.text.text), self.text.page) {
+            (Outcome::Fingerprint(_), Some(PageKind::NavigationOnly)) => {
+                Outcome::None(NoFingerprint::NavigationOnly)
+            }
+            (outcome, _) => outcome,
+        }
+    }
+}
+
+/// Records that one worker takes at a time: enough to be worth the hand-over, few enough to share.
+const CHUNK: usize = 128;
+/// Batches that are read ahead.
+const AHEAD: std::num::NonZeroUsize = std::num::NonZeroUsize::new(2).expect("two");
+
+/// Reads every document once. `work` runs on all threads, each with a fingerprinter of `make`;
+/// `take` gets what it returned, or why the record is no document, in the order of the input.
+///
+/// Returns what was wrong with whole files or with records that were never seen.
+///
+/// # Errors
+/// What `take` returns, an input that changed, or [`Failure::Interrupted`].
+pub fn scan<'r, T: Send>(
+    inputs: &Inputs,
+    global: &Global,
+    what: &'static str,
+    make: impl Fn() -> Fingerprinter<'r> + Sync,
+    work: impl Fn(&mut Fingerprinter<'r>, Seen<'_>) -> T + Sync,
+    mut take: impl FnMut(Place, Result<T, Note>) -> Result<(), Failure>,
+) -> Result<Vec<Note>, Failure> {
+    let charset = inputs.options().encoding.clone();
+    let parser = Parser::new(inputs);
+    let idle: Mutex<Vec<Fingerprinter<'r>>> = Mutex::new(Vec::new());
+    let mut reader = Reader::in_background(inputs, AHEAD)?;
+    let mut notes = inputs.notes().to_vec();
+    let progress = Progress::bytes(global, what, inputs.total_bytes());
+    while let Some(batch) = reader.next_batch()? {
+        interrupt::check()?;
+        notes.extend_from_slice(batch.notes());
+        let chunks: Vec<Vec<Result<T, Note>>> = (0..batch.len().div_ceil(CHUNK))
+            .into_par_iter()
+            .map(|chunk| {
+                let own = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let mut fingerprinter = own.unwrap_or_else(&make);
+                let records = chunk * CHUNK..((chunk + 1) * CHUNK).min(batch.len());
+                let done = records
+                    .map(|i| {
+                        let document = parser.parse(&batch.record(i))?;
+                        let text = text_of(document.body, charset.as_deref());
+                        let seen = Seen {
+                            id: &document.id,
+                            replaced: document.replaced + text.replaced,
+                            text: &text,
+                            fields: &document.fields,
+                        };
+                        Ok(work(&mut fingerprinter, seen))
+                    })
+                    .collect();
+                idle.lock().unwrap_or_else(PoisonError::into_inner).push(fingerprinter);
+                done
+            })
+            .collect();
+        for (i, done) in chunks.into_iter().flatten().enumerate() {
+            take(batch.record(i).place, done)?;
+        }
+        progress.at(batch.position());
+        reader.recycle(batch);
+    }
+    progress.done();
+    Ok(notes)
+}
+
+/// Counts and lists, on standard error, what could not be read. The list is short: the output folder
+/// of `dedup` has it whole.
+pub struct Problems {
+    count: u64,
+    quiet: bool,
+}
+
+const LISTED: u64 = 10;
+
+impl Problems {
+    pub fn new(global: &Global) -> Problems {
+        Problems { count: 0, quiet: global.quiet }
+    }
+
+    pub fn add(&mut self, note: &Note) {
+        self.count += 1;
+        if self.quiet {
+            return;
+        }
+        if self.count <= LISTED {
+            crate::output::warn(&format!("warning: {note}"));
+        } else if self.count == LISTED + 1 {
+            crate::output::warn("warning: more of the kind are counted, not listed");
+        }
+    }
+
+    /// How many documents, or files, were not read.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn status(&self) -> crate::Status {
+        if self.count == 0 {
+            return crate::Status::Done;
+        }
+        if !self.quiet {
+            crate::output::warn(&format!("warning: {} could not be read; all others were", plural(self.count, "document")));
+        }
+        crate::Status::SomeUnreadable
+    }
+}
+
+/// `1 document`, `2 documents`.
+pub fn plural(count: u64, what: &str) -> String {
+    let number = crate::report::grouped(count);
+    if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
+}

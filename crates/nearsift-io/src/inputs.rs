@@ -1,0 +1,534 @@
+//! From the arguments of a command line to a list of files, in a fixed order.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use globset::{GlobBuilder, GlobMatcher};
+use walkdir::WalkDir;
+
+use crate::parse::Plan;
+use crate::source::{self, Origin, Source};
+use crate::{Error, Format, Note, ReadOptions, Reason};
+
+/// The files of a run, in the order in which their documents count, and how to read them.
+///
+/// Clones share what the first pass found out about each file; every later pass is held to it.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    files: Arc<[InputFile]>,
+    roots: Arc<[Root]>,
+    options: Arc<ReadOptions>,
+    plan: Arc<Plan>,
+    notes: Arc<[Note]>,
+    skipped: Skipped,
+    bytes: u64,
+}
+
+/// Files in searched folders that were left out because their extension names no known format.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skipped {
+    /// How many.
+    pub files: u64,
+    /// The first of them.
+    pub example: Option<PathBuf>,
+}
+
+/// One file to read.
+#[derive(Debug)]
+pub struct InputFile {
+    origin: Origin,
+    /// For a copy of standard input or a pipe: what it was, and its output path.
+    alias: Option<(String, PathBuf)>,
+    format: Format,
+    root: usize,
+    /// What the first pass over the file found.
+    pub(crate) seen: OnceLock<Seen>,
+}
+
+/// What a pass found in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// The index of the file's first record in the whole input.
+    pub first: u64,
+    pub records: u64,
+    pub bytes: u64,
+    pub digest: u64,
+    pub opened: bool,
+}
+
+/// A place that files were found under.
+#[derive(Debug)]
+struct Root {
+    /// As given; the output path of a file is its path below this...
+    given: PathBuf,
+    /// ... below this, which is the canonical path without what all roots have in common.
+    output: PathBuf,
+    canonical: PathBuf,
+    /// Whether all that is below it was searched.
+    is_folder: bool,
+}
+
+impl InputFile {
+    /// The name in ids and messages: the path as given, or with the given folder in front; `-` is standard input.
+    pub fn name(&self) -> String {
+        match (&self.alias, &self.origin) {
+            (Some((name, _)), _) => name.clone(),
+            (None, Origin::Path(path)) => path.to_string_lossy().into_owned(),
+            (None, Origin::Spool(_)) => "-".to_owned(),
+        }
+    }
+
+    /// The format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+}
+
+impl Inputs {
+    /// Finds the files behind `arguments`, each a file, a folder, a pattern, or `-` for standard input.
+    ///
+    /// Files come in the order of the arguments, those of a folder or pattern by the bytes of their path. A
+    /// named file is always taken: its format is the one asked for, or that of its extension, or of its content.
+    /// In a folder, which is searched through and through and along links, only files with a known extension are
+    /// taken (of the asked format, if one is); the others are counted. A pattern names files; `*` and `?` stay
+    /// inside one folder, `**` spans folders, `[ab]` and `{a,b}` choose. A path that exists is never a pattern.
+    /// Standard input and pipes are copied to a nameless temporary file.
+    ///
+    /// # Errors
+    /// An argument that is missing, cannot be opened or matches nothing; no file at all; an option out of range.
+    /// A folder *inside* an argument that cannot be searched is a [note](Inputs::notes).
+    ///
+    /// # Complexity
+    /// One path lookup a file. About 200 bytes a file stay in memory.
+    pub fn resolve<S: AsRef<OsStr>>(arguments: &[S], options: ReadOptions) -> Result<Self, Error> {
+        Self::resolve_from(arguments, options, &mut io::stdin())
+    }
+
+    /// [`resolve`](Inputs::resolve) with another standard input.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resolve_from<S: AsRef<OsStr>>(
+        arguments: &[S],
+        options: ReadOptions,
+        stdin: &mut dyn Read,
+    ) -> Result<Self, Error> {
+        let plan = Plan::new(&options)?;
+        if arguments.is_empty() {
+            return Err(Error::NoInput);
+        }
+        let mut finder = Finder {
+            options: &options,
+            files: Vec::new(),
+            roots: Vec::new(),
+            notes: Vec::new(),
+            known: HashSet::new(),
+            skipped: Skipped::default(),
+            bytes: 0,
+        };
+        for argument in arguments {
+            finder.argument(argument.as_ref(), stdin)?;
+        }
+        let Finder { files, mut roots, notes, skipped, bytes, .. } = finder;
+        if files.is_empty() {
+            return Err(nothing_to_read(arguments, &options, &skipped));
+        }
+        place_roots(&mut roots);
+        Ok(Self {
+            files: files.into(),
+            roots: roots.into(),
+            plan: Arc::new(plan),
+            options: Arc::new(options),
+            notes: notes.into(),
+            skipped,
+            bytes,
+        })
+    }
+
+    /// The files in order; never empty.
+    pub fn files(&self) -> &[InputFile] {
+        &self.files
+    }
+
+    /// How they are read.
+    pub fn options(&self) -> &ReadOptions {
+        &self.options
+    }
+
+    /// What was met while searching: folders that cannot be searched, files named twice.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// What the searched folders hold beside documents.
+    pub fn skipped(&self) -> &Skipped {
+        &self.skipped
+    }
+
+    /// The sum of the file sizes, in bytes as stored: the scale of [`Batch::position`](crate::Batch::position).
+    pub fn total_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where the kept documents of a file belong, relative to the output folder.
+    ///
+    /// It is the file's path below the deepest folder that all arguments share, so two files never have the same,
+    /// and it has no `..`, no root and no prefix.
+    pub fn output_path(&self, file: &InputFile) -> PathBuf {
+        if let Some((_, output)) = &file.alias {
+            return output.clone();
+        }
+        let root = &self.roots[file.root];
+        let below = match &file.origin {
+            Origin::Path(path) => path.strip_prefix(&root.given).unwrap_or(path),
+            Origin::Spool(_) => Path::new("stdin"),
+        };
+        normal_components(&root.output.join(normal_components(below)))
+    }
+
+    pub(crate) fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// The canonical folders of the inputs, and whether all below one is input.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
+        self.roots.iter().map(|root| (root.canonical.as_path(), root.is_folder))
+    }
+}
+
+/// The work of [`Inputs::resolve`].
+struct Finder<'a> {
+    options: &'a ReadOptions,
+    files: Vec<InputFile>,
+    roots: Vec<Root>,
+    notes: Vec<Note>,
+    known: HashSet<PathBuf>,
+    skipped: Skipped,
+    bytes: u64,
+}
+
+impl Finder<'_> {
+    fn argument(&mut self, argument: &OsStr, stdin: &mut dyn Read) -> Result<(), Error> {
+        if argument == "-" {
+            return self.once_only(stdin, "-", "stdin");
+        }
+        let path = Path::new(argument);
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => self.folder(path),
+            Ok(meta) if meta.is_file() => self.named_file(path, meta.len()),
+            Ok(_) => {
+                let name = path.to_string_lossy();
+                let output = path.file_name().map_or("input".into(), OsStr::to_string_lossy);
+                let mut pipe = File::open(path)
+                    .map_err(|source| Error::Open { path: path.to_owned(), source })?;
+                self.once_only(&mut pipe, &name, &output)
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => match argument.to_str() {
+                Some(pattern) if pattern.contains(['*', '?', '[', '{']) => self.pattern(pattern),
+                _ => Err(Error::Missing { path: path.to_owned() }),
+            },
+            Err(source) => Err(Error::Open { path: path.to_owned(), source }),
+        }
+    }
+
+    fn once_only(&mut self, input: &mut dyn Read, name: &str, output: &str) -> Result<(), Error> {
+        if self.files.iter().any(|f| f.alias.as_ref().is_some_and(|(n, _)| n == name)) {
+            self.notes.push(Note::new(name, None, Reason::NamedTwice));
+            return Ok(());
+        }
+        let folder = self.options.spool_folder.clone().unwrap_or_else(std::env::temp_dir);
+        let (copy, bytes) = source::spool(input, &folder).map_err(|source| Error::Spool {
+            input: name.to_owned(),
+            folder,
+            source,
+        })?;
+        let origin = Origin::Spool(Arc::new(copy));
+        let format = match self.options.format {
+            Some(format) => format,
+            None => sniff(&origin, self.options, Path::new(name))?,
+        };
+        let taken =
+            |name: &Path| self.files.iter().any(|f| f.file_name() == Some(name.as_os_str()));
+        let extension = format.extensions()[0];
+        let alias = (1..)
+            .map(|n| match n {
+                1 => PathBuf::from(format!("{output}.{extension}")),
+                n => PathBuf::from(format!("{output}-{n}.{extension}")),
+            })
+            .find(|name| !taken(name))
+            .unwrap_or_default();
+        self.bytes += bytes;
+        self.files.push(InputFile {
+            origin,
+            alias: Some((name.to_owned(), alias)),
+            format,
+            root: 0,
+            seen: OnceLock::new(),
+        });
+        Ok(())
+    }
+
+    fn named_file(&mut self, path: &Path, bytes: u64) -> Result<(), Error> {
+        let open = |source| Error::Open { path: path.to_owned(), source };
+        File::open(path).map_err(open)?;
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new(""),
+        };
+        let here = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        let root = self.root(parent, fs::canonicalize(here).map_err(open)?, false);
+        self.take(path, root, bytes, Named::ByItself)
+    }
+
+    fn folder(&mut self, path: &Path) -> Result<(), Error> {
+        let open = |source| Error::Open { path: path.to_owned(), source };
+        let root = self.root(path, fs::canonicalize(path).map_err(open)?, true);
+        let mut found = Vec::new();
+        self.walk(path, path, |file| found.push(file))?;
+        found.sort_unstable_by(|a, b| a.0.as_os_str().cmp(b.0.as_os_str()));
+        found
+            .into_iter()
+            .try_for_each(|(file, bytes)| self.take(&file, root, bytes, Named::ByFolder))
+    }
+
+    fn pattern(&mut self, pattern: &str) -> Result<(), Error> {
+        let error = |source| Error::Pattern { pattern: pattern.to_owned(), source };
+        let glob = GlobBuilder::new(pattern).literal_separator(true).build().map_err(error)?;
+        let matcher: GlobMatcher = glob.compile_matcher();
+        let base: PathBuf = Path::new(pattern)
+            .components()
+            .take_while(|c| !c.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']))
+            .collect();
+        let start = if base.as_os_str().is_empty() { Path::new(".") } else { base.as_path() };
+        let no_match = || Error::NoMatch { pattern: pattern.to_owned() };
+        let canonical = fs::canonicalize(start).map_err(|_| no_match())?;
+        let mut found = Vec::new();
+        self.walk(start, Path::new(pattern), |(file, bytes)| {
+            let file = match file.strip_prefix(".") {
+                Ok(below) if base.as_os_str().is_empty() => below.to_owned(),
+                _ => file,
+            };
+            if matcher.is_match(&file) {
+                found.push((file, bytes));
+            }
+        })?;
+        if found.is_empty() {
+            return Err(no_match());
+        }
+        found.sort_unstable_by(|a, b| a.0.as_os_str().cmp(b.0.as_os_str()));
+        let root = self.root(&base, canonical, false);
+        found
+            .into_iter()
+            .try_for_each(|(file, bytes)| self.take(&file, root, bytes, Named::ByItself))
+    }
+
+    /// Hands every regular file below `start` to `found`, links followed.
+    fn walk(
+        &mut self,
+        start: &Path,
+        argument: &Path,
+        mut found: impl FnMut((PathBuf, u64)),
+    ) -> Result<(), Error> {
+        let mut notes = Vec::new();
+        for entry in WalkDir::new(start).follow_links(true) {
+            match entry {
+                Ok(entry) if entry.file_type().is_file() => {
+                    let bytes = entry.metadata().map_or(0, |m| m.len());
+                    found((entry.into_path(), bytes));
+                }
+                Ok(_) => {}
+                Err(e) if e.depth() == 0 => {
+                    return Err(Error::Open { path: argument.to_owned(), source: e.into() });
+                }
+                Err(e) => {
+                    let place = e.path().unwrap_or(start).to_string_lossy().into_owned();
+                    let why = match (e.loop_ancestor(), e.io_error()) {
+                        (Some(_), _) => "a link to a folder that it lies in".to_owned(),
+                        (None, Some(io)) => io.to_string(),
+                        (None, None) => e.to_string(),
+                    };
+                    notes.push(Note::new(place, None, Reason::Folder(why)));
+                }
+            }
+        }
+        // The order of the file system is no order.
+        notes.sort_by(|a, b| a.file.cmp(&b.file));
+        self.notes.append(&mut notes);
+        Ok(())
+    }
+
+    fn take(&mut self, path: &Path, root: usize, bytes: u64, named: Named) -> Result<(), Error> {
+        let by_name = format_by_name(path);
+        let format = match (self.options.format, by_name, named) {
+            (None, Some(format), _) => format,
+            (Some(format), _, Named::ByItself) => format,
+            (Some(format), Some(found), Named::ByFolder) if found == format => format,
+            (None, None, Named::ByItself) => {
+                sniff(&Origin::Path(path.to_owned()), self.options, path)?
+            }
+            (_, _, Named::ByFolder) => {
+                self.skipped.files += 1;
+                self.skipped.example.get_or_insert_with(|| path.to_owned());
+                return Ok(());
+            }
+        };
+        // A file that cannot be resolved is taken: it is reported when it cannot be opened.
+        let canonical = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if !self.known.insert(canonical) {
+            self.notes.push(Note::new(path.to_string_lossy(), None, Reason::NamedTwice));
+            return Ok(());
+        }
+        self.bytes += bytes;
+        self.files.push(InputFile {
+            origin: Origin::Path(path.to_owned()),
+            alias: None,
+            format,
+            root,
+            seen: OnceLock::new(),
+        });
+        Ok(())
+    }
+
+    fn root(&mut self, given: &Path, canonical: PathBuf, is_folder: bool) -> usize {
+        let same = |r: &Root| r.given == given && r.is_folder == is_folder;
+        // Files of one folder mostly come one after another.
+        if self.roots.last().is_some_and(same) {
+            return self.roots.len() - 1;
+        }
+        let given = given.to_owned();
+        self.roots.push(Root { given, output: PathBuf::new(), canonical, is_folder });
+        self.roots.len() - 1
+    }
+}
+
+/// How a file came to be considered.
+#[derive(Clone, Copy)]
+enum Named {
+    ByItself,
+    ByFolder,
+}
+
+impl InputFile {
+    fn file_name(&self) -> Option<&OsStr> {
+        match (&self.alias, &self.origin) {
+            (Some((_, output)), _) => output.file_name(),
+            (None, Origin::Path(path)) => path.file_name(),
+            (None, Origin::Spool(_)) => None,
+        }
+    }
+}
+
+/// Sets each root's place in the output: its canonical path without what all of them share.
+fn place_roots(roots: &mut [Root]) {
+    let Some(first) = roots.first() else { return };
+    let mut shared: Vec<Component<'_>> = first.canonical.components().collect();
+    for root in roots.iter() {
+        let same = shared.iter().zip(root.canonical.components()).take_while(|(a, b)| **a == *b);
+        let same = same.count();
+        shared.truncate(same);
+    }
+    let shared = shared.len();
+    for root in roots {
+        root.output =
+            normal_components(&root.canonical.components().skip(shared).collect::<PathBuf>());
+    }
+}
+
+/// The path without root, prefix, `.` and `..`.
+fn normal_components(path: &Path) -> PathBuf {
+    path.components().filter(|c| matches!(c, Component::Normal(_))).collect()
+}
+
+/// The format that the extension names, below one `.gz` or `.zst`.
+fn format_by_name(path: &Path) -> Option<Format> {
+    let extension = |p: &Path| Some(p.extension()?.to_str()?.to_ascii_lowercase());
+    let mut found = extension(path)?;
+    if found == "gz" || found == "zst" {
+        found = extension(Path::new(path.file_stem()?))?;
+    }
+    Format::ALL.into_iter().find(|f| f.extensions().contains(&found.as_str()))
+}
+
+/// The format that the first 64 KiB look like. CSV does not look like anything.
+fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, Error> {
+    if let Origin::Path(p) = origin
+        && let Some(format) = format_by_name(p)
+    {
+        return Ok(format);
+    }
+    let unknown = || Error::UnknownFormat { path: path.to_owned() };
+    let mut start = vec![0; 64 << 10];
+    let mut len = 0;
+    let mut source = Source::open(origin, options.limits).map_err(|_| unknown())?;
+    while len < start.len() {
+        match source.read(&mut start[len..]) {
+            Ok(0) => break,
+            Ok(n) => len += n,
+            Err(_) if len > 0 => break,
+            Err(_) => return Err(unknown()),
+        }
+    }
+    let start = &start[..len];
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    match start.first() {
+        Some(b'[') => Ok(Format::Json),
+        Some(b'{') => {
+            let (line, rest) = match memchr::memchr(b'\n', start) {
+                Some(end) => (&start[..end], start[end..].trim_ascii_start()),
+                None => (start, &b""[..]),
+            };
+            let whole = line.trim_ascii_end().ends_with(b"}") || line.len() == len;
+            let next = rest.first().is_none_or(|b| *b == b'{');
+            Ok(if whole && next { Format::JsonLines } else { Format::Json })
+        }
+        Some(b'<') => Ok(Format::Html),
+        _ if start.contains(&0) => Err(unknown()),
+        _ => Ok(Format::Text),
+    }
+}
+
+fn nothing_to_read<S: AsRef<OsStr>>(
+    arguments: &[S],
+    options: &ReadOptions,
+    skipped: &Skipped,
+) -> Error {
+    let formats = Format::ALL.into_iter().filter(|f| options.format.is_none_or(|o| o == *f));
+    let expected: Vec<_> =
+        formats.flat_map(Format::extensions).map(|extension| format!(".{extension}")).collect();
+    let searched: Vec<OsString> = arguments.iter().map(|a| a.as_ref().to_owned()).collect();
+    Error::NothingToRead {
+        searched: searched.join(OsStr::new(", ")).to_string_lossy().into_owned(),
+        skipped: skipped.files,
+        expected: expected.join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_by_name() {
+        let check = |name: &str, expect: Option<Format>| {
+            assert_eq!(format_by_name(Path::new(name)), expect, "{name}");
+        };
+        check("a.jsonl", Some(Format::JsonLines));
+        check("a.b/c.NDJSON.GZ", Some(Format::JsonLines));
+        check("a.json.zst", Some(Format::Json));
+        check("a.csv.gz.gz", None);
+        check("a.md", Some(Format::Text));
+        check("a.XHTML", Some(Format::Html));
+        check(".jsonl", None);
+        check("a.gz", None);
+        check("a", None);
+    }
+}

@@ -1,0 +1,145 @@
+//! What the caller chooses: the format, the fields, the limits.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::Error;
+
+/// A document format, whatever its compression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// One JSON object a line. Blank lines are no documents.
+    JsonLines,
+    /// One array of objects, or objects one after another with only white space between them, so that a
+    /// single object and a file of JSON lines are read too. An array *inside* an object is not
+    /// looked for: such a file is one document.
+    Json,
+    /// Comma-separated values by RFC 4180, with a header line. Blank lines are no documents.
+    Csv,
+    /// [`Csv`](Format::Csv) with tabs; quotes mean the same.
+    Tsv,
+    /// One document a file, also when the file is empty.
+    Text,
+    /// One page a file, also when the file is empty.
+    Html,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 6] =
+        [Self::JsonLines, Self::Json, Self::Csv, Self::Tsv, Self::Text, Self::Html];
+
+    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `text`, `html`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::JsonLines => "jsonl",
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+            Self::Text => "text",
+            Self::Html => "html",
+        }
+    }
+
+    /// The extensions of the format, in lower case and without the dot.
+    pub fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Self::JsonLines => &["jsonl", "ndjson"],
+            Self::Json => &["json"],
+            Self::Csv => &["csv"],
+            Self::Tsv => &["tsv"],
+            Self::Text => &["txt", "text", "md"],
+            Self::Html => &["html", "htm", "xhtml"],
+        }
+    }
+
+    /// Whether a file is one document.
+    pub fn is_one_document_a_file(self) -> bool {
+        matches!(self, Self::Text | Self::Html)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| Error::InvalidOption {
+            option: "format",
+            got: name.to_owned(),
+            expected: "jsonl, json, csv, tsv, text or html",
+        })
+    }
+}
+
+/// What to read and how. The default reads every known format by its file name, the text from the
+/// field `text` and the id from the field `id`.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The format of every input; `None`: by each file's extension, else by its content.
+    pub format: Option<Format>,
+    /// The field or column that holds the text. In JSON `a.b` is the field `b` of the object `a`, or a
+    /// field that is named `a.b`; in CSV it is the column of exactly that name.
+    pub text_field: String,
+    /// The field or column that holds the id, named like [`text_field`](ReadOptions::text_field).
+    pub id_field: String,
+    /// Further fields to hand out, at most 62, in this order in [`Document::fields`](crate::Document::fields).
+    pub fields: Vec<String>,
+    /// The charset label of JSON and CSV input (`gbk`, `big5`, `shift_jis` ...); `None` is UTF-8. Text and
+    /// HTML documents are handed out as bytes, so it does not concern them.
+    pub encoding: Option<String>,
+    /// The byte between CSV fields; `None`: a comma for CSV, a tab for TSV.
+    pub delimiter: Option<u8>,
+    /// The bounds on what one input may cost.
+    pub limits: Limits,
+    /// The size at which a batch is handed over, in bytes. A batch may exceed it by one record.
+    pub batch_bytes: usize,
+    /// The folder for the copy of standard input and of pipes, which are read once but needed twice;
+    /// `None` is the system's temporary folder. The copy has no name and goes with the process.
+    pub spool_folder: Option<PathBuf>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            text_field: "text".to_owned(),
+            id_field: "id".to_owned(),
+            fields: Vec::new(),
+            encoding: None,
+            delimiter: None,
+            limits: Limits::default(),
+            batch_bytes: 8 << 20,
+            spool_folder: None,
+        }
+    }
+}
+
+/// The bounds on what one input may cost. What lies beyond one is reported, and the rest is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest record, in bytes, inclusive; a longer one is skipped without being held in memory. Default
+    /// 64 MiB.
+    pub record_bytes: usize,
+    /// The most bytes that one compressed file may give, inclusive. Default 1 TiB.
+    pub file_bytes: u64,
+    /// The most bytes that each byte of a compressed file may give on average, inclusive. Looked at from
+    /// 64 MiB of output on: less does no harm. Default 256; text gives 3 to 20.
+    pub ratio: u64,
+    /// The base-2 logarithm of the largest zstd window, inclusive: the memory that a frame may ask for. Default 27,
+    /// 128 MiB, as the `zstd` program has it.
+    pub zstd_window_log: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { record_bytes: 64 << 20, file_bytes: 1 << 40, ratio: 256, zstd_window_log: 27 }
+    }
+}

@@ -1,0 +1,425 @@
+//! The fields of a JSON object, without building the rest of it.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Plan, Slot, Slots, Value, decode_utf8};
+use crate::Reason;
+
+/// Finds the fields of the plan, and counts the characters that had to be replaced.
+pub(super) fn parse<'a>(bytes: &'a [u8], plan: &Plan) -> Result<(Slots<'a>, u64), Reason> {
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") || bytes.starts_with(b"{\0")
+    {
+        return Err(Reason::Utf16);
+    }
+    let first = match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => match parse_str(text, plan) {
+            Err(reason @ Reason::Json { .. }) => Some(reason),
+            done => return done.map(|slots| (slots, 0)),
+        },
+        Err(_) => None,
+    };
+    let (repaired, replaced) = repair(bytes);
+    match (repaired, first) {
+        // There was nothing to repair: the first answer stands.
+        (None, Some(reason)) => Err(reason),
+        (None, None) => Err(Reason::Json { message: "not UTF-8".to_owned(), column: 1 }),
+        (Some(text), _) => Ok((parse_owned(text.as_bytes(), plan)?, replaced)),
+    }
+}
+
+/// [`parse`] for bytes that do not outlive the answer.
+pub(super) fn parse_owned(bytes: &[u8], plan: &Plan) -> Result<Slots<'static>, Reason> {
+    let (slots, _) = match std::str::from_utf8(bytes) {
+        Ok(text) => (parse_str(text, plan)?, 0),
+        Err(_) => return Err(Reason::Json { message: "not UTF-8".to_owned(), column: 1 }),
+    };
+    Ok(slots.into_iter().map(Slot::into_owned).collect())
+}
+
+fn parse_str<'a>(text: &'a str, plan: &Plan) -> Result<Slots<'a>, Reason> {
+    let mut slots = vec![Slot::Missing; plan.paths.len()];
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let all = u64::MAX >> (64 - plan.paths.len());
+    let object = Object { plan, depth: 0, live: all, slots: &mut slots };
+    let kind = object.deserialize(&mut deserializer).map_err(|e| syntax(&e))?;
+    if let Some(got) = kind {
+        return Err(Reason::NotAnObject { got });
+    }
+    deserializer.end().map_err(|e| syntax(&e))?;
+    Ok(slots)
+}
+
+fn syntax(error: &serde_json::Error) -> Reason {
+    let message = error.to_string();
+    let message = match message.rfind(" at line ") {
+        Some(end) => message[..end].to_owned(),
+        None => message,
+    };
+    Reason::Json { message, column: error.column() }
+}
+
+/// Reads a value: if it is an object, the fields of it that live paths name; if not, its kind is the answer.
+struct Object<'p, 's, 'de> {
+    plan: &'p Plan,
+    /// How many components of the live paths lie above.
+    depth: usize,
+    /// The paths that lead here, one bit each.
+    live: u64,
+    slots: &'s mut Slots<'de>,
+}
+
+impl<'de> DeserializeSeed<'de> for Object<'_, '_, 'de> {
+    type Value = Option<&'static str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
+        d.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Object<'_, '_, 'de> {
+    type Value = Option<&'static str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let Object { plan, depth, live, slots } = self;
+        while let Some(found) = map.next_key_seed(Key { plan, depth, live })? {
+            match found {
+                Found::Nothing => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+                // The text may be long and needs no digits: it is read in one go.
+                Found::Field(0) => slots[0] = map.next_value_seed(Text)?,
+                Found::Field(i) => slots[i] = scalar(map.next_value::<&RawValue>()?.get())?,
+                Found::Folder(live) => {
+                    map.next_value_seed(Object { plan, depth: depth + 1, live, slots })?;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Some("an array"))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(Some("a string"))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Some("a number"))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Some("a number"))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Some("a number"))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Some("true or false"))
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Some("null"))
+    }
+}
+
+/// What a key means.
+enum Found {
+    Nothing,
+    /// The field of this path.
+    Field(usize),
+    /// An object in which these paths go on.
+    Folder(u64),
+}
+
+struct Key<'p> {
+    plan: &'p Plan,
+    depth: usize,
+    live: u64,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = Found;
+
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Found, D::Error> {
+        d.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = Found;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Found, E> {
+        let mut below = 0;
+        for (i, path) in self.plan.paths.iter().enumerate() {
+            if self.live >> i & 1 == 0 {
+                continue;
+            }
+            if path.rest(self.depth) == Some(key) {
+                return Ok(Found::Field(i));
+            }
+            below |= u64::from(path.folder(self.depth) == Some(key)) << i;
+        }
+        Ok(if below == 0 { Found::Nothing } else { Found::Folder(below) })
+    }
+}
+
+/// Reads a value of which only a string is of use.
+struct Text;
+
+impl<'de> DeserializeSeed<'de> for Text {
+    type Value = Slot<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Slot<'de>, D::Error> {
+        d.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Text {
+    type Value = Slot<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Slot<'de>, E> {
+        Ok(Slot::Value(Value::Text(Cow::Borrowed(text))))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Slot<'de>, E> {
+        Ok(Slot::Value(Value::Text(Cow::Owned(text.to_owned()))))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Slot<'de>, E> {
+        Ok(Slot::Value(Value::Number(Cow::Owned(n.to_string()))))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Slot<'de>, E> {
+        Ok(Slot::Value(Value::Number(Cow::Owned(n.to_string()))))
+    }
+
+    fn visit_f64<E>(self, n: f64) -> Result<Slot<'de>, E> {
+        Ok(Slot::Value(Value::Number(Cow::Owned(n.to_string()))))
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Slot<'de>, E> {
+        Ok(Slot::Value(Value::Bool(b)))
+    }
+
+    fn visit_unit<E>(self) -> Result<Slot<'de>, E> {
+        Ok(Slot::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Slot<'de>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Slot::Other("an array"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Slot<'de>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Slot::Other("an object"))
+    }
+}
+
+/// The value that is written as `raw`, with the digits of numbers kept.
+fn scalar<'de, E: serde::de::Error>(raw: &'de str) -> Result<Slot<'de>, E> {
+    Ok(match raw.as_bytes().first() {
+        Some(b'"') => {
+            let mut deserializer = serde_json::Deserializer::from_str(raw);
+            Text.deserialize(&mut deserializer).map_err(E::custom)?
+        }
+        Some(b'{') => Slot::Other("an object"),
+        Some(b'[') => Slot::Other("an array"),
+        Some(b't') => Slot::Value(Value::Bool(true)),
+        Some(b'f') => Slot::Value(Value::Bool(false)),
+        Some(b'n') | None => Slot::Null,
+        Some(_) => Slot::Value(Value::Number(Cow::Borrowed(raw))),
+    })
+}
+
+/// A JSON text with what parsers refuse inside strings put right: bytes that are no UTF-8 and escapes of lone
+/// surrogates become U+FFFD, which is counted; control characters become escapes. `None`: nothing to do.
+fn repair(bytes: &[u8]) -> (Option<String>, u64) {
+    let (text, mut replaced) = decode_utf8(bytes);
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut changed = replaced > 0;
+    let mut in_string = false;
+    let mut rest: &str = &text;
+    while let Some(at) = rest.find(|c: char| matches!(c, '"' | '\\') || (in_string && c < ' ')) {
+        out.push_str(&rest[..at]);
+        let found = &rest[at..];
+        let taken = match found.as_bytes()[0] {
+            b'"' => {
+                in_string = !in_string;
+                out.push('"');
+                1
+            }
+            b'\\' => match escape(found) {
+                Escape::Fine(len) => {
+                    out.push_str(&found[..len]);
+                    len
+                }
+                Escape::LoneSurrogate => {
+                    out.push_str("\\ufffd");
+                    replaced += 1;
+                    changed = true;
+                    6
+                }
+            },
+            control => {
+                out.push_str(&format!("\\u{control:04x}"));
+                changed = true;
+                1
+            }
+        };
+        rest = &found[taken..];
+    }
+    out.push_str(rest);
+    (changed.then_some(out), replaced)
+}
+
+/// An escape sequence at the start of a text.
+enum Escape {
+    /// Of this length; or wrong in a way that is for the parser to say.
+    Fine(usize),
+    LoneSurrogate,
+}
+
+fn escape(text: &str) -> Escape {
+    match (unit(text), text.get(6..).and_then(unit)) {
+        (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => Escape::Fine(12),
+        (Some(0xd800..=0xdfff), _) => Escape::LoneSurrogate,
+        (Some(_), _) => Escape::Fine(6),
+        // What is escaped may be any character, so that its end is looked for.
+        (None, _) => Escape::Fine(text.chars().take(2).map(char::len_utf8).sum()),
+    }
+}
+
+/// The UTF-16 unit of a `\uXXXX` at the start of a text.
+fn unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|b| b.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ReadOptions;
+
+    fn plan(fields: &[&str]) -> Plan {
+        let fields = fields.iter().map(|f| (*f).to_owned()).collect();
+        Plan::new(&ReadOptions { fields, ..ReadOptions::default() }).expect("fields")
+    }
+
+    #[test]
+    fn repairs() {
+        let check = |input: &[u8], expect: Option<&str>, replaced| {
+            let (text, n) = repair(input);
+            assert_eq!(
+                (text.as_deref(), n),
+                (expect, replaced),
+                "{:?}",
+                input.escape_ascii().to_string()
+            );
+        };
+        check(br#"{"a":"b"}"#, None, 0);
+        check(br#"{"a":"\ud83d\ude00"}"#, None, 0);
+        check(br#"{"a":"\ud83d"}"#, Some(r#"{"a":"\ufffd"}"#), 1);
+        check(br#"{"a":"\ude00\ud83d"}"#, Some(r#"{"a":"\ufffd\ufffd"}"#), 2);
+        check(br#"{"a":"\uD83D\uD83D\uDE00"}"#, Some(r#"{"a":"\ufffd\uD83D\uDE00"}"#), 1);
+        check(br#"{"a":"\\ud83d"}"#, None, 0);
+        check(br#"{"a":"\\\ud83d"}"#, Some(r#"{"a":"\\\ufffd"}"#), 1);
+        check(b"{\"a\":\"\xff\xe4\xb8\"}", Some("{\"a\":\"\u{fffd}\u{fffd}\"}"), 2);
+        check(b"{\t\"a\":\"b\tc\0\"\n}", Some("{\t\"a\":\"b\\u0009c\\u0000\"\n}"), 0);
+        check(br#"{"a":"\u12"}"#, None, 0);
+        check("{\"a\":\"\\中\"}".as_bytes(), None, 0);
+        check(br#"{"a":"\"#, None, 0);
+    }
+
+    #[test]
+    fn fields() {
+        let check = |input: &str, field: &str, expect: &str| {
+            let got = match parse(input.as_bytes(), &plan(&[field])) {
+                Ok((slots, _)) => match &slots[2] {
+                    Slot::Value(Value::Text(t)) => format!("text {t}"),
+                    Slot::Value(Value::Number(n)) => format!("number {n}"),
+                    Slot::Value(Value::Bool(b)) => format!("bool {b}"),
+                    Slot::Missing => "missing".to_owned(),
+                    Slot::Null => "null".to_owned(),
+                    Slot::Other(kind) => (*kind).to_owned(),
+                },
+                Err(reason) => reason.code().to_owned(),
+            };
+            assert_eq!(got, expect, "{input} {field}");
+        };
+        check(r#"{"a":"x"}"#, "a", "text x");
+        check(r#"{"a":"x","a":"y"}"#, "a", "text y");
+        check(r#"{"a":"x","a":null}"#, "a", "null");
+        check(r#"{"a":{"b":"x"}}"#, "a.b", "text x");
+        check(r#"{"a.b":"x"}"#, "a.b", "text x");
+        check(r#"{"a":{"b.c":1.50}}"#, "a.b.c", "number 1.50");
+        check(
+            r#"{"a":{"b":{"c":12345678901234567890123}}}"#,
+            "a.b.c",
+            "number 12345678901234567890123",
+        );
+        check(r#"{"a":[{"b":1}]}"#, "a.b", "missing");
+        check(r#"{"a":"b"}"#, "a.b", "missing");
+        check(r#"{"a":{"b":1},"a":{}}"#, "a.b", "number 1");
+        check(r#"{"a":[1,{}]}"#, "a", "an array");
+        check(r#"{"a":{"x":[]}}"#, "a", "an object");
+        check(r#"{"a":true}"#, "a", "bool true");
+        check(r#"{"\u0061":"\n"}"#, "a", "text \n");
+        check(r#"{"a":1} x"#, "a", "json");
+        check(r#"{"a":01}"#, "a", "json");
+        check(r#"{"a":}"#, "a", "json");
+        check(r#"{"a":"x","b":"\ud800"}"#, "a", "text x");
+        check("[1]", "a", "not_an_object");
+        check("7", "a", "not_an_object");
+        check("-7.5", "a", "not_an_object");
+        check("\"x\"", "a", "not_an_object");
+        check("null", "a", "not_an_object");
+        check("false", "a", "not_an_object");
+        check("", "a", "json");
+        check("{\0\"\0", "a", "utf_16");
+    }
+
+    #[test]
+    fn a_million_levels_of_nesting() {
+        let deep = |n| format!("{}1{}", "[".repeat(n), "]".repeat(n));
+        let objects = |n| format!("{}1{}", "{\"a\":".repeat(n), "}".repeat(n));
+        let n = 1_000_000;
+        let p = plan(&["x", "y.z"]);
+        for value in [deep(n), objects(n)] {
+            let input = format!("{{\"q\":{value},\"text\":\"t\"}}");
+            let (slots, _) = parse(input.as_bytes(), &p).expect("an ignored field");
+            assert!(matches!(&slots[0], Slot::Value(Value::Text(t)) if t == "t"));
+            for field in ["text", "id", "x", "y"] {
+                let input = format!("{{\"text\":\"t\",\"{field}\":{value}}}");
+                parse(input.as_bytes(), &p).expect("a field of the wrong kind");
+            }
+        }
+        assert!(matches!(parse(deep(n).as_bytes(), &p), Err(Reason::NotAnObject { .. })));
+        assert!(matches!(parse("[".repeat(n).as_bytes(), &p), Err(Reason::Json { .. })));
+        assert!(matches!(parse("{\"a\":".repeat(n).as_bytes(), &p), Err(Reason::Json { .. })));
+        // A path of many components is the only recursion, and the parser bounds it.
+        let path = vec!["a"; 1000].join(".");
+        assert!(matches!(parse(objects(n).as_bytes(), &plan(&[&path])), Err(Reason::Json { .. })));
+    }
+}

@@ -1,0 +1,324 @@
+//! From a raw record to a document.
+
+mod json;
+mod rows;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use encoding_rs::Encoding;
+
+use crate::batch::Record;
+use crate::split::delimiter;
+use crate::{Error, Format, Inputs, Note, ReadOptions, Reason};
+
+pub(crate) use rows::Columns;
+
+/// A document.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Document<'a> {
+    /// The id field, a number as its digits are written; without one (missing, null, or neither string nor number)
+    /// `FILE:LINE` as [`Place::line`](crate::Place::line) counts. The id of a text or HTML file is its
+    /// [name](crate::InputFile::name). Ids are not checked to be unique.
+    pub id: Cow<'a, str>,
+    /// The text.
+    pub body: Body<'a>,
+    /// The values of [`ReadOptions::fields`], in that order; `None` where a field is missing, null, an
+    /// object or an array.
+    pub fields: Vec<Option<Value<'a>>>,
+    /// How many characters could not be decoded and became U+FFFD: bytes that are not in the charset, and lone
+    /// surrogates written as escapes. In JSON it is the count of the whole record, in CSV that of the text.
+    pub replaced: u64,
+}
+
+/// The text of a document, decoded or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body<'a> {
+    /// From JSON or CSV.
+    Text(Cow<'a, str>),
+    /// A text file, in a charset still to be found out.
+    Plain(&'a [u8]),
+    /// A page, in a charset still to be found out.
+    Html(&'a [u8]),
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// `true` or `false` in JSON.
+    Bool(bool),
+    /// A number in JSON, as written.
+    Number(Cow<'a, str>),
+    /// A string in JSON, any field in CSV.
+    Text(Cow<'a, str>),
+}
+
+impl Value<'_> {
+    /// The number, also one that is written as text.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Number(s) | Self::Text(s) => s.trim().parse().ok().filter(|n: &f64| !n.is_nan()),
+            Self::Bool(_) => None,
+        }
+    }
+
+    /// The text, or the number as written.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Bool(true) => "true",
+            Self::Bool(false) => "false",
+            Self::Number(s) | Self::Text(s) => s,
+        }
+    }
+
+    fn into_owned(self) -> Value<'static> {
+        match self {
+            Self::Bool(b) => Value::Bool(b),
+            Self::Number(s) => Value::Number(Cow::Owned(s.into_owned())),
+            Self::Text(s) => Value::Text(Cow::Owned(s.into_owned())),
+        }
+    }
+}
+
+/// Which fields are looked for: compiled once, used for every record.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Different paths: the text's first.
+    pub(crate) paths: Vec<FieldPath>,
+    id: usize,
+    fields: Vec<usize>,
+    encoding: Option<&'static Encoding>,
+}
+
+/// A dotted path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FieldPath {
+    pub(crate) full: String,
+    /// Where each component begins.
+    starts: Vec<usize>,
+}
+
+impl FieldPath {
+    fn new(full: &str) -> Self {
+        let starts =
+            std::iter::once(0).chain(full.match_indices('.').map(|(i, _)| i + 1)).collect();
+        Self { full: full.to_owned(), starts }
+    }
+
+    /// The path from component `depth` on.
+    fn rest(&self, depth: usize) -> Option<&str> {
+        Some(&self.full[*self.starts.get(depth)?..])
+    }
+
+    /// Component `depth`, if others follow it.
+    fn folder(&self, depth: usize) -> Option<&str> {
+        let end = *self.starts.get(depth + 1)? - 1;
+        Some(&self.full[*self.starts.get(depth)?..end])
+    }
+}
+
+impl Plan {
+    pub(crate) fn new(options: &ReadOptions) -> Result<Self, Error> {
+        let mut paths: Vec<FieldPath> = Vec::new();
+        let mut add = |full: &str, option| {
+            if full.is_empty() {
+                let expected = "the name of a field";
+                return Err(Error::InvalidOption { option, got: full.to_owned(), expected });
+            }
+            let path = FieldPath::new(full);
+            let known = paths.iter().position(|p| *p == path);
+            Ok(known.unwrap_or_else(|| {
+                paths.push(path);
+                paths.len() - 1
+            }))
+        };
+        add(&options.text_field, "text field")?;
+        let id = add(&options.id_field, "id field")?;
+        let fields = options.fields.iter().map(|f| add(f, "field")).collect::<Result<_, _>>()?;
+        // The set of paths that may still match is a word of 64 bits.
+        if paths.len() > 64 {
+            let got = format!("{} fields", paths.len());
+            let expected = "at most 64 different fields";
+            return Err(Error::InvalidOption { option: "fields", got, expected });
+        }
+        let option = "delimiter";
+        if let Some(byte @ (b'"' | b'\r' | b'\n' | 0x80..)) = options.delimiter {
+            let expected = "an ASCII character that is no quote and no line break";
+            return Err(Error::InvalidOption { option, got: format!("{byte:#x}"), expected });
+        }
+        Ok(Self { paths, id, fields, encoding: encoding(options)? })
+    }
+}
+
+/// The charset asked for, where it is not UTF-8.
+fn encoding(options: &ReadOptions) -> Result<Option<&'static Encoding>, Error> {
+    let Some(label) = &options.encoding else { return Ok(None) };
+    match Encoding::for_label_no_replacement(label.as_bytes()) {
+        // Records are found by the bytes of ASCII.
+        Some(encoding) if encoding.is_ascii_compatible() => {
+            Ok(Some(encoding).filter(|e| *e != encoding_rs::UTF_8))
+        }
+        _ => Err(Error::InvalidOption {
+            option: "encoding",
+            got: label.clone(),
+            expected: "a charset that keeps ASCII, such as gbk, big5 or shift_jis; convert UTF-16 with iconv first",
+        }),
+    }
+}
+
+/// Makes documents of records. Cheap to clone; works on any thread.
+#[derive(Clone, Debug)]
+pub struct Parser {
+    inputs: Inputs,
+    plan: Arc<Plan>,
+}
+
+/// What was found for each path of the plan.
+type Slots<'a> = Vec<Slot<'a>>;
+
+#[derive(Clone, Debug)]
+enum Slot<'a> {
+    Missing,
+    Null,
+    Value(Value<'a>),
+    /// An object or an array.
+    Other(&'static str),
+}
+
+impl Slot<'_> {
+    fn into_owned(self) -> Slot<'static> {
+        match self {
+            Self::Missing => Slot::Missing,
+            Self::Null => Slot::Null,
+            Self::Value(value) => Slot::Value(value.into_owned()),
+            Self::Other(kind) => Slot::Other(kind),
+        }
+    }
+}
+
+impl Parser {
+    /// A parser for the records of `inputs`.
+    pub fn new(inputs: &Inputs) -> Self {
+        Self { inputs: inputs.clone(), plan: Arc::clone(inputs.plan()) }
+    }
+
+    /// The document in a record of a [`Batch`](crate::Batch) of the same inputs.
+    ///
+    /// JSON: the last of several fields of the same name counts. Text may hold anything, also NUL; raw control
+    /// characters in strings are taken as they are. CSV: the first of several columns of the same name counts.
+    ///
+    /// # Errors
+    /// A [`Note`] that says why the record is no document. It names the file and the line.
+    ///
+    /// # Complexity
+    /// Linear in the record, whatever is in it; nesting costs no stack. Text without escapes is not copied.
+    pub fn parse<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Note> {
+        let bytes = record.bytes;
+        let parsed = match record.format {
+            Format::JsonLines | Format::Json => {
+                if record.closed {
+                    self.json(record)
+                } else {
+                    Err(Reason::Unclosed { what: "an object, array or string" })
+                }
+            }
+            Format::Csv | Format::Tsv => {
+                if record.closed {
+                    self.row(record)
+                } else {
+                    Err(Reason::Unclosed { what: "a quoted field" })
+                }
+            }
+            Format::Text => Ok(self.file(record, Body::Plain(bytes))),
+            Format::Html => Ok(self.file(record, Body::Html(bytes))),
+        };
+        parsed.map_err(|reason| Note::new(self.file_name(record), Some(record.place.line), reason))
+    }
+
+    fn json<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
+        let (slots, replaced) = match self.plan.encoding {
+            None => json::parse(record.bytes, &self.plan)?,
+            Some(encoding) => {
+                let (text, replaced) = decode(encoding, record.bytes);
+                let slots = match text {
+                    Cow::Borrowed(text) => json::parse(text.as_bytes(), &self.plan)?.0,
+                    Cow::Owned(text) => json::parse_owned(text.as_bytes(), &self.plan)?,
+                };
+                (slots, replaced)
+            }
+        };
+        self.document(record, slots, replaced)
+    }
+
+    fn row<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
+        let delimiter = delimiter(record.format, self.inputs.options());
+        let (slots, replaced) = rows::parse(record, delimiter, &self.plan)?;
+        self.document(record, slots, replaced)
+    }
+
+    fn document<'a>(
+        &self,
+        record: &Record<'a>,
+        mut slots: Slots<'a>,
+        replaced: u64,
+    ) -> Result<Document<'a>, Reason> {
+        let id = match &slots[self.plan.id] {
+            Slot::Value(Value::Text(id) | Value::Number(id)) => id.clone(),
+            _ => Cow::Owned(format!("{}:{}", self.file_name(record), record.place.line)),
+        };
+        let fields = self.plan.fields.iter().map(|i| match &slots[*i] {
+            Slot::Value(value) => Some(value.clone()),
+            _ => None,
+        });
+        let fields = fields.collect();
+        let field = || self.plan.paths[0].full.clone();
+        let body = match std::mem::replace(&mut slots[0], Slot::Missing) {
+            Slot::Value(Value::Text(text)) => Body::Text(text),
+            Slot::Missing => return Err(Reason::MissingField { field: field(), got: "missing" }),
+            Slot::Null => return Err(Reason::MissingField { field: field(), got: "null" }),
+            Slot::Value(Value::Number(_)) => {
+                return Err(Reason::WrongType { field: field(), got: "a number" });
+            }
+            Slot::Value(Value::Bool(_)) => {
+                return Err(Reason::WrongType { field: field(), got: "true or false" });
+            }
+            Slot::Other(got) => return Err(Reason::WrongType { field: field(), got }),
+        };
+        Ok(Document { id, body, fields, replaced })
+    }
+
+    fn file<'a>(&self, record: &Record<'a>, body: Body<'a>) -> Document<'a> {
+        let id = Cow::Owned(self.file_name(record));
+        Document { id, body, fields: vec![None; self.plan.fields.len()], replaced: 0 }
+    }
+
+    fn file_name(&self, record: &Record<'_>) -> String {
+        let file = self.inputs.files().get(record.place.file as usize);
+        file.map_or_else(String::new, crate::InputFile::name)
+    }
+}
+
+/// The text, and how many characters became U+FFFD.
+fn decode<'a>(encoding: &'static Encoding, bytes: &'a [u8]) -> (Cow<'a, str>, u64) {
+    let (text, lossy) = encoding.decode_without_bom_handling(bytes);
+    let replaced = if lossy { text.matches('\u{fffd}').count() as u64 } else { 0 };
+    (text, replaced)
+}
+
+/// The text, and how many sequences of bytes that are no UTF-8 became U+FFFD.
+fn decode_utf8(bytes: &[u8]) -> (Cow<'_, str>, u64) {
+    if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+        return (Cow::Borrowed(text), 0);
+    }
+    let mut text = String::with_capacity(bytes.len() + bytes.len() / 8);
+    let mut replaced = 0;
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push('\u{fffd}');
+            replaced += 1;
+        }
+    }
+    (Cow::Owned(text), replaced)
+}

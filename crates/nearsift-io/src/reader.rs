@@ -1,0 +1,279 @@
+//! The documents of all inputs as batches of raw records.
+
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+use crate::batch::{Batch, Context, Entry};
+use crate::inputs::Seen;
+use crate::parse::Columns;
+use crate::source::Source;
+use crate::split::{Piece, Splitter, delimiter};
+use crate::{Error, Inputs, Note, Reason};
+
+/// A batch ends after this many records, however short they are.
+const BATCH_RECORDS: usize = 1 << 16;
+
+/// Reads all inputs in order, in batches of about [`ReadOptions::batch_bytes`](crate::ReadOptions::batch_bytes).
+///
+/// Batches may be given back with [`recycle`](Reader::recycle), so that their memory is used again. What a batch
+/// holds depends on the inputs and options alone.
+///
+/// A file that cannot be read, or not to its end, is a [note](Batch::notes), and reading goes on with the next.
+#[derive(Debug)]
+pub struct Reader {
+    way: Way,
+}
+
+#[derive(Debug)]
+enum Way {
+    Here(Box<Sequence>),
+    Background(Background),
+}
+
+impl Reader {
+    /// Reads when asked, on the caller's thread.
+    pub fn new(inputs: &Inputs) -> Self {
+        Self { way: Way::Here(Box::new(Sequence::new(inputs))) }
+    }
+
+    /// Reads ahead on a thread of its own, by at most `ahead` batches. Dropping the reader stops and joins the thread.
+    ///
+    /// # Errors
+    /// [`Error::Thread`] when the system gives no thread.
+    pub fn in_background(inputs: &Inputs, ahead: NonZeroUsize) -> Result<Self, Error> {
+        Ok(Self { way: Way::Background(Background::start(Sequence::new(inputs), ahead)?) })
+    }
+
+    /// The next batch; `None` at the end.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] when an earlier pass over the same inputs read something else.
+    pub fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
+        match &mut self.way {
+            Way::Here(sequence) => sequence.next_batch(),
+            Way::Background(background) => background.next_batch(),
+        }
+    }
+
+    /// Takes a batch back for its memory.
+    pub fn recycle(&mut self, batch: Batch) {
+        match &mut self.way {
+            Way::Here(sequence) => sequence.recycle(batch),
+            // When the thread has ended, so has the need.
+            Way::Background(background) => drop(background.used.as_ref().map(|u| u.send(batch))),
+        }
+    }
+}
+
+/// The files one after another.
+struct Sequence {
+    inputs: Inputs,
+    /// The file that is read, or will be next.
+    file: usize,
+    current: Option<Splitter>,
+    columns: Columns,
+    /// What has been read and not yet handed over, from the start of the batch on.
+    buffer: Vec<u8>,
+    /// Records handed over, or in the batch that is being filled.
+    records: u64,
+    /// The same at the start of the file.
+    file_first: u64,
+    /// Bytes taken from the files before this one.
+    position: u64,
+    spare: Vec<Batch>,
+}
+
+impl std::fmt::Debug for Sequence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { file, records, .. } = self;
+        f.debug_struct("Sequence").field("file", file).field("records", records).finish()
+    }
+}
+
+impl Sequence {
+    fn new(inputs: &Inputs) -> Self {
+        Self {
+            inputs: inputs.clone(),
+            file: 0,
+            current: None,
+            columns: Columns::default(),
+            buffer: Vec::new(),
+            records: 0,
+            file_first: 0,
+            position: 0,
+            spare: Vec::new(),
+        }
+    }
+
+    fn recycle(&mut self, mut batch: Batch) {
+        batch.clear();
+        // One huge record must not hold its memory for ever.
+        let usual = self.inputs.options().batch_bytes.saturating_mul(2).max(4 << 20);
+        batch.bytes.shrink_to(usual);
+        if self.spare.len() < 4 {
+            self.spare.push(batch);
+        }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
+        let mut batch = self.spare.pop().unwrap_or_default();
+        batch.first = self.records;
+        let mut context = None;
+        while let Some(file) = self.inputs.files().get(self.file) {
+            let Some(splitter) = &mut self.current else {
+                self.file_first = self.records;
+                self.columns = Columns::default();
+                context = None;
+                match Splitter::open(file, self.inputs.options(), &self.buffer) {
+                    Ok(splitter) => self.current = Some(splitter),
+                    Err(reason) => {
+                        batch.notes.push(Note::new(file.name(), None, reason));
+                        self.end_of_file(None)?;
+                    }
+                }
+                continue;
+            };
+            if splitter.start() >= self.inputs.options().batch_bytes
+                || batch.entries.len() >= BATCH_RECORDS
+            {
+                break;
+            }
+            match splitter.next(&mut self.buffer) {
+                Some(Piece::Record { range, line, closed }) => {
+                    let context = *context.get_or_insert_with(|| {
+                        let (file, format) = (self.file as u32, file.format());
+                        batch.contexts.push(Context {
+                            file,
+                            format,
+                            columns: self.columns.clone(),
+                        });
+                        batch.contexts.len() as u32 - 1
+                    });
+                    batch.entries.push(Entry { range, line, context, closed });
+                    self.records += 1;
+                }
+                Some(Piece::Header(range)) => {
+                    let delimiter = delimiter(file.format(), self.inputs.options());
+                    self.columns = Columns::new(&self.buffer[range], delimiter, self.inputs.plan());
+                }
+                Some(Piece::Long { range, line, whole }) => {
+                    // The record is not wanted: its bytes make room, those after it move up.
+                    let len = range.len();
+                    self.buffer.drain(range);
+                    splitter.rebase(len);
+                    if let Some(bytes) = whole {
+                        let limit = self.inputs.options().limits.record_bytes;
+                        let reason = Reason::TooLong { bytes, limit };
+                        batch.notes.push(Note::new(file.name(), Some(line), reason));
+                    }
+                }
+                Some(Piece::Damage { reason, line }) => {
+                    batch.notes.push(Note::new(file.name(), Some(line), reason));
+                }
+                Some(Piece::Gap(_) | Piece::Cut(_)) => {}
+                None => {
+                    let splitter = self.current.take();
+                    self.end_of_file(splitter.as_ref())?;
+                    context = None;
+                }
+            }
+        }
+        self.hand_over(batch)
+    }
+
+    /// The batch with its bytes; the unfinished rest moves to the buffer of the next.
+    fn hand_over(&mut self, mut batch: Batch) -> Result<Option<Batch>, Error> {
+        let done = self.current.as_ref().map_or(self.buffer.len(), Splitter::start);
+        batch.bytes.clear();
+        batch.bytes.extend_from_slice(&self.buffer[done..]);
+        self.buffer.truncate(done);
+        std::mem::swap(&mut self.buffer, &mut batch.bytes);
+        if let Some(splitter) = &mut self.current {
+            splitter.rebase(done);
+        }
+        batch.position = self.position + self.current.as_ref().map_or(0, |s| s.source().consumed());
+        let at_end = self.file >= self.inputs.files().len();
+        let nothing = batch.is_empty() && batch.notes.is_empty();
+        if at_end && nothing {
+            return Ok(None);
+        }
+        Ok(Some(batch))
+    }
+
+    fn end_of_file(&mut self, splitter: Option<&Splitter>) -> Result<(), Error> {
+        let source = splitter.map(Splitter::source);
+        let seen = Seen {
+            first: self.file_first,
+            records: self.records - self.file_first,
+            bytes: source.map_or(0, Source::given),
+            digest: source.map_or(0, Source::digest),
+            opened: source.is_some(),
+        };
+        let file = &self.inputs.files()[self.file];
+        let first = file.seen.get_or_init(|| seen);
+        first.compare(&seen, file)?;
+        self.position += source.map_or(0, Source::consumed);
+        self.file += 1;
+        Ok(())
+    }
+}
+
+/// A [`Sequence`] on its own thread.
+#[derive(Debug)]
+struct Background {
+    filled: Option<Receiver<Result<Batch, Error>>>,
+    used: Option<Sender<Batch>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    fn start(mut sequence: Sequence, ahead: NonZeroUsize) -> Result<Self, Error> {
+        // The thread holds one more batch, the one that it waits to send.
+        let (filled_in, filled): (SyncSender<Result<Batch, Error>>, _) =
+            sync_channel(ahead.get() - 1);
+        let (used, used_out) = channel();
+        let work = move || {
+            while let Some(next) = sequence.next_batch().transpose() {
+                let failed = next.is_err();
+                if filled_in.send(next).is_err() || failed {
+                    return;
+                }
+                while let Ok(batch) = used_out.try_recv() {
+                    sequence.recycle(batch);
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("nearsift-read".to_owned())
+            .spawn(work)
+            .map_err(|e| Error::Thread(e.to_string()))?;
+        Ok(Self { filled: Some(filled), used: Some(used), thread: Some(thread) })
+    }
+
+    fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
+        if let Some(Ok(next)) = self.filled.as_ref().map(Receiver::recv) {
+            return next.map(Some);
+        }
+        self.filled = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Err(panic)) => {
+                let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+                let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+                Err(Error::Thread(text.unwrap_or_else(|| "panicked".to_owned())))
+            }
+            Some(Ok(())) | None => Ok(None),
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // The thread ends when nothing takes what it sends.
+        self.filled = None;
+        self.used = None;
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! From the bytes of a file to its pieces.
+//!
+//! A file is cut into *pieces*: records, and the gaps that are no records (a byte order mark, a CSV header, blank
+//! lines, the brackets and commas of a JSON array). The pieces, one after another, are the file, byte for
+//! byte: both passes go over the same pieces, and what is written is a choice among them.
+//!
+//! Memory is bounded: what holds more than [`Limits::record_bytes`](crate::Limits::record_bytes) is handed
+//! over in parts.
+
+mod rows;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::ops::Range;
+
+use memchr::memchr;
+
+use crate::inputs::InputFile;
+use crate::source::{Compression, Source};
+use crate::{Format, ReadOptions, Reason};
+
+use rows::Rows;
+pub(crate) use values::Around;
+use values::Values;
+
+/// Longer gaps are handed over in parts.
+const GAP_BYTES: usize = 64 << 10;
+
+/// A piece of a file; the range is that of its bytes in the buffer.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Piece {
+    /// No record.
+    Gap(Range<usize>),
+    /// The header of a CSV file.
+    Header(Range<usize>),
+    Record {
+        range: Range<usize>,
+        line: u64,
+        /// Whether the quotes and brackets in it are closed.
+        closed: bool,
+    },
+    /// A part of a record that is too long. The last part tells the length of the whole.
+    Long { range: Range<usize>, line: u64, whole: Option<u64> },
+    /// The bytes of a record that damage cuts short.
+    Cut(Range<usize>),
+    /// The file cannot be read further. The last piece.
+    Damage { reason: Reason, line: u64 },
+}
+
+/// Where a piece ends.
+#[derive(Clone, Copy)]
+pub(crate) struct End {
+    pub(crate) len: usize,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Gap,
+    Record,
+}
+
+/// What tells where a piece ends. `scan` is given the piece as far as it is known and the offset from which it
+/// has not been scanned.
+enum Framer {
+    Lines,
+    Rows(Rows),
+    Values(Values),
+    Whole,
+}
+
+impl Framer {
+    fn scan(&mut self, piece: &[u8], from: usize) -> Option<End> {
+        match self {
+            Self::Lines => {
+                let len = from + memchr(b'\n', &piece[from..])? + 1;
+                Some(End { len, kind: line_kind(&piece[..len]) })
+            }
+            Self::Rows(rows) => rows.scan(piece, from),
+            Self::Values(values) => values.scan(piece, from),
+            Self::Whole => None,
+        }
+    }
+
+    fn is_gap(&self) -> bool {
+        matches!(self, Self::Values(values) if values.is_gap())
+    }
+
+    fn is_closed(&self) -> bool {
+        match self {
+            Self::Rows(rows) => rows.is_closed(),
+            Self::Values(values) => values.is_closed(),
+            Self::Lines | Self::Whole => true,
+        }
+    }
+
+    /// The kind of what is left at the end of the file.
+    fn last_kind(&self, piece: &[u8]) -> Kind {
+        match self {
+            Self::Lines => line_kind(piece),
+            Self::Rows(_) if piece == b"\r" => Kind::Gap,
+            Self::Values(values) if values.is_gap() => Kind::Gap,
+            Self::Rows(_) | Self::Values(_) | Self::Whole => Kind::Record,
+        }
+    }
+}
+
+fn line_kind(line: &[u8]) -> Kind {
+    if line.trim_ascii_start().is_empty() { Kind::Gap } else { Kind::Record }
+}
+
+/// Cuts one file into pieces, in a buffer that the caller holds and may share between files.
+pub(crate) struct Splitter {
+    source: Source,
+    framer: Framer,
+    numbering: Numbering,
+    record_bytes: usize,
+    /// The unfinished piece begins here in the buffer...
+    start: usize,
+    /// ... and has been scanned up to here.
+    scanned: usize,
+    /// The number of the unfinished piece.
+    line: u64,
+    phase: Phase,
+    header_due: bool,
+    /// The bytes handed over of a record that is too long.
+    long: Option<u64>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Beginning,
+    Reading,
+    Ended,
+    Damaged(Reason),
+    Done,
+}
+
+/// What [`Place::line`](crate::Place::line) counts.
+#[derive(Clone, Copy)]
+enum Numbering {
+    Lines,
+    Records,
+}
+
+impl Splitter {
+    /// Opens a file. The buffer's content stays; pieces are appended to it.
+    pub(crate) fn open(
+        file: &InputFile,
+        options: &ReadOptions,
+        buffer: &[u8],
+    ) -> Result<Self, Reason> {
+        let source = Source::open(file.origin(), options.limits)?;
+        Ok(Self::new(source, file.format(), options, buffer.len()))
+    }
+
+    pub(crate) fn new(source: Source, format: Format, options: &ReadOptions, start: usize) -> Self {
+        let delimiter = delimiter(format, options);
+        let (framer, numbering) = match format {
+            Format::JsonLines => (Framer::Lines, Numbering::Lines),
+            Format::Json => (Framer::Values(Values::new()), Numbering::Records),
+            Format::Csv | Format::Tsv => (Framer::Rows(Rows::new(delimiter)), Numbering::Lines),
+            Format::Text | Format::Html => (Framer::Whole, Numbering::Records),
+        };
+        Self {
+            source,
+            framer,
+            numbering,
+            record_bytes: options.limits.record_bytes,
+            start,
+            scanned: start,
+            line: 1,
+            // The byte order mark of a whole document is for whoever decodes it.
+            phase: if format.is_one_document_a_file() { Phase::Reading } else { Phase::Beginning },
+            header_due: matches!(format, Format::Csv | Format::Tsv),
+            long: None,
+        }
+    }
+
+    /// Everything before this offset of the buffer has been handed over.
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The caller has taken `by` bytes away from the front of the buffer, all of them handed over.
+    pub(crate) fn rebase(&mut self, by: usize) {
+        self.start -= by;
+        self.scanned -= by;
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Whether the next piece goes on with a record that is too long.
+    pub(crate) fn is_in_long(&self) -> bool {
+        self.long.is_some()
+    }
+
+    pub(crate) fn compression(&self) -> Compression {
+        self.source.compression()
+    }
+
+    /// What the values of a JSON file stand in.
+    pub(crate) fn around(&self) -> Around {
+        match &self.framer {
+            Framer::Values(values) => values.around(),
+            _ => Around::Nothing,
+        }
+    }
+
+    /// The next piece, or `None` at the end of the file. Appends to the buffer, and never moves what is in it.
+    pub(crate) fn next(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
+        loop {
+            if matches!(self.phase, Phase::Beginning) {
+                match self.mark(buffer) {
+                    Some(piece) => return Some(piece),
+                    None if matches!(self.phase, Phase::Beginning) => {
+                        self.fill(buffer);
+                        continue;
+                    }
+                    None => {}
+                }
+            }
+            if self.scanned < buffer.len() {
+                let piece = &buffer[self.start..];
+                if let Some(end) = self.framer.scan(piece, self.scanned - self.start) {
+                    return Some(self.hand_over(buffer, end, true));
+                }
+                self.scanned = buffer.len();
+            }
+            let held = self.scanned - self.start;
+            if self.framer.is_gap() && self.long.is_none() {
+                if held >= GAP_BYTES {
+                    return Some(Piece::Gap(self.advance(buffer, held)));
+                }
+            } else if held > self.record_bytes || (self.long.is_some() && held > 0) {
+                let line = self.line;
+                *self.long.get_or_insert(0) += held as u64;
+                let range = self.advance(buffer, held);
+                return Some(Piece::Long { range, line, whole: None });
+            }
+            match &self.phase {
+                Phase::Beginning | Phase::Reading => self.fill(buffer),
+                Phase::Ended => {
+                    self.phase = Phase::Done;
+                    let whole = matches!(self.framer, Framer::Whole);
+                    if held > 0 || whole || self.long.is_some() {
+                        let kind = self.framer.last_kind(&buffer[self.start..]);
+                        let closed = self.framer.is_closed();
+                        return Some(self.hand_over(buffer, End { len: held, kind }, closed));
+                    }
+                }
+                Phase::Damaged(_) if held > 0 => {
+                    return Some(Piece::Cut(self.advance(buffer, held)));
+                }
+                Phase::Damaged(reason) => {
+                    let reason = reason.clone();
+                    self.phase = Phase::Done;
+                    return Some(Piece::Damage { reason, line: self.line });
+                }
+                Phase::Done => return None,
+            }
+        }
+    }
+
+    /// The byte order mark, once enough is there to tell.
+    fn mark(&mut self, buffer: &[u8]) -> Option<Piece> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        let start = &buffer[self.start..];
+        if start.starts_with(MARK) {
+            self.phase = Phase::Reading;
+            return Some(Piece::Gap(self.advance(buffer, MARK.len())));
+        }
+        if !MARK.starts_with(start) {
+            self.phase = Phase::Reading;
+        }
+        None
+    }
+
+    fn fill(&mut self, buffer: &mut Vec<u8>) {
+        let len = buffer.len();
+        buffer.resize(len + self.source.chunk(), 0);
+        match self.source.read(&mut buffer[len..]) {
+            Ok(0) => {
+                buffer.truncate(len);
+                self.phase = Phase::Ended;
+            }
+            Ok(n) => buffer.truncate(len + n),
+            Err(reason) => {
+                buffer.truncate(len);
+                self.phase = Phase::Damaged(reason);
+            }
+        }
+    }
+
+    fn hand_over(&mut self, buffer: &[u8], end: End, closed: bool) -> Piece {
+        let line = self.line;
+        let range = self.advance(buffer, end.len);
+        // A row may end with a carriage return alone.
+        let piece = &buffer[range.clone()];
+        if matches!(self.framer, Framer::Rows(_)) && piece.ends_with(b"\r") {
+            self.line += 1;
+        }
+        // Told by the length alone, and not by how the reads fell, so that every pass sees the same.
+        let in_parts = matches!(self.framer, Framer::Values(_)) && end.kind == Kind::Gap;
+        let before = self.long.take();
+        if before.is_some() || (end.len > self.record_bytes && !in_parts) {
+            // A header that is too long names no column; the rows after it still are rows.
+            self.header_due = false;
+            self.count_record();
+            let whole = before.unwrap_or(0) + end.len as u64;
+            return Piece::Long { range, line, whole: Some(whole) };
+        }
+        match end.kind {
+            Kind::Gap => Piece::Gap(range),
+            Kind::Record if self.header_due => {
+                self.header_due = false;
+                Piece::Header(range)
+            }
+            Kind::Record => {
+                self.count_record();
+                Piece::Record { range, line, closed }
+            }
+        }
+    }
+
+    fn count_record(&mut self) {
+        if matches!(self.numbering, Numbering::Records) {
+            self.line += 1;
+        }
+    }
+
+    fn advance(&mut self, buffer: &[u8], len: usize) -> Range<usize> {
+        let range = self.start..self.start + len;
+        if matches!(self.numbering, Numbering::Lines) {
+            self.line += match (&self.framer, &buffer[range.clone()]) {
+                (Framer::Lines, piece) => u64::from(piece.ends_with(b"\n")),
+                (_, piece) => memchr::memchr_iter(b'\n', piece).count() as u64,
+            };
+        }
+        self.start = range.end;
+        self.scanned = range.end;
+        range
+    }
+}
+
+/// The byte between the fields of a CSV file.
+pub(crate) fn delimiter(format: Format, options: &ReadOptions) -> u8 {
+    options.delimiter.unwrap_or(if format == Format::Tsv { b'\t' } else { b',' })
+}

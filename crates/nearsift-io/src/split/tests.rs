@@ -1,0 +1,258 @@
+use std::io::{self, Read};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Limits;
+
+/// A reader that gives a few bytes at a time.
+struct Trickle<'a>(&'a [u8], usize);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.1.min(buffer.len()).min(self.0.len());
+        buffer[..n].copy_from_slice(&self.0[..n]);
+        self.0 = &self.0[n..];
+        Ok(n)
+    }
+}
+
+fn options(record_bytes: usize) -> ReadOptions {
+    let limits = Limits { record_bytes, ..Limits::default() };
+    ReadOptions { limits, ..ReadOptions::default() }
+}
+
+/// The pieces of a file read `step` bytes at a time, each with its bytes; and the whole of the bytes.
+fn pieces(
+    file: &[u8],
+    format: Format,
+    record_bytes: usize,
+    step: usize,
+) -> (Vec<(Piece, Vec<u8>)>, Vec<u8>) {
+    let options = options(record_bytes);
+    // The test's bytes live as long as its source.
+    let file: &'static [u8] = file.to_vec().leak();
+    let source = Source::new(Box::new(Trickle(file, step)), options.limits).expect("a source");
+    let mut splitter = Splitter::new(source, format, &options, 0);
+    let mut buffer = Vec::new();
+    let mut all = Vec::new();
+    let mut found = Vec::new();
+    while let Some(piece) = splitter.next(&mut buffer) {
+        let bytes = match &piece {
+            Piece::Gap(r) | Piece::Header(r) | Piece::Cut(r) => buffer[r.clone()].to_vec(),
+            Piece::Record { range, .. } | Piece::Long { range, .. } => {
+                buffer[range.clone()].to_vec()
+            }
+            Piece::Damage { .. } => Vec::new(),
+        };
+        all.extend_from_slice(&bytes);
+        found.push((piece, bytes));
+    }
+    (found, all)
+}
+
+fn records(file: &[u8], format: Format, step: usize) -> Vec<(Vec<u8>, u64, bool)> {
+    let (found, all) = pieces(file, format, 1 << 20, step);
+    assert_eq!(all, file, "the pieces are the file");
+    let record = |(piece, bytes): (Piece, Vec<u8>)| match piece {
+        Piece::Record { line, closed, .. } => Some((bytes, line, closed)),
+        _ => None,
+    };
+    found.into_iter().filter_map(record).collect()
+}
+
+#[test]
+fn records_by_format() {
+    let check = |format, file: &str, expect: &[(&str, u64)]| {
+        for step in [1, 2, 3, 1000] {
+            let got = records(file.as_bytes(), format, step);
+            let got: Vec<_> = got
+                .iter()
+                .map(|(b, line, closed)| {
+                    let open = if *closed { "" } else { "<open>" };
+                    (String::from_utf8_lossy(b).into_owned() + open, *line)
+                })
+                .collect();
+            let expect: Vec<_> = expect.iter().map(|(b, l)| ((*b).to_owned(), *l)).collect();
+            assert_eq!(got, expect, "{format} {file:?} by {step}");
+        }
+    };
+    let lines = Format::JsonLines;
+    check(lines, "", &[]);
+    check(lines, "\n \t\r\n", &[]);
+    check(lines, "a\nb", &[("a\n", 1), ("b", 2)]);
+    check(lines, "\u{feff}a\r\n\r\n b \n", &[("a\r\n", 1), (" b \n", 3)]);
+    check(lines, "\u{feff}", &[]);
+    check(lines, "a\rb\n", &[("a\rb\n", 1)]);
+
+    let csv = Format::Csv;
+    check(csv, "", &[]);
+    check(csv, "h\n", &[]);
+    check(csv, "\u{feff}h\na", &[("a", 2)]);
+    check(csv, "h\n\"a\nb\",\"c\"\"\n\"\nd\n", &[("\"a\nb\",\"c\"\"\n\"\n", 2), ("d\n", 5)]);
+    check(csv, "h\r\na\r\n\r\nb\r\n", &[("a\r\n", 2), ("b\r\n", 4)]);
+    check(csv, "h\ra\r\rb", &[("a\r", 2), ("b", 4)]);
+    check(csv, "h\na\"b\nc\"d\n", &[("a\"b\n", 2), ("c\"d\n", 3)]);
+    check(csv, "h\n\"a\"b\n\"c\" \"\n", &[("\"a\"b\n", 2), ("\"c\" \"\n", 3)]);
+    check(csv, "h\n\"a\nb", &[("\"a\nb<open>", 2)]);
+    check(csv, "h\n,\n\"\"\n", &[(",\n", 2), ("\"\"\n", 3)]);
+    check(Format::Tsv, "h\ti\n\"a\n\"\tb\n", &[("\"a\n\"\tb\n", 2)]);
+
+    let json = Format::Json;
+    check(json, "", &[]);
+    check(json, " \n", &[]);
+    check(json, "[]", &[]);
+    check(json, "[{\"a\":1},\n {\"b\":[2,{}]} ]\n", &[("{\"a\":1}", 1), ("{\"b\":[2,{}]}", 2)]);
+    check(json, "{\"a\":\"}\\\"{\"}", &[("{\"a\":\"}\\\"{\"}", 1)]);
+    check(json, "{}\n{}{} \n", &[("{}", 1), ("{}", 2), ("{}", 3)]);
+    check(json, "[1, \"x,]\" , nul, [2]]", &[("1", 1), ("\"x,]\"", 2), ("nul", 3), ("[2]", 4)]);
+    check(json, "[{},{\"a\":[", &[("{}", 1), ("{\"a\":[<open>", 2)]);
+    check(json, "[{},\"abc", &[("{}", 1), ("\"abc<open>", 2)]);
+    check(json, "not json\n{}", &[("not json", 1), ("{}", 2)]);
+    check(json, "[1] ]\n2", &[("1", 1), ("]", 2), ("2", 3)]);
+    check(json, "{}, {}\n", &[("{}", 1), (", {}", 2)]);
+
+    for format in [Format::Text, Format::Html] {
+        check(format, "", &[("", 1)]);
+        check(format, "\u{feff}a\nb", &[("\u{feff}a\nb", 1)]);
+    }
+}
+
+#[test]
+fn records_that_are_too_long() {
+    let check = |format, file: &str, limit, expect: &[&str]| {
+        for step in [1, 2, 7, 1000] {
+            let (found, all) = pieces(file.as_bytes(), format, limit, step);
+            assert_eq!(all, file.as_bytes(), "{format} {file:?}");
+            let mut got = Vec::new();
+            for (piece, bytes) in found {
+                match piece {
+                    Piece::Record { line, .. } => {
+                        got.push(format!("{line} {}", String::from_utf8_lossy(&bytes).trim_end()));
+                    }
+                    Piece::Long { line, whole: Some(n), .. } => {
+                        got.push(format!("{line} long {n}"))
+                    }
+                    _ => {}
+                }
+            }
+            // The line of a part in the middle of a CSV record is its own.
+            assert_eq!(got, expect, "{format} {file:?} by {step}");
+        }
+    };
+    check(Format::JsonLines, "abc\nabcd\nabcdef\na\n", 5, &["1 abc", "2 abcd", "3 long 7", "4 a"]);
+    check(Format::JsonLines, "abcdef", 5, &["1 long 6"]);
+    check(Format::JsonLines, "      \na", 5, &["1 long 7", "2 a"]);
+    check(Format::Csv, "h\nabcdef\nab\n", 5, &["2 long 7", "3 ab"]);
+    check(Format::Csv, "header\nab\n", 3, &["1 long 7", "2 ab"]);
+    check(Format::Json, "[{\"a\":1234},[1,2,3,4,5],1]", 5, &["1 long 10", "2 long 11", "3 1"]);
+    check(Format::Json, "[123456,12]", 5, &["1 long 6", "2 12"]);
+    check(Format::Json, "[\"\\\"\\\"\\\"\\\"\\\"\",12]", 5, &["1 long 12", "2 12"]);
+    check(Format::Text, "123456", 5, &["1 long 6"]);
+    check(Format::Text, "12345", 5, &["1 12345"]);
+}
+
+/// A line of a gigabyte, made on the way, between two short ones.
+#[test]
+fn a_line_of_a_gigabyte() {
+    const LONG: u64 = 1 << 30;
+    let short: &[u8] = b"{\"text\":\"a\"}\n";
+    let file = short.chain(io::repeat(b'x').take(LONG)).chain(&b"\n"[..]).chain(short);
+    let options = options(1 << 20);
+    let source = Source::new(Box::new(file), options.limits).expect("a source");
+    let mut splitter = Splitter::new(source, Format::JsonLines, &options, 0);
+    let (mut buffer, mut lines, mut long, mut most) = (Vec::new(), Vec::new(), 0, 0);
+    while let Some(piece) = splitter.next(&mut buffer) {
+        match piece {
+            Piece::Record { line, .. } => lines.push(line),
+            Piece::Long { range, whole, .. } => {
+                let len = range.len();
+                buffer.drain(range);
+                splitter.rebase(len);
+                long = whole.unwrap_or(long);
+            }
+            _ => {}
+        }
+        most = most.max(buffer.capacity());
+    }
+    assert_eq!((lines, long), (vec![1, 3], LONG + 1));
+    assert!(most <= 4 << 20, "{most} bytes held");
+}
+
+/// Where `csv_core` ends records, given all of the file at once.
+fn rows_of_csv_core(file: &[u8]) -> Vec<Vec<Vec<u8>>> {
+    let mut reader = csv_core::Reader::new();
+    let (mut output, mut ends) = (vec![0; file.len() + 1], vec![0; file.len() + 2]);
+    let (mut input, mut rows) = (file, Vec::new());
+    let (mut written, mut ended) = (0, 0);
+    loop {
+        let (result, nin, nout, nend) =
+            reader.read_record(input, &mut output[written..], &mut ends[ended..]);
+        input = &input[nin..];
+        written += nout;
+        ended += nend;
+        match result {
+            csv_core::ReadRecordResult::Record => {
+                let starts = std::iter::once(0).chain(ends[..ended].iter().copied());
+                let row = starts.zip(&ends[..ended]).map(|(a, b)| output[a..*b].to_vec());
+                rows.push(row.collect());
+                (written, ended) = (0, 0);
+            }
+            csv_core::ReadRecordResult::End => return rows,
+            _ => {}
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn lines_equal_naive_splitting(file in "[ab \r\n]{0,40}", step in 1_usize..9) {
+        let expect: Vec<Vec<u8>> = file
+            .split_inclusive('\n')
+            .filter(|line| !line.trim().is_empty())
+            .map(|line| line.as_bytes().to_vec())
+            .collect();
+        let got: Vec<_> = records(file.as_bytes(), Format::JsonLines, step).into_iter().map(|r| r.0).collect();
+        prop_assert_eq!(got, expect);
+    }
+
+    #[test]
+    fn rows_equal_csv_core(file in "[ab,\"\r\n]{0,40}", step in 1_usize..9) {
+        let expect = rows_of_csv_core(file.as_bytes());
+        let (found, all) = pieces(file.as_bytes(), Format::Csv, 1 << 20, step);
+        prop_assert_eq!(all, file.as_bytes());
+        let row = |(piece, bytes): (Piece, Vec<u8>)| match piece {
+            Piece::Header(_) | Piece::Record { .. } => Some(rows_of_csv_core(&bytes)),
+            _ => None,
+        };
+        let got: Vec<_> = found.into_iter().filter_map(row).collect();
+        prop_assert!(got.iter().all(|rows| rows.len() == 1));
+        prop_assert_eq!(got.concat(), expect);
+    }
+
+    #[test]
+    fn values_do_not_depend_on_the_reads(file in "[\\[\\]{},\":a\\\\ \n]{0,40}", step in 1_usize..9, limit in 1_usize..50) {
+        let (found, all) = pieces(file.as_bytes(), Format::Json, limit, step);
+        let (whole, _) = pieces(file.as_bytes(), Format::Json, limit, 1000);
+        prop_assert_eq!(all, file.as_bytes());
+        let wanted = |pieces: Vec<(Piece, Vec<u8>)>| -> Vec<(u64, Option<Vec<u8>>)> {
+            pieces.into_iter().filter_map(|(piece, bytes)| match piece {
+                Piece::Record { line, .. } => Some((line, Some(bytes))),
+                Piece::Long { line, whole: Some(_), .. } => Some((line, None)),
+                _ => None,
+            }).collect()
+        };
+        prop_assert_eq!(wanted(found), wanted(whole));
+    }
+
+    #[test]
+    fn values_of_an_array(texts in prop::collection::vec("[\\[\\]{},\"a\\\\ \n]{0,9}", 0..6), step in 1_usize..9) {
+        let values: Vec<_> = texts.iter().map(|t| serde_json::json!({ "text": t, "more": [t, {}, 1] })).collect();
+        let file = serde_json::to_string_pretty(&values).expect("JSON");
+        let got: Vec<serde_json::Value> = records(file.as_bytes(), Format::Json, step)
+            .iter()
+            .map(|r| serde_json::from_slice(&r.0).expect("a value"))
+            .collect();
+        prop_assert_eq!(got, values);
+    }
+}

@@ -1,0 +1,71 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::{ReadOptions, Reader};
+
+/// How many bytes the next files may hold together.
+static ROOM: AtomicUsize = AtomicUsize::new(0);
+
+/// A file on a disk that gets full.
+struct OnFullDisk(File);
+
+impl Write for OnFullDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // Short writes happen too.
+        let room = ROOM.load(Ordering::Relaxed);
+        let n = bytes.len().min(room).min(7);
+        if n == 0 && !bytes.is_empty() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        ROOM.store(room - n, Ordering::Relaxed);
+        self.0.write(&bytes[..n])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[test]
+fn a_disk_that_gets_full_at_every_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plain = b"id,text\n1,a\n2\n3,c\n".to_vec();
+    let zstd = zstd::encode_all(&plain[..], 1).expect("memory");
+    for (name, bytes) in [("a.csv", plain), ("a.csv.zst", zstd)] {
+        let input = folder.path().join(name);
+        fs::write(&input, bytes).expect("an input");
+        let inputs = Inputs::resolve(&[&input], ReadOptions::default()).expect("inputs");
+        let mut reader = Reader::new(&inputs);
+        while reader.next_batch().expect("a batch").is_some() {}
+        let output = folder.path().join("out");
+        let mut writer = KeptWriter::new(&inputs, output.join("kept"), output.join("unreadable"));
+        writer.create = |path| Ok(Box::new(OnFullDisk(File::create_new(path)?)));
+        let decide = |place: Place| match place.index {
+            1 => Decision::Unreadable,
+            _ => Decision::Keep,
+        };
+        let files = || {
+            let files = walkdir::WalkDir::new(&output).into_iter().filter_map(Result::ok);
+            files.filter(|f| f.file_type().is_file()).count()
+        };
+        let mut room = 0;
+        loop {
+            ROOM.store(room, Ordering::Relaxed);
+            match writer.write_all(decide) {
+                Ok(written) => {
+                    assert_eq!((written.kept, written.unreadable), (2, 1));
+                    break;
+                }
+                Err(error) => {
+                    assert!(matches!(error, Error::Write { .. }), "{error}");
+                    assert!(error.to_string().contains("free some space"), "{error}");
+                    assert_eq!(files(), 0, "no half file after {room} bytes");
+                }
+            }
+            room += 1;
+        }
+        assert_eq!(files(), 2);
+        assert!(room >= 20);
+        fs::remove_dir_all(&output).expect("removed");
+    }
+}

@@ -1,0 +1,7 @@
+//! What the crate promises, through its public interface.
+
+mod bad_input;
+mod properties;
+mod read;
+mod support;
+mod write;

@@ -1,0 +1,227 @@
+use std::fs;
+use std::path::Path;
+
+use nearsift_io::{Decision, Error, Inputs, KeptWriter, ReadOptions};
+
+use crate::support::{Folder, both, gz, inputs, read, tree, zst};
+
+/// The kept bytes of a file, with the decision for each record given by a letter: keep, drop or unreadable.
+#[test]
+fn what_is_kept() {
+    let check = |name: &str, input: &str, decisions: &str, kept: &str, unreadable: &str| {
+        let folder = Folder::new();
+        for (name, bytes) in [
+            (name.to_owned(), input.as_bytes().to_vec()),
+            (format!("{name}.gz"), gz(input.as_bytes())),
+            (format!("{name}.zst"), zst(input.as_bytes())),
+        ] {
+            let magic = bytes[..bytes.len().min(2)].to_vec();
+            let inputs = inputs(folder.file(&name, bytes));
+            let decide = |index: u64| {
+                Some(match decisions.as_bytes()[index as usize] {
+                    b'k' => Decision::Keep,
+                    b'd' => Decision::Drop,
+                    _ => Decision::Unreadable,
+                })
+            };
+            let (_, written, output) = both(&inputs, decide);
+            let file = |tree: Vec<(String, String)>| {
+                assert!(tree.iter().all(|(n, _)| *n == name), "{tree:?}");
+                tree.into_iter().map(|(_, content)| content).collect::<String>()
+            };
+            assert_eq!(
+                file(tree(&output.path().join("kept"))),
+                kept,
+                "{name} {input:?} {decisions}"
+            );
+            assert_eq!(
+                file(tree(&output.path().join("unreadable"))),
+                unreadable,
+                "{name} {input:?} {decisions}"
+            );
+            assert_eq!(written.bytes, kept.len() as u64);
+            let count = |c| decisions.matches(c).count() as u64;
+            assert_eq!(
+                (written.kept, written.dropped, written.unreadable),
+                (count('k'), count('d'), count('u'))
+            );
+            if name.ends_with(".gz") || name.ends_with(".zst") {
+                let path = output.path().join("kept").join(&name);
+                if path.exists() {
+                    assert_eq!(fs::read(path).expect("kept")[..2], magic, "the same compression");
+                }
+            }
+        }
+    };
+    let bom = "\u{feff}";
+    check("a.jsonl", "a\nb\nc", "kkk", "a\nb\nc", "");
+    check("a.jsonl", "a\nb\nc", "kdu", "a\n", "c");
+    check("a.jsonl", "a\r\n\r\nb\r\n", "dk", "\r\nb\r\n", "");
+    check("a.jsonl", &format!("{bom}a\nb\n"), "ku", &format!("{bom}a\n"), &format!("{bom}b\n"));
+    check("a.jsonl", "", "", "", "");
+    check("a.jsonl", "a\n", "d", "", "");
+
+    check("a.csv", "h,i\n1,\"\n\"\n\n2,3\n", "kd", "h,i\n1,\"\n\"\n\n", "");
+    check(
+        "a.csv",
+        &format!("{bom}h\r\n1\r\n2"),
+        "du",
+        &format!("{bom}h\r\n"),
+        &format!("{bom}h\r\n2"),
+    );
+    check("a.csv", "h\n1\n", "d", "h\n", "");
+
+    let array = "[\n  1,\n  2,\n  3\n]\n";
+    check("a.json", array, "kkk", array, "");
+    check("a.json", array, "dkk", "[\n  2,\n  3\n]\n", "");
+    check("a.json", array, "kdk", "[\n  1,\n  3\n]\n", "");
+    check("a.json", array, "kkd", "[\n  1,\n  2\n]\n", "");
+    check("a.json", array, "ddd", "[\n  \n]\n", "");
+    check("a.json", array, "uku", "[\n  2\n]\n", "[\n  1,\n  3\n]\n");
+    check("a.json", &format!("{bom}[1 , 2]"), "kd", &format!("{bom}[1]"), "");
+    check("a.json", "[1,2", "kk", "[1,2\n]\n", "");
+    check("a.json", "[1,,2,]", "kk", "[1,\n2]", "");
+    check("a.json", "[,1 {}]", "kk", "[1,\n{}]", "");
+    check("a.json", "[", "", "[]\n", "");
+    check("a.json", " ", "", " ", "");
+    check("a.json", "[]", "", "[]", "");
+    check("a.json", "{}\n{} {}\n", "kkk", "{}\n{} {}\n", "");
+    check("a.json", "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n", "dkk", "{\"b\":2}\n{\"c\":3}\n", "");
+    check("a.json", "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n", "kdk", "{\"a\":1}\n{\"c\":3}\n", "");
+    check("a.json", "[1]\n[2]\n", "ku", "[1]\n\n", "[]\n[2]\n");
+    check("a.json", "[1]\n[2]\n", "kk", "[1]\n[2]\n", "");
+
+    check("a.txt", "a\nb", "k", "a\nb", "");
+    check("a.txt", "a\nb", "d", "", "");
+    check("a.html", "a\nb", "u", "", "a\nb");
+}
+
+#[test]
+fn long_white_space_between_elements_is_cut() {
+    let folder = Folder::new();
+    let space = " ".repeat(1 << 20);
+    let path =
+        folder.file("a.json", format!("{space}[{space}{{}}{space},{space}{{}}{space}]{space}"));
+    let (_, written, output) = both(&inputs(path), |_| Some(Decision::Keep));
+    assert_eq!(written.kept, 2);
+    let kept = &tree(&output.path().join("kept"))[0].1;
+    assert!(kept.len() < 5 * (64 << 10), "{}", kept.len());
+    let value: serde_json::Value = serde_json::from_str(kept).expect("JSON");
+    assert_eq!(value, serde_json::json!([{}, {}]));
+}
+
+#[test]
+fn trees() {
+    let folder = Folder::new();
+    for (name, text) in [
+        ("in/a/x.txt", "x"),
+        ("in/a/y.html", "y"),
+        ("in/b.jsonl", "{\"text\":\"z\"}\nbad\n"),
+        ("in/empty.txt", ""),
+    ] {
+        folder.file(name, text);
+    }
+    let inputs = inputs(folder.path("in"));
+    let (_, written, output) = both(&inputs, |index| (index == 1).then_some(Decision::Drop));
+    assert_eq!((written.kept, written.dropped, written.unreadable), (3, 1, 1));
+    let expect = [
+        ("kept/a/x.txt", "x"),
+        ("kept/b.jsonl", "{\"text\":\"z\"}\n"),
+        ("kept/empty.txt", ""),
+        ("unreadable/b.jsonl", "bad\n"),
+    ];
+    let got = tree(output.path());
+    assert_eq!(got.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect::<Vec<_>>(), expect);
+}
+
+#[test]
+fn an_input_that_changes() {
+    let line = |n| format!("{{\"text\":\"{n}\"}}\n");
+    let before = [line(1), line(2)].concat();
+    for (after, what) in [
+        ([line(1), line(2), line(3)].concat(), "records"),
+        (line(1), "records"),
+        ([line(1), line(22)].concat(), "bytes"),
+        ([line(1), line(3)].concat(), "digest"),
+    ] {
+        let folder = Folder::new();
+        let path = folder.file("a.jsonl", &before);
+        let inputs = inputs(&path);
+        read(&inputs);
+        fs::write(&path, &after).expect("a change");
+        let out = folder.path("out");
+        let writer = KeptWriter::new(&inputs, out.join("kept"), out.join("unreadable"));
+        let error = writer.write_all(|_| Decision::Keep).expect_err("a changed input");
+        let message = error.to_string();
+        assert!(matches!(error, Error::Changed { .. }), "{message}");
+        assert!(message.contains("a.jsonl: changed") && message.contains(what), "{message}");
+        assert_eq!(tree(&out), [], "no half file is left");
+        // A later reader is held to the first one too.
+        let mut reader = nearsift_io::Reader::new(&inputs);
+        let error = std::iter::from_fn(|| reader.next_batch().transpose()).find_map(Result::err);
+        assert!(matches!(error, Some(Error::Changed { .. })));
+    }
+}
+
+#[test]
+fn writing_before_reading_and_files_that_are_gone() {
+    let folder = Folder::new();
+    let path = folder.file("a.jsonl", "{\"text\":\"a\"}\n");
+    let inputs = inputs(&path);
+    let writer = KeptWriter::new(&inputs, folder.path("kept"), folder.path("unreadable"));
+    assert!(matches!(writer.write_all(|_| Decision::Keep), Err(Error::NotRead { .. })));
+    read(&inputs);
+    fs::remove_file(&path).expect("removed");
+    assert!(matches!(writer.write_all(|_| Decision::Keep), Err(Error::Gone { .. })));
+    assert!(!folder.path("kept").exists());
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let folder = Folder::new();
+    let inputs = inputs(folder.file("a.jsonl", "{\"text\":\"a\"}\n"));
+    read(&inputs);
+    let there = folder.file("kept/a.jsonl", "mine");
+    let writer = KeptWriter::new(&inputs, folder.path("kept"), folder.path("unreadable"));
+    assert!(matches!(writer.write_all(|_| Decision::Keep), Err(Error::Write { .. })));
+    assert_eq!(tree(&folder.path("kept")), [("a.jsonl".to_owned(), "mine".to_owned())]);
+    assert_eq!(fs::read(there).expect("mine"), b"mine");
+}
+
+/// A real full disk, where the test may mount one.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    struct Mounted<'a>(&'a Path);
+    impl Drop for Mounted<'_> {
+        fn drop(&mut self) {
+            drop(std::process::Command::new("umount").arg(self.0).status());
+        }
+    }
+    let folder = Folder::new();
+    let disk = folder.path("disk");
+    fs::create_dir(&disk).expect("a folder");
+    let mut mount = std::process::Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&disk);
+    if !mount.output().is_ok_and(|o| o.status.success()) {
+        return;
+    }
+    let _mounted = Mounted(&disk);
+    let lines = "{\"text\":\"a\"}\n".repeat(1 << 18);
+    let small = folder.file("in/a.jsonl", "{\"text\":\"a\"}\n");
+    folder.file("in/b.jsonl", &lines);
+    let inputs = inputs(small.parent().expect("a folder"));
+    read(&inputs);
+    let writer = KeptWriter::new(&inputs, disk.join("kept"), disk.join("unreadable"));
+    let error = writer.write_all(|_| Decision::Keep).expect_err("a full disk").to_string();
+    assert!(error.contains("kept/b.jsonl: cannot be written"), "{error}");
+    assert!(error.contains("free some space"), "{error}");
+    let left: Vec<_> = tree(&disk).into_iter().map(|f| f.0).collect();
+    assert_eq!(left, ["kept/a.jsonl"], "whole files stay, half files go");
+    // Standard input is copied aside, which needs room too.
+    let options = ReadOptions { spool_folder: Some(disk.clone()), ..ReadOptions::default() };
+    let error =
+        Inputs::resolve_from(&["-"], options, &mut lines.as_bytes()).expect_err("a full disk");
+    assert!(matches!(error, Error::Spool { .. }));
+    assert!(error.to_string().contains("free some space"), "{error}");
+}

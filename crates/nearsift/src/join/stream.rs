@@ -1,0 +1,424 @@
+//! From pairs of distinct values to pairs of documents, in ascending order.
+//!
+//! The search finds pairs of values in no order. They are kept as directed edges, sorted, and read
+//! off document by document. When there are more than the memory may hold, the documents are cut
+//! into ranges whose edges do fit, and the edges of each range are found again.
+
+use std::convert::Infallible;
+use std::ops::{ControlFlow, Range};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::plan::Speed;
+use super::search::{Sink, Wanted};
+use super::{Pair, SelfJoin, Work};
+
+/// Which pairs of documents stand for a pair of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// All of them.
+    Full,
+    /// The pair of their first documents; and repeats are paired with the first of their value.
+    Compact,
+}
+
+impl SelfJoin<'_> {
+    /// Calls `f` with every pair of documents within the distance, each once with `a < b`, in
+    /// ascending order of `(a, b)`, until it breaks.
+    ///
+    /// A fingerprint that m documents share gives m (m - 1) / 2 pairs; [`SelfJoin::for_each_link`]
+    /// gives m - 1.
+    ///
+    /// # Complexity
+    /// The search as [`SelfJoin::explain`] forecasts it, and O(log n) for each pair. Pairs beyond
+    /// the memory limit are searched again, once for each part of them that fits.
+    pub fn for_each_pair<B>(&self, f: impl FnMut(Pair) -> ControlFlow<B>) -> ControlFlow<B> {
+        self.for_each(Form::Full, f)
+    }
+
+    /// Calls `f` with the pairs in compact form, in ascending order of `(a, b)`, until it breaks:
+    /// each repeated document is linked to the first document of its value, and each two values
+    /// within the distance are linked by their first documents.
+    ///
+    /// Components and stars of the links are those of the full pairs.
+    pub fn for_each_link<B>(&self, f: impl FnMut(Pair) -> ControlFlow<B>) -> ControlFlow<B> {
+        self.for_each(Form::Compact, f)
+    }
+
+    /// Every pair, as [`SelfJoin::for_each_pair`] gives them; 12 bytes a pair.
+    pub fn pairs(&self) -> Vec<Pair> {
+        self.collect(Form::Full)
+    }
+
+    /// Every link, as [`SelfJoin::for_each_link`] gives them; 12 bytes a link.
+    pub fn links(&self) -> Vec<Pair> {
+        self.collect(Form::Compact)
+    }
+
+    /// The number of pairs that [`SelfJoin::for_each_pair`] would give, and the work that counting
+    /// took. No pair is kept in memory.
+    pub fn count_pairs(&self) -> (u64, Work) {
+        let mut sizes = vec![0u32; self.distinct()];
+        for &value in &self.groups.value_of {
+            sizes[value as usize] += 1;
+        }
+        let size = |value: u32| u64::from(sizes[value as usize]);
+        let repeats = sizes.iter().map(|&m| u64::from(m) * u64::from(m - 1) / 2).sum();
+        let total = Mutex::new(repeats);
+        let sink = Batches(|found: &[(u32, u32)]| {
+            *locked(&total) += found.iter().map(|&(a, b)| size(a) * size(b)).sum::<u64>();
+            ControlFlow::Continue(())
+        });
+        let (_, work) = self.search(Wanted::Every, &sink);
+        (unlocked(total), work)
+    }
+
+    /// Calls `f`, from one thread at a time, with pairs of documents `(a, b)`, `a < b`, all within
+    /// the distance, that connect whatever the full pairs connect. Which ones, how often and in what
+    /// order may differ from run to run.
+    ///
+    /// Where many documents lie near each other it takes far less time than all pairs would, and
+    /// it keeps none of them.
+    pub fn for_each_connecting(&self, mut f: impl FnMut(u32, u32) + Send) {
+        let firsts = &self.groups.firsts;
+        for (document, &value) in self.groups.value_of.iter().enumerate() {
+            let first = firsts[value as usize];
+            if first != document as u32 {
+                f(first, document as u32);
+            }
+        }
+        let f = Mutex::new(f);
+        let sink = Batches(|found: &[(u32, u32)]| {
+            let mut f = locked(&f);
+            for &(a, b) in found {
+                f(firsts[a as usize], firsts[b as usize]);
+            }
+            ControlFlow::Continue(())
+        });
+        let _ = self.search(Wanted::Connecting, &sink);
+    }
+
+    fn collect(&self, form: Form) -> Vec<Pair> {
+        let mut pairs = Vec::new();
+        let ControlFlow::Continue(()) = self.for_each(form, |pair| {
+            pairs.push(pair);
+            ControlFlow::<Infallible>::Continue(())
+        });
+        pairs
+    }
+
+    fn for_each<B>(
+        &self,
+        form: Form,
+        mut f: impl FnMut(Pair) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let postings =
+            self.distinct.is_some().then(|| Postings::of(&self.groups.value_of, self.distinct()));
+        let view = View { join: self, form, postings };
+        if let Some(edges) = view.all_edges() {
+            return view.emit(0..self.documents(), &edges, &mut f);
+        }
+        let (degrees, work) = view.degrees();
+        let mut start = 0;
+        while start < self.documents() {
+            let (end, sources) = view.next_range(start, &degrees);
+            let edges = view.edges_from(&sources, &work);
+            view.emit(start..end, &edges, &mut f)?;
+            start = end;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The documents of each value.
+struct Postings {
+    /// Where each value's documents end.
+    ends: Vec<u32>,
+    /// Ascending for each value.
+    documents: Vec<u32>,
+}
+
+impl Postings {
+    fn of(value_of: &[u32], values: usize) -> Postings {
+        let mut ends = vec![0u32; values];
+        for &value in value_of {
+            ends[value as usize] += 1;
+        }
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut documents = vec![0; value_of.len()];
+        for (document, &value) in value_of.iter().enumerate() {
+            let place = &mut ends[value as usize];
+            documents[*place as usize] = document as u32;
+            *place += 1;
+        }
+        Postings { ends, documents }
+    }
+
+    fn of_value(&self, value: u32) -> &[u32] {
+        let value = value as usize;
+        let start = if value == 0 { 0 } else { self.ends[value - 1] };
+        &self.documents[start as usize..self.ends[value] as usize]
+    }
+}
+
+/// A set of values.
+struct ValueSet(Vec<u64>);
+
+impl ValueSet {
+    fn new(values: usize) -> ValueSet {
+        ValueSet(vec![0; values.div_ceil(64)])
+    }
+
+    fn has(&self, value: u32) -> bool {
+        self.0[value as usize / 64] >> (value % 64) & 1 == 1
+    }
+
+    /// Whether it was not in the set before.
+    fn insert(&mut self, value: u32) -> bool {
+        let new = !self.has(value);
+        self.0[value as usize / 64] |= 1 << (value % 64);
+        new
+    }
+
+    fn iter(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().enumerate().flat_map(|(i, &word)| {
+            (0..64u32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| i as u32 * 64 + bit)
+        })
+    }
+}
+
+/// A directed edge from one value to another, so packed that edges sort by source.
+#[inline]
+fn edge(from: u32, to: u32) -> u64 {
+    u64::from(from) << 32 | u64::from(to)
+}
+
+/// A join as seen by one form of its pairs.
+struct View<'j, 'a> {
+    join: &'j SelfJoin<'a>,
+    form: Form,
+    /// Only when some value is repeated.
+    postings: Option<Postings>,
+}
+
+impl View<'_, '_> {
+    /// Whether the document of some pair that comes first can be of value `from` and the other of
+    /// value `to`.
+    #[inline]
+    fn leads(&self, from: u32, to: u32) -> bool {
+        // Values are numbered by their first documents.
+        from < to
+            || (self.form == Form::Full
+                && self.postings.as_ref().is_some_and(|postings| {
+                    let last = postings.of_value(to).last();
+                    last.is_some_and(|&last| last > self.join.groups.firsts[from as usize])
+                }))
+    }
+
+    /// Every edge that leads, sorted, or `None` when they are too many for the memory.
+    fn all_edges(&self) -> Option<Vec<u64>> {
+        let edges = Mutex::new(Vec::new());
+        let capacity = self.join.pair_capacity;
+        let sink = Batches(|found: &[(u32, u32)]| {
+            let mut edges = locked(&edges);
+            reserve(&mut edges, found.len() * 2, capacity);
+            for &(a, b) in found {
+                edges.extend([(a, b), (b, a)].into_iter().filter(|e| self.leads(e.0, e.1)).map(|e| edge(e.0, e.1)));
+            }
+            if edges.len() > capacity { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let (ended, _) = self.join.search(Wanted::Every, &sink);
+        let mut edges = unlocked(edges);
+        if ended.is_break() {
+            return None;
+        }
+        self.join.workers.sort(&mut edges);
+        Some(edges)
+    }
+
+    /// For each value the number of edges that lead from it.
+    fn degrees(&self) -> (Vec<u32>, Work) {
+        let degrees = Mutex::new(vec![0u32; self.join.distinct()]);
+        let sink = Batches(|found: &[(u32, u32)]| {
+            let mut degrees = locked(&degrees);
+            for &(a, b) in found {
+                degrees[a as usize] += 1;
+                degrees[b as usize] += u32::from(self.leads(b, a));
+            }
+            ControlFlow::Continue(())
+        });
+        let (_, work) = self.join.search(Wanted::Every, &sink);
+        (unlocked(degrees), work)
+    }
+
+    /// The end of the longest range of documents from `start` whose edges fit the memory, at least
+    /// one document, and the values that these edges lead from.
+    fn next_range(&self, start: usize, degrees: &[u32]) -> (usize, ValueSet) {
+        let mut sources = ValueSet::new(degrees.len());
+        let mut edges = 0;
+        for document in start..self.join.documents() {
+            let value = self.join.groups.value_of[document];
+            if self.skips(document) || sources.has(value) {
+                continue;
+            }
+            edges += degrees[value as usize] as usize;
+            if edges > self.join.pair_capacity && document > start {
+                return (document, sources);
+            }
+            sources.insert(value);
+        }
+        (self.join.documents(), sources)
+    }
+
+    /// Whether no pair of this form begins with the document.
+    fn skips(&self, document: usize) -> bool {
+        let value = self.join.groups.value_of[document] as usize;
+        self.form == Form::Compact && self.join.groups.firsts[value] as usize != document
+    }
+
+    /// The edges that lead from these values, sorted: by searching all again, which took `work`
+    /// before, or by comparing these with all, whichever is cheaper.
+    fn edges_from(&self, sources: &ValueSet, work: &Work) -> Vec<u64> {
+        let join = self.join;
+        let speed = Speed::of(join.column.bits().words(), join.kernel);
+        let again = work.comparisons as f64 * speed.comparison_ns + work.moves as f64 * speed.move_ns;
+        let across = sources.iter().count() as f64 * join.distinct() as f64 * speed.comparison_ns;
+        let mut edges = if across < again {
+            match join.column.bits().words() {
+                1 => self.edges_across::<1>(sources),
+                2 => self.edges_across::<2>(sources),
+                _ => self.edges_across::<4>(sources),
+            }
+        } else {
+            let edges = Mutex::new(Vec::new());
+            let sink = Batches(|found: &[(u32, u32)]| {
+                let mut edges = locked(&edges);
+                reserve(&mut edges, found.len() * 2, join.pair_capacity);
+                for &(a, b) in found {
+                    if sources.has(a) {
+                        edges.push(edge(a, b));
+                    }
+                    if sources.has(b) && self.leads(b, a) {
+                        edges.push(edge(b, a));
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+            let _ = join.search(Wanted::Every, &sink);
+            unlocked(edges)
+        };
+        join.workers.sort(&mut edges);
+        edges
+    }
+
+    fn edges_across<const W: usize>(&self, sources: &ValueSet) -> Vec<u64> {
+        /// Values that the sources are compared with at a time.
+        const CHUNK: usize = 1 << 12;
+        const QUERIES: usize = 64;
+        let values = self.join.values::<W>();
+        let sources: Vec<u32> = sources.iter().collect();
+        let edges = Mutex::new(Vec::new());
+        let _ = self.join.workers.run(values.len().div_ceil(CHUNK), &|chunk| {
+            let first = chunk * CHUNK;
+            let chunk = &values[first..values.len().min(first + CHUNK)];
+            let (mut hits, mut found) = (Vec::new(), Vec::new());
+            for sources in sources.chunks(QUERIES) {
+                let queries: Vec<[u64; W]> = sources.iter().map(|&v| values[v as usize]).collect();
+                self.join.kernel.across_within(&queries, chunk, self.join.max_distance, &mut hits);
+                found.extend(hits.drain(..).filter_map(|(query, place)| {
+                    let (from, to) = (sources[query as usize], first as u32 + place);
+                    (from != to && self.leads(from, to)).then(|| edge(from, to))
+                }));
+                let mut edges = locked(&edges);
+                reserve(&mut edges, found.len(), self.join.pair_capacity);
+                edges.append(&mut found);
+            }
+            ControlFlow::Continue(())
+        });
+        unlocked(edges)
+    }
+
+    /// Calls `f` with the pairs that begin with documents of the range, whose values' edges are given.
+    fn emit<B>(
+        &self,
+        range: Range<usize>,
+        edges: &[u64],
+        f: &mut impl FnMut(Pair) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let groups = &self.join.groups;
+        let mut others = Vec::new();
+        // The first edge from the values met so far.
+        let mut cursor = 0;
+        for document in range {
+            if self.skips(document) {
+                continue;
+            }
+            let a = document as u32;
+            let value = groups.value_of[document];
+            let first = groups.firsts[value as usize] == a;
+            // First documents come in the order of the edges; a repeat looks back.
+            let start = if first {
+                cursor += edges[cursor..].iter().take_while(|&&e| e < edge(value, 0)).count();
+                cursor
+            } else {
+                edges.partition_point(|&e| e < edge(value, 0))
+            };
+            let to = edges[start..]
+                .iter()
+                .take_while(|&&e| e >> 32 == u64::from(value))
+                .map(|&e| e as u32);
+            others.clear();
+            match (&self.postings, self.form) {
+                (None, _) => others.extend(to),
+                (Some(postings), Form::Compact) => {
+                    others.extend(&postings.of_value(value)[1..]);
+                    others.extend(to.map(|to| groups.firsts[to as usize]));
+                    others.sort_unstable();
+                }
+                (Some(postings), Form::Full) => {
+                    for to in std::iter::once(value).chain(to) {
+                        let documents = postings.of_value(to);
+                        others.extend(&documents[documents.partition_point(|&b| b <= a)..]);
+                    }
+                    others.sort_unstable();
+                }
+            }
+            for &b in &others {
+                let distance = self.join.column.distance(document, b as usize);
+                f(Pair { a, b, distance })?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Hands found pairs on to a function.
+struct Batches<F>(F);
+
+impl<F: Fn(&[(u32, u32)]) -> ControlFlow<()> + Sync> Sink for Batches<F> {
+    fn take(&self, found: &mut Vec<(u32, u32)>) -> ControlFlow<()> {
+        let ended = (self.0)(found);
+        found.clear();
+        ended
+    }
+}
+
+/// Room for more edges, doubling up to about what may be held and no further.
+fn reserve(edges: &mut Vec<u64>, more: usize, capacity: usize) {
+    let needed = edges.len() + more;
+    if needed > edges.capacity() {
+        let wanted = (edges.capacity() * 2).min(capacity).max(needed);
+        edges.reserve_exact(wanted - edges.len());
+    }
+}
+
+// A poisoned lock means that another thread panicked; the panic itself is what reaches the caller.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unlocked<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
