@@ -1,6 +1,7 @@
-//! [`nearsift::fingerprint`]: the value and its text.
+//! [`nearsift::fingerprint`]: the value and its text; votes.
 
 use arbitrary::Unstructured;
+use nearsift::fingerprint::votes::{Kernel, Votes, lane_hash};
 use nearsift::fingerprint::{Bits, Fingerprint};
 
 /// Any text parses exactly when it is 8, 16, 32 or 64 hex digits, and then prints as the same
@@ -41,4 +42,54 @@ pub fn hex_seeds() -> Vec<Vec<u8>> {
     let texts =
         [&good[..8], &good[..16], &good[..32], good, &good[..15], "+000000000000000", "é23456é"];
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+/// Every kernel gives the sums that adding and subtracting bit by bit gives, however the features are
+/// split into calls; the fingerprint holds their signs, and there is none without weight.
+pub fn votes(data: &[u8]) {
+    let mut input = Unstructured::new(data);
+    let bits = *input.choose(&Bits::ALL).unwrap_or(&Bits::B64);
+    let split: u8 = input.arbitrary().unwrap_or(0);
+    let mut hashes = Vec::new();
+    let mut weights = Vec::new();
+    while let (false, Ok(hash), Ok(weight)) =
+        (input.is_empty(), input.arbitrary(), input.arbitrary())
+    {
+        hashes.push(hash);
+        weights.push(weight);
+    }
+    let mut sums = vec![0i64; bits.count() as usize];
+    for (&hash, &weight) in hashes.iter().zip(&weights) {
+        for (bit, sum) in sums.iter_mut().enumerate() {
+            let one = lane_hash(hash, bit / 64) >> (bit % 64) & 1 == 1;
+            *sum += if one { i64::from(weight) } else { -i64::from(weight) };
+        }
+    }
+    let words: Vec<u64> = sums
+        .chunks(64)
+        .map(|lane| lane.iter().enumerate().map(|(bit, &sum)| u64::from(sum > 0) << bit).sum())
+        .collect();
+    let voted = weights.iter().any(|&weight| weight > 0);
+    let expected = voted.then(|| Fingerprint::from_words(bits, &words));
+    let (first, second) = (hashes.len() * usize::from(split) / 255, hashes.len());
+    for kernel in Kernel::available() {
+        let mut votes = Votes::with_kernel(bits, kernel);
+        votes.add(&hashes[..first], &weights[..first]);
+        votes.add(&hashes[first..second], &weights[first..second]);
+        assert_eq!(votes.sums(), sums, "{kernel}");
+        assert_eq!(votes.finish(), expected, "{kernel}");
+    }
+}
+
+/// Few features, many, and heavy ones.
+pub fn votes_seeds() -> Vec<Vec<u8>> {
+    let features = |n: u64, weight: u8| -> Vec<u8> {
+        let feature = |i| [&lane_hash(i, 1).to_le_bytes()[..], &[weight]].concat();
+        (0..n).flat_map(feature).collect()
+    };
+    [(1, 1), (3, 0), (40, 7), (300, 255), (700, 129)]
+        .into_iter()
+        .enumerate()
+        .map(|(i, (n, weight))| [&[i as u8, 50 * i as u8], &features(n, weight)[..]].concat())
+        .collect()
 }

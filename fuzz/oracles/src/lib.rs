@@ -9,8 +9,10 @@
 //! A new target is an oracle here, a row in [`TARGETS`], a file of two lines in
 //! `fuzz/fuzz_targets`, and its `[[bin]]` in `fuzz/Cargo.toml`; a test compares the lists.
 
+pub mod compare;
 pub mod fingerprint;
 pub mod run;
+pub mod text;
 
 /// A fuzz target.
 #[derive(Debug)]
@@ -27,16 +29,64 @@ pub struct Target {
     pub inputs: u32,
 }
 
-/// Every target.
-pub const TARGETS: &[Target] = &[Target {
-    name: "fingerprint_hex",
-    about: "hex digits round trip, what is not a fingerprint is refused, distances are naive ones",
-    oracle: fingerprint::hex,
-    seeds: fingerprint::hex_seeds,
-    inputs: 400_000,
-}];
+/// Every target, in the order of the pipeline.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "decode",
+        about: "the text is what the named charset makes of all bytes; UTF-8 comes back unchanged",
+        oracle: text::decode_bytes,
+        seeds: text::decode_seeds,
+        inputs: 40_000,
+    },
+    Target {
+        name: "normalise",
+        about: "the fast path gives what the definition gives; the result is a fixed point",
+        oracle: text::normalise_text,
+        seeds: text::normalise_seeds,
+        inputs: 20_000,
+    },
+    Target {
+        name: "segment_words",
+        about: "the words are jieba's, and join to the text",
+        oracle: text::segment_words,
+        seeds: text::segment_words_seeds,
+        inputs: 40_000,
+    },
+    Target {
+        name: "votes",
+        about: "every kernel gives the sums and the bits of the naive loop",
+        oracle: fingerprint::votes,
+        seeds: fingerprint::votes_seeds,
+        inputs: 5_000,
+    },
+    Target {
+        name: "fingerprint_hex",
+        about: "hex digits round trip, what is not a fingerprint is refused, distances are naive ones",
+        oracle: fingerprint::hex,
+        seeds: fingerprint::hex_seeds,
+        inputs: 400_000,
+    },
+    Target {
+        name: "differences",
+        about: "the pieces of each side join to that side's text",
+        oracle: compare::differences_of_texts,
+        seeds: compare::differences_seeds,
+        inputs: 40_000,
+    },
+];
 
 /// The target of a name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
+}
+
+/// Panics unless two texts are equal, and says where they part: inputs are too long to be printed.
+#[track_caller]
+fn assert_same(found: &str, expected: &str, of: &str) {
+    if found == expected {
+        return;
+    }
+    let same = found.chars().zip(expected.chars()).take_while(|(x, y)| x == y).count();
+    let near = |text: &str| text.chars().skip(same.saturating_sub(10)).take(40).collect::<String>();
+    panic!("{of}: at character {same}: {:?}, expected {:?}", near(found), near(expected));
 }

@@ -73,12 +73,17 @@ pub fn differences<'t>(a: &'t str, b: &'t str) -> Differences<'t> {
     let (a_middle, a_end) = a_tokens[prefix..].split_at(a_tokens.len() - prefix - suffix);
     let b_middle = &b_tokens[prefix..b_tokens.len() - suffix];
     a_tokens[..prefix].iter().for_each(|t| out.push(Side::Both, t));
-    if a_middle.len() + b_middle.len() <= FINE_TOKENS {
+    let whole = if a_middle.len() + b_middle.len() <= FINE_TOKENS {
         out.fine(a_middle, b_middle);
+        true
     } else {
-        out.coarse(a_middle, b_middle);
+        out.coarse(a_middle, b_middle)
+    };
+    // Past a part that was left out there is nothing that the equal ends could follow.
+    if whole {
+        a_end.iter().for_each(|t| out.push(Side::Both, t));
     }
-    a_end.iter().for_each(|t| out.push(Side::Both, t));
+    out.truncated |= !whole;
     let joined = join(a, b, &out.pieces);
     Differences { pieces: joined, truncated: out.truncated }
 }
@@ -108,12 +113,11 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn coarse(&mut self, a: &[&'t str], b: &[&'t str]) {
-        let (a, b) = (sentences(a), sentences(b));
-        if a.len() + b.len() > MAX_SENTENCES {
-            self.truncated = true;
-        }
-        let (a, b) = (&a[..a.len().min(MAX_SENTENCES / 2)], &b[..b.len().min(MAX_SENTENCES / 2)]);
+    /// Whether all was compared: of more sentences than half of the cap the rest is left out.
+    fn coarse(&mut self, a: &[&'t str], b: &[&'t str]) -> bool {
+        let (all_a, all_b) = (sentences(a), sentences(b));
+        let a = &all_a[..all_a.len().min(MAX_SENTENCES / 2)];
+        let b = &all_b[..all_b.len().min(MAX_SENTENCES / 2)];
         for op in capture_diff_slices(Algorithm::Myers, a, b) {
             let (old, new) = (&a[op.old_range()], &b[op.new_range()]);
             let size = old.iter().chain(new).map(|s| s.len()).sum::<usize>();
@@ -127,6 +131,7 @@ impl<'t> Collector<'t> {
                 self.all(Side::OnlyB, &new);
             }
         }
+        a.len() == all_a.len() && b.len() == all_b.len()
     }
 }
 
@@ -216,6 +221,16 @@ mod tests {
             })
             .collect();
         assert_eq!(found.concat(), marked);
+    }
+
+    #[test]
+    fn pieces_of_one_long_text_and_a_short_one_end_early_and_say_so() {
+        // More sentences than are compared on one side only, and an equal end that cannot follow.
+        let (a, b) = (format!("{}end", "x. ".repeat(2_500)), "y. end".to_owned());
+        let differences = differences(&a, &b);
+        assert!(differences.truncated);
+        assert!(a.starts_with(&side(&differences, Side::OnlyB)));
+        assert!(b.starts_with(&side(&differences, Side::OnlyA)));
     }
 
     #[test]
