@@ -34,7 +34,7 @@ use crate::text::normalise;
 #[cfg(feature = "hmm")]
 use crate::text::words::HiddenMarkov;
 use crate::text::words::{Lexicon, Segmenter, StopWords, UnknownWords};
-use compat::Compat;
+use compat::{Compat, CompatError, InputKind};
 pub use fingerprinter::{Explained, Fingerprinter};
 use spec::{Features, Idf, Spec, WordBackend};
 
@@ -135,9 +135,9 @@ pub struct Tables {
     /// Words that are never keywords, in place of the shipped list.
     pub stop_words: Option<StopWords>,
     /// Inverse document frequencies, for `idf=file`.
-    pub idf: Option<RarityTable>,
+    pub idf: Option<Arc<RarityTable>>,
     /// Counts over the corpus, for `idf=corpus`.
-    pub corpus: Option<CorpusStatistics>,
+    pub corpus: Option<Arc<CorpusStatistics>>,
     /// Levels from 1 to 5, for `weight=levels`.
     pub levels: Option<RarityTable>,
 }
@@ -170,7 +170,13 @@ impl Recipe {
                 spec.validate().map_err(error)?;
                 Kind::Native(spec)
             }
-            None => Kind::Compat(Compat::parse(name, &parameters).map_err(|e| error(e.to_string()))?),
+            None => {
+                let known = |e: CompatError| match e {
+                    CompatError::UnknownRecipe { .. } => format!("unknown: expected simhash or keywords with 32, 64, 128 or 256, or one of {}", Compat::ALL.iter().map(|d| d.name).collect::<Vec<_>>().join(", ")),
+                    other => other.to_string(),
+                };
+                Kind::Compat(Compat::parse(name, parameters).map_err(|e| error(known(e)))?)
+            }
         };
         Ok(Recipe {
             name: name.to_owned(),
@@ -202,14 +208,17 @@ impl Recipe {
         let Ok(tables) = Arc::try_unwrap(self.tables) else {
             panic!("the recipe's dictionaries are in use elsewhere");
         };
-        Recipe { tables: Arc::new(Tables { corpus: Some(corpus), ..tables }), ..self }
+        Recipe { tables: Arc::new(Tables { corpus: Some(Arc::new(corpus)), ..tables }), ..self }
     }
 
     /// The width of its fingerprints.
     pub fn bits(&self) -> Bits {
         match &self.kind {
             Kind::Native(spec) => spec.bits,
-            Kind::Compat(compat) => compat.bits(),
+            Kind::Compat(
+                Compat::StringHashUnweighted { bits } | Compat::DigestInverted { bits, .. },
+            ) => bits.bits(),
+            Kind::Compat(_) => Bits::B64,
         }
     }
 
@@ -226,6 +235,9 @@ impl Recipe {
     /// [`RecipeError::Missing`] when the recipe needs a table that it was not given.
     pub fn fingerprinter(&self) -> Result<Fingerprinter<'_>, RecipeError> {
         let missing = |what| Err(RecipeError::Missing { recipe: self.to_string(), what });
+        if matches!(&self.kind, Kind::Compat(compat) if compat.input_kind() == InputKind::Hashes) {
+            return missing("feature hashes as input, and a document has text: use it in golden vectors or from the library");
+        }
         if let Kind::Native(spec) = &self.kind {
             let asks = |value: Idf| spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf");
             if asks(Idf::File) && self.tables.idf.is_none() {
@@ -257,8 +269,10 @@ impl Recipe {
         };
         match &self.kind {
             // A compatibility recipe reads no dictionary but the one that cuts its words.
-            Kind::Compat(compat) if !compat.takes_words() => {}
-            Kind::Compat(_) => add("words", self.lexicon().digest()),
+            Kind::Compat(compat) => match compat.input_kind() {
+                InputKind::Text | InputKind::Hashes => {}
+                InputKind::Words | InputKind::Keywords => add("words", self.lexicon().digest()),
+            },
             Kind::Native(spec) => {
                 add("normalise", u64::from(normalise::VERSION));
                 if matches!(spec.features, Features::Words(_) | Features::Keywords) {
@@ -289,7 +303,7 @@ impl Recipe {
         let native = NATIVE.iter().flat_map(|(name, about)| {
             Bits::ALL.iter().map(move |bits| (format!("{name}{}", bits.count()), *about))
         });
-        let compat = Compat::ALL.iter().map(|info| (info.name.to_owned(), info.about));
+        let compat = Compat::ALL.iter().map(|recipe| (recipe.name.to_owned(), recipe.about));
         native
             .chain(compat)
             .map(|(name, about)| (Recipe::parse(&name).expect("a listed recipe"), about))

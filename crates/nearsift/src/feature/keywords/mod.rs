@@ -13,14 +13,14 @@
 //! # Ok::<(), nearsift::text::words::TextTooLong>(())
 //! ```
 
-mod idf;
 mod text_rank;
 
 use std::collections::HashMap;
-
-pub use idf::{IdfError, IdfTable};
+use std::sync::Arc;
 
 use super::hash_token;
+use super::rarity::{CorpusStatistics, RarityTable};
+use super::tokens::join_unknown;
 use crate::text::words::{Segmenter, StopWords, TextTooLong, Word, WordId};
 use text_rank::TextRank;
 
@@ -49,7 +49,19 @@ pub enum Idf {
     #[default]
     Shipped,
     /// A table of one's own.
-    Given(IdfTable),
+    Given(Arc<RarityTable>),
+    /// Counts over one's own corpus.
+    Corpus(Arc<CorpusStatistics>),
+}
+
+/// What becomes of the single characters that the dictionary leaves of scripts it does not cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum OtherScripts {
+    /// They stay single, as in jieba: Russian or Japanese text has hardly a keyword.
+    #[default]
+    Single,
+    /// They are joined to words and pairs, as [`WordCutter`](super::tokens::WordCutter) does.
+    Joined,
 }
 
 /// Which words are keywords, and how many.
@@ -70,6 +82,8 @@ pub struct KeywordOptions {
     pub stop_words: StopWords,
     /// Where inverse document frequencies come from.
     pub idf: Idf,
+    /// What becomes of scripts other than Chinese.
+    pub other_scripts: OtherScripts,
 }
 
 impl KeywordOptions {
@@ -83,6 +97,7 @@ impl KeywordOptions {
             allowed_tags: Vec::new(),
             stop_words: StopWords::jieba(),
             idf: Idf::Shipped,
+            other_scripts: OtherScripts::Single,
         }
     }
 
@@ -148,6 +163,7 @@ pub struct Keyword<'t> {
 pub struct KeywordExtractor<'l> {
     segmenter: Segmenter<'l>,
     options: KeywordOptions,
+    cut: Vec<Word>,
     words: Vec<Word>,
     terms: Vec<Term>,
     /// By word number, one more than the index of its term; all 0 between texts.
@@ -170,6 +186,7 @@ impl<'l> KeywordExtractor<'l> {
         KeywordExtractor {
             segmenter,
             options,
+            cut: Vec::new(),
             words: Vec::new(),
             terms: Vec::new(),
             term_of_id: vec![0; ids],
@@ -240,7 +257,13 @@ impl<'l> KeywordExtractor<'l> {
     /// Finds and weighs the terms of a text that pass the filters.
     fn weigh(&mut self, text: &str) -> Result<(), TextTooLong> {
         self.terms.clear();
-        self.segmenter.segment_words(text, &mut self.words)?;
+        match self.options.other_scripts {
+            OtherScripts::Single => self.segmenter.segment_words(text, &mut self.words)?,
+            OtherScripts::Joined => {
+                self.segmenter.segment_words(text, &mut self.cut)?;
+                join_unknown(text, &self.cut, &mut self.words);
+            }
+        }
         self.count(text);
         for index in 0..self.terms.len() {
             self.describe(text, index);
@@ -339,6 +362,7 @@ impl<'l> KeywordExtractor<'l> {
                 id.map_or_else(|| lexicon.idf_of_unknown(term.hash), |id| lexicon.idf(id))
             }
             Idf::Given(table) => table.get(term.hash),
+            Idf::Corpus(corpus) => f64::from(corpus.idf(term.hash)) / 16.0,
         };
     }
 }

@@ -226,7 +226,7 @@ fn push_count(hash: u64, mut count: usize, set: &mut FeatureSet) {
 fn push_keywords(keywords: impl Iterator<Item = (u64, f64)>, set: &mut FeatureSet) {
     let features: Vec<(u64, u64)> =
         keywords.map(|(hash, weight)| (hash, (weight * 1000.0) as u64)).collect();
-    set.push_scaled(&features);
+    set.push_scaled(features.iter().copied());
 }
 
 /// The plain vote of 32-, 64- or 128-bit hashes, 0 when there is none.
