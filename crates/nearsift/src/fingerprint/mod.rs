@@ -127,7 +127,9 @@ impl fmt::Display for Fingerprint {
 
 /// Why a string is not a fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a fingerprint: expected 8, 16, 32 or 64 hex digits (32, 64, 128 or 256 bits)")]
+#[error(
+    "'{0}' is not a fingerprint: expected 8, 16, 32 or 64 hex digits (32, 64, 128 or 256 bits)"
+)]
 pub struct ParseFingerprintError(String);
 
 impl FromStr for Fingerprint {
@@ -233,7 +235,8 @@ mod tests {
     #[test]
     fn hex_round_trips_at_every_width() {
         for bits in Bits::ALL {
-            let words: Vec<u64> = (1..=4u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+            let words: Vec<u64> =
+                (1..=4u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
             let fingerprint = Fingerprint::from_words(bits, &words);
             let hex = fingerprint.to_string();
             assert_eq!(hex.len() as u32, bits.count() / 4);
@@ -243,7 +246,15 @@ mod tests {
 
     #[test]
     fn what_is_not_a_fingerprint_is_refused() {
-        for bad in ["", "0", "xyz", "00000000000000g0", "+000000000000000", "é23456é", "0x23456789abcdef01"] {
+        for bad in [
+            "",
+            "0",
+            "xyz",
+            "00000000000000g0",
+            "+000000000000000",
+            "é23456é",
+            "0x23456789abcdef01",
+        ] {
             assert!(bad.parse::<Fingerprint>().is_err(), "{bad}");
         }
     }

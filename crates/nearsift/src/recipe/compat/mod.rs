@@ -17,6 +17,7 @@ mod text;
 pub use error::CompatError;
 pub use evaluate::{CompatValue, Input};
 
+use crate::fingerprint::Bits;
 use std::fmt;
 
 /// A recipe with its parameters.
@@ -340,6 +341,22 @@ impl Compat {
     /// What it makes a fingerprint of.
     pub fn input_kind(&self) -> InputKind {
         self.description().input
+    }
+
+    /// Whether somebody must cut a text into words before it can be fingerprinted: the input is
+    /// [words](InputKind::Words) or [keywords](InputKind::Keywords).
+    pub fn takes_words(&self) -> bool {
+        matches!(self.input_kind(), InputKind::Words | InputKind::Keywords)
+    }
+
+    /// The width of its fingerprints.
+    pub fn bits(&self) -> Bits {
+        match self {
+            Compat::StringHashUnweighted { bits } | Compat::DigestInverted { bits, .. } => {
+                bits.bits()
+            }
+            _ => Bits::B64,
+        }
     }
 
     /// All parameters with their values, in the order of the description.

@@ -1,6 +1,5 @@
 use super::*;
 use crate::feature::FeatureSet;
-use crate::fingerprint::Bits;
 use crate::fingerprint::votes::simhash;
 use proptest::prelude::*;
 
@@ -60,7 +59,9 @@ fn a_recipe_refuses_other_inputs() {
         let recipe = parse(description.name);
         for input in inputs {
             let fits = input.kind() == description.input;
-            assert_eq!(recipe.fingerprint(input).is_ok(), fits, "{recipe} {input:?}");
+            let value = recipe.fingerprint(input);
+            assert_eq!(value.is_ok(), fits, "{recipe} {input:?}");
+            assert!(value.is_ok_and(|value| value.fingerprint.bits() == recipe.bits()) || !fits);
             let mut set = FeatureSet::default();
             assert_eq!(recipe.features(input, &mut set).is_ok(), fits, "{recipe} {input:?}");
         }
