@@ -215,10 +215,7 @@ impl Recipe {
     pub fn bits(&self) -> Bits {
         match &self.kind {
             Kind::Native(spec) => spec.bits,
-            Kind::Compat(
-                Compat::StringHashUnweighted { bits } | Compat::DigestInverted { bits, .. },
-            ) => bits.bits(),
-            Kind::Compat(_) => Bits::B64,
+            Kind::Compat(compat) => compat.bits(),
         }
     }
 

@@ -16,6 +16,7 @@
 //!
 //! Other keys are left alone, and so are blank lines.
 
+use super::Recipe;
 use super::compat::{Compat, Input, InputKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -224,6 +225,28 @@ fn check_line(
     }
     let expected = Outcome { value: case.value, features: case.features };
     fail(Some(case.recipe), Problem::Differs { expected, got });
+}
+
+/// What any recipe gives for a case: a native one its hex digits, or no value and its reason as none;
+/// a compatibility one what [`evaluate_compat`] says.
+///
+/// # Errors
+/// When there is no such recipe, it has no such parameter, or the input is of another kind.
+pub fn evaluate(case: &Case) -> Result<Outcome, String> {
+    if Compat::describe(&case.recipe).is_some() {
+        return evaluate_compat(case);
+    }
+    let parameters: Vec<String> = case.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let separator = if parameters.is_empty() { "" } else { ":" };
+    let written = format!("{}{separator}{}", case.recipe, parameters.join(","));
+    let recipe = Recipe::parse(&written).map_err(|error| error.to_string())?;
+    let CaseInput::Text(text) = &case.input else {
+        return Err(format!("expected a text as input, got {}", case.input.kind()));
+    };
+    let mut fingerprinter = recipe.fingerprinter().map_err(|error| error.to_string())?;
+    let value = fingerprinter.fingerprint(text).fingerprint().map(|f| f.to_string());
+    let features = fingerprinter.features(text).len() as u64;
+    Ok(Outcome { value, features: Some(features) })
 }
 
 /// What a compatibility recipe gives for a case: the value in decimal, as the imitated library
