@@ -52,7 +52,6 @@ impl IdfTable {
             })?;
             values.insert(hash_token(word), value);
         }
-        #[expect(clippy::iter_over_hash_type, reason = "sorted before anyone sees the order")]
         let mut sorted: Vec<f64> = values.values().copied().collect();
         sorted.sort_unstable_by(f64::total_cmp);
         let missing = *sorted.get(sorted.len() / 2).ok_or(IdfError::Empty)?;
