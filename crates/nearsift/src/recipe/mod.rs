@@ -36,7 +36,9 @@ use crate::text::words::HiddenMarkov;
 use crate::text::words::{Lexicon, Segmenter, StopWords, UnknownWords};
 use compat::{Compat, CompatError, InputKind};
 pub use fingerprinter::{Explained, Fingerprinter};
-use spec::{Features, Idf, Spec, WordBackend};
+#[cfg(feature = "hmm")]
+use spec::WordBackend;
+use spec::{Features, Idf, Spec};
 
 /// The version of the native recipes. It changes when any fingerprint of theirs would.
 pub const VERSION: u32 = 1;

@@ -173,7 +173,7 @@ fn past_limits(html: &str, scan: &Scan, limits: &Limits) -> Option<Fallback> {
 fn is_mostly_links(scan: &Scan) -> bool {
     let sum = |of: fn(&scan::Block) -> u32| scan.blocks.iter().map(|b| u64::from(of(b))).sum();
     let (words, links): (u64, u64) = (sum(|b| b.half_words), sum(|b| b.link_half_words));
-    links * 2 > words
+    links > 0 && links * 2 >= words
 }
 
 /// The text by the tree-building extractor.

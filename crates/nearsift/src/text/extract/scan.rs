@@ -122,7 +122,8 @@ fn kind(name: &[u8]) -> Kind {
 impl Kind {
     fn parts_text(self, name: &[u8]) -> bool {
         match self {
-            Kind::Barrier | Kind::Block | Kind::Implied => true,
+            Kind::Barrier | Kind::Block => true,
+            Kind::Implied => !matches!(name, b"option" | b"optgroup"),
             Kind::Void => name == b"hr",
             _ => false,
         }
@@ -265,6 +266,8 @@ impl<'a> Scanner<'a> {
                 _ if kind.parts_text(&name) => {
                     self.end_block();
                     self.in_heading = is_heading(&name);
+                    // The stack does not hold a paragraph or list item: its first block must do.
+                    self.block.framed = self.frames;
                 }
                 _ => {}
             }

@@ -105,8 +105,8 @@ fn hostile_pages_end() {
     check(&(many("<b><div></b>", 5_000) + text), Some(Fallback::TooDeep));
     check(&(many("<span><div></span>", 5_000) + text), Some(Fallback::TooDeep));
     check(&(many("<div><table></div>", 5_000) + text), Some(Fallback::TooDeep));
-    check(&(many("<noscript><div>", 5_000) + text), Some(Fallback::TooDeep));
-    check(&(many("<svg><title>", 5_000) + text), Some(Fallback::TooDeep));
+    check(&(many("<noscript><div>", 5_000) + "</noscript>" + text), Some(Fallback::TooDeep));
+    check(&(many("<svg><title>", 5_000) + "<p>" + text), Some(Fallback::TooDeep));
     check(&many("<p>x</p>", 200_000), Some(Fallback::TooLaborious));
     check(&many("<", 1_000_000), Some(Fallback::TooLaborious));
     let attributes: String = (0..100_000).map(|i| format!(" a{i}=b")).collect();
