@@ -139,7 +139,10 @@ impl Problems {
             return crate::Status::Done;
         }
         if !self.quiet {
-            crate::output::warn(&format!("warning: {} could not be read; all others were", plural(self.count, "document")));
+            crate::output::warn(&format!(
+                "warning: {} could not be read; all others were",
+                plural(self.count, "document")
+            ));
         }
         crate::Status::SomeUnreadable
     }

@@ -22,7 +22,8 @@ struct Line<'a> {
 }
 
 pub fn run(args: &Pairs, global: &Global) -> Result<Status, Failure> {
-    let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs =
+        Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
     let max_distance = super::max_distance(&args.matching, &recipe)?;
     let options = super::dedup::search(&args.matching, max_distance);

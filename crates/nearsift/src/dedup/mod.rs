@@ -31,8 +31,8 @@ pub use keep::{Keep, ranks};
 
 use crate::cluster;
 use crate::fingerprint::{Bits, Fingerprint, Fingerprints};
-use crate::join::{Explanation, JoinError, SelfJoin, Settings, Threads};
 pub use crate::join::Pair;
+use crate::join::{Explanation, JoinError, SelfJoin, Settings, Threads};
 use crate::recipe::{Fingerprinter, Outcome};
 
 /// What is known of one document.
@@ -305,7 +305,9 @@ impl Corpus {
         let mut pairs: Vec<Pair> = groups
             .iter()
             .flat_map(|g| {
-                g.iter().enumerate().flat_map(|(i, &a)| g[i + 1..].iter().map(move |&b| Pair { a, b, distance: 0 }))
+                g.iter()
+                    .enumerate()
+                    .flat_map(|(i, &a)| g[i + 1..].iter().map(move |&b| Pair { a, b, distance: 0 }))
             })
             .collect();
         pairs.sort_unstable();
@@ -313,7 +315,10 @@ impl Corpus {
     }
 
     fn fingerprint(&self, document: u32) -> Option<Fingerprint> {
-        self.fingerprinted.binary_search(&document).ok().map(|position| self.fingerprints.get(position))
+        self.fingerprinted
+            .binary_search(&document)
+            .ok()
+            .map(|position| self.fingerprints.get(position))
     }
 }
 

@@ -283,7 +283,12 @@ impl<'r> Fingerprinter<'r> {
         let rarity = Rarity::of_weight(self.recipe, spec);
         let weigh = |hash, count, id| {
             let sixteenths = rarity.as_ref().map(|r| r.sixteenths(hash, id));
-            Weighed { hash, count, sixteenths, weight: spec.weight.weight(count, sixteenths.unwrap_or(1)) }
+            Weighed {
+                hash,
+                count,
+                sixteenths,
+                weight: spec.weight.weight(count, sixteenths.unwrap_or(1)),
+            }
         };
         if let Some(keywords) = &mut self.keywords {
             let terms = keywords.rank(&self.normalised).unwrap_or_default();
@@ -319,8 +324,12 @@ impl<'r> Fingerprinter<'r> {
         // The kind of input is the recipe's own: there is no error.
         let _ = self.with_input(compat, text, |input| compat.features(input, &mut occurrences));
         // Features of one hash are one feature here.
-        let mut sorted: Vec<(u64, u64)> =
-            occurrences.hashes.iter().copied().zip(occurrences.weights.iter().map(|&w| w.into())).collect();
+        let mut sorted: Vec<(u64, u64)> = occurrences
+            .hashes
+            .iter()
+            .copied()
+            .zip(occurrences.weights.iter().map(|&w| w.into()))
+            .collect();
         sorted.sort_unstable();
         self.weighed.clear();
         self.weighed.extend(sorted.chunk_by(|a, b| a.0 == b.0).map(|same| Weighed {
@@ -348,7 +357,8 @@ impl<'r> Fingerprinter<'r> {
                     Compat::Yanyiwu { .. } => f64::from(k.count) * k.idf,
                     _ => k.weight,
                 };
-                let pairs: Vec<(&str, f64)> = found.iter().take(top).map(|k| (k.word, weight(k))).collect();
+                let pairs: Vec<(&str, f64)> =
+                    found.iter().take(top).map(|k| (k.word, weight(k))).collect();
                 f(Input::Keywords(&pairs))
             }
             (InputKind::Hashes, _) => f(Input::Hashes(&[])),
@@ -416,7 +426,8 @@ fn each_feature(
             reduced.words().for_each(plain);
         }
         Features::Chars(n) => {
-            let text = if spec.punctuation == Punctuation::Drop { reduced.text() } else { normalised };
+            let text =
+                if spec.punctuation == Punctuation::Drop { reduced.text() } else { normalised };
             char_shingles(text, usize::from(n), plain);
         }
         Features::Words(1) | Features::Keywords => {

@@ -21,9 +21,9 @@ pub mod spec;
 pub mod vectors;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
 #[cfg(feature = "hmm")]
 use std::sync::OnceLock;
+use std::sync::{Arc, LazyLock};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -146,7 +146,10 @@ pub struct Tables {
 
 const NATIVE: [(&str, &str); 2] = [
     ("simhash", "features by script, weighted 1 + log2 of their count"),
-    ("keywords", "the classic system: word segmentation, the top words by TF-IDF, voting with that weight"),
+    (
+        "keywords",
+        "the classic system: word segmentation, the top words by TF-IDF, voting with that weight",
+    ),
 ];
 
 impl Recipe {
@@ -156,12 +159,18 @@ impl Recipe {
     /// [`RecipeError::Written`] with what was expected: an unknown name or parameter, a value out of
     /// range, or parameters that do not fit together.
     pub fn parse(written: &str) -> Result<Recipe, RecipeError> {
-        let error = |problem| RecipeError::Written { written: written.chars().take(120).collect(), problem };
+        let error = |problem| RecipeError::Written {
+            written: written.chars().take(120).collect(),
+            problem,
+        };
         let (name, parameters) = written.split_once(':').unwrap_or((written, ""));
         let parameters = parameters
             .split(',')
             .filter(|p| !p.is_empty())
-            .map(|p| p.split_once('=').ok_or_else(|| format!("'{p}' is not a parameter: expected parameter=value")))
+            .map(|p| {
+                p.split_once('=')
+                    .ok_or_else(|| format!("'{p}' is not a parameter: expected parameter=value"))
+            })
             .collect::<Result<Vec<_>, _>>()
             .map_err(error)?;
         let kind = match native(name) {
@@ -174,7 +183,10 @@ impl Recipe {
             }
             None => {
                 let known = |e: CompatError| match e {
-                    CompatError::UnknownRecipe { .. } => format!("unknown: expected simhash or keywords with 32, 64, 128 or 256, or one of {}", Compat::ALL.iter().map(|d| d.name).collect::<Vec<_>>().join(", ")),
+                    CompatError::UnknownRecipe { .. } => format!(
+                        "unknown: expected simhash or keywords with 32, 64, 128 or 256, or one of {}",
+                        Compat::ALL.iter().map(|d| d.name).collect::<Vec<_>>().join(", ")
+                    ),
                     other => other.to_string(),
                 };
                 Kind::Compat(Compat::parse(name, parameters).map_err(|e| error(known(e)))?)
@@ -235,15 +247,20 @@ impl Recipe {
     pub fn fingerprinter(&self) -> Result<Fingerprinter<'_>, RecipeError> {
         let missing = |what| Err(RecipeError::Missing { recipe: self.to_string(), what });
         if matches!(&self.kind, Kind::Compat(compat) if compat.input_kind() == InputKind::Hashes) {
-            return missing("feature hashes as input, and a document has text: use it in golden vectors or from the library");
+            return missing(
+                "feature hashes as input, and a document has text: use it in golden vectors or from the library",
+            );
         }
         if let Kind::Native(spec) = &self.kind {
-            let asks = |value: Idf| spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf");
+            let asks =
+                |value: Idf| spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf");
             if asks(Idf::File) && self.tables.idf.is_none() {
                 return missing("a table of inverse document frequencies: give --idf FILE");
             }
             if asks(Idf::Corpus) && self.tables.corpus.is_none() {
-                return missing("counts over the corpus: give --idf corpus to a command that reads one");
+                return missing(
+                    "counts over the corpus: give --idf corpus to a command that reads one",
+                );
             }
             if spec.weight == Weighting::Levels && self.tables.levels.is_none() {
                 return missing("a table of levels: give --levels FILE");
@@ -282,14 +299,18 @@ impl Recipe {
                         add(word, 0);
                     }
                 }
-                let asks = |value: Idf| spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf");
+                let asks = |value: Idf| {
+                    spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf")
+                };
                 if let Some(table) = self.tables.idf.as_ref().filter(|_| asks(Idf::File)) {
                     add("idf", table.digest());
                 }
                 if let Some(corpus) = self.tables.corpus.as_ref().filter(|_| asks(Idf::Corpus)) {
                     add("corpus", corpus.digest());
                 }
-                if let Some(levels) = self.tables.levels.as_ref().filter(|_| spec.weight == Weighting::Levels) {
+                if let Some(levels) =
+                    self.tables.levels.as_ref().filter(|_| spec.weight == Weighting::Levels)
+                {
                     add("levels", levels.digest());
                 }
             }

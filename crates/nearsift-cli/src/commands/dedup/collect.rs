@@ -89,8 +89,9 @@ impl Ids {
     }
 
     fn duplicates(&self) -> u64 {
-        let mut hashes: Vec<u64> =
-            (0..self.ends.len() as u32).map(|d| nearsift::feature::hash_token(self.get(d))).collect();
+        let mut hashes: Vec<u64> = (0..self.ends.len() as u32)
+            .map(|d| nearsift::feature::hash_token(self.get(d)))
+            .collect();
         hashes.sort_unstable();
         hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64
     }
@@ -149,7 +150,11 @@ pub fn collect(
     Ok(all)
 }
 
-fn row(fingerprinter: &mut nearsift::recipe::Fingerprinter<'_>, document: &Seen<'_>, keep: &Keep) -> Row {
+fn row(
+    fingerprinter: &mut nearsift::recipe::Fingerprinter<'_>,
+    document: &Seen<'_>,
+    keep: &Keep,
+) -> Row {
     let outcome = document.fingerprint(fingerprinter);
     let value = match keep {
         Keep::First => None,
@@ -159,7 +164,11 @@ fn row(fingerprinter: &mut nearsift::recipe::Fingerprinter<'_>, document: &Seen<
     };
     Row {
         id: document.id.to_owned(),
-        entry: Entry { fingerprint: outcome.fingerprint(), text_key: fingerprinter.text_key(), value },
+        entry: Entry {
+            fingerprint: outcome.fingerprint(),
+            text_key: fingerprinter.text_key(),
+            value,
+        },
         why_not: match outcome {
             Outcome::Fingerprint(_) => None,
             Outcome::None(reason) => Some(reason),
@@ -207,7 +216,9 @@ fn time(value: &Value<'_>) -> Option<f64> {
     let text = format!("{}{rest}", date.replace(['/', '.'], "-"));
     let civil = text
         .parse::<jiff::civil::DateTime>()
-        .or_else(|_| text.parse::<jiff::civil::Date>().map(|d| d.to_datetime(jiff::civil::Time::midnight())))
+        .or_else(|_| {
+            text.parse::<jiff::civil::Date>().map(|d| d.to_datetime(jiff::civil::Time::midnight()))
+        })
         .ok()?;
     let time = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
     Some(time.as_millisecond() as f64 / 1000.0)
@@ -232,7 +243,9 @@ mod tests {
 
     #[test]
     fn times() {
-        let check = |text: &str, expect| assert_eq!(time(&Value::Text(Cow::Borrowed(text))), expect, "{text}");
+        let check = |text: &str, expect| {
+            assert_eq!(time(&Value::Text(Cow::Borrowed(text))), expect, "{text}")
+        };
         check("1700000000", Some(1_700_000_000.0));
         check("1970-01-02", Some(86_400.0));
         check("1970/01/02", Some(86_400.0));

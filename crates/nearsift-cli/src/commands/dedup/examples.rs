@@ -48,9 +48,8 @@ impl Sample {
         let mut texts: BTreeMap<u64, String> =
             wanted.map(|d| (collected.records.of(d), String::new())).collect();
         read_texts(inputs, &mut texts)?;
-        let text = |document: u32| {
-            texts.get(&collected.records.of(document)).map_or("", String::as_str)
-        };
+        let text =
+            |document: u32| texts.get(&collected.records.of(document)).map_or("", String::as_str);
         Ok(pairs
             .iter()
             .map(|(_, pair)| {

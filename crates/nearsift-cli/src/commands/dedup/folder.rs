@@ -27,7 +27,8 @@ impl Folder {
         let unfinished = output.join(UNFINISHED);
         let folder = Folder { output: output.to_owned(), unfinished };
         let kept = folder.path("kept");
-        fs::create_dir_all(&kept).map_err(|e| Failure::at(&folder.output, "make the output folder", &e))?;
+        fs::create_dir_all(&kept)
+            .map_err(|e| Failure::at(&folder.output, "make the output folder", &e))?;
         Ok(folder)
     }
 

@@ -59,7 +59,11 @@ struct ClusterLine<'a> {
 
 /// How the search is done, from the command line.
 pub fn search(matching: &Matching, max_distance: u32) -> Options {
-    Options { threads: Threads::Current, memory_bytes: matching.memory, ..Options::new(max_distance) }
+    Options {
+        threads: Threads::Current,
+        memory_bytes: matching.memory,
+        ..Options::new(max_distance)
+    }
 }
 
 pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
@@ -218,5 +222,9 @@ fn member_line(ids: &Ids, document: u32, what: &str) -> String {
 
 /// `3 documents kept, 2 removed`.
 fn kept_and_removed(summary: &Summary) -> String {
-    format!("{} kept, {} removed", plural(summary.kept, "document"), crate::report::grouped(summary.removed.total()))
+    format!(
+        "{} kept, {} removed",
+        plural(summary.kept, "document"),
+        crate::report::grouped(summary.removed.total())
+    )
 }

@@ -154,7 +154,13 @@ impl Summary {
     }
 
     /// Counts a group, and remembers it while it is among the largest.
-    pub fn count_group(&mut self, members: &[u32], representative: u32, found: &Found<'_>, ids: &Ids) {
+    pub fn count_group(
+        &mut self,
+        members: &[u32],
+        representative: u32,
+        found: &Found<'_>,
+        ids: &Ids,
+    ) {
         let size = members.len() as u64;
         self.groups += 1;
         self.largest_group = self.largest_group.max(size);
@@ -197,32 +203,58 @@ impl Summary {
         };
         warn(
             self.unreadable,
-            format!("{} could not be read: unreadable.jsonl says where and why, unreadable/ has them as they are.", plural(self.unreadable, "document")),
+            format!(
+                "{} could not be read: unreadable.jsonl says where and why, unreadable/ has them as they are.",
+                plural(self.unreadable, "document")
+            ),
         );
         warn(
             self.duplicate_ids,
-            format!("{} had an id that another one has too: tell them apart by the number of their record.", plural(self.duplicate_ids, "document")),
+            format!(
+                "{} had an id that another one has too: tell them apart by the number of their record.",
+                plural(self.duplicate_ids, "document")
+            ),
         );
         warn(
             self.replaced_characters,
-            format!("{} could not be decoded, in {}: they became U+FFFD for the comparison only.", plural(self.replaced_characters, "character"), plural(self.documents_with_replaced_characters, "document")),
+            format!(
+                "{} could not be decoded, in {}: they became U+FFFD for the comparison only.",
+                plural(self.replaced_characters, "character"),
+                plural(self.documents_with_replaced_characters, "document")
+            ),
         );
         warn(
             self.without_keep_value,
-            format!("{} had no value for the keep policy '{}': they come after all others.", plural(self.without_keep_value, "document"), self.keep),
+            format!(
+                "{} had no value for the keep policy '{}': they come after all others.",
+                plural(self.without_keep_value, "document"),
+                self.keep
+            ),
         );
         let unjudged = self.without_text + self.navigation_only + self.too_few_features;
         warn(
             unjudged,
-            format!("{} had no fingerprint ({} without text, {} with navigation only, {} with too few features): they match only where the text is the same.", plural(unjudged, "document"), self.without_text, self.navigation_only, self.too_few_features),
+            format!(
+                "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features): they match only where the text is the same.",
+                plural(unjudged, "document"),
+                self.without_text,
+                self.navigation_only,
+                self.too_few_features
+            ),
         );
         warn(
             self.skipped_files,
-            format!("{} in the folders had no known extension and were not read.", plural(self.skipped_files, "file")),
+            format!(
+                "{} in the folders had no known extension and were not read.",
+                plural(self.skipped_files, "file")
+            ),
         );
         warn(
             u64::from(self.chance_neighbours > CHANCE_WARNING),
-            format!("A document has {:.2} neighbours within distance {} by chance alone: use a smaller distance or more bits.", self.chance_neighbours, self.max_distance),
+            format!(
+                "A document has {:.2} neighbours within distance {} by chance alone: use a smaller distance or more bits.",
+                self.chance_neighbours, self.max_distance
+            ),
         );
         warnings
     }
@@ -278,8 +310,16 @@ impl Summary {
                 .iter()
                 .map(|g| {
                     let more = g.size - 1 - g.removed.len() as u64;
-                    let tail = if more > 0 { format!(" and {} more", grouped(more)) } else { String::new() };
-                    Group { size: g.size, kept: g.kept.clone(), removed: g.removed.join(", ") + &tail }
+                    let tail = if more > 0 {
+                        format!(" and {} more", grouped(more))
+                    } else {
+                        String::new()
+                    };
+                    Group {
+                        size: g.size,
+                        kept: g.kept.clone(),
+                        removed: g.removed.join(", ") + &tail,
+                    }
                 })
                 .collect(),
             examples,
@@ -304,7 +344,13 @@ impl Summary {
             let bin = if size < 10 { size } else { 10u64.pow(size.ilog10()) };
             *bins.entry(bin).or_default() += groups;
         }
-        let label = |bin: u64| if bin < 10 { bin.to_string() } else { format!("{} to {}", grouped(bin), grouped(bin * 10 - 1)) };
+        let label = |bin: u64| {
+            if bin < 10 {
+                bin.to_string()
+            } else {
+                format!("{} to {}", grouped(bin), grouped(bin * 10 - 1))
+            }
+        };
         bins.into_iter().map(|(bin, groups)| (label(bin), groups)).collect()
     }
 }
