@@ -27,7 +27,8 @@ use scan::{Scan, push_collapsed, scan};
 /// linear in the page.
 ///
 /// The defaults are far above real pages (of 181 news pages the deepest has depth 49, the most
-/// laborious 7,000 steps) and keep the worst page known under a second.
+/// laborious 16,000 steps) and keep the worst page that was found, by hand and by random tag soup, at
+/// about 0.6 seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// Bytes of HTML, inclusive.
@@ -37,7 +38,7 @@ pub struct Limits {
     /// Steps of estimated work, inclusive: one for each element, each attribute, each formatting
     /// element that would be opened anew in a block, each 16 levels above an element, each 16
     /// pairs of attributes in one tag, each `<` that is text, each `&` and each NUL anywhere. A step
-    /// takes up to 4 microseconds.
+    /// took up to about 5 microseconds in what was measured.
     pub max_work: u64,
 }
 
