@@ -176,10 +176,7 @@ pub(super) fn bit_weights<const W: usize>(values: &[[u64; W]], bits: u32) -> Vec
 
 /// For each block the chance that two of the values agree on it, estimated from a sample and at
 /// least what even bits would give.
-pub(super) fn agreement<const W: usize>(
-    values: &[[u64; W]],
-    blocks: &[Block<W>],
-) -> Vec<f64> {
+pub(super) fn agreement<const W: usize>(values: &[[u64; W]], blocks: &[Block<W>]) -> Vec<f64> {
     let mut hashes = Vec::new();
     blocks
         .iter()
