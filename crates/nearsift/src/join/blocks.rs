@@ -65,8 +65,8 @@ impl<const W: usize> Block<W> {
     #[inline(always)]
     fn wide_hash(&self, value: &[u64; W]) -> u32 {
         let mut hash = 0x9e37_79b9_7f4a_7c15u64;
-        for w in 0..W {
-            let product = u128::from(hash ^ (value[w] & self.mask[w])) * 0xd6e8_feb8_6659_fd93_u128;
+        for (word, mask) in value.iter().zip(&self.mask) {
+            let product = u128::from(hash ^ (word & mask)) * 0xd6e8_feb8_6659_fd93_u128;
             hash = (product >> 64) as u64 ^ product as u64;
         }
         (hash >> 32) as u32
@@ -219,9 +219,9 @@ mod tests {
             let system = System::<4>::balanced(&weights, blocks, 1);
             let mut seen = [0u64; 4];
             for block in system.blocks() {
-                for w in 0..4 {
-                    assert_eq!(seen[w] & block.mask[w], 0);
-                    seen[w] |= block.mask[w];
+                for (seen, mask) in seen.iter_mut().zip(&block.mask) {
+                    assert_eq!(*seen & mask, 0);
+                    *seen |= mask;
                 }
             }
             for bit in 0..256 {

@@ -354,7 +354,7 @@ impl Budget {
         let words = question.bits.words() as u64;
         // Groups, postings and degrees; the distinct values; a pair's edges at the very least for
         // one document that is near all others.
-        let standing = n * (4 + 4 + 8 + 5) + n * 8 * words;
+        let standing = n * (4 + 4 + 8 + 9) + n * 8 * words;
         let fewest_pairs = (n + 4096) * 8;
         let any_blocks = Plan::MultiSort { matched: 1 };
         let search = |slices| plan::search_bytes(question, any_blocks, slices, threads);

@@ -323,24 +323,26 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let limit = all * self.tuning.gain;
         let system = place.system;
         let next = system.candidates(place.next, place.depth);
-        if !next.is_empty() && next.len() as f64 * n * self.speed.move_ns < limit {
-            if forecast(values, system, place.next, place.depth, &self.speed) < limit {
-                for i in next {
-                    self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
-                }
-                return ControlFlow::Continue(());
+        if !next.is_empty()
+            && next.len() as f64 * n * self.speed.move_ns < limit
+            && forecast(values, system, place.next, place.depth, &self.speed) < limit
+        {
+            for i in next {
+                self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
             }
+            return ControlFlow::Continue(());
         }
         // New blocks must find fewer values than the blocks around them did, or they could repeat.
         let fewer = place.outer.is_none() || values.len() * 4 <= place.made_for * 3;
-        if fewer && place.systems < self.tuning.new_blocks {
-            if let Some(system) = new_blocks(values, self.max_distance, limit, &self.speed) {
-                let place = Place::new(&system, Some(place), values.len());
-                for i in system.candidates(0, 0) {
-                    self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
-                }
-                return ControlFlow::Continue(());
+        if fewer
+            && place.systems < self.tuning.new_blocks
+            && let Some(system) = new_blocks(values, self.max_distance, limit, &self.speed)
+        {
+            let place = Place::new(&system, Some(place), values.len());
+            for i in system.candidates(0, 0) {
+                self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
             }
+            return ControlFlow::Continue(());
         }
         self.compare(Some(place), values, ids)
     }
