@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::once;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -62,7 +63,8 @@ pub fn build(dictionary: &str, idf: &str) -> Result<Vec<u8>, String> {
     let frequencies: Vec<u64> =
         words.iter().map(|w| w.frequency).collect::<BTreeSet<_>>().into_iter().rev().collect();
     limit("distinct frequencies", frequencies.len(), usize::from(u16::MAX))?;
-    let class_of: BTreeMap<u64, u16> = frequencies.iter().copied().zip(0..).collect();
+    // Class 0 is that of the absent word 0.
+    let class_of: BTreeMap<u64, u16> = frequencies.iter().copied().zip(1..).collect();
     let total: u64 = words.iter().map(|w| w.frequency).sum();
 
     // Order by bits is order by value: an IDF is positive.
@@ -113,10 +115,10 @@ pub fn build(dictionary: &str, idf: &str) -> Result<Vec<u8>, String> {
     column.extend(words.iter().flat_map(|w| xxh3_64(w.text.as_bytes()).to_le_bytes()));
     section(column);
     let log_total = (total as f64).ln();
-    section(
-        frequencies.iter().flat_map(|f| ((*f as f64).ln() - log_total).to_le_bytes()).collect(),
-    );
-    section(frequencies.iter().flat_map(|f| (*f as u32).to_le_bytes()).collect());
+    let logs = frequencies.iter().map(|&f| (f as f64).ln() - log_total);
+    section(once(f64::NEG_INFINITY).chain(logs).flat_map(f64::to_le_bytes).collect());
+    let frequency_column = once(0).chain(frequencies.iter().map(|&f| f as u32));
+    section(frequency_column.flat_map(u32::to_le_bytes).collect());
     section(idfs.iter().flat_map(|bits| bits.to_le_bytes()).collect());
     section(
         (0..=1u64 << BUCKET_BITS)
@@ -149,6 +151,7 @@ pub fn build(dictionary: &str, idf: &str) -> Result<Vec<u8>, String> {
     header.extend((longest as u32).to_le_bytes());
     header.extend(0u32.to_le_bytes());
     header.extend((0.0 - log_total).to_le_bytes());
+    header.extend(ascii_words_need(&words).to_le_bytes());
     table[..header.len()].copy_from_slice(&header);
     Ok(table)
 }
@@ -223,6 +226,16 @@ fn labels(words: &[Entry<'_>]) -> Result<Vec<u16>, String> {
             .ok_or_else(|| format!("'{c}' lies outside the basic plane"))? = label;
     }
     Ok(labels)
+}
+
+/// ASCII characters, as bits, of which every word of ASCII characters alone has one: text without
+/// them has no such word. Letters are avoided, as they are in all English text.
+fn ascii_words_need(words: &[Entry<'_>]) -> u128 {
+    let needed = |word: &[u8]| {
+        let mark = word.iter().find(|byte| !byte.is_ascii_alphanumeric());
+        1u128 << mark.or(word.first()).copied().unwrap_or(0)
+    };
+    words.iter().filter(|w| w.text.is_ascii()).fold(0, |bits, w| bits | needed(w.text.as_bytes()))
 }
 
 /// A node of the trie over labels.

@@ -261,7 +261,8 @@ pub struct Vectors {
 
 /// Bytes from a number with an optional unit: KB, MB, GB, TB (powers of 1000) or KiB ... (of 1024).
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let error = || format!("'{text}' is not a size: expected a number and a unit, such as 500MB or 4GiB");
+    let error =
+        || format!("'{text}' is not a size: expected a number and a unit, such as 500MB or 4GiB");
     let digits = text.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = text.trim()[digits.len()..].to_ascii_lowercase();
     let factor: u64 = match unit.as_str() {

@@ -30,7 +30,11 @@ pub fn text_of<'a>(body: Body<'a>, charset: Option<&str>) -> Text<'a> {
         Body::Html(bytes) => {
             let decoded = decode(bytes, &Hints { label: charset, content: Content::Markup });
             let page = extract(&decoded.text, &Limits::default());
-            Text { text: Cow::Owned(page.text), replaced: decoded.replaced as u64, page: Some(page.kind) }
+            Text {
+                text: Cow::Owned(page.text),
+                replaced: decoded.replaced as u64,
+                page: Some(page.kind),
+            }
         }
     }
 }
@@ -72,8 +76,11 @@ pub fn read_options(reading: &Reading, fields: Vec<String>) -> ReadOptions {
 /// # Errors
 /// When the file cannot be read, or holds no document or several.
 pub fn read_one(path: &Path, arg: FormatArg, charset: Option<&str>) -> Result<String, Failure> {
-    let options =
-        ReadOptions { format: format(arg), encoding: charset.map(str::to_owned), ..ReadOptions::default() };
+    let options = ReadOptions {
+        format: format(arg),
+        encoding: charset.map(str::to_owned),
+        ..ReadOptions::default()
+    };
     let inputs = Inputs::resolve(&[path], options)?;
     let parser = Parser::new(&inputs);
     let mut reader = Reader::new(&inputs);
@@ -93,5 +100,7 @@ pub fn read_one(path: &Path, arg: FormatArg, charset: Option<&str>) -> Result<St
             found = Some(text_of(document.body, charset).text.into_owned());
         }
     }
-    found.ok_or_else(|| Failure::new(format!("{}: expected one document, found none", path.display())))
+    found.ok_or_else(|| {
+        Failure::new(format!("{}: expected one document, found none", path.display()))
+    })
 }

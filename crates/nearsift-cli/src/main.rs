@@ -36,10 +36,13 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<Status, Failure> {
     if let Some(threads) = cli.global.threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(usize::from(threads))
-            .build_global()
-            .map_err(|e| Failure::new(format!("cannot start {threads} threads: {e}; give a smaller --threads")))?;
+        rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global().map_err(
+            |e| {
+                Failure::new(format!(
+                    "cannot start {threads} threads: {e}; give a smaller --threads"
+                ))
+            },
+        )?;
     }
     match &cli.command {
         Command::Dedup(args) => commands::dedup::run(args, &cli.global),

@@ -29,10 +29,11 @@ pub fn recipe(args: &RecipeArgs, default: &str) -> Result<Recipe, Failure> {
         tables.lexicon = Some(lexicon);
     }
     if let Some(path) = &args.stop_words {
-        tables.stop_words = Some(StopWords::parse(&read(path)?));
+        tables.stop_words = Some(StopWords::from_text(&read(path)?));
     }
     if let Some(path) = args.idf.as_deref().filter(|idf| *idf != "corpus").map(Path::new) {
-        tables.idf = Some(RarityTable::parse_idf(&read(path)?).map_err(|e| about(path, e))?);
+        let table = RarityTable::parse_idf(&read(path)?).map_err(|e| about(path, e))?;
+        tables.idf = Some(table.into());
     }
     if let Some(path) = &args.levels {
         tables.levels = Some(RarityTable::parse_levels(&read(path)?).map_err(|e| about(path, e))?);

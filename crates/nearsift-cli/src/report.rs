@@ -171,7 +171,12 @@ mod tests {
         assert_eq!(chart.bars.len(), 4);
         assert_eq!((chart.bars[0].height, chart.bars[1].height), (2, 0));
         assert!(Histogram::of_distances(&vec![5; 257]).bars.len() <= MAX_BARS);
-        assert!(chart.bars.iter().all(|b| b.x + b.width <= chart.width && b.y + b.height <= chart.height));
+        assert!(
+            chart
+                .bars
+                .iter()
+                .all(|b| b.x + b.width <= chart.width && b.y + b.height <= chart.height)
+        );
     }
 
     #[test]

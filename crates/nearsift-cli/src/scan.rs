@@ -112,6 +112,12 @@ impl Problems {
     }
 
     pub fn add(&mut self, note: &Note) {
+        if !note.reason.is_loss() {
+            if !self.quiet {
+                crate::output::warn(&format!("note: {note}"));
+            }
+            return;
+        }
         self.count += 1;
         if self.quiet {
             return;
@@ -133,7 +139,10 @@ impl Problems {
             return crate::Status::Done;
         }
         if !self.quiet {
-            crate::output::warn(&format!("warning: {} could not be read; all others were", plural(self.count, "document")));
+            crate::output::warn(&format!(
+                "warning: {} could not be read; all others were",
+                plural(self.count, "document")
+            ));
         }
         crate::Status::SomeUnreadable
     }

@@ -11,13 +11,15 @@
 //! | [`compare`] | two texts | every measure of likeness, and the differences |
 //! | [`hamming`] | fingerprints | distances |
 //! | [`join`] | fingerprints | all pairs within a distance |
-//! | [`cluster`] | pairs | groups, and the member of each that is kept |
+//! | [`cluster`] | pairs | groups |
+//! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
 //!
 //! This crate opens no file and no socket, reads no clock and no environment, and starts no thread
 //! unless it is asked to: the same input gives the same output, always.
 
 pub mod cluster;
 pub mod compare;
+pub mod dedup;
 pub mod feature;
 pub mod fingerprint;
 pub mod hamming;

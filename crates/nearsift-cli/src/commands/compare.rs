@@ -57,7 +57,8 @@ pub fn run(args: &Compare) -> Result<Status, Failure> {
             Outcome::None(reason) => Some(reason.to_string()),
         };
         let fingerprint = outcome.fingerprint().map(|f| f.to_string());
-        let document = Document { file: path.display().to_string(), fingerprint, reason, characters };
+        let document =
+            Document { file: path.display().to_string(), fingerprint, reason, characters };
         (document, outcome.fingerprint(), key, fingerprinter.features(text).clone())
     };
     let (a, print_a, key_a, features_a) = look(&args.a, &text_a);
@@ -116,10 +117,16 @@ fn print(out: &mut Out, c: &Comparison) -> Result<(), Failure> {
         out.line(&format!("score               {score:.4}"))?;
     }
     let l = &c.likeness;
-    out.line(&format!("features            {} and {}, {} shared", l.features_a, l.features_b, l.shared))?;
+    out.line(&format!(
+        "features            {} and {}, {} shared",
+        l.features_a, l.features_b, l.shared
+    ))?;
     out.line(&format!("cosine              {:.4}", l.cosine))?;
     out.line(&format!("Euclidean distance  {:.2}", l.euclidean))?;
-    out.line(&format!("Jaccard             {:.4} (weighted {:.4})", l.jaccard, l.weighted_jaccard))?;
+    out.line(&format!(
+        "Jaccard             {:.4} (weighted {:.4})",
+        l.jaccard, l.weighted_jaccard
+    ))?;
     out.line(&format!("containment         {:.4}", l.containment))?;
     let verdict = match (c.near_duplicates, c.same_text) {
         (true, true) => "the same text but for case, width, script or punctuation",

@@ -20,7 +20,8 @@ struct Line {
 }
 
 pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
-    let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs =
+        Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
     let recipe = super::with_corpus(recipe, &inputs, global)?;
     recipe.fingerprinter()?;
@@ -32,12 +33,16 @@ pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
         "fingerprints",
         || recipe.counter(),
         |fingerprinter, document| match document.fingerprint(fingerprinter) {
-            Outcome::Fingerprint(value) => {
-                Line { id: document.id.to_owned(), fingerprint: Some(value.to_string()), reason: None }
-            }
-            Outcome::None(reason) => {
-                Line { id: document.id.to_owned(), fingerprint: None, reason: Some(reason.to_string()) }
-            }
+            Outcome::Fingerprint(value) => Line {
+                id: document.id.to_owned(),
+                fingerprint: Some(value.to_string()),
+                reason: None,
+            },
+            Outcome::None(reason) => Line {
+                id: document.id.to_owned(),
+                fingerprint: None,
+                reason: Some(reason.to_string()),
+            },
         },
         |_, done| match done {
             Ok(line) => out.json(&line),

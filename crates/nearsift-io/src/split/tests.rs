@@ -132,7 +132,7 @@ fn records_that_are_too_long() {
                         got.push(format!("{line} {}", String::from_utf8_lossy(&bytes).trim_end()));
                     }
                     Piece::Long { line, whole: Some(n), .. } => {
-                        got.push(format!("{line} long {n}"))
+                        got.push(format!("{line} long {n}"));
                     }
                     _ => {}
                 }

@@ -144,18 +144,31 @@ fn links_and_folders_without_permission() {
     symlink(folder.path("gone"), folder.path("d/dangling.jsonl")).expect("a link");
     let locked = folder.path("d/locked");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).expect("permissions");
-    // The superuser may list it all the same.
+    // The superuser may list it all the same: the test is run again as nobody, where that can be done.
     let open = fs::read_dir(&locked).is_ok();
+    if open {
+        use std::os::unix::process::CommandExt;
+        let myself = std::env::current_exe().expect("this program");
+        let mut again = std::process::Command::new(myself);
+        again.args(["--exact", "find::links_and_folders_without_permission"]);
+        if let Ok(output) = again.uid(65534).gid(65534).output() {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        }
+    }
     let inputs = resolve(&[folder.path("d")], None).expect("inputs");
+    let named = resolve(std::slice::from_ref(&locked), None);
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).expect("permissions");
     assert_eq!(read(&inputs).documents.len(), if open { 3 } else { 2 });
-    let mut notes: Vec<_> =
-        inputs.notes().iter().map(|n| n.file.rsplit('/').next().expect("a name")).collect();
-    notes.retain(|n| !(open && *n == "locked"));
+    let names = inputs.notes().iter().map(|n| n.file.rsplit('/').next().unwrap_or_default());
     let expect: &[&str] =
         if open { &["dangling.jsonl", "loop"] } else { &["dangling.jsonl", "locked", "loop"] };
-    assert_eq!(notes, expect);
+    assert_eq!(names.collect::<Vec<_>>(), expect);
     assert!(inputs.notes().iter().all(|n| matches!(n.reason, Reason::Folder(_))));
+    if !open {
+        let message = named.expect_err("refused").to_string();
+        assert!(message.contains("locked: cannot be read"), "{message}");
+        assert!(message.contains("ask for permission"), "{message}");
+    }
 }
 
 #[cfg(unix)]

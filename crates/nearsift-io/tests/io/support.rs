@@ -69,7 +69,6 @@ pub fn show(document: &Document<'_>) -> String {
         Body::Text(text) => text.to_string(),
         Body::Plain(bytes) => format!("plain:{}", String::from_utf8_lossy(bytes)),
         Body::Html(bytes) => format!("html:{}", String::from_utf8_lossy(bytes)),
-        other => format!("{other:?}"),
     };
     let replaced = if document.replaced > 0 {
         format!(" ({} replaced)", document.replaced)

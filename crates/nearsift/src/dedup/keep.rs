@@ -41,7 +41,9 @@ impl FromStr for Keep {
     type Err = String;
 
     fn from_str(policy: &str) -> Result<Keep, String> {
-        let field = |prefix| policy.strip_prefix(prefix).filter(|f: &&str| !f.is_empty()).map(str::to_owned);
+        let field = |prefix| {
+            policy.strip_prefix(prefix).filter(|f: &&str| !f.is_empty()).map(str::to_owned)
+        };
         match policy {
             "first" => return Ok(Keep::First),
             "longest" => return Ok(Keep::Longest),

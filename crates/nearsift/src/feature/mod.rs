@@ -64,9 +64,9 @@ impl FeatureSet {
     ///
     /// # Complexity
     /// O(features).
-    pub fn push_scaled(&mut self, features: &[(u64, u64)]) {
-        let max = features.iter().map(|f| f.1).max().unwrap_or(0);
-        for &(hash, weight) in features {
+    pub fn push_scaled(&mut self, features: impl Iterator<Item = (u64, u64)> + Clone) {
+        let max = features.clone().map(|f| f.1).max().unwrap_or(0);
+        for (hash, weight) in features {
             let scaled = if max <= 255 {
                 weight
             } else {

@@ -9,11 +9,11 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::hash_token;
 use super::weight::log2_sixteenths;
 
-/// A table from feature hashes to a number: an IDF in sixteenths, or a level.
+/// A table from feature hashes to a number: an inverse document frequency, or a level.
 #[derive(Debug, Clone)]
 pub struct RarityTable {
-    values: HashMap<u64, u32, BuildHasherDefault<PassThrough>>,
-    missing: u32,
+    values: HashMap<u64, f64, BuildHasherDefault<PassThrough>>,
+    missing: f64,
     digest: u64,
 }
 
@@ -31,23 +31,20 @@ pub struct TableError {
 
 impl RarityTable {
     /// Reads inverse document frequencies: one `token idf` a line, the idf a decimal number from 0
-    /// to 1000 in any logarithm base (one base for the whole file). A token that is missing gets the
-    /// median, as jieba does it. Tokens are taken as they stand: write them normalised.
+    /// to 4000 in any logarithm base (one base for the whole file). Of a token that comes twice the
+    /// last line counts; one that is missing gets the median, the upper one of two, as in jieba.
+    /// Tokens are taken as they stand: write them normalised.
     ///
     /// # Errors
     /// The first line that has another form.
     pub fn parse_idf(content: &str) -> Result<RarityTable, TableError> {
-        let expected = "a token, a space and its inverse document frequency from 0 to 1000";
-        RarityTable::parse(content, expected, |value| {
-            let idf: f64 = value.parse().ok()?;
-            (0.0..=1000.0).contains(&idf).then(|| (idf * 16.0).round() as u32)
-        })
-        .map(|mut table| {
-            let mut sorted: Vec<u32> = table.values.values().copied().collect();
-            sorted.sort_unstable();
-            table.missing = sorted.get(sorted.len() / 2).copied().unwrap_or(16);
-            table
-        })
+        let expected = "a token, a space and its inverse document frequency from 0 to 4000";
+        let value = |text: &str| text.parse().ok().filter(|idf| (0.0..=4000.0).contains(idf));
+        let mut table = RarityTable::parse(content, expected, value)?;
+        let mut sorted: Vec<f64> = table.values.values().copied().collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        table.missing = sorted.get(sorted.len() / 2).copied().unwrap_or(1.0);
+        Ok(table)
     }
 
     /// Reads levels: one `token level` a line, the level a whole number from 1 to 5. A token that is
@@ -57,14 +54,14 @@ impl RarityTable {
     /// The first line that has another form.
     pub fn parse_levels(content: &str) -> Result<RarityTable, TableError> {
         RarityTable::parse(content, "a token, a space and its level from 1 to 5", |value| {
-            value.parse().ok().filter(|level| (1..=5).contains(level))
+            value.parse().ok().filter(|level: &u8| (1..=5).contains(level)).map(f64::from)
         })
     }
 
     fn parse(
         content: &str,
         expected: &'static str,
-        value: impl Fn(&str) -> Option<u32>,
+        value: impl Fn(&str) -> Option<f64>,
     ) -> Result<RarityTable, TableError> {
         let mut values = HashMap::default();
         for (index, line) in content.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -83,12 +80,12 @@ impl RarityTable {
             values.insert(hash_token(token), number);
         }
         let digest = xxhash_rust::xxh3::xxh3_64(content.as_bytes());
-        Ok(RarityTable { values, missing: 1, digest })
+        Ok(RarityTable { values, missing: 1.0, digest })
     }
 
     /// The value of a feature.
     #[inline]
-    pub fn get(&self, hash: u64) -> u32 {
+    pub fn get(&self, hash: u64) -> f64 {
         self.values.get(&hash).copied().unwrap_or(self.missing)
     }
 
@@ -222,10 +219,10 @@ mod tests {
     fn a_table_has_values_and_a_median() {
         let table =
             RarityTable::parse_idf("\u{feff}的 0.5\r\n\nnew york\t4\n飞碟 10\n").expect("a table");
-        assert_eq!(table.get(hash_token("的")), 8);
-        assert_eq!(table.get(hash_token("new york")), 64);
-        assert_eq!(table.get(hash_token("飞碟")), 160);
-        assert_eq!(table.get(hash_token("unknown")), 64);
+        assert_eq!(table.get(hash_token("的")), 0.5);
+        assert_eq!(table.get(hash_token("new york")), 4.0);
+        assert_eq!(table.get(hash_token("飞碟")), 10.0);
+        assert_eq!(table.get(hash_token("unknown")), 4.0);
     }
 
     #[test]
@@ -236,7 +233,7 @@ mod tests {
         check(RarityTable::parse_idf("a -1").unwrap_err(), 1);
         check(RarityTable::parse_levels("a 5\nb 3\nc 6").unwrap_err(), 3);
         check(RarityTable::parse_levels("a 2.5").unwrap_err(), 1);
-        assert_eq!(RarityTable::parse_levels("a 5").expect("levels").get(hash_token("b")), 1);
+        assert_eq!(RarityTable::parse_levels("a 5").expect("levels").get(hash_token("b")), 1.0);
     }
 
     #[test]

@@ -60,7 +60,9 @@ pub(crate) fn join_unknown(text: &str, words: &[Word], out: &mut Vec<Word>) {
         let first = own.chars().next().unwrap_or(' ');
         let kind = if word.id().is_some() || is_han(first) { None } else { Some(class(first)) };
         match (kind, open) {
-            (Some(kind), Some((open_kind, start, end))) if kind == open_kind && end == word.start => {
+            (Some(kind), Some((open_kind, start, end)))
+                if kind == open_kind && end == word.start =>
+            {
                 open = Some((kind, start, word.end));
                 continue;
             }
@@ -101,7 +103,8 @@ mod tests {
     fn every_script_has_words() {
         let check = |text: &str, expect: &[&str]| {
             let mut cutter = WordCutter::new(Segmenter::new(Lexicon::embedded()));
-            let found: Vec<&str> = cutter.cut(text).expect("short").iter().map(|t| t.of(text)).collect();
+            let found: Vec<&str> =
+                cutter.cut(text).expect("short").iter().map(|t| t.of(text)).collect();
             assert_eq!(found, expect, "{text}");
         };
         check("", &[]);

@@ -4,6 +4,7 @@
 //! Charikar, 'Similarity estimation techniques from rounding algorithms', STOC 2002, section 3;
 //! Manku, Jain and Das Sarma, 'Detecting near-duplicates for web crawling', WWW 2007, section 2.
 
+pub mod hash;
 pub mod votes;
 
 use std::fmt;

@@ -91,7 +91,10 @@ impl Kernel {
         max_distance: u32,
         hits: &mut Vec<(u32, u32)>,
     ) {
-        assert!(rows.end <= values.len() && rows.start.is_multiple_of(TILE), "rows inside the values");
+        assert!(
+            rows.end <= values.len() && rows.start.is_multiple_of(TILE),
+            "rows inside the values"
+        );
         assert!(rows.end.is_multiple_of(TILE) || rows.end == values.len(), "rows in whole tiles");
         let max = i64::from(max_distance);
         match self.0 {
@@ -303,7 +306,10 @@ fn tile_across<const W: usize>(
 
 /// For each value of the chunk its distance to the nearest of the tile.
 #[inline(always)]
-fn least_distances<const W: usize>(tile: &[[u64; W]; TILE], chunk: &[[u64; W]; TILE]) -> [i64; TILE] {
+fn least_distances<const W: usize>(
+    tile: &[[u64; W]; TILE],
+    chunk: &[[u64; W]; TILE],
+) -> [i64; TILE] {
     let mut least = [i64::MAX; TILE];
     for query in tile {
         for lane in 0..TILE {
@@ -373,7 +379,9 @@ mod tests {
     ) -> Result<(), TestCaseError> {
         let near = |a: &[u64; W], b: &[u64; W]| crate::hamming::distance(a, b) <= max;
         let n = values.len();
-        let every = |from: usize| (0..n).flat_map(move |i| (if from == 0 { 0 } else { i + 1 }..n).map(move |j| (i, j)));
+        let every = |from: usize| {
+            (0..n).flat_map(move |i| (if from == 0 { 0 } else { i + 1 }..n).map(move |j| (i, j)))
+        };
         let pairs: Vec<(u32, u32)> = every(1)
             .filter(|&(i, j)| near(&values[i], &values[j]))
             .map(|(i, j)| (i as u32, j as u32))

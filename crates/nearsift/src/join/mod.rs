@@ -90,7 +90,9 @@ impl Settings {
 #[non_exhaustive]
 pub enum JoinError {
     /// The distance exceeds the width.
-    #[error("distance {max_distance} is more than the {bits} bits of a fingerprint: ask for {bits} at most")]
+    #[error(
+        "distance {max_distance} is more than the {bits} bits of a fingerprint: ask for {bits} at most"
+    )]
     DistanceBeyondWidth {
         /// The distance asked.
         max_distance: u32,
@@ -98,7 +100,10 @@ pub enum JoinError {
         bits: u32,
     },
     /// Documents are numbered in 32 bits.
-    #[error("{documents} fingerprints are more than the {} that one join takes: split the input", u32::MAX)]
+    #[error(
+        "{documents} fingerprints are more than the {} that one join takes: split the input",
+        u32::MAX
+    )]
     TooMany {
         /// The number given.
         documents: u64,
@@ -112,7 +117,9 @@ pub enum JoinError {
         remedy: String,
     },
     /// The memory limit is below what any plan takes.
-    #[error("the join of {documents} documents needs {needed} bytes at least and may use {limit}: raise the memory limit to {needed} bytes")]
+    #[error(
+        "the join of {documents} documents needs {needed} bytes at least and may use {limit}: raise the memory limit to {needed} bytes"
+    )]
     Memory {
         /// Documents in the column.
         documents: u64,
@@ -229,8 +236,9 @@ impl<'a> SelfJoin<'a> {
             2 => Groups::of(chunks::<2>(column.as_words()), budget.slices),
             _ => Groups::of(chunks::<4>(column.as_words()), budget.slices),
         };
-        let distinct = (groups.firsts.len() < column.len())
-            .then(|| groups.firsts.iter().flat_map(|&d| column.words_of(d as usize)).copied().collect());
+        let distinct = (groups.firsts.len() < column.len()).then(|| {
+            groups.firsts.iter().flat_map(|&d| column.words_of(d as usize)).copied().collect()
+        });
         let question = Question { values: groups.firsts.len() as u64, bits, max_distance };
         let plan = plan.unwrap_or_else(|| Plan::choose(&question));
         Ok(SelfJoin {
@@ -292,7 +300,11 @@ impl<'a> SelfJoin<'a> {
         }
     }
 
-    fn search_words<const W: usize>(&self, wanted: Wanted, sink: &impl Sink) -> (ControlFlow<()>, Work) {
+    fn search_words<const W: usize>(
+        &self,
+        wanted: Wanted,
+        sink: &impl Sink,
+    ) -> (ControlFlow<()>, Work) {
         let search = Search {
             values: self.values::<W>(),
             bits: self.column.bits().count(),
@@ -336,7 +348,8 @@ impl Budget {
         let any_blocks = Plan::MultiSort { matched: 1 };
         let search = |slices| plan::search_bytes(question, any_blocks, slices, threads);
         // Small slices let threads share the work evenly.
-        let mut slices = if threads > 1 && n > 1 << 14 { (4 * threads).next_power_of_two() / 4 } else { 1 };
+        let mut slices =
+            if threads > 1 && n > 1 << 14 { (4 * threads).next_power_of_two() / 4 } else { 1 };
         slices = slices.min(MOST_SLICES);
         let Some(limit) = limit else {
             return Ok(Budget { slices, pair_capacity: (n as usize * 5).max(1 << 20) });

@@ -88,7 +88,14 @@ pub(super) struct Slice<const W: usize> {
 
 impl<const W: usize> Slice<W> {
     /// Takes the slice's values. The memory is kept from one use to the next.
-    pub(super) fn fill(&mut self, values: &[[u64; W]], ids: &[u32], block: &Block<W>, digit: Digit, slice: usize) {
+    pub(super) fn fill(
+        &mut self,
+        values: &[[u64; W]],
+        ids: &[u32],
+        block: &Block<W>,
+        digit: Digit,
+        slice: usize,
+    ) {
         // A quarter more than an even share; beyond that it grows.
         let share = (values.len() >> digit.bits) * 5 / 4 + 64;
         self.values.clear();
@@ -131,7 +138,12 @@ mod tests {
         }
         seen.sort_unstable();
         assert_eq!(seen, ids);
-        assert!(!buckets.fill(&[[7, 7]; 40], &ids[..40], &Block::WHOLE, Digit { skip: 0, bits: 4 }));
+        assert!(!buckets.fill(
+            &[[7, 7]; 40],
+            &ids[..40],
+            &Block::WHOLE,
+            Digit { skip: 0, bits: 4 }
+        ));
     }
 
     #[test]

@@ -93,14 +93,21 @@ impl fmt::Display for Explanation {
         )?;
         writeln!(f, "plan               {}", self.plan)?;
         if self.blocks > 0 {
-            writeln!(f, "blocks             {}, moves of each value {:.1}", self.blocks, self.moves)?;
+            writeln!(
+                f,
+                "blocks             {}, moves of each value {:.1}",
+                self.blocks, self.moves
+            )?;
         }
         writeln!(f, "comparisons        {:.3e} expected", self.comparisons)?;
         writeln!(f, "memory             {} bytes beside the pairs", self.bytes)?;
         writeln!(f, "time               {:.3} s expected on one thread", self.seconds)?;
         write!(f, "chance neighbours  {:.3e} a document", self.chance_neighbours)?;
         if self.chance_neighbours > CHANCE_WARNING {
-            write!(f, " (above {CHANCE_WARNING}: near values are weak evidence; use more bits or less distance)")?;
+            write!(
+                f,
+                " (above {CHANCE_WARNING}: near values are weak evidence; use more bits or less distance)"
+            )?;
         }
         Ok(())
     }
@@ -148,7 +155,11 @@ impl Plan {
             comparisons: forecast.share * all_pairs(n),
             bytes: search_bytes(question, self, 1, 1),
             seconds: forecast.nanoseconds(n, &speed) / 1e9,
-            chance_neighbours: chance_neighbours(question.values, question.bits.count(), question.max_distance),
+            chance_neighbours: chance_neighbours(
+                question.values,
+                question.bits.count(),
+                question.max_distance,
+            ),
         })
     }
 
@@ -360,7 +371,8 @@ mod tests {
 
     #[test]
     fn an_explanation_warns_of_chance() {
-        let say = |values| Plan::AllPairs.explain(&question(values, Bits::B32, 3)).unwrap().to_string();
+        let say =
+            |values| Plan::AllPairs.explain(&question(values, Bits::B32, 3)).unwrap().to_string();
         assert!(say(1_000_000).contains("weak evidence"));
         assert!(!say(1000).contains("weak evidence"));
     }

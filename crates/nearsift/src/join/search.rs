@@ -190,13 +190,22 @@ struct Place<'a, const W: usize> {
 
 impl<'a, const W: usize> Place<'a, W> {
     /// The place of values of which nothing is known in this system.
-    fn new(system: &'a System<W>, outer: Option<&'a Place<'a, W>>, made_for: usize) -> Place<'a, W> {
+    fn new(
+        system: &'a System<W>,
+        outer: Option<&'a Place<'a, W>>,
+        made_for: usize,
+    ) -> Place<'a, W> {
         let systems = outer.map_or(0, |outer| outer.systems + 1);
         Place { system, matches: 0, next: 0, depth: 0, outer, systems, made_for }
     }
 
     fn child(&self, block: usize) -> Place<'a, W> {
-        Place { matches: self.matches | 1 << block, next: block + 1, depth: self.depth + 1, ..*self }
+        Place {
+            matches: self.matches | 1 << block,
+            next: block + 1,
+            depth: self.depth + 1,
+            ..*self
+        }
     }
 
     /// Whether this is the one place that reports pairs with this difference.
@@ -287,7 +296,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         }
         let usable = block.width().min(HASH_BITS).saturating_sub(used);
         if usable > 0 {
-            let bits = digit_bits(values.len(), self.tuning.target, self.tuning.digit_bits).min(usable);
+            let bits =
+                digit_bits(values.len(), self.tuning.target, self.tuning.digit_bits).min(usable);
             let mut buckets = self.spare.pop().unwrap_or_default();
             let moved = buckets.fill(values, ids, block, Digit { skip: used, bits });
             if moved {
@@ -306,7 +316,12 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
 
     /// Searches values that agree on all that `place` matches: by one more block, by new blocks, or
     /// by comparing every two, whichever is expected to be cheapest.
-    fn deeper(&mut self, place: &Place<'_, W>, values: &[[u64; W]], ids: &[u32]) -> ControlFlow<()> {
+    fn deeper(
+        &mut self,
+        place: &Place<'_, W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
         let n = values.len() as f64;
         let all = self.speed.all_pairs(n);
         let limit = all * self.tuning.gain;
@@ -448,7 +463,11 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     fn hand_on(&mut self) -> ControlFlow<()> {
-        if self.found.is_empty() { ControlFlow::Continue(()) } else { self.sink.take(&mut self.found) }
+        if self.found.is_empty() {
+            ControlFlow::Continue(())
+        } else {
+            self.sink.take(&mut self.found)
+        }
     }
 }
 

@@ -106,11 +106,7 @@ impl SelfJoin<'_> {
         pairs
     }
 
-    fn for_each<B>(
-        &self,
-        form: Form,
-        mut f: impl FnMut(Pair) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
+    fn for_each<B>(&self, form: Form, mut f: impl FnMut(Pair) -> ControlFlow<B>) -> ControlFlow<B> {
         let postings =
             self.distinct.is_some().then(|| Postings::of(&self.groups.value_of, self.distinct()));
         let view = View { join: self, form, postings };
@@ -225,7 +221,12 @@ impl View<'_, '_> {
             let mut edges = locked(&edges);
             reserve(&mut edges, found.len() * 2, capacity);
             for &(a, b) in found {
-                edges.extend([(a, b), (b, a)].into_iter().filter(|e| self.leads(e.0, e.1)).map(|e| edge(e.0, e.1)));
+                edges.extend(
+                    [(a, b), (b, a)]
+                        .into_iter()
+                        .filter(|e| self.leads(e.0, e.1))
+                        .map(|e| edge(e.0, e.1)),
+                );
             }
             if edges.len() > capacity { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -283,7 +284,8 @@ impl View<'_, '_> {
     fn edges_from(&self, sources: &ValueSet, work: &Work) -> Vec<u64> {
         let join = self.join;
         let speed = Speed::of(join.column.bits().words(), join.kernel);
-        let again = work.comparisons as f64 * speed.comparison_ns + work.moves as f64 * speed.move_ns;
+        let again =
+            work.comparisons as f64 * speed.comparison_ns + work.moves as f64 * speed.move_ns;
         let across = sources.iter().count() as f64 * join.distinct() as f64 * speed.comparison_ns;
         let mut edges = if across < again {
             match join.column.bits().words() {

@@ -74,7 +74,8 @@ fn column(shape: Shape, bits: Bits, n: usize, spread: u32, seed: u64) -> Fingerp
                 random.flipped(&centre, flips)
             }
             Shape::BiasedBits => {
-                let parts = [random.fingerprint(bits), random.fingerprint(bits), random.fingerprint(bits)];
+                let parts =
+                    [random.fingerprint(bits), random.fingerprint(bits), random.fingerprint(bits)];
                 let words: Vec<u64> = (0..bits.words())
                     .map(|w| parts.iter().fold(u64::MAX, |all, part| all & part.words()[w]))
                     .collect();
@@ -210,13 +211,12 @@ fn a_distance_of_the_whole_width_takes_every_pair() {
 #[test]
 fn plans_and_threads_agree_on_twenty_thousand() {
     let two = Threads::Own(NonZeroUsize::new(2).expect("two"));
-    for (shape, spread) in [
-        (Shape::Uniform, 0),
-        (Shape::Clusters, 5),
-        (Shape::SharedBlock, 0),
-        (Shape::BiasedBits, 0),
-    ] {
-        for (bits, max_distance) in [(Bits::B32, 2), (Bits::B64, 3), (Bits::B64, 8), (Bits::B128, 6), (Bits::B256, 11)] {
+    for (shape, spread) in
+        [(Shape::Uniform, 0), (Shape::Clusters, 5), (Shape::SharedBlock, 0), (Shape::BiasedBits, 0)]
+    {
+        for (bits, max_distance) in
+            [(Bits::B32, 2), (Bits::B64, 3), (Bits::B64, 8), (Bits::B128, 6), (Bits::B256, 11)]
+        {
             let column = column(shape, bits, 20_000, spread, 11);
             let expect = join(&column, max_distance, Some(Plan::AllPairs)).pairs();
             let mut plans = vec![None];
@@ -230,7 +230,10 @@ fn plans_and_threads_agree_on_twenty_thousand() {
                     let mut join = SelfJoin::new(&column, settings).expect("a join");
                     assert!(join.pairs() == expect, "{shape:?} {bits:?} {plan:?} {threads:?}");
                     join.pair_capacity = expect.len() / 3 + 1;
-                    assert!(join.pairs() == expect, "ranges {shape:?} {bits:?} {plan:?} {threads:?}");
+                    assert!(
+                        join.pairs() == expect,
+                        "ranges {shape:?} {bits:?} {plan:?} {threads:?}"
+                    );
                 }
             }
         }
@@ -291,7 +294,10 @@ fn settings_that_cannot_work_are_refused_with_what_can() {
         assert!(error.contains(expect), "{error}");
     };
     check(Settings::new(65), "ask for 64 at most");
-    check(Settings { plan: Some(Plan::Blocks4x16), ..Settings::new(4) }, "distance 3 and 4 is asked");
+    check(
+        Settings { plan: Some(Plan::Blocks4x16), ..Settings::new(4) },
+        "distance 3 and 4 is asked",
+    );
     let tight = |limit| Settings { memory_bytes: Some(limit), ..Settings::new(3) };
     let Err(JoinError::Memory { needed, .. }) = SelfJoin::new(&column, tight(1)) else {
         panic!("refused for memory");

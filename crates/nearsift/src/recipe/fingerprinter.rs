@@ -1,15 +1,18 @@
 //! From a text to its fingerprint, by a recipe.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::spec::{Features, Idf, Normalise, Punctuation, Spec};
+use super::compat::{Compat, Input, InputKind};
+use super::spec::{Features, Idf, Normalise, Punctuation, Ranking, Spec};
 use super::{Kind, NoFingerprint, Outcome, Recipe};
 use crate::feature::count::TermCounter;
+use crate::feature::keywords::{self, KeywordExtractor, KeywordOptions, OtherScripts};
+use crate::feature::rarity::{CorpusStatistics, RarityTable};
 use crate::feature::shingle::{Reduced, char_shingles, word_shingles};
 use crate::feature::tokens::WordCutter;
-use crate::feature::rarity::{CorpusStatistics, RarityTable};
 use crate::feature::weight::Weighting;
 use crate::feature::{FeatureSet, hash_token};
 use crate::fingerprint::votes::Votes;
@@ -20,7 +23,8 @@ use crate::text::words::{Lexicon, WordId};
 /// A feature of a text, and why it weighs what it does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explained {
-    /// The shingle, word or keyword.
+    /// The shingle, word or keyword. For a compatibility recipe that hashes the whole text by itself,
+    /// `#` and the hash.
     pub token: String,
     /// Its hash.
     pub hash: u64,
@@ -30,6 +34,15 @@ pub struct Explained {
     pub rarity: Option<f64>,
     /// Its weight before all are scaled to at most 255.
     pub weight: u64,
+}
+
+/// A distinct feature of the last text, before scaling.
+#[derive(Debug, Clone, Copy)]
+struct Weighed {
+    hash: u64,
+    count: u32,
+    sixteenths: Option<u32>,
+    weight: u64,
 }
 
 /// Computes fingerprints by one recipe, and keeps its memory from text to text.
@@ -43,12 +56,13 @@ pub struct Fingerprinter<'r> {
     // Whether `reduced` is of the text in `normalised`.
     is_reduced: bool,
     words: WordCutter<'r>,
+    keywords: Option<KeywordExtractor<'r>>,
     joined: String,
     counter: TermCounter,
     // The word number of each distinct feature, in the counter's order.
     ids: Vec<Option<WordId>>,
     hashes: Vec<u64>,
-    unscaled: Vec<(u64, u64)>,
+    weighed: Vec<Weighed>,
     features: FeatureSet,
     votes: Votes,
     scratch: Vec<u8>,
@@ -67,11 +81,12 @@ impl<'r> Fingerprinter<'r> {
             reduced: Reduced::default(),
             is_reduced: false,
             words: WordCutter::new(recipe.segmenter()),
+            keywords: keyword_options(recipe).map(|o| KeywordExtractor::new(recipe.segmenter(), o)),
             joined: String::new(),
             counter: TermCounter::default(),
             ids: Vec::new(),
             hashes: Vec::with_capacity(BLOCK),
-            unscaled: Vec::new(),
+            weighed: Vec::new(),
             features: FeatureSet::default(),
             votes: Votes::new(recipe.bits()),
             scratch: Vec::new(),
@@ -83,7 +98,7 @@ impl<'r> Fingerprinter<'r> {
         let recipe = self.recipe;
         let spec = match &recipe.kind {
             Kind::Native(spec) => spec,
-            Kind::Compat(compat) => match *compat {},
+            Kind::Compat(compat) => return self.imitate(compat, text),
         };
         self.prepare(spec, text);
         let found = if spec.weight == Weighting::Tf && spec.features != Features::Keywords {
@@ -109,7 +124,7 @@ impl<'r> Fingerprinter<'r> {
                 self.prepare(spec, text);
                 self.weigh(spec);
             }
-            Kind::Compat(compat) => match *compat {},
+            Kind::Compat(compat) => self.imitate_features(compat, text),
         }
         &self.features
     }
@@ -130,36 +145,34 @@ impl<'r> Fingerprinter<'r> {
     /// the order of their first occurrence.
     pub fn explain(&mut self, text: &str) -> Vec<Explained> {
         let recipe = self.recipe;
-        let mut tokens: Vec<Explained> = Vec::new();
+        let mut tokens: HashMap<u64, String> = HashMap::new();
         match &recipe.kind {
             Kind::Native(spec) => {
                 self.prepare(spec, text);
                 self.weigh(spec);
-                let position: std::collections::HashMap<u64, u64> = self.unscaled.iter().copied().collect();
-                let mut seen = TermCounter::default();
-                let rarity = Rarity::of_weight(recipe, spec);
-                let counter = &self.counter;
-                each_feature(
-                    spec,
-                    &self.normalised,
-                    &self.reduced,
-                    &mut self.words,
-                    &mut self.joined,
-                    |hash, token, id| {
-                        let distinct = seen.hashes().len();
-                        let place = seen.add(hash);
-                        if let (true, Some(&weight)) = (place == distinct, position.get(&hash)) {
-                            let rarity = rarity.as_ref().map(|r| f64::from(r.sixteenths(hash, id)) / 16.0);
-                            let count = counter.counts()[place];
-                            tokens.push(Explained { token: token.to_owned(), hash, count, rarity, weight });
-                        }
-                    },
-                );
+                let Fingerprinter { normalised, reduced, words, joined, weighed, .. } = self;
+                tokens.extend(weighed.iter().map(|w| (w.hash, String::new())));
+                each_feature(spec, normalised, reduced, words, joined, |hash, token, _| {
+                    if let Some(known) = tokens.get_mut(&hash).filter(|known| known.is_empty()) {
+                        known.push_str(token);
+                    }
+                });
             }
-            Kind::Compat(compat) => match *compat {},
+            Kind::Compat(compat) => self.imitate_features(compat, text),
         }
-        tokens.sort_by_key(|t| Reverse(t.weight));
-        tokens
+        let mut features: Vec<Explained> = self
+            .weighed
+            .iter()
+            .map(|w| Explained {
+                token: tokens.remove(&w.hash).unwrap_or_else(|| format!("#{:016x}", w.hash)),
+                hash: w.hash,
+                count: w.count,
+                rarity: w.sixteenths.map(|s| f64::from(s) / 16.0),
+                weight: w.weight,
+            })
+            .collect();
+        features.sort_by_key(|f| Reverse(f.weight));
+        features
     }
 
     /// What two documents share exactly when they have the same letters and digits in the same order,
@@ -264,18 +277,125 @@ impl<'r> Fingerprinter<'r> {
         );
     }
 
-    /// Fills `features`, and `unscaled` with the weights before scaling.
+    /// Fills `weighed` and, from it, `features`.
     fn weigh(&mut self, spec: &Spec) {
-        self.features.clear();
-        self.unscaled.clear();
-        self.count_features(spec);
+        self.weighed.clear();
         let rarity = Rarity::of_weight(self.recipe, spec);
-        let counted = self.counter.hashes().iter().zip(self.counter.counts()).zip(&self.ids);
-        self.unscaled.extend(counted.map(|((&hash, &count), &id)| {
-            let rare = rarity.as_ref().map_or(1, |r| r.sixteenths(hash, id));
-            (hash, spec.weight.weight(count, rare))
+        let weigh = |hash, count, id| {
+            let sixteenths = rarity.as_ref().map(|r| r.sixteenths(hash, id));
+            Weighed {
+                hash,
+                count,
+                sixteenths,
+                weight: spec.weight.weight(count, sixteenths.unwrap_or(1)),
+            }
+        };
+        if let Some(keywords) = &mut self.keywords {
+            let terms = keywords.rank(&self.normalised).unwrap_or_default();
+            self.weighed.extend(terms.iter().map(|t| weigh(t.hash, t.count, t.id())));
+        } else {
+            self.count_features(spec);
+            let counted = self.counter.hashes().iter().zip(self.counter.counts()).zip(&self.ids);
+            self.weighed.extend(counted.map(|((&hash, &count), &id)| weigh(hash, count, id)));
+        }
+        self.scale();
+    }
+
+    /// Fills `features` from `weighed`.
+    fn scale(&mut self) {
+        self.features.clear();
+        self.features.push_scaled(self.weighed.iter().map(|w| (w.hash, w.weight)));
+    }
+
+    /// Does what the imitated library does with a text.
+    fn imitate(&mut self, compat: &Compat, text: &str) -> Outcome {
+        self.normalised.clear();
+        normalise_into(text, &mut self.normalised);
+        self.is_reduced = false;
+        match self.with_input(compat, text, |input| compat.fingerprint(input)) {
+            Ok(value) if value.features > 0 => Outcome::Fingerprint(value.fingerprint),
+            _ if !self.has_letters() => Outcome::None(NoFingerprint::Empty),
+            _ => Outcome::None(NoFingerprint::TooFewFeatures { found: 0, needed: 1 }),
+        }
+    }
+
+    fn imitate_features(&mut self, compat: &Compat, text: &str) {
+        let mut occurrences = FeatureSet::default();
+        // The kind of input is the recipe's own: there is no error.
+        let _ = self.with_input(compat, text, |input| compat.features(input, &mut occurrences));
+        // Features of one hash are one feature here.
+        let mut sorted: Vec<(u64, u64)> = occurrences
+            .hashes
+            .iter()
+            .copied()
+            .zip(occurrences.weights.iter().map(|&w| w.into()))
+            .collect();
+        sorted.sort_unstable();
+        self.weighed.clear();
+        self.weighed.extend(sorted.chunk_by(|a, b| a.0 == b.0).map(|same| Weighed {
+            hash: same[0].0,
+            count: same.len() as u32,
+            sixteenths: None,
+            weight: same.iter().map(|s| s.1).sum(),
         }));
-        self.features.push_scaled(&self.unscaled);
+        self.scale();
+    }
+
+    /// Gives `f` a text in the form that a compatibility recipe takes: as it is, in words, or as
+    /// keywords. The words are those of this project's segmenter, which is jieba's without its model.
+    fn with_input<T>(&mut self, compat: &Compat, text: &str, f: impl FnOnce(Input<'_>) -> T) -> T {
+        match (compat.input_kind(), &mut self.keywords) {
+            (InputKind::Words, _) => {
+                let words = self.words.cut(text).unwrap_or_default();
+                f(Input::Words(&words.iter().map(|w| w.of(text)).collect::<Vec<_>>()))
+            }
+            (InputKind::Keywords, Some(keywords)) => {
+                let found = keywords.keywords(text).unwrap_or_default();
+                let top = compat.keywords_of_text(text.len()).unwrap_or(found.len());
+                // cppjieba does not divide by the number of words.
+                let weight = |k: &keywords::Keyword<'_>| match compat {
+                    Compat::Yanyiwu { .. } => f64::from(k.count) * k.idf,
+                    _ => k.weight,
+                };
+                let pairs: Vec<(&str, f64)> =
+                    found.iter().take(top).map(|k| (k.word, weight(k))).collect();
+                f(Input::Keywords(&pairs))
+            }
+            (InputKind::Hashes, _) => f(Input::Hashes(&[])),
+            _ => f(Input::Text(text)),
+        }
+    }
+}
+
+/// How a recipe chooses its keywords, if it does.
+fn keyword_options(recipe: &Recipe) -> Option<KeywordOptions> {
+    match &recipe.kind {
+        Kind::Native(spec) if spec.features == Features::Keywords => Some(KeywordOptions {
+            method: match spec.ranking {
+                Ranking::TfIdf => keywords::Method::TfIdf,
+                Ranking::TextRank => keywords::Method::TextRank,
+            },
+            top: spec.top as usize,
+            allowed_tags: spec.tags.clone(),
+            stop_words: recipe.stop_words().clone(),
+            idf: match (spec.idf, &recipe.tables.idf, &recipe.tables.corpus) {
+                (Idf::File, Some(table), _) => keywords::Idf::Given(table.clone()),
+                (Idf::Corpus, _, Some(corpus)) => keywords::Idf::Corpus(corpus.clone()),
+                _ => keywords::Idf::Shipped,
+            },
+            other_scripts: OtherScripts::Joined,
+            ..KeywordOptions::tf_idf()
+        }),
+        // The compatibility recipes take as many as they want of all.
+        Kind::Compat(Compat::StringHashWeighted) => {
+            Some(KeywordOptions { top: usize::MAX, ..KeywordOptions::tf_idf() })
+        }
+        Kind::Compat(Compat::Yanyiwu { .. }) => Some(KeywordOptions {
+            top: usize::MAX,
+            stop_words: recipe.stop_words().clone(),
+            ..KeywordOptions::tf_idf()
+        }),
+        _ => None,
     }
 }
 
@@ -306,7 +426,8 @@ fn each_feature(
             reduced.words().for_each(plain);
         }
         Features::Chars(n) => {
-            let text = if spec.punctuation == Punctuation::Drop { reduced.text() } else { normalised };
+            let text =
+                if spec.punctuation == Punctuation::Drop { reduced.text() } else { normalised };
             char_shingles(text, usize::from(n), plain);
         }
         Features::Words(1) | Features::Keywords => {
@@ -329,6 +450,8 @@ fn each_feature(
 enum Rarity<'r> {
     Shipped(&'r Lexicon),
     Table(&'r RarityTable),
+    /// Not a rarity at all, but it takes the same place.
+    Levels(&'r RarityTable),
     Corpus(&'r CorpusStatistics),
     Entropy(&'r CorpusStatistics),
 }
@@ -337,12 +460,12 @@ impl<'r> Rarity<'r> {
     /// What the weight asks for; `None` when it asks for nothing.
     fn of_weight(recipe: &'r Recipe, spec: &Spec) -> Option<Rarity<'r>> {
         match spec.weight {
-            Weighting::Levels => recipe.tables.levels.as_ref().map(Rarity::Table),
-            Weighting::Entropy => recipe.tables.corpus.as_ref().map(Rarity::Entropy),
+            Weighting::Levels => recipe.tables.levels.as_ref().map(Rarity::Levels),
+            Weighting::Entropy => recipe.tables.corpus.as_deref().map(Rarity::Entropy),
             weight if weight.needs_rarity() => match spec.idf {
                 Idf::Shipped => Some(Rarity::Shipped(recipe.lexicon())),
-                Idf::File => recipe.tables.idf.as_ref().map(Rarity::Table),
-                Idf::Corpus => recipe.tables.corpus.as_ref().map(Rarity::Corpus),
+                Idf::File => recipe.tables.idf.as_deref().map(Rarity::Table),
+                Idf::Corpus => recipe.tables.corpus.as_deref().map(Rarity::Corpus),
             },
             _ => None,
         }
@@ -354,7 +477,8 @@ impl<'r> Rarity<'r> {
                 let idf = id.map_or_else(|| lexicon.idf_of_unknown(hash), |id| lexicon.idf(id));
                 (idf * 16.0).round() as u32
             }
-            Rarity::Table(table) => table.get(hash),
+            Rarity::Table(table) => (table.get(hash) * 16.0).round() as u32,
+            Rarity::Levels(table) => table.get(hash) as u32,
             Rarity::Corpus(corpus) => corpus.idf(hash),
             Rarity::Entropy(corpus) => corpus.entropy(hash),
         }

@@ -21,9 +21,9 @@ pub mod spec;
 pub mod vectors;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
 #[cfg(feature = "hmm")]
 use std::sync::OnceLock;
+use std::sync::{Arc, LazyLock};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -34,9 +34,11 @@ use crate::text::normalise;
 #[cfg(feature = "hmm")]
 use crate::text::words::HiddenMarkov;
 use crate::text::words::{Lexicon, Segmenter, StopWords, UnknownWords};
-use compat::Compat;
+use compat::{Compat, CompatError, InputKind};
 pub use fingerprinter::{Explained, Fingerprinter};
-use spec::{Features, Idf, Spec, WordBackend};
+#[cfg(feature = "hmm")]
+use spec::WordBackend;
+use spec::{Features, Idf, Spec};
 
 /// The version of the native recipes. It changes when any fingerprint of theirs would.
 pub const VERSION: u32 = 1;
@@ -135,16 +137,19 @@ pub struct Tables {
     /// Words that are never keywords, in place of the shipped list.
     pub stop_words: Option<StopWords>,
     /// Inverse document frequencies, for `idf=file`.
-    pub idf: Option<RarityTable>,
+    pub idf: Option<Arc<RarityTable>>,
     /// Counts over the corpus, for `idf=corpus`.
-    pub corpus: Option<CorpusStatistics>,
+    pub corpus: Option<Arc<CorpusStatistics>>,
     /// Levels from 1 to 5, for `weight=levels`.
     pub levels: Option<RarityTable>,
 }
 
 const NATIVE: [(&str, &str); 2] = [
     ("simhash", "features by script, weighted 1 + log2 of their count"),
-    ("keywords", "the classic system: word segmentation, the top words by TF-IDF, voting with that weight"),
+    (
+        "keywords",
+        "the classic system: word segmentation, the top words by TF-IDF, voting with that weight",
+    ),
 ];
 
 impl Recipe {
@@ -154,12 +159,18 @@ impl Recipe {
     /// [`RecipeError::Written`] with what was expected: an unknown name or parameter, a value out of
     /// range, or parameters that do not fit together.
     pub fn parse(written: &str) -> Result<Recipe, RecipeError> {
-        let error = |problem| RecipeError::Written { written: written.chars().take(120).collect(), problem };
+        let error = |problem| RecipeError::Written {
+            written: written.chars().take(120).collect(),
+            problem,
+        };
         let (name, parameters) = written.split_once(':').unwrap_or((written, ""));
         let parameters = parameters
             .split(',')
             .filter(|p| !p.is_empty())
-            .map(|p| p.split_once('=').ok_or_else(|| format!("'{p}' is not a parameter: expected parameter=value")))
+            .map(|p| {
+                p.split_once('=')
+                    .ok_or_else(|| format!("'{p}' is not a parameter: expected parameter=value"))
+            })
             .collect::<Result<Vec<_>, _>>()
             .map_err(error)?;
         let kind = match native(name) {
@@ -170,7 +181,16 @@ impl Recipe {
                 spec.validate().map_err(error)?;
                 Kind::Native(spec)
             }
-            None => Kind::Compat(Compat::parse(name, &parameters).map_err(|e| error(e.to_string()))?),
+            None => {
+                let known = |e: CompatError| match e {
+                    CompatError::UnknownRecipe { .. } => format!(
+                        "unknown: expected simhash or keywords with 32, 64, 128 or 256, or one of {}",
+                        Compat::ALL.iter().map(|d| d.name).collect::<Vec<_>>().join(", ")
+                    ),
+                    other => other.to_string(),
+                };
+                Kind::Compat(Compat::parse(name, parameters).map_err(|e| error(known(e)))?)
+            }
         };
         Ok(Recipe {
             name: name.to_owned(),
@@ -191,6 +211,18 @@ impl Recipe {
             #[cfg(feature = "hmm")]
             model: Arc::default(),
         }
+    }
+
+    /// The same recipe with counts over a corpus, for `idf=corpus`.
+    ///
+    /// # Panics
+    /// When a clone of the recipe still holds its dictionaries: count before fingerprinting starts.
+    #[must_use]
+    pub fn with_corpus(self, corpus: CorpusStatistics) -> Recipe {
+        let Ok(tables) = Arc::try_unwrap(self.tables) else {
+            panic!("the recipe's dictionaries are in use elsewhere");
+        };
+        Recipe { tables: Arc::new(Tables { corpus: Some(Arc::new(corpus)), ..tables }), ..self }
     }
 
     /// The width of its fingerprints.
@@ -214,13 +246,21 @@ impl Recipe {
     /// [`RecipeError::Missing`] when the recipe needs a table that it was not given.
     pub fn fingerprinter(&self) -> Result<Fingerprinter<'_>, RecipeError> {
         let missing = |what| Err(RecipeError::Missing { recipe: self.to_string(), what });
+        if matches!(&self.kind, Kind::Compat(compat) if compat.input_kind() == InputKind::Hashes) {
+            return missing(
+                "feature hashes as input, and a document has text: use it in golden vectors or from the library",
+            );
+        }
         if let Kind::Native(spec) = &self.kind {
-            let asks = |value: Idf| spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf");
+            let asks =
+                |value: Idf| spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf");
             if asks(Idf::File) && self.tables.idf.is_none() {
                 return missing("a table of inverse document frequencies: give --idf FILE");
             }
             if asks(Idf::Corpus) && self.tables.corpus.is_none() {
-                return missing("counts over the corpus: give --idf corpus to a command that reads one");
+                return missing(
+                    "counts over the corpus: give --idf corpus to a command that reads one",
+                );
             }
             if spec.weight == Weighting::Levels && self.tables.levels.is_none() {
                 return missing("a table of levels: give --levels FILE");
@@ -245,8 +285,10 @@ impl Recipe {
         };
         match &self.kind {
             // A compatibility recipe reads no dictionary but the one that cuts its words.
-            Kind::Compat(compat) if !compat.takes_words() => {}
-            Kind::Compat(_) => add("words", self.lexicon().digest()),
+            Kind::Compat(compat) => match compat.input_kind() {
+                InputKind::Text | InputKind::Hashes => {}
+                InputKind::Words | InputKind::Keywords => add("words", self.lexicon().digest()),
+            },
             Kind::Native(spec) => {
                 add("normalise", u64::from(normalise::VERSION));
                 if matches!(spec.features, Features::Words(_) | Features::Keywords) {
@@ -257,14 +299,18 @@ impl Recipe {
                         add(word, 0);
                     }
                 }
-                let asks = |value: Idf| spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf");
+                let asks = |value: Idf| {
+                    spec.idf == value && spec.parameters().iter().any(|p| p.0 == "idf")
+                };
                 if let Some(table) = self.tables.idf.as_ref().filter(|_| asks(Idf::File)) {
                     add("idf", table.digest());
                 }
                 if let Some(corpus) = self.tables.corpus.as_ref().filter(|_| asks(Idf::Corpus)) {
                     add("corpus", corpus.digest());
                 }
-                if let Some(levels) = self.tables.levels.as_ref().filter(|_| spec.weight == Weighting::Levels) {
+                if let Some(levels) =
+                    self.tables.levels.as_ref().filter(|_| spec.weight == Weighting::Levels)
+                {
                     add("levels", levels.digest());
                 }
             }
@@ -277,7 +323,7 @@ impl Recipe {
         let native = NATIVE.iter().flat_map(|(name, about)| {
             Bits::ALL.iter().map(move |bits| (format!("{name}{}", bits.count()), *about))
         });
-        let compat = Compat::ALL.iter().map(|info| (info.name.to_owned(), info.about));
+        let compat = Compat::ALL.iter().map(|recipe| (recipe.name.to_owned(), recipe.about));
         native
             .chain(compat)
             .map(|(name, about)| (Recipe::parse(&name).expect("a listed recipe"), about))

@@ -13,14 +13,14 @@
 //! # Ok::<(), nearsift::text::words::TextTooLong>(())
 //! ```
 
-mod idf;
 mod text_rank;
 
 use std::collections::HashMap;
-
-pub use idf::{IdfError, IdfTable};
+use std::sync::Arc;
 
 use super::hash_token;
+use super::rarity::{CorpusStatistics, RarityTable};
+use super::tokens::join_unknown;
 use crate::text::words::{Segmenter, StopWords, TextTooLong, Word, WordId};
 use text_rank::TextRank;
 
@@ -49,7 +49,19 @@ pub enum Idf {
     #[default]
     Shipped,
     /// A table of one's own.
-    Given(IdfTable),
+    Given(Arc<RarityTable>),
+    /// Counts over one's own corpus.
+    Corpus(Arc<CorpusStatistics>),
+}
+
+/// What becomes of the single characters that the dictionary leaves of scripts it does not cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum OtherScripts {
+    /// They stay single, as in jieba: Russian or Japanese text has hardly a keyword.
+    #[default]
+    Single,
+    /// They are joined to words and pairs, as [`WordCutter`](super::tokens::WordCutter) does.
+    Joined,
 }
 
 /// Which words are keywords, and how many.
@@ -70,6 +82,8 @@ pub struct KeywordOptions {
     pub stop_words: StopWords,
     /// Where inverse document frequencies come from.
     pub idf: Idf,
+    /// What becomes of scripts other than Chinese.
+    pub other_scripts: OtherScripts,
 }
 
 impl KeywordOptions {
@@ -83,6 +97,7 @@ impl KeywordOptions {
             allowed_tags: Vec::new(),
             stop_words: StopWords::jieba(),
             idf: Idf::Shipped,
+            other_scripts: OtherScripts::Single,
         }
     }
 
@@ -110,8 +125,6 @@ pub struct Term {
     pub idf: f64,
     /// Its weight by the method asked for.
     pub weight: f64,
-    /// Its place among terms of equal weight.
-    order: u32,
 }
 
 impl Term {
@@ -141,6 +154,22 @@ pub struct Keyword<'t> {
     pub hash: u64,
 }
 
+/// A distinct word and how often it comes up; 0 where it does not pass the filters.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    first: Word,
+    count: u32,
+}
+
+/// The weight of a counted word, by its index.
+#[derive(Debug, Clone, Copy)]
+struct Scored {
+    weight: f64,
+    /// Its place among equals.
+    order: u32,
+    index: u32,
+}
+
 /// Finds keywords, and keeps its working memory from one text to the next. One for each thread.
 ///
 /// Two words with one 64-bit hash that are both outside the lexicon count as one, as they would
@@ -148,17 +177,27 @@ pub struct Keyword<'t> {
 pub struct KeywordExtractor<'l> {
     segmenter: Segmenter<'l>,
     options: KeywordOptions,
+    cut: Vec<Word>,
     words: Vec<Word>,
-    terms: Vec<Term>,
-    /// By word number, one more than the index of its term; all 0 between texts.
-    term_of_id: Vec<u32>,
-    /// The same of the words without a number, by hash.
-    term_of_hash: HashMap<u64, u32>,
-    /// Of each word of the text in turn, one more than the index of its term, 0 for none. Kept for
-    /// the methods that look at neighbours.
+    counted: Vec<Counted>,
+    /// By word number, one more than the index in `counted`; between texts, 0 for all words but
+    /// the stop words, which keep [`STOP_WORD`].
+    place_of_id: Vec<u32>,
+    /// One more than the index in `counted` of the words without a number, by hash.
+    place_of_hash: HashMap<u64, u32>,
+    /// Of each word of the text in turn, one more than the index in `counted`, 0 for none. Kept for
+    /// the method that looks at neighbours.
     sequence: Vec<u32>,
     text_rank: TextRank,
+    scored: Vec<Scored>,
+    terms: Vec<Term>,
 }
+
+/// The place of a stop word of the lexicon.
+const STOP_WORD: u32 = u32::MAX;
+
+/// Past this many words outside the lexicon the memory for them is given back.
+const HUGE: usize = 1 << 16;
 
 impl<'l> KeywordExtractor<'l> {
     /// An extractor over a segmenter's words.
@@ -166,16 +205,23 @@ impl<'l> KeywordExtractor<'l> {
     /// # Complexity
     /// 4 bytes of memory for each word of the lexicon: 1.4 MB for the embedded one.
     pub fn new(segmenter: Segmenter<'l>, options: KeywordOptions) -> KeywordExtractor<'l> {
-        let ids = segmenter.lexicon().len() + 1;
+        let lexicon = segmenter.lexicon();
+        let mut place_of_id = vec![0; lexicon.len() + 1];
+        for id in options.stop_words.sorted().into_iter().filter_map(|word| lexicon.find(word)) {
+            place_of_id[id.index()] = STOP_WORD;
+        }
         KeywordExtractor {
             segmenter,
             options,
+            cut: Vec::new(),
             words: Vec::new(),
-            terms: Vec::new(),
-            term_of_id: vec![0; ids],
-            term_of_hash: HashMap::new(),
+            counted: Vec::new(),
+            place_of_id,
+            place_of_hash: HashMap::new(),
             sequence: Vec::new(),
             text_rank: TextRank::default(),
+            scored: Vec::new(),
+            terms: Vec::new(),
         }
     }
 
@@ -203,23 +249,23 @@ impl<'l> KeywordExtractor<'l> {
         Ok(self.rank(text)?.iter().map(keyword).collect())
     }
 
-    /// The same as terms, without allocating once the working memory has grown.
+    /// The same as terms; for TF-IDF without allocating once the working memory has grown.
     ///
     /// # Errors
     /// As [`KeywordExtractor::keywords`].
     pub fn rank(&mut self, text: &str) -> Result<&[Term], TextTooLong> {
-        self.weigh(text)?;
+        self.score(text)?;
         let best_first =
-            |a: &Term, b: &Term| b.weight.total_cmp(&a.weight).then(a.order.cmp(&b.order));
+            |a: &Scored, b: &Scored| b.weight.total_cmp(&a.weight).then(a.order.cmp(&b.order));
         let top = self.options.top;
-        if top < self.terms.len() {
+        if top < self.scored.len() {
             if top > 0 {
-                self.terms.select_nth_unstable_by(top - 1, best_first);
+                self.scored.select_nth_unstable_by(top - 1, best_first);
             }
-            self.terms.truncate(top);
+            self.scored.truncate(top);
         }
-        self.terms.sort_unstable_by(best_first);
-        Ok(&self.terms)
+        self.scored.sort_unstable_by(best_first);
+        Ok(self.describe(text))
     }
 
     /// All words of a text that pass the filters, each once, in the order of first occurrence.
@@ -227,9 +273,9 @@ impl<'l> KeywordExtractor<'l> {
     /// # Errors
     /// As [`KeywordExtractor::keywords`].
     pub fn terms(&mut self, text: &str) -> Result<&[Term], TextTooLong> {
-        self.weigh(text)?;
-        self.terms.sort_unstable_by_key(|term| term.first.start);
-        Ok(&self.terms)
+        self.score(text)?;
+        self.scored.sort_unstable_by_key(|scored| scored.index);
+        Ok(self.describe(text))
     }
 
     /// The part-of-speech tag of a term of `text`, in jieba's notation.
@@ -237,37 +283,29 @@ impl<'l> KeywordExtractor<'l> {
         self.segmenter.tag(text, &term.first)
     }
 
-    /// Finds and weighs the terms of a text that pass the filters.
-    fn weigh(&mut self, text: &str) -> Result<(), TextTooLong> {
-        self.terms.clear();
-        self.segmenter.segment_words(text, &mut self.words)?;
-        self.count(text);
-        for index in 0..self.terms.len() {
-            self.describe(text, index);
+    /// Weighs the words of a text that pass the filters.
+    fn score(&mut self, text: &str) -> Result<(), TextTooLong> {
+        match self.options.other_scripts {
+            OtherScripts::Single => self.segmenter.segment_words(text, &mut self.words)?,
+            OtherScripts::Joined => {
+                self.segmenter.segment_words(text, &mut self.cut)?;
+                join_unknown(text, &self.cut, &mut self.words);
+            }
         }
-        let passed = |term: &Term| term.count > 0;
+        self.count(text);
+        for index in 0..self.counted.len() {
+            let Counted { first, .. } = self.counted[index];
+            if let Some(id) = first.id() {
+                self.place_of_id[id.index()] = 0;
+            }
+            if !self.passes(text, first) {
+                self.counted[index].count = 0;
+            }
+        }
+        self.scored.clear();
         match self.options.method {
-            Method::TfIdf => {
-                self.terms.retain(passed);
-                let total: u64 = self.terms.iter().map(|term| u64::from(term.count)).sum();
-                for term in &mut self.terms {
-                    term.weight = f64::from(term.count) * (term.idf / total as f64);
-                }
-            }
-            Method::TextRank => {
-                let terms = &mut self.terms;
-                let sequence = self.sequence.iter().map(|&slot| {
-                    slot.checked_sub(1).filter(|&index| passed(&terms[index as usize]))
-                });
-                let word = |index: u32| terms[index as usize].first.of(text);
-                let ranks = self.text_rank.rank(sequence, |&a, &b| word(a).cmp(word(b)));
-                terms.iter_mut().for_each(|term| term.order = u32::MAX);
-                for (&(index, rank), order) in ranks.iter().zip(0..) {
-                    let term = &mut terms[index as usize];
-                    (term.weight, term.order) = (rank, order);
-                }
-                terms.retain(|term| term.order != u32::MAX);
-            }
+            Method::TfIdf => self.score_tf_idf(text),
+            Method::TextRank => self.score_text_rank(text),
         }
         Ok(())
     }
@@ -275,84 +313,122 @@ impl<'l> KeywordExtractor<'l> {
     /// Counts the distinct words, but for single characters where these are not wanted: half of the
     /// words of a text.
     fn count(&mut self, text: &str) {
+        self.counted.clear();
         self.sequence.clear();
-        if self.term_of_hash.capacity() > HUGE {
-            self.term_of_hash = HashMap::new();
+        if self.place_of_hash.capacity() > HUGE {
+            self.place_of_hash = HashMap::new();
         }
-        self.term_of_hash.clear();
+        self.place_of_hash.clear();
         let no_single = self.options.min_chars > 1;
         let in_sequence = self.options.method == Method::TextRank;
         let words = std::mem::take(&mut self.words);
         for &word in &words {
-            let slot = if no_single && is_one_char(word.of(text)) {
-                0
-            } else {
-                self.count_word(word, text)
-            };
+            let skip = no_single && is_one_char(word.of(text));
+            let place = if skip { 0 } else { self.count_word(word, text) };
             if in_sequence {
-                self.sequence.push(slot);
+                self.sequence.push(place);
             }
         }
         self.words = words;
     }
 
-    /// Counts one word, and returns one more than the index of its term.
+    /// Counts one word, and returns one more than its index, 0 for a stop word of the lexicon.
     #[inline]
     fn count_word(&mut self, word: Word, text: &str) -> u32 {
-        let slot = match word.id() {
-            Some(id) => &mut self.term_of_id[id.index()],
-            None => self.term_of_hash.entry(hash_token(word.of(text))).or_default(),
+        let place = match word.id() {
+            Some(id) => &mut self.place_of_id[id.index()],
+            None => self.place_of_hash.entry(hash_token(word.of(text))).or_default(),
         };
-        if *slot == 0 {
-            let order = self.terms.len() as u32;
-            self.terms.push(Term { first: word, count: 0, hash: 0, idf: 0.0, weight: 0.0, order });
-            *slot = order + 1;
+        match *place {
+            STOP_WORD => return 0,
+            0 => {
+                self.counted.push(Counted { first: word, count: 1 });
+                *place = self.counted.len() as u32;
+            }
+            index => self.counted[index as usize - 1].count += 1,
         }
-        self.terms[*slot as usize - 1].count += 1;
-        *slot
+        *place
     }
 
-    /// Gives a counted term its hash and IDF, or the count 0 where it does not pass the filters.
-    fn describe(&mut self, text: &str, index: usize) {
-        let KeywordExtractor { segmenter, options, .. } = self;
-        let lexicon = segmenter.lexicon();
-        let term = &mut self.terms[index];
-        let word = term.first.of(text);
-        let id = term.id();
-        if let Some(id) = id {
-            self.term_of_id[id.index()] = 0;
-        }
-        term.hash = id.map_or_else(|| hash_token(word), |id| lexicon.hash(id));
-        let tags = &options.allowed_tags;
-        let allowed =
-            || tags.is_empty() || tags.iter().any(|t| t == segmenter.tag(text, &term.first));
+    /// Whether a word that was counted passes all filters.
+    fn passes(&self, text: &str, word: Word) -> bool {
+        let KeywordOptions { min_chars, allowed_tags, stop_words, .. } = &self.options;
+        let surface = word.of(text);
         // White space has no characters here: '\r\n' is one word.
-        if word.trim().chars().take(options.min_chars.max(1)).count() < options.min_chars.max(1)
-            || options.stop_words.contains_hashed(word, term.hash)
-            || !allowed()
-        {
-            term.count = 0;
-            return;
-        }
-        term.idf = match &options.idf {
-            Idf::Shipped => {
-                id.map_or_else(|| lexicon.idf_of_unknown(term.hash), |id| lexicon.idf(id))
-            }
-            Idf::Given(table) => table.get(term.hash),
+        let long_enough = || {
+            let wanted = (*min_chars).max(1);
+            surface.trim().chars().take(wanted).count() == wanted
         };
+        // A word of the lexicon has no white space. What is in lower case is no stop word: it was
+        // found by its number.
+        let in_lexicon = word.id().is_some();
+        let easy = in_lexicon && *min_chars <= 2 && surface.bytes().all(has_no_case);
+        let allowed = || allowed_tags.iter().any(|tag| *tag == self.segmenter.tag(text, &word));
+        (easy || (long_enough() && !stop_words.contains(surface)))
+            && (allowed_tags.is_empty() || allowed())
+    }
+
+    fn score_tf_idf(&mut self, text: &str) {
+        let total: u64 = self.counted.iter().map(|c| u64::from(c.count)).sum();
+        for (&Counted { first, count }, index) in self.counted.iter().zip(0..) {
+            if count > 0 {
+                let weight = f64::from(count) * (self.idf(text, first) / total as f64);
+                self.scored.push(Scored { weight, order: index, index });
+            }
+        }
+    }
+
+    fn score_text_rank(&mut self, text: &str) {
+        let KeywordExtractor { counted, sequence, text_rank, scored, .. } = self;
+        let sequence = sequence
+            .iter()
+            .map(|&place| place.checked_sub(1).filter(|&index| counted[index as usize].count > 0));
+        let word = |index: u32| counted[index as usize].first.of(text);
+        let ranks = text_rank.rank(sequence, |&a, &b| word(a).cmp(word(b)));
+        let ranks = ranks.iter().zip(0..);
+        scored.extend(ranks.map(|(&(index, weight), order)| Scored { weight, order, index }));
+    }
+
+    fn idf(&self, text: &str, word: Word) -> f64 {
+        let lexicon = self.segmenter.lexicon();
+        match (&self.options.idf, word.id()) {
+            (Idf::Shipped, Some(id)) => lexicon.idf(id),
+            (Idf::Shipped, None) => lexicon.idf_of_unknown(hash_token(word.of(text))),
+            (Idf::Given(table), _) => table.get(self.hash(text, word)),
+            (Idf::Corpus(corpus), _) => f64::from(corpus.idf(self.hash(text, word))) / 16.0,
+        }
+    }
+
+    fn hash(&self, text: &str, word: Word) -> u64 {
+        word.id().map_or_else(|| hash_token(word.of(text)), |id| self.segmenter.lexicon().hash(id))
+    }
+
+    /// The terms behind what is in `scored`, in its order.
+    fn describe(&mut self, text: &str) -> &[Term] {
+        let mut terms = std::mem::take(&mut self.terms);
+        terms.clear();
+        terms.extend(self.scored.iter().map(|&Scored { weight, index, .. }| {
+            let Counted { first, count } = self.counted[index as usize];
+            Term { first, count, hash: self.hash(text, first), idf: self.idf(text, first), weight }
+        }));
+        self.terms = terms;
+        &self.terms
     }
 }
 
-/// Past this many words outside the lexicon the memory for them is given back.
-const HUGE: usize = 1 << 16;
+/// Whether a byte belongs to a character from U+3000 to U+9FFF, none of which has a case, or is
+/// one that goes on a character.
+fn has_no_case(byte: u8) -> bool {
+    matches!(byte, 0x80..=0xbf | 0xe3..=0xe9)
+}
 
 /// Whether a word, which is not empty, has one character alone.
 #[inline]
 fn is_one_char(word: &str) -> bool {
     let width = match word.as_bytes()[0] {
         0..=0x7f => 1,
-        ..=0xdf => 2,
-        ..=0xef => 3,
+        0x80..=0xdf => 2,
+        0xe0..=0xef => 3,
         _ => 4,
     };
     word.len() == width

@@ -235,7 +235,7 @@ fn all_terms_come_in_the_order_of_first_occurrence() {
 fn stop_words_and_idf_can_be_given() {
     let mut own = extractor(KeywordOptions {
         stop_words: StopWords::from_text("天气\nnew\n"),
-        idf: Idf::Given(IdfTable::from_text("纽约 1\n北京烤鸭 3\nYork 2\n").unwrap()),
+        idf: Idf::Given(Arc::new(RarityTable::parse_idf("纽约 1\n北京烤鸭 3\nYork 2\n").unwrap())),
         ..KeywordOptions::tf_idf()
     });
     let keywords = own.keywords(WEATHER).unwrap();

@@ -39,7 +39,7 @@ fn divide(a: u128, b: u128) -> u128 {
     let (mut quotient, mut rest) = (0, a);
     for _ in 0..4 {
         rest <<= STEP;
-        quotient = quotient << STEP | rest / b;
+        quotient = (quotient << STEP) | (rest / b);
         rest %= b;
     }
     quotient

@@ -163,8 +163,7 @@ impl<'l> Segmenter<'l> {
     ///
     /// # Complexity
     /// O(n) time for n characters, times the longest word of the lexicon (16 characters in the
-    /// embedded one) at worst; 32 bytes of working memory for each character between two
-    /// punctuation marks.
+    /// embedded one) at worst; 56 bytes of working memory for each character of the longest block.
     ///
     /// # References
     /// jieba 0.42.1, `__get_DAG`, `calc` and `__cut_DAG_NO_HMM`.
@@ -223,18 +222,6 @@ fn char_count(text: &str) -> usize {
 
 /// What segmentation asks of a dictionary.
 trait Dictionary {
-    /// The node of a first character.
-    #[inline]
-    fn root(&self, c: char) -> Unit {
-        EMBEDDED.root(c)
-    }
-
-    /// The next node.
-    #[inline]
-    fn child(&self, unit: Unit, label: u32) -> Option<Unit> {
-        EMBEDDED.child(unit, label)
-    }
-
     /// ln(frequency / total) of a word.
     fn log_probability(&self, id: u32) -> f64;
 
@@ -245,28 +232,32 @@ trait Dictionary {
     /// characters and number.
     fn added(&self, chars: impl Iterator<Item = char>, found: impl FnMut(u32, u32));
 
+    /// The ASCII characters, as bits, of which every word of ASCII characters alone has one.
+    fn ascii_words_need(&self) -> u128;
+
     /// The number of a word of one character, 0 if there is none.
-    fn single(&self, c: char) -> u32 {
-        self.find_chars(std::iter::once(c)).unwrap_or(0)
-    }
-
-    fn find_chars(&self, chars: impl Iterator<Item = char> + Clone) -> Option<u32> {
-        let mut rest = chars.clone();
-        let mut unit = self.root(rest.next()?);
-        let compiled = rest.try_fold((), |(), c| {
-            unit = self.child(unit, self.root(c).label())?;
-            Some(())
-        });
-        if compiled.is_some() && unit.id() != 0 {
-            return Some(unit.id());
+    #[inline]
+    fn single(&self, c: u32) -> u32 {
+        let compiled = EMBEDDED.root(c).id();
+        if compiled != 0 {
+            return compiled;
         }
-        let (mut last, count) = (None, chars.clone().count() as u32);
-        self.added(chars, |length, id| last = (length == count).then_some(id));
-        last
+        let mut id = 0;
+        self.added(char::from_u32(c).into_iter(), |_, found| id = found);
+        id
     }
 
+    /// The number of a word.
     fn find(&self, word: &str) -> Option<u32> {
-        self.find_chars(word.chars())
+        let mut labels = word.chars().map(|c| EMBEDDED.root(c as u32));
+        let first = labels.next()?;
+        let unit = labels.try_fold(first, |unit, next| EMBEDDED.child(unit, next.label()));
+        if let Some(id) = unit.map(Unit::id).filter(|&id| id != 0) {
+            return Some(id);
+        }
+        let (mut last, count) = (None, char_count(word) as u32);
+        self.added(word.chars(), |length, id| last = (length == count).then_some(id));
+        last
     }
 }
 
@@ -286,6 +277,11 @@ impl Dictionary for Embedded {
 
     #[inline]
     fn added(&self, _: impl Iterator<Item = char>, _: impl FnMut(u32, u32)) {}
+
+    #[inline]
+    fn ascii_words_need(&self) -> u128 {
+        EMBEDDED.ascii_words_need()
+    }
 }
 
 /// The embedded dictionary with a user's words over it.
@@ -305,6 +301,11 @@ impl Dictionary for Overlaid<'_> {
     #[inline]
     fn added(&self, chars: impl Iterator<Item = char>, found: impl FnMut(u32, u32)) {
         self.0.trie().prefixes(chars, found);
+    }
+
+    #[inline]
+    fn ascii_words_need(&self) -> u128 {
+        self.0.ascii_words_need()
     }
 }
 

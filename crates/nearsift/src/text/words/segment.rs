@@ -1,129 +1,250 @@
 //! The most probable segmentation of a text, by dynamic programming from right to left.
 
-use super::table::Unit;
-use super::{Dictionary, Word};
+use super::table::{EMBEDDED, Unit};
+use super::{Dictionary, Embedded, Overlaid, Word};
 
 /// What segmentation keeps between texts, so that it allocates nothing in the long run.
 #[derive(Default)]
 pub(super) struct Scratch {
     chars: Vec<Char>,
-    steps: Vec<Step>,
+    pairs: Vec<Pair>,
+    logs: Vec<f64>,
+    choices: Vec<Choice>,
 }
 
-/// A character of the block at hand.
+/// A character of a block, or a whole token between blocks.
 #[derive(Clone, Copy)]
 struct Char {
-    /// Its node in the dictionary.
+    /// Its node in the dictionary; [`Unit::NONE`] for a token, which no word reaches into.
     unit: Unit,
     /// Its place in the text in bytes.
     offset: u32,
-    c: char,
+    role: Role,
 }
 
-/// The best way on from a character.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// An ASCII letter or digit of a block: in a row they are one word, where none of them is
+    /// part of a longer one.
+    Alphanumeric,
+    /// Any other character of a block.
+    Other,
+    /// A token between blocks, with the number of its word or 0.
+    Token(u32),
+}
+
+/// What the words of one and two characters from a place add, before anything is chosen.
 #[derive(Clone, Copy)]
-struct Step {
-    /// ln of the probability of the rest of the block.
-    log: f64,
-    /// The characters of the first word.
+struct Pair {
+    /// The node of both characters.
+    unit: Unit,
+    /// ln(probability) of the first character as a word.
+    one: f64,
+    /// The same of both.
+    two: f64,
+}
+
+/// The first word of the best way on from a place.
+#[derive(Clone, Copy)]
+struct Choice {
+    /// Its characters.
     length: u32,
     /// Its number, 0 for a character that the dictionary lacks.
     id: u32,
 }
 
-const END: Step = Step { log: 0.0, length: 0, id: 0 };
+/// So many characters are worked on at once: they and all that is known of them fit the
+/// first-level cache. Blocks are never cut, so a longer one makes a longer batch.
+const BATCH: usize = 256;
 
-/// Past this much memory the scratch is given back: one huge text does not hold it for ever.
-const SCRATCH_CHARS: usize = 1 << 18;
+/// Past this many characters the memory is given back: one huge block does not hold it for ever.
+const HUGE: usize = 1 << 18;
 
-/// How a character takes part in words.
+/// How an ASCII character takes part in words.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    /// Part of a block, which the dictionary splits.
-    Block,
+enum Ascii {
     /// A token of its own.
-    Single,
+    Token,
+    Alphanumeric,
+    /// Part of blocks.
+    Other,
 }
 
-#[inline]
-fn class(c: char) -> Class {
-    let in_block = match c {
-        '\u{4e00}'..='\u{9fff}' => true,
-        '\0'..='\x7f' => {
-            c.is_ascii_alphanumeric() || matches!(c, '+' | '#' | '&' | '.' | '_' | '%' | '-')
+const ASCII: [Ascii; 128] = {
+    let mut table = [Ascii::Token; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        let b = byte as u8;
+        if b.is_ascii_alphanumeric() {
+            table[byte] = Ascii::Alphanumeric;
+        } else if matches!(b, b'+' | b'#' | b'&' | b'.' | b'_' | b'%' | b'-') {
+            table[byte] = Ascii::Other;
         }
-        _ => matches!(c,
-            '\u{3400}'..='\u{4dbf}'
-            | '\u{f900}'..='\u{faff}'
-            | '\u{20000}'..='\u{2a6df}'
-            | '\u{2a700}'..='\u{2ebef}'
-            | '\u{2f800}'..='\u{2fa1f}'),
-    };
-    if in_block { Class::Block } else { Class::Single }
+        byte += 1;
+    }
+    table
+};
+
+/// Whether a character beyond ASCII is part of blocks: the Han characters but for the latest
+/// extensions.
+#[inline]
+fn is_in_block(c: u32) -> bool {
+    (0x4e00..=0x9fff).contains(&c)
+        || matches!(c,
+            0x3400..=0x4dbf | 0xf900..=0xfaff | 0x20000..=0x2a6df | 0x2a700..=0x2ebef
+            | 0x2f800..=0x2fa1f)
+}
+
+/// The first character of a text that starts beyond ASCII: its code point and length in bytes.
+#[inline]
+fn decode(text: &str, at: usize) -> (u32, usize) {
+    if let [lead @ 0xe0..=0xef, second, third, ..] = text.as_bytes()[at..] {
+        let bits = |byte: u8| u32::from(byte & 0x3f);
+        return (u32::from(lead & 0x0f) << 12 | bits(second) << 6 | bits(third), 3);
+    }
+    text[at..].chars().next().map_or((0, 1), |c| (c as u32, c.len_utf8()))
+}
+
+/// How the best ways are found.
+pub(super) trait Search: Dictionary {
+    fn best_choices(&self, text: &str, scratch: &mut Scratch);
+}
+
+impl Search for Embedded {
+    fn best_choices(&self, _: &str, scratch: &mut Scratch) {
+        best_choices_by_pairs(scratch);
+    }
+}
+
+impl Search for Overlaid<'_> {
+    fn best_choices(&self, text: &str, scratch: &mut Scratch) {
+        best_choices(self, text, scratch);
+    }
 }
 
 /// Appends the words of a text of at most `u32::MAX` bytes.
-pub(super) fn segment<D: Dictionary>(
+pub(super) fn segment<D: Search>(
     dictionary: &D,
     text: &str,
     scratch: &mut Scratch,
     out: &mut Vec<Word>,
 ) {
     scratch.chars.clear();
-    let mut chars = text.char_indices();
-    while let Some((offset, c)) = chars.next() {
-        let offset = offset as u32;
-        if class(c) == Class::Block {
-            scratch.chars.push(Char { unit: dictionary.root(c), offset, c });
-            continue;
-        }
-        flush(dictionary, offset, scratch, out);
-        let rest = chars.as_str();
-        if c == '\r' && rest.starts_with('\n') {
-            chars.next();
-            out.push(Word::new(offset, offset + 2, 0));
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut between_blocks = true;
+    while at < bytes.len() {
+        let offset = at as u32;
+        let byte = bytes[at];
+        let (unit, role) = if byte < 0x80 {
+            let class = ASCII[usize::from(byte)];
+            if class == Ascii::Token {
+                let line_end = byte == b'\r' && bytes.get(at + 1) == Some(&b'\n');
+                at += if line_end { 2 } else { 1 };
+                let id = if line_end { 0 } else { dictionary.single(u32::from(byte)) };
+                (Unit::NONE, Role::Token(id))
+            } else {
+                if between_blocks && let Some(end) = plain_ascii_block(dictionary, text, at) {
+                    push_plain(bytes, at, end, &mut scratch.chars);
+                    at = end;
+                    continue;
+                }
+                at += 1;
+                let alphanumeric = class == Ascii::Alphanumeric;
+                let role = if alphanumeric { Role::Alphanumeric } else { Role::Other };
+                (EMBEDDED.root(u32::from(byte)), role)
+            }
         } else {
-            out.push(Word::new(offset, offset + c.len_utf8() as u32, dictionary.single(c)));
+            let (c, width) = decode(text, at);
+            at += width;
+            if is_in_block(c) {
+                (EMBEDDED.root(c), Role::Other)
+            } else {
+                (Unit::NONE, Role::Token(dictionary.single(c)))
+            }
+        };
+        between_blocks = matches!(role, Role::Token(_));
+        if between_blocks && scratch.chars.len() >= BATCH {
+            flush(dictionary, text, offset, scratch, out);
         }
+        scratch.chars.push(Char { unit, offset, role });
     }
-    flush(dictionary, text.len() as u32, scratch, out);
-    if scratch.chars.capacity() > SCRATCH_CHARS {
+    flush(dictionary, text, text.len() as u32, scratch, out);
+    if scratch.chars.capacity() > HUGE {
         *scratch = Scratch::default();
     }
 }
 
-/// Appends the words of the block that `scratch` holds and that ends at byte `end`, and empties it.
+/// The end of a block that starts at `at`, if it has ASCII characters alone, and none that a word of
+/// ASCII characters must have: then no word of the dictionary is in it.
 #[inline]
-fn flush<D: Dictionary>(dictionary: &D, end: u32, scratch: &mut Scratch, out: &mut Vec<Word>) {
-    let Scratch { chars, steps } = scratch;
-    if chars.is_empty() {
-        return;
+fn plain_ascii_block<D: Dictionary>(dictionary: &D, text: &str, at: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let needed = dictionary.ascii_words_need();
+    let mut end = at;
+    while let Some(&byte) = bytes.get(end) {
+        if byte >= 0x80 {
+            return (!is_in_block(decode(text, end).0)).then_some(end);
+        }
+        if ASCII[usize::from(byte)] == Ascii::Token {
+            return Some(end);
+        }
+        if needed >> byte & 1 != 0 {
+            return None;
+        }
+        end += 1;
     }
-    // A character that no word has ends every walk.
-    chars.push(Char { unit: Unit::NONE, offset: end, c: '\0' });
-    best_steps(dictionary, chars, steps);
-    emit(dictionary, chars, steps, out);
-    chars.clear();
+    Some(end)
 }
 
-/// Finds the best way on from every character; `chars` ends with a sentinel.
+/// Adds the words of a plain ASCII block as tokens: letters and digits in a row, and each other
+/// character.
+#[inline]
+fn push_plain(bytes: &[u8], start: usize, end: usize, chars: &mut Vec<Char>) {
+    let mut after_alphanumeric = false;
+    for (offset, byte) in (start as u32..).zip(&bytes[start..end]) {
+        let alphanumeric = byte.is_ascii_alphanumeric();
+        if !(alphanumeric && after_alphanumeric) {
+            chars.push(Char { unit: Unit::NONE, offset, role: Role::Token(0) });
+        }
+        after_alphanumeric = alphanumeric;
+    }
+}
+
+/// Appends the words of the batch that `scratch` holds and that ends at byte `end`, and empties it.
+fn flush<D: Search>(
+    dictionary: &D,
+    text: &str,
+    end: u32,
+    scratch: &mut Scratch,
+    out: &mut Vec<Word>,
+) {
+    // A token ends every walk and every row of letters; two, since walks look two places ahead.
+    let sentinel = Char { unit: Unit::NONE, offset: end, role: Role::Token(0) };
+    scratch.chars.extend([sentinel; 2]);
+    dictionary.best_choices(text, scratch);
+    emit(dictionary, text, scratch, out);
+    scratch.chars.clear();
+}
+
+/// Finds the best way on from every character of a batch, which ends with two sentinels.
 ///
 /// Of two equally probable ways the one with the longer first word is better. A character with no
-/// word at all counts as a word of frequency 1. The sums are made in the order that jieba makes
-/// them in, so that even ways which differ by rounding alone are chosen alike.
-fn best_steps<D: Dictionary>(dictionary: &D, chars: &[Char], steps: &mut Vec<Step>) {
-    let n = chars.len() - 1;
-    if steps.len() <= n {
-        steps.resize(n + 1, END);
-    }
-    let steps = &mut steps[..=n];
-    steps[n] = END;
+/// word at all counts as a word of frequency 1. The sums start anew at each block and are made in
+/// the order that jieba makes them in, so that even ways which differ by rounding alone are chosen
+/// alike.
+fn best_choices<D: Dictionary>(dictionary: &D, text: &str, scratch: &mut Scratch) {
+    let Scratch { chars, logs, choices, .. } = scratch;
+    let n = chars.len() - 2;
+    grow(logs, n + 2, 0.0);
+    grow(choices, n, Choice { length: 1, id: 0 });
+    logs[n] = 0.0;
     for at in (0..n).rev() {
-        let mut best = Step { log: f64::NEG_INFINITY, length: 0, id: 0 };
+        let (mut best, mut choice) = (f64::NEG_INFINITY, Choice { length: 0, id: 0 });
         let mut consider = |length: u32, id: u32| {
-            let log = dictionary.log_probability(id) + steps[at + length as usize].log;
-            if log > best.log || (log == best.log && length > best.length) {
-                best = Step { log, length, id };
+            let log = dictionary.log_probability(id) + logs[at + length as usize];
+            if log > best || (log == best && length > choice.length) {
+                (best, choice) = (log, Choice { length, id });
             }
         };
         let mut unit = chars[at].unit;
@@ -131,41 +252,168 @@ fn best_steps<D: Dictionary>(dictionary: &D, chars: &[Char], steps: &mut Vec<Ste
             consider(1, unit.id());
         }
         for (next, length) in chars[at + 1..].iter().zip(2..) {
-            let Some(child) = dictionary.child(unit, next.unit.label()) else { break };
+            let Some(child) = EMBEDDED.child(unit, next.unit.label()) else { break };
             unit = child;
             if unit.id() != 0 {
                 consider(length, unit.id());
             }
         }
-        dictionary.added(chars[at..n].iter().map(|c| c.c), &mut consider);
-        if best.length == 0 {
-            best = Step { log: dictionary.log_unknown() + steps[at + 1].log, length: 1, id: 0 };
+        let is_token = matches!(chars[at].role, Role::Token(_));
+        if !is_token {
+            let block = chars[at..].iter().take_while(|c| !matches!(c.role, Role::Token(_)));
+            let letters = text[chars[at].offset as usize..].chars();
+            dictionary.added(block.zip(letters).map(|(_, c)| c), &mut consider);
         }
-        steps[at] = best;
+        if choice.length == 0 {
+            choice.length = 1;
+            best = if is_token { 0.0 } else { dictionary.log_unknown() + logs[at + 1] };
+        }
+        logs[at] = best;
+        choices[at] = choice;
+    }
+}
+
+/// [`best_choices`] over the embedded dictionary.
+///
+/// Most words have one or two characters. What these add is looked up for the whole batch first,
+/// with no branch that waits for memory; the choice then reads neighbours alone, and goes to the
+/// dictionary for longer words only.
+fn best_choices_by_pairs(scratch: &mut Scratch) {
+    let Scratch { chars, pairs, logs, choices } = scratch;
+    let n = chars.len() - 2;
+    pairs.clear();
+    pairs.extend(chars[..n + 1].windows(2).map(|window| {
+        let (first, unit) = (window[0].unit, EMBEDDED.pair(window[0].unit, window[1].unit.label()));
+        let one = EMBEDDED.log_probability(first.id());
+        Pair { unit, one, two: EMBEDDED.log_probability(unit.id()) }
+    }));
+    grow(logs, n + 2, 0.0);
+    grow(choices, n, Choice { length: 1, id: 0 });
+    let (chars, pairs) = (&chars[..n + 2], &pairs[..n]);
+    let (logs, choices) = (&mut logs[..n + 2], &mut choices[..n]);
+    logs[n..].fill(0.0);
+    for at in (0..n).rev() {
+        let Pair { mut unit, one, two } = pairs[at];
+        // The absent word 0 has the logarithm of negative infinity.
+        let (one, two) = (one + logs[at + 1], two + logs[at + 2]);
+        let (mut best, mut choice) = if two >= one {
+            (two, Choice { length: 2, id: unit.id() })
+        } else {
+            (one, Choice { length: 1, id: chars[at].unit.id() })
+        };
+        let mut length = 2;
+        while let Some(child) = EMBEDDED.child(unit, chars[at + length].unit.label()) {
+            unit = child;
+            length += 1;
+            let log = EMBEDDED.log_probability(unit.id()) + logs[at + length];
+            if log >= best {
+                (best, choice) = (log, Choice { length: length as u32, id: unit.id() });
+            }
+        }
+        if best == f64::NEG_INFINITY {
+            choice = Choice { length: 1, id: 0 };
+            best = match chars[at].role {
+                Role::Token(_) => 0.0,
+                _ => EMBEDDED.log_unknown() + logs[at + 1],
+            };
+        }
+        logs[at] = best;
+        choices[at] = choice;
+    }
+}
+
+fn grow<T: Clone>(values: &mut Vec<T>, length: usize, value: T) {
+    if values.len() < length {
+        values.resize(length, value);
     }
 }
 
 /// Appends the words along the best way. Single ASCII letters and digits in a row are one word.
-fn emit<D: Dictionary>(dictionary: &D, chars: &[Char], steps: &[Step], out: &mut Vec<Word>) {
-    let n = chars.len() - 1;
+fn emit<D: Dictionary>(dictionary: &D, text: &str, scratch: &Scratch, out: &mut Vec<Word>) {
+    let Scratch { chars, choices, .. } = scratch;
+    let n = chars.len() - 2;
+    let is_letter = |at: usize| chars[at].role == Role::Alphanumeric && choices[at].length == 1;
     let mut at = 0;
     while at < n {
-        let Step { length, id, .. } = steps[at];
-        let next = at + length as usize;
-        if length > 1 || !chars[at].c.is_ascii_alphanumeric() {
-            out.push(Word::new(chars[at].offset, chars[next].offset, id));
-            at = next;
-            continue;
+        let Choice { length, mut id } = choices[at];
+        let mut next = at + length as usize;
+        let start = chars[at].offset;
+        if let Role::Token(token) = chars[at].role {
+            id = token;
+        } else if is_letter(at) {
+            // The sentinel is no letter.
+            while is_letter(next) {
+                next += 1;
+            }
+            if next > at + 1 {
+                let word = &text[start as usize..chars[next].offset as usize];
+                id = dictionary.find(word).unwrap_or(0);
+            }
         }
-        let mut end = next;
-        while end < n && steps[end].length == 1 && chars[end].c.is_ascii_alphanumeric() {
-            end += 1;
+        out.push(Word::new(start, chars[next].offset, id));
+        at = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::words::tests::nasty_text;
+    use proptest::prelude::*;
+
+    /// The embedded dictionary by the general search: the oracle of the fast one.
+    struct General;
+
+    impl Dictionary for General {
+        fn log_probability(&self, id: u32) -> f64 {
+            Embedded.log_probability(id)
         }
-        let id = match end - at {
-            1 => id,
-            _ => dictionary.find_chars(chars[at..end].iter().map(|c| c.c)).unwrap_or(0),
-        };
-        out.push(Word::new(chars[at].offset, chars[end].offset, id));
-        at = end;
+
+        fn log_unknown(&self) -> f64 {
+            Embedded.log_unknown()
+        }
+
+        fn added(&self, _: impl Iterator<Item = char>, _: impl FnMut(u32, u32)) {}
+
+        /// Every character is needed, so no block is plain.
+        fn ascii_words_need(&self) -> u128 {
+            u128::MAX
+        }
+    }
+
+    impl Search for General {
+        fn best_choices(&self, text: &str, scratch: &mut Scratch) {
+            best_choices(self, text, scratch);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_search_finds_what_the_general_one_finds(text in nasty_text()) {
+            let (mut fast, mut general) = (Vec::new(), Vec::new());
+            let text = text.repeat(40);
+            segment(&Embedded, &text, &mut Scratch::default(), &mut fast);
+            segment(&General, &text, &mut Scratch::default(), &mut general);
+            prop_assert_eq!(fast, general);
+        }
+    }
+
+    /// A word of ASCII characters alone that lacks all that such words need would be overlooked.
+    #[test]
+    fn every_ascii_word_has_a_character_that_such_words_need() {
+        fn visit(unit: Unit, has_needed: bool, found: &mut u32) {
+            assert!(unit.id() == 0 || has_needed);
+            *found += u32::from(unit.id() != 0);
+            for byte in 0..0x80u32 {
+                if let Some(child) = EMBEDDED.child(unit, EMBEDDED.root(byte).label()) {
+                    visit(child, has_needed || Embedded.ascii_words_need() >> byte & 1 != 0, found);
+                }
+            }
+        }
+        let mut found = 0;
+        for byte in 0..0x80 {
+            visit(EMBEDDED.root(byte), Embedded.ascii_words_need() >> byte & 1 != 0, &mut found);
+        }
+        assert_eq!(found, 5);
     }
 }

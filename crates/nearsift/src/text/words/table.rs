@@ -82,8 +82,8 @@ pub(super) struct Table {
     median_idf: u16,
     total: u64,
     digest: u64,
-    longest: u32,
     log_unknown: f64,
+    ascii_words_need: u128,
     bytes: &'static [u8],
 }
 
@@ -112,8 +112,8 @@ impl Table {
         let (classes, rest) = section::<2>(rest, words + 1);
         let (infos, rest) = section::<4>(rest, words + 1);
         let (hashes, rest) = section::<8>(rest, words + 1);
-        let (log_probabilities, rest) = section::<8>(rest, frequencies);
-        let (frequency_section, rest) = section::<4>(rest, frequencies);
+        let (log_probabilities, rest) = section::<8>(rest, frequencies + 1);
+        let (frequency_section, rest) = section::<4>(rest, frequencies + 1);
         let (idf_section, rest) = section::<8>(rest, idfs);
         let (other_buckets, rest) = section::<2>(rest, (1 << BUCKET_BITS) + 1);
         let (other_hashes, rest) = section::<8>(rest, others);
@@ -136,8 +136,8 @@ impl Table {
             median_idf: u32_at(bytes, 36) as u16,
             total: u64_at(bytes, 40),
             digest: u64_at(bytes, 48),
-            longest: u32_at(bytes, 56),
             log_unknown: f64::from_bits(u64_at(bytes, 64)),
+            ascii_words_need: u64_at(bytes, 72) as u128 | (u64_at(bytes, 80) as u128) << 64,
             bytes,
         }
     }
@@ -162,14 +162,14 @@ impl Table {
         xxh3_64(&self.bytes[HEADER..])
     }
 
-    /// The characters of the longest word.
-    pub(super) const fn longest(&self) -> u32 {
-        self.longest
+    /// The ASCII characters, as bits, of which every word of ASCII characters alone has one.
+    pub(super) const fn ascii_words_need(&self) -> u128 {
+        self.ascii_words_need
     }
 
     /// The node of one character, [`Unit::NONE`] for one that starts no word and is in none.
     #[inline]
-    pub(super) fn root(&self, c: char) -> Unit {
+    pub(super) fn root(&self, c: u32) -> Unit {
         let Some(&label) = self.labels.get(c as usize) else { return Unit::NONE };
         let label = u16::from_le_bytes(label);
         if label == 0 {
@@ -191,7 +191,18 @@ impl Table {
         (child.label() == label).then_some(child)
     }
 
-    /// ln(frequency / total) of a word.
+    /// The child of a node by a label, or [`Unit::NONE`]: made for a first character's node, and
+    /// without a branch that waits for memory.
+    #[inline]
+    pub(super) fn pair(&self, unit: Unit, label: u32) -> Unit {
+        // Always within the units: past the last base there is room for every label.
+        let Some(child) = self.units.get((unit.base() + label) as usize) else { return Unit::NONE };
+        let child = u64::from_le_bytes(*child);
+        let hit = Unit(child).label() == label && unit.may_have_child(label);
+        Unit(child & u64::from(hit).wrapping_neg())
+    }
+
+    /// ln(frequency / total) of a word; negative infinity for the absent word 0.
     #[inline]
     pub(super) fn log_probability(&self, id: u32) -> f64 {
         f64::from_le_bytes(self.log_probabilities[self.class(id)])
@@ -282,7 +293,7 @@ mod tests {
     #[test]
     fn the_embedded_table_is_whole() {
         assert_eq!(EMBEDDED.computed_digest(), EMBEDDED.digest());
-        assert_eq!((EMBEDDED.words(), EMBEDDED.longest()), (349_045, 16));
+        assert_eq!(EMBEDDED.words(), 349_045);
         let total: u64 = (1..=EMBEDDED.words()).map(|id| u64::from(EMBEDDED.frequency(id))).sum();
         assert_eq!(total, EMBEDDED.total());
     }
@@ -292,7 +303,10 @@ mod tests {
     fn log_probabilities_do_not_depend_on_a_mathematics_library() {
         let log_total = ln(EMBEDDED.total());
         assert_eq!(EMBEDDED.log_unknown(), 0.0 - log_total);
-        for (frequency, log) in EMBEDDED.frequencies.iter().zip(EMBEDDED.log_probabilities) {
+        assert_eq!(EMBEDDED.log_probability(0), f64::NEG_INFINITY);
+        for (frequency, log) in
+            EMBEDDED.frequencies[1..].iter().zip(&EMBEDDED.log_probabilities[1..])
+        {
             let frequency = u32::from_le_bytes(*frequency);
             assert_eq!(ln(u64::from(frequency)) - log_total, f64::from_le_bytes(*log));
         }

@@ -106,7 +106,7 @@ fn fragment() -> impl Strategy<Value = String> {
     ]
 }
 
-fn nasty_text() -> impl Strategy<Value = String> {
+pub(super) fn nasty_text() -> impl Strategy<Value = String> {
     prop::collection::vec(fragment(), 0..8).prop_map(|f| f.concat())
 }
 

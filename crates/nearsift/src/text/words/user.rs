@@ -84,6 +84,7 @@ pub(super) struct UserWords {
     logs: Vec<f64>,
     total: u64,
     log_total: f64,
+    ascii_words_need: u128,
     /// Of the new words, from the first number after the compiled ones.
     hashes: Vec<u64>,
     idf_indexes: Vec<u16>,
@@ -120,6 +121,7 @@ impl UserWords {
             logs,
             total: EMBEDDED.total(),
             log_total: ln(EMBEDDED.total()),
+            ascii_words_need: EMBEDDED.ascii_words_need(),
             hashes: Vec::new(),
             idf_indexes: Vec::new(),
             tagged: std::collections::BTreeMap::new(),
@@ -147,6 +149,9 @@ impl UserWords {
     fn push(&mut self, word: &str) -> u32 {
         let id = self.frequencies.len() as u32;
         self.trie.insert(word, id);
+        if word.is_ascii() {
+            self.ascii_words_need |= 1 << word.as_bytes()[0];
+        }
         self.frequencies.push(0);
         self.logs.push(0.0);
         let hash = xxh3_64(word.as_bytes());
@@ -225,6 +230,11 @@ impl UserWords {
     #[inline]
     pub(super) fn log_unknown(&self) -> f64 {
         0.0 - self.log_total
+    }
+
+    #[inline]
+    pub(super) fn ascii_words_need(&self) -> u128 {
+        self.ascii_words_need
     }
 
     #[inline]

@@ -1,0 +1,258 @@
+//! The first pass: a few numbers and the id of every document, in columns.
+
+use nearsift::dedup::{Corpus, Entry, Keep, MAX_DOCUMENTS};
+use nearsift::recipe::{NoFingerprint, Outcome, Recipe};
+use nearsift_io::{Inputs, Note, Value};
+
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::scan::{Problems, Seen, scan};
+
+/// What the first pass found.
+pub struct Collected {
+    /// The documents, without the records that are none.
+    pub corpus: Corpus,
+    pub ids: Ids,
+    /// Which record each document is: the records are numbered from 0 over the whole input.
+    pub records: Records,
+    pub problems: Problems,
+    pub counts: Counts,
+}
+
+/// What else is worth telling about the documents.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Counts {
+    pub without_text: u64,
+    pub navigation_only: u64,
+    pub too_few_features: u64,
+    pub duplicate_ids: u64,
+    /// Documents in which something could not be decoded, and how many characters.
+    pub documents_replaced: u64,
+    pub characters_replaced: u64,
+    /// Documents without a value for the keep policy.
+    pub without_value: u64,
+    /// Bytes of text.
+    pub text_bytes: u64,
+}
+
+/// Which records are documents: 8 bytes for each that is none.
+#[derive(Debug, Default)]
+pub struct Records {
+    unreadable: Vec<u64>,
+}
+
+impl Records {
+    fn skip(&mut self, record: u64) {
+        self.unreadable.push(record);
+    }
+
+    /// The document that a record is; `None` when it could not be read.
+    pub fn document(&self, record: u64) -> Option<u32> {
+        match self.unreadable.binary_search(&record) {
+            Ok(_) => None,
+            // There are fewer documents than 2^32.
+            Err(before) => Some((record - before as u64) as u32),
+        }
+    }
+
+    /// The record of a document.
+    pub fn of(&self, document: u32) -> u64 {
+        // Every unreadable record before it shifts the document by one.
+        let mut record = u64::from(document);
+        loop {
+            let before = self.unreadable.partition_point(|&u| u <= record) as u64;
+            if u64::from(document) + before == record {
+                return record;
+            }
+            record = u64::from(document) + before;
+        }
+    }
+}
+
+/// The documents' ids, one after the other in one buffer.
+#[derive(Debug, Default)]
+pub struct Ids {
+    text: String,
+    ends: Vec<u64>,
+}
+
+impl Ids {
+    fn push(&mut self, id: &str) {
+        self.text.push_str(id);
+        self.ends.push(self.text.len() as u64);
+    }
+
+    pub fn get(&self, document: u32) -> &str {
+        let document = document as usize;
+        let start = if document == 0 { 0 } else { self.ends[document - 1] };
+        &self.text[start as usize..self.ends[document] as usize]
+    }
+
+    fn duplicates(&self) -> u64 {
+        let mut hashes: Vec<u64> = (0..self.ends.len() as u32)
+            .map(|d| nearsift::feature::hash_token(self.get(d)))
+            .collect();
+        hashes.sort_unstable();
+        hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64
+    }
+}
+
+struct Row {
+    id: String,
+    entry: Entry,
+    why_not: Option<NoFingerprint>,
+    replaced: u64,
+    bytes: u64,
+}
+
+/// Reads and fingerprints all documents. `on_note` gets every problem.
+///
+/// # Errors
+/// A full corpus, an input that changes, what `on_note` returns, or an interruption.
+pub fn collect(
+    inputs: &Inputs,
+    global: &Global,
+    recipe: &Recipe,
+    keep: &Keep,
+    mut on_note: impl FnMut(&Note) -> Result<(), Failure>,
+) -> Result<Collected, Failure> {
+    recipe.fingerprinter()?;
+    let mut all = Collected {
+        corpus: Corpus::new(recipe.bits()),
+        ids: Ids::default(),
+        records: Records::default(),
+        problems: Problems::new(global),
+        counts: Counts::default(),
+    };
+    let notes = scan(
+        inputs,
+        global,
+        "fingerprints",
+        || recipe.counter(),
+        |fingerprinter, document| row(fingerprinter, &document, keep),
+        |place, done| {
+            match done {
+                Ok(row) => all.add(row, keep)?,
+                Err(note) => {
+                    all.records.skip(place.index);
+                    all.problems.add(&note);
+                    on_note(&note)?;
+                }
+            }
+            Ok(())
+        },
+    )?;
+    for note in &notes {
+        all.problems.add(note);
+        on_note(note)?;
+    }
+    all.counts.duplicate_ids = all.ids.duplicates();
+    Ok(all)
+}
+
+fn row(
+    fingerprinter: &mut nearsift::recipe::Fingerprinter<'_>,
+    document: &Seen<'_>,
+    keep: &Keep,
+) -> Row {
+    let outcome = document.fingerprint(fingerprinter);
+    let value = match keep {
+        Keep::First => None,
+        Keep::Longest => Some(f64::from(fingerprinter.length())),
+        Keep::Newest(_) => document.fields[0].as_ref().and_then(time),
+        Keep::Highest(_) => document.fields[0].as_ref().and_then(Value::as_f64),
+    };
+    Row {
+        id: document.id.to_owned(),
+        entry: Entry {
+            fingerprint: outcome.fingerprint(),
+            text_key: fingerprinter.text_key(),
+            value,
+        },
+        why_not: match outcome {
+            Outcome::Fingerprint(_) => None,
+            Outcome::None(reason) => Some(reason),
+        },
+        replaced: document.replaced,
+        bytes: document.text.text.len() as u64,
+    }
+}
+
+impl Collected {
+    fn add(&mut self, row: Row, keep: &Keep) -> Result<(), Failure> {
+        if self.corpus.len() == MAX_DOCUMENTS {
+            return Err(Failure::new(format!(
+                "more than {MAX_DOCUMENTS} documents: split the input into several runs"
+            )));
+        }
+        let counts = &mut self.counts;
+        match row.why_not {
+            Some(NoFingerprint::Empty) => counts.without_text += 1,
+            Some(NoFingerprint::NavigationOnly) => counts.navigation_only += 1,
+            Some(_) => counts.too_few_features += 1,
+            None => {}
+        }
+        counts.documents_replaced += u64::from(row.replaced > 0);
+        counts.characters_replaced += row.replaced;
+        counts.without_value += u64::from(*keep != Keep::First && row.entry.value.is_none());
+        counts.text_bytes += row.bytes;
+        self.ids.push(&row.id);
+        self.corpus.push(row.entry);
+        Ok(())
+    }
+}
+
+/// Seconds since 1970 of a field: a number as it is, else a date or a time in ISO 8601, with `/` or `.`
+/// for `-` and a blank for `T` allowed. A time without offset counts as UTC.
+fn time(value: &Value<'_>) -> Option<f64> {
+    if let Some(number) = value.as_f64() {
+        return Some(number);
+    }
+    let text = value.as_str().trim();
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Some(time.as_millisecond() as f64 / 1000.0);
+    }
+    let (date, rest) = text.split_at(text.find(['T', ' ']).unwrap_or(text.len()));
+    let text = format!("{}{rest}", date.replace(['/', '.'], "-"));
+    let civil = text
+        .parse::<jiff::civil::DateTime>()
+        .or_else(|_| {
+            text.parse::<jiff::civil::Date>().map(|d| d.to_datetime(jiff::civil::Time::midnight()))
+        })
+        .ok()?;
+    let time = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+    Some(time.as_millisecond() as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    #[test]
+    fn records_and_documents() {
+        let mut records = Records::default();
+        [0, 3, 4, 9].into_iter().for_each(|r| records.skip(r));
+        let readable: Vec<u64> = (0..12).filter(|&r| records.document(r).is_some()).collect();
+        assert_eq!(readable, [1, 2, 5, 6, 7, 8, 10, 11]);
+        for (document, &record) in readable.iter().enumerate() {
+            assert_eq!(records.of(document as u32), record);
+            assert_eq!(records.document(record), Some(document as u32));
+        }
+    }
+
+    #[test]
+    fn times() {
+        let check = |text: &str, expect| {
+            assert_eq!(time(&Value::Text(Cow::Borrowed(text))), expect, "{text}")
+        };
+        check("1700000000", Some(1_700_000_000.0));
+        check("1970-01-02", Some(86_400.0));
+        check("1970/01/02", Some(86_400.0));
+        check("1970-01-01T01:00:00Z", Some(3_600.0));
+        check("1970-01-01T01:00:00+01:00", Some(0.0));
+        check("1970-01-01 00:01:00", Some(60.0));
+        check("yesterday", None);
+        check("", None);
+    }
+}

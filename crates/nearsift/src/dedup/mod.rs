@@ -1,0 +1,404 @@
+//! From the columns of a corpus to the documents that stay.
+//!
+//! A [`Corpus`] holds a few numbers about each document and no text. [`Corpus::find`] links near
+//! duplicates, groups them and chooses what stays.
+//!
+//! ```
+//! use nearsift::dedup::{Corpus, Entry, Options, Reason};
+//! use nearsift::recipe::Recipe;
+//!
+//! let recipe = Recipe::parse("simhash64")?;
+//! let mut fingerprinter = recipe.fingerprinter()?;
+//! let mut corpus = Corpus::new(recipe.bits());
+//! for text in ["今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。",
+//!              "本报讯：昨天的大雨使两条地铁线路停运了三个小时。",
+//!              "今天下午,市圖書館舉辦了一場面向兒童的繪本閱讀活動。"] {
+//!     corpus.push(Entry::of(&mut fingerprinter, text));
+//! }
+//! let found = corpus.find(&Options::new(3), |_| {})?;
+//! assert_eq!(found.representatives(), [0, 1, 0]);
+//! assert_eq!(found.removals().next().unwrap().reason, Reason::Exact);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod keep;
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+pub use keep::{Keep, ranks};
+
+use crate::cluster;
+use crate::fingerprint::{Bits, Fingerprint, Fingerprints};
+pub use crate::join::Pair;
+use crate::join::{Explanation, JoinError, SelfJoin, Settings, Threads};
+use crate::recipe::{Fingerprinter, Outcome};
+
+/// What is known of one document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Entry {
+    /// Its fingerprint, if it has one.
+    pub fingerprint: Option<Fingerprint>,
+    /// The key of its normalised text, `None` for a text without letters and digits.
+    pub text_key: Option<u128>,
+    /// What the keep policy compares; `None` when the document lacks it.
+    pub value: Option<f64>,
+}
+
+impl Entry {
+    /// What a recipe makes of a text, with its length in characters as the value.
+    pub fn of(fingerprinter: &mut Fingerprinter<'_>, text: &str) -> Entry {
+        let outcome: Outcome = fingerprinter.fingerprint(text);
+        Entry {
+            fingerprint: outcome.fingerprint(),
+            text_key: fingerprinter.text_key(),
+            value: Some(f64::from(fingerprinter.length())),
+        }
+    }
+}
+
+/// Columns of numbers about documents, in the order of the input.
+///
+/// Some 45 bytes a document at 64 bits.
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    // Of those documents that have a fingerprint, and which these are.
+    fingerprints: Fingerprints,
+    fingerprinted: Vec<u32>,
+    // 0 for no letters and digits.
+    text_keys: Vec<u128>,
+    values: Vec<Option<f64>>,
+}
+
+/// How pairs become groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clustering {
+    /// Everything that is linked, also through others.
+    #[default]
+    Components,
+    /// Only what is linked to the representative itself.
+    Star,
+}
+
+/// What is asked of a corpus.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The largest Hamming distance of near duplicates, inclusive, in bits.
+    pub max_distance: u32,
+    /// How pairs become groups.
+    pub clustering: Clustering,
+    /// Which member of a group stays.
+    pub keep: Keep,
+    /// Who searches.
+    pub threads: Threads,
+    /// Bytes that the search may use, or `None` for what is usual.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Options {
+    /// Components within a distance, the first document kept, one thread.
+    pub fn new(max_distance: u32) -> Options {
+        Options {
+            max_distance,
+            clustering: Clustering::Components,
+            keep: Keep::First,
+            threads: Threads::One,
+            memory_bytes: None,
+        }
+    }
+}
+
+/// Why a document was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// It has the letters and digits of its representative.
+    Exact,
+    /// Its fingerprint is near.
+    Near,
+}
+
+/// A document that does not stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Removal {
+    /// The document.
+    pub document: u32,
+    /// The document that stays in its place.
+    pub representative: u32,
+    /// Why.
+    pub reason: Reason,
+    /// The distance of the two fingerprints in bits, where both have one. Members of a component
+    /// may be farther from their representative than the largest distance: others lie between.
+    pub distance: Option<u32>,
+}
+
+/// A corpus cannot hold more documents than 32-bit numbers name.
+pub const MAX_DOCUMENTS: usize = u32::MAX as usize - 1;
+
+impl Corpus {
+    /// No documents yet; fingerprints will have this width.
+    pub fn new(bits: Bits) -> Corpus {
+        Corpus {
+            fingerprints: Fingerprints::new(bits),
+            fingerprinted: Vec::new(),
+            text_keys: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Appends a document.
+    ///
+    /// # Panics
+    /// Past [`MAX_DOCUMENTS`], and when the fingerprint has another width.
+    pub fn push(&mut self, entry: Entry) {
+        assert!(self.len() < MAX_DOCUMENTS, "a corpus holds at most {MAX_DOCUMENTS} documents");
+        if let Some(fingerprint) = entry.fingerprint {
+            self.fingerprinted.push(self.len() as u32);
+            self.fingerprints.push(&fingerprint);
+        }
+        self.text_keys.push(entry.text_key.unwrap_or(0));
+        self.values.push(entry.value);
+    }
+
+    /// The number of documents.
+    pub fn len(&self) -> usize {
+        self.text_keys.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.text_keys.is_empty()
+    }
+
+    /// How the search will be done, and what it is expected to cost.
+    ///
+    /// # Errors
+    /// As [`Corpus::find`].
+    pub fn explain(&self, options: &Options) -> Result<Explanation, JoinError> {
+        Ok(self.join(options)?.explain())
+    }
+
+    /// Calls `each` with every pair of near duplicates, `a < b`, in ascending order: all pairs, also
+    /// those of equal documents, until it breaks.
+    ///
+    /// # Errors
+    /// As [`Corpus::find`].
+    pub fn pairs<B>(
+        &self,
+        options: &Options,
+        mut each: impl FnMut(Pair) -> ControlFlow<B>,
+    ) -> Result<ControlFlow<B>, JoinError> {
+        let mut exact = self.exact_pairs().into_iter().peekable();
+        let flow = self.join(options)?.for_each_pair(|pair| {
+            let pair = self.documents(pair);
+            while let Some(earlier) = exact.next_if(|e| (e.a, e.b) < (pair.a, pair.b)) {
+                each(earlier)?;
+            }
+            each(pair)
+        });
+        if flow.is_break() {
+            return Ok(flow);
+        }
+        Ok(exact.try_for_each(each))
+    }
+
+    /// Groups near duplicates and chooses what stays.
+    ///
+    /// `each_link` is called with the pairs that hold the groups together, in ascending order: of
+    /// documents with equal fingerprints, each with the first of them; of different fingerprints,
+    /// those of the first documents.
+    ///
+    /// # Errors
+    /// [`JoinError`] when the distance is beyond the width or the memory is too small.
+    ///
+    /// # Complexity
+    /// That of [`SelfJoin`], and O(n log n).
+    pub fn find(
+        &self,
+        options: &Options,
+        mut each_link: impl FnMut(Pair),
+    ) -> Result<Found<'_>, JoinError> {
+        let join = self.join(options)?;
+        let ranks = ranks(&options.keep, &self.values);
+        // The best document of each fingerprint stands for all that share it: it is the first of them
+        // to be looked at, and whatever is linked to it is linked to them at the same distance.
+        let mut leader: Vec<u32> = (0..self.len() as u32).collect();
+        for position in 0..self.fingerprinted.len() as u32 {
+            let first = self.fingerprinted[join.first_of(position) as usize] as usize;
+            let own = self.fingerprinted[position as usize];
+            if ranks[own as usize] < ranks[leader[first] as usize] {
+                leader[first] = own;
+            }
+        }
+        let exact_groups = self.exact_groups();
+        for group in &exact_groups {
+            let best = group.iter().copied().min_by_key(|&d| ranks[d as usize]);
+            leader[group[0] as usize] = best.unwrap_or(group[0]);
+        }
+        let mut links: Vec<(u32, u32)> = Vec::new();
+        let mut exact = exact_links(&exact_groups).into_iter().peekable();
+        let mut add = |link: Pair, links: &mut Vec<(u32, u32)>| {
+            each_link(link);
+            if link.distance == 0 {
+                // Only the first documents' leaders are known: the leader may be the repeat itself.
+                let leads = leader[link.a as usize];
+                links.extend([(leads, link.a), (leads, link.b)].into_iter().filter(|l| l.0 != l.1));
+            } else {
+                links.push((leader[link.a as usize], leader[link.b as usize]));
+            }
+        };
+        let ControlFlow::Continue(()) = join.for_each_link(|pair| {
+            let link = self.documents(pair);
+            while let Some(earlier) = exact.next_if(|e| (e.a, e.b) < (link.a, link.b)) {
+                add(earlier, &mut links);
+            }
+            add(link, &mut links);
+            ControlFlow::<Infallible>::Continue(())
+        });
+        exact.for_each(|link| add(link, &mut links));
+        let representatives = match options.clustering {
+            Clustering::Components => cluster::components(self.len(), &links, &ranks),
+            Clustering::Star => cluster::star(self.len(), &links, &ranks),
+        };
+        Ok(Found { corpus: self, representatives })
+    }
+
+    fn join(&self, options: &Options) -> Result<SelfJoin<'_>, JoinError> {
+        SelfJoin::new(
+            &self.fingerprints,
+            Settings {
+                threads: options.threads,
+                memory_bytes: options.memory_bytes,
+                ..Settings::new(options.max_distance)
+            },
+        )
+    }
+
+    fn documents(&self, pair: Pair) -> Pair {
+        let of = |position: u32| self.fingerprinted[position as usize];
+        Pair { a: of(pair.a), b: of(pair.b), distance: pair.distance }
+    }
+
+    /// Documents without a fingerprint, by their text: each group in the order of the input.
+    fn exact_groups(&self) -> Vec<Vec<u32>> {
+        let mut with = self.fingerprinted.iter().peekable();
+        let without = (0..self.len() as u32).filter(|d| with.next_if_eq(&d).is_none());
+        let mut place: HashMap<u128, usize> = HashMap::new();
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        for document in without {
+            let key = self.text_keys[document as usize];
+            if key == 0 {
+                continue;
+            }
+            let index = *place.entry(key).or_insert(groups.len());
+            match groups.get_mut(index) {
+                Some(group) => group.push(document),
+                None => groups.push(vec![document]),
+            }
+        }
+        groups.retain(|group| group.len() > 1);
+        groups
+    }
+
+    fn exact_pairs(&self) -> Vec<Pair> {
+        let groups = self.exact_groups();
+        let mut pairs: Vec<Pair> = groups
+            .iter()
+            .flat_map(|g| {
+                g.iter()
+                    .enumerate()
+                    .flat_map(|(i, &a)| g[i + 1..].iter().map(move |&b| Pair { a, b, distance: 0 }))
+            })
+            .collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    fn fingerprint(&self, document: u32) -> Option<Fingerprint> {
+        self.fingerprinted
+            .binary_search(&document)
+            .ok()
+            .map(|position| self.fingerprints.get(position))
+    }
+}
+
+/// Each member of a group with the first.
+fn exact_links(groups: &[Vec<u32>]) -> Vec<Pair> {
+    let of_group = |g: &'_ Vec<u32>| {
+        let first = g[0];
+        g[1..].iter().map(move |&b| Pair { a: first, b, distance: 0 }).collect::<Vec<_>>()
+    };
+    let mut links: Vec<Pair> = groups.iter().flat_map(of_group).collect();
+    links.sort_unstable();
+    links
+}
+
+/// Which documents stay, and which go in whose favour.
+#[derive(Debug, Clone)]
+pub struct Found<'c> {
+    corpus: &'c Corpus,
+    representatives: Vec<u32>,
+}
+
+impl Found<'_> {
+    /// For each document the one that stays in its place: itself, when it stays.
+    pub fn representatives(&self) -> &[u32] {
+        &self.representatives
+    }
+
+    /// Whether a document stays.
+    pub fn stays(&self, document: u32) -> bool {
+        self.representatives[document as usize] == document
+    }
+
+    /// The documents that go, in the order of the input.
+    pub fn removals(&self) -> impl Iterator<Item = Removal> {
+        (0..self.representatives.len() as u32)
+            .filter(|&document| !self.stays(document))
+            .map(|document| self.removal(document))
+    }
+
+    /// Why a document goes; of one that stays, it is its own representative.
+    pub fn removal(&self, document: u32) -> Removal {
+        let representative = self.representatives[document as usize];
+        let key = |d: u32| self.corpus.text_keys[d as usize];
+        let print = |d: u32| self.corpus.fingerprint(d);
+        Removal {
+            document,
+            representative,
+            reason: if key(document) == key(representative) { Reason::Exact } else { Reason::Near },
+            distance: print(document).zip(print(representative)).map(|(a, b)| a.distance(&b)),
+        }
+    }
+
+    /// The groups of two documents or more, by their first members; each with its members in the order
+    /// of the input.
+    ///
+    /// # Complexity
+    /// O(n) time and 8 bytes of memory for each document in such a group.
+    pub fn groups(&self) -> Vec<Vec<u32>> {
+        let mut size = vec![0u32; self.representatives.len()];
+        for &representative in &self.representatives {
+            size[representative as usize] += 1;
+        }
+        let mut place = size;
+        let mut groups: Vec<Vec<u32>> = Vec::new();
+        const NONE: u32 = u32::MAX;
+        for entry in &mut place {
+            // Groups of one have no place; the others get theirs when their first member comes.
+            *entry = if *entry > 1 { NONE } else { NONE - 1 };
+        }
+        for (document, &representative) in self.representatives.iter().enumerate() {
+            let entry = &mut place[representative as usize];
+            match *entry {
+                index if index == NONE - 1 => {}
+                NONE => {
+                    *entry = groups.len() as u32;
+                    groups.push(vec![document as u32]);
+                }
+                index => groups[index as usize].push(document as u32),
+            }
+        }
+        groups
+    }
+}

@@ -1,0 +1,111 @@
+//! The densest text of a page: which of its blocks are the main text, by words and links alone.
+//!
+//! # References
+//! Kohlschütter, Fankhauser and Nejdl, 'Boilerplate detection using shallow text features', WSDM
+//! 2010, algorithm 2 (which block is content); Pasternack and Roth, 'Extracting article text from the
+//! web with maximum subsequence segmentation', WWW 2009 (which run of blocks is the article).
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::scan::{Block, Scan};
+
+/// The main text by blocks.
+pub(super) struct Densest {
+    pub(super) text: String,
+    /// Twice the words of it.
+    pub(super) half_words: u64,
+}
+
+pub(super) fn densest(scan: &Scan) -> Densest {
+    let content: Vec<bool> = (0..scan.blocks.len()).map(|i| is_content(&scan.blocks, i)).collect();
+    let run = best_run(scan.blocks.iter().zip(&content).map(|(block, &is)| score(block, is)));
+    text_of(scan, run)
+}
+
+/// All text but navigation, footers, what is hidden, and links.
+pub(super) fn outside_frames(scan: &Scan) -> Densest {
+    text_of(scan, 0..scan.blocks.len())
+}
+
+fn text_of(scan: &Scan, run: Range<usize>) -> Densest {
+    let mut densest = Densest { text: String::new(), half_words: 0 };
+    for (block, text) in paragraphs(scan, run) {
+        if !block.framed && u64::from(block.link_half_words) * 2 <= u64::from(block.half_words) {
+            push_line(&mut densest.text, text);
+            densest.half_words += u64::from(block.half_words);
+        }
+    }
+    densest
+}
+
+/// All text of the page.
+pub(super) fn everything(scan: &Scan) -> String {
+    let mut out = String::new();
+    for (_, text) in paragraphs(scan, 0..scan.blocks.len()) {
+        push_line(&mut out, text);
+    }
+    out
+}
+
+/// The lines of navigation, footers and what is hidden.
+pub(super) fn in_frames(scan: &Scan) -> BTreeSet<&str> {
+    let framed = paragraphs(scan, 0..scan.blocks.len()).filter(|(block, _)| block.framed);
+    framed.flat_map(|(_, text)| text.lines()).collect()
+}
+
+/// Appends a line unless it is empty.
+pub(super) fn push_line(out: &mut String, line: &str) {
+    if !out.is_empty() && !line.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(line);
+}
+
+fn paragraphs(scan: &Scan, blocks: Range<usize>) -> impl Iterator<Item = (&Block, &str)> + '_ {
+    blocks.map(|i| {
+        let begin = if i == 0 { 0 } else { scan.blocks[i - 1].end };
+        (&scan.blocks[i], &scan.text[begin..scan.blocks[i].end])
+    })
+}
+
+/// The tree of algorithm 2: by the share of links and the number of words of the block and of the
+/// blocks before and after it.
+fn is_content(blocks: &[Block], index: usize) -> bool {
+    let at = |i: usize| blocks.get(i).copied().unwrap_or_default();
+    let words = |b: Block| b.half_words / 2;
+    let links = |b: Block, nineths: u64| {
+        u64::from(b.link_half_words) * 9 > u64::from(b.half_words) * nineths
+    };
+    let before = if index == 0 { Block::default() } else { at(index - 1) };
+    let (this, after) = (at(index), at(index + 1));
+    if this.framed || links(this, 3) {
+        return false;
+    }
+    if links(before, 5) {
+        words(this) > 40 || words(after) > 17
+    } else {
+        words(this) > 16 || words(after) > 15 || words(before) > 4
+    }
+}
+
+fn score(block: &Block, is_content: bool) -> i64 {
+    let (words, links) = (i64::from(block.half_words), i64::from(block.link_half_words));
+    if is_content { words } else { -(20 + (words / 2 + links).min(100)) }
+}
+
+/// The run of blocks with the largest sum of scores; the first of several.
+fn best_run(scores: impl Iterator<Item = i64>) -> Range<usize> {
+    let (mut best, mut best_sum) = (0..0, 0);
+    let (mut begin, mut sum) = (0, 0);
+    for (index, score) in scores.enumerate() {
+        if sum <= 0 {
+            (begin, sum) = (index, 0);
+        }
+        sum += score;
+        if sum > best_sum {
+            (best, best_sum) = (begin..index + 1, sum);
+        }
+    }
+    best
+}

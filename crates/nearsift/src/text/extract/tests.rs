@@ -1,0 +1,304 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn page(html: &str) -> Extracted {
+    extract(html, &Limits::default())
+}
+
+/// The densest text alone, as where no tree may be built.
+fn densest_of(html: &str) -> Extracted {
+    extract(html, &Limits { max_bytes: 0, ..Limits::default() })
+}
+
+const PARAGRAPHS: &str = "<p>The river rose by two metres in the night, and the lower town was \
+    cleared before dawn, the fire brigade said.</p>\n<p>Nobody was hurt; the bridge stays closed \
+    until Friday, and trains go by the northern line, which takes an hour more.</p>";
+const MENU: &str = "<nav><ul><li><a href=/>Home</a><li><a href=/n>News</a><li><a href=/s>Sport \
+    of the day</a></ul></nav>";
+
+#[test]
+fn an_article_is_found_by_both_extractors() {
+    let html = format!(
+        "<title> A\n flood </title>{MENU}<div id=main><h1>Flood</h1>{PARAGRAPHS}</div>
+        <script>var x = '<p>no text</p>';</script><footer><p>Copyright by the paper, all rights \
+        reserved, and so on and on for a long line of text that is no article</p></footer>"
+    );
+    let text = "The river rose by two metres in the night, and the lower town was cleared before \
+        dawn, the fire brigade said.\nNobody was hurt; the bridge stays closed until Friday, and \
+        trains go by the northern line, which takes an hour more.";
+    for (found, kind, fallback) in [
+        (page(&html), PageKind::Article, None),
+        (densest_of(&html), PageKind::Densest, Some(Fallback::TooLong)),
+    ] {
+        assert_eq!((found.kind, found.fallback), (kind, fallback));
+        assert!(found.text.ends_with(text), "{}", found.text);
+        assert!(found.text.len() < text.len() + 10, "{}", found.text);
+        assert_eq!(found.title.as_deref(), Some("A flood"));
+    }
+}
+
+#[test]
+fn kinds_of_pages() {
+    let check = |html: &str, kind: PageKind, text: &str| {
+        let found = page(html);
+        assert_eq!((found.kind, &*found.text), (kind, text), "{html}");
+    };
+    check("", PageKind::Empty, "");
+    check(" \n\t<!-- x --><p>&nbsp;</p>", PageKind::Empty, "");
+    check("<script>alert(1)</script><style>p{}</style>", PageKind::Empty, "");
+    check("<title>only a title</title>", PageKind::Empty, "");
+    check(MENU, PageKind::NavigationOnly, "Home\nNews\nSport of the day");
+    check(
+        "<a href=a>首页</a> <a href=b>新闻</a> 版权所有",
+        PageKind::NavigationOnly,
+        "首页 新闻 版权所有",
+    );
+    check("<footer><p>Copyright 2024</footer>", PageKind::NavigationOnly, "Copyright 2024");
+    assert_eq!(page("停电通知：明日停电。").text, "停电通知：明日停电。");
+    assert_eq!(page("just text").text, "just text");
+    let found =
+        page(&format!("{MENU}<p>短讯</p><footer><p>This is the footer, with words.</p></footer>"));
+    assert_ne!(found.kind, PageKind::Empty);
+    assert!(found.text.contains("短讯"), "{found:?}");
+}
+
+#[test]
+fn white_space_entities_and_dropped_elements() {
+    let check = |html: &str, text: &str| assert_eq!(densest_of(html).text, text, "{html}");
+    check("<p>a\n  b</p> <p>&lt;c&gt; &amp;&#20013;&#x56fd;&nbsp;d", "a b\n<c> &中国 d");
+    check("one<br>two<br/><br>three", "one\ntwo\nthree");
+    check("x<b>y</b>z <i> w</i>", "xyz w");
+    check("a<script>b</script>c<style>d</style><noscript><p>e</p></noscript>f", "acf");
+    check("a<select><option>b</select>c<button>d</button><svg><title>e</title><g/></svg>f", "acf");
+    check("a<button>unclosed<p>b", "a\nb");
+    check("<table><tr><td>a<td>b<tr><td>c</table>", "a\nb\nc");
+    check("a <div style='Display: None'>hidden</div> b<p hidden>c<p>d", "a\nb\nd");
+    check("<textarea><p>a</textarea>b<iframe><p>c</iframe>", "b");
+    check("<svg><style><p>a", "a");
+    check("a\0b", "a\0b");
+    check("<p>unclosed <a href=x", "unclosed");
+}
+
+/// Every page ends: where the tree would be too much work, without it.
+#[test]
+fn hostile_pages_end() {
+    let check = |html: &str, fallback: Option<Fallback>| {
+        let found = page(html);
+        assert_eq!(found.fallback, fallback, "{}", &html[..html.len().min(60)]);
+        found
+    };
+    let many = |part: &str, count: usize| part.repeat(count);
+    let text = "some words of text in a page that is long enough to be no crumb of navigation at all, really";
+    for tag in ["div", "span", "b", "table", "ul", "i", "blockquote", "x-y", "rt", "h1", "object"] {
+        for count in [5_000, 50_000] {
+            let found = check(&(many(&format!("<{tag}>"), count) + text), Some(Fallback::TooDeep));
+            assert_eq!(found.text, text);
+        }
+    }
+    check(&(many("<table><tr><td>", 5_000) + text), Some(Fallback::TooDeep));
+    check(&(many("<b><div>", 5_000) + text), Some(Fallback::TooDeep));
+    check(&(many("<b><div></b>", 5_000) + text), Some(Fallback::TooDeep));
+    check(&(many("<span><div></span>", 5_000) + text), Some(Fallback::TooDeep));
+    check(&(many("<div><table></div>", 5_000) + text), Some(Fallback::TooDeep));
+    check(&(many("<noscript><div>", 5_000) + "</noscript>" + text), Some(Fallback::TooDeep));
+    check(&(many("<svg><title>", 5_000) + "<p>" + text), Some(Fallback::TooDeep));
+    check(&many("<p>x</p>", 200_000), Some(Fallback::TooLaborious));
+    check(&many("<", 1_000_000), Some(Fallback::TooLaborious));
+    let attributes: String = (0..100_000).map(|i| format!(" a{i}=b")).collect();
+    check(&format!("<p{attributes}>{text}"), Some(Fallback::TooLaborious));
+    let colours: String = (0..200).map(|i| format!("<b c={i}>")).collect();
+    check(&(colours + &many("<p>x", 5_000)), Some(Fallback::TooLaborious));
+    check(&many("x", (4 << 20) + 1), Some(Fallback::TooLong));
+    check(&many("中文，句子。", 200_000), None);
+    check(&format!("{text}<!-- {}", many("x", 1_000_000)), None);
+    check(&format!("{text}<p title='{}", many("<p>", 300_000)), None);
+    check(&format!("{text}<script>{}", many("<p>", 300_000)), None);
+    check(&format!("{text}{}", many("\0", 1_000_000)), None);
+    check(&format!("{text}{}", many("&amp;", 200_000)), None);
+    check(&format!("{text}{}", many("<![CDATA[", 100_000)), None);
+}
+
+const SOUP: &[&str] = &[
+    "<div>",
+    "</div>",
+    "<p>",
+    "</p>",
+    "<b>",
+    "</b>",
+    "<a href=x>",
+    "</a>",
+    "<table>",
+    "</table>",
+    "<tr>",
+    "<td>",
+    "</td>",
+    "<ul>",
+    "<li>",
+    "<svg>",
+    "</svg>",
+    "<math>",
+    "<title>",
+    "</title>",
+    "<select>",
+    "<option>",
+    "</select>",
+    "<template>",
+    "</template>",
+    "<noscript>",
+    "</noscript>",
+    "<script>",
+    "</script>",
+    "<style>",
+    "</style>",
+    "<br>",
+    "<nav>",
+    "</nav>",
+    "<footer>",
+    "</footer>",
+    "<article>",
+    "</article>",
+    "<h1>",
+    "</h1>",
+    "<form>",
+    "<img src=x>",
+    "<body>",
+    "<html>",
+    "<head>",
+    "<frameset>",
+    "<plaintext>",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "]]>",
+    "<!doctype html>",
+    "&amp;",
+    "&#0;",
+    "&#xD800;",
+    "&notin",
+    "<",
+    ">",
+    "\"",
+    "'",
+    "=",
+    "\0",
+    " ",
+    "\n",
+    "\u{a0}",
+    "A sentence, with commas, that is long enough to be taken for an article's. ",
+    "一个足够长的句子，有逗号。",
+    "x",
+];
+
+proptest! {
+    #[test]
+    fn tag_soup_is_no_trouble(parts in proptest::collection::vec(proptest::sample::select(SOUP), 0..120)) {
+        let html = parts.concat();
+        for found in [page(&html), densest_of(&html)] {
+            prop_assert_eq!(found.text.is_empty(), found.kind == PageKind::Empty);
+            for line in found.text.lines() {
+                prop_assert_eq!(line, line.split_whitespace().collect::<Vec<_>>().join(" "));
+                prop_assert!(!line.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_is_no_trouble(html in "\\PC{0,60}|[<>a-c/ =\"'!-]{0,60}") {
+        page(&html);
+    }
+}
+
+fn archive(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let bytes = testkit::read(path);
+    let mut archive = tar::Archive::new(bytes.as_slice());
+    let mut files = BTreeMap::new();
+    for entry in archive.entries().expect("an archive") {
+        let mut entry = entry.expect("an entry");
+        let name = entry.path().expect("a name").to_string_lossy().into_owned();
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content).expect("content");
+        if name.ends_with(".gz") {
+            let packed = std::mem::take(&mut content);
+            flate2::read::GzDecoder::new(packed.as_slice())
+                .read_to_end(&mut content)
+                .expect("gzip");
+        }
+        files.insert(name, content);
+    }
+    files
+}
+
+/// Shares of shared shingles (4 words in a row, counted as often as they occur): precision, recall.
+fn shingle_overlap(want: &str, got: &str) -> (f64, f64) {
+    fn shingles(text: &str) -> BTreeMap<Vec<&str>, usize> {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let words: Vec<&str> = text.split(|c| !is_word(c)).filter(|w| !w.is_empty()).collect();
+        let mut counts = BTreeMap::new();
+        for shingle in words.windows(words.len().clamp(1, 4)) {
+            *counts.entry(shingle.to_vec()).or_default() += 1;
+        }
+        counts
+    }
+    let (want, got) = (shingles(want), shingles(got));
+    let common: usize = want.iter().map(|(s, &n)| n.min(got.get(s).copied().unwrap_or(0))).sum();
+    let share = |of: usize| if of == 0 { 1.0 } else { common as f64 / of as f64 };
+    (share(got.values().sum()), share(want.values().sum()))
+}
+
+/// F1 of mean precision and mean recall over 181 pages, on 4-word shingles. Measured: .951 (precision
+/// .917, recall .988); the densest text alone .916 (.897, .936).
+#[test]
+fn f1_on_english_article_pages() {
+    let Some(data) = testkit::data_dir() else { return };
+    let files = archive(&data.join("html-main-text/zyte-181.tar.zst"));
+    let truth: BTreeMap<String, serde_json::Value> =
+        serde_json::from_slice(&files["ground-truth.json"]).expect("ground truth");
+    assert_eq!(truth.len(), 181);
+    let f1 = |extract: fn(&str) -> Extracted| {
+        let (mut precision, mut recall) = (0.0, 0.0);
+        for (name, value) in &truth {
+            let html = String::from_utf8_lossy(&files[&format!("html/{name}.html.gz")]);
+            let want = value["articleBody"].as_str().expect("text");
+            let (p, r) = shingle_overlap(want, &extract(&html).text);
+            (precision, recall) = (precision + p / 181.0, recall + r / 181.0);
+        }
+        2.0 * precision * recall / (precision + recall)
+    };
+    let (both, densest) = (f1(page), f1(densest_of));
+    assert!(both >= 0.945, "{both}");
+    assert!(densest >= 0.905, "{densest}");
+}
+
+/// 300 manual pages, each with the same navigation: lines that stand on more than 15 pages of a
+/// language are 0.5% of all text ('Syntax:', 'See also'), and no line of the navigation is among them.
+#[test]
+fn shared_navigation_is_not_the_text() {
+    let Some(data) = testkit::data_dir() else { return };
+    let files = archive(&data.join("html-zh/debian-zh-150.tar.zst"));
+    for language in ["zh-cn", "zh-tw"] {
+        let pages: Vec<Extracted> = files
+            .iter()
+            .filter(|(name, _)| name.ends_with(".html") && name.contains(language))
+            .map(|(_, html)| page(&String::from_utf8_lossy(html)))
+            .collect();
+        assert_eq!(pages.len(), 150);
+        assert!(pages.iter().all(|page| !page.text.is_empty()));
+        let mut on_pages: BTreeMap<&str, usize> = BTreeMap::new();
+        for page in &pages {
+            for line in page.text.lines().collect::<BTreeSet<_>>() {
+                *on_pages.entry(line).or_default() += 1;
+            }
+        }
+        let lines = || pages.iter().flat_map(|page| page.text.lines());
+        let all: usize = lines().map(str::len).sum();
+        let shared: usize = lines().filter(|line| on_pages[line] > 15).map(str::len).sum();
+        assert!(shared * 100 < all, "{language}: {shared} of {all} bytes are in shared lines");
+        let navigation = pages.iter().filter(|p| p.kind == PageKind::NavigationOnly).count();
+        assert!(navigation <= 6, "{language}: {navigation}");
+    }
+}
