@@ -11,6 +11,8 @@
 
 pub mod compare;
 pub mod fingerprint;
+pub mod join;
+pub mod records;
 pub mod run;
 pub mod text;
 
@@ -31,6 +33,13 @@ pub struct Target {
 
 /// Every target, in the order of the pipeline.
 pub const TARGETS: &[Target] = &[
+    Target {
+        name: "records",
+        about: "no file panics; its records do not depend on batches; JSON lines agree with serde_json",
+        oracle: records::read_records,
+        seeds: records::read_records_seeds,
+        inputs: 3_000,
+    },
     Target {
         name: "decode",
         about: "the text is what the named charset makes of all bytes; UTF-8 comes back unchanged",
@@ -65,6 +74,13 @@ pub const TARGETS: &[Target] = &[
         oracle: fingerprint::hex,
         seeds: fingerprint::hex_seeds,
         inputs: 400_000,
+    },
+    Target {
+        name: "self_join",
+        about: "every plan finds the pairs that comparing all finds",
+        oracle: join::self_join,
+        seeds: join::self_join_seeds,
+        inputs: 2_000,
     },
     Target {
         name: "differences",
