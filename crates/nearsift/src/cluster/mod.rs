@@ -135,7 +135,7 @@ impl Clusters {
     }
 
     /// Clusters by their representatives.
-    fn by_representative(representatives: Vec<u32>) -> Clusters {
+    pub(crate) fn by_representative(representatives: Vec<u32>) -> Clusters {
         let mut smallest = vec![u32::MAX; representatives.len()];
         for (document, &representative) in representatives.iter().enumerate() {
             let smallest = &mut smallest[representative as usize];
