@@ -283,7 +283,7 @@ impl<'r> Fingerprinter<'r> {
             }
             Features::Words(_) | Features::Keywords => {
                 each_feature(spec, normalised, reduced, words, joined, |hash, _, _| {
-                    hashes.push(hash)
+                    hashes.push(hash);
                 });
             }
         }
