@@ -65,13 +65,13 @@ impl Kernel {
     /// About how long one comparison of 64-bit words takes, in nanoseconds, for cost estimates.
     pub(crate) fn comparison_ns(self) -> f64 {
         match self.0 {
-            Set::Portable => 1.2,
+            Set::Portable => 1.3,
             #[cfg(target_arch = "x86_64")]
-            Set::Popcnt => 0.5,
+            Set::Popcnt => 0.3,
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => 0.35,
+            Set::Avx2 => 0.25,
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => 0.11,
+            Set::Avx512 => 0.09,
         }
     }
 

@@ -15,7 +15,13 @@ pub const MAX_BLOCKS: usize = 64;
 const MAX_MATCHED: u32 = 8;
 
 /// Nanoseconds to count and move one 64-bit value and its id into a bucket.
-const MOVE_NS: f64 = 4.0;
+const MOVE_NS: f64 = 7.0;
+
+/// The size of bucket that moving aims at: below it, comparing is cheaper than moving.
+pub(super) const BUCKET: usize = 24;
+
+/// Bits of a hash that one move uses, so that the buckets in work stay in the nearest cache.
+pub(super) const DIGIT_BITS: u32 = 9;
 
 /// How the pairs within a distance are found. Every plan finds the same pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +136,8 @@ impl Plan {
             let plan = Plan::MultiSort { matched };
             let Ok(shape) = plan.shape(question) else { break };
             let cost = shape.forecast(question, weights, &speed).nanoseconds(n, &speed);
-            if cost < best.1 {
+            // Matching more blocks has to be clearly cheaper: the simplest plan is the surest.
+            if cost < best.1 * 0.9 {
                 best = (plan, cost);
             }
         }
@@ -262,8 +269,8 @@ fn all_pairs(n: f64) -> f64 {
     n * (n - 1.0).max(0.0) / 2.0
 }
 
-/// Values that each value of a small bucket is compared with: smaller buckets are not aimed at.
-const LEAF_COMPARISONS: f64 = 20.0;
+/// Comparisons of each value in a bucket that is not split further for its size.
+const LEAF_COMPARISONS: f64 = 15.0;
 
 /// What splitting some values by blocks is expected to take.
 #[derive(Debug, Clone, Copy)]
@@ -318,7 +325,9 @@ impl Forecast {
                 ending[i] = here;
                 total = (total.0 + here.0, total.1 + here.1);
             }
-            moves += total.0;
+            // Only the first level has buckets so large that they take several moves.
+            let widest = agreement.iter().fold(1.0, |least: f64, chance| least.min(*chance));
+            moves += total.0 * if level == depth { digits(n, widest) } else { 1.0 };
             let deeper = Forecast { moves, buckets: total.0, share: total.1 };
             let cost = |forecast: &Forecast| forecast.nanoseconds(n, speed);
             if forecast.is_none_or(|forecast| cost(&deeper) < cost(&forecast)) {
@@ -328,9 +337,18 @@ impl Forecast {
         forecast.unwrap_or(Forecast::ALL_PAIRS)
     }
 
+    /// Nanoseconds for `n` values.
     pub(super) fn nanoseconds(&self, n: f64, speed: &Speed) -> f64 {
         self.moves * n * speed.move_ns + self.comparisons(n) * speed.comparison_ns
     }
+}
+
+/// How many moves bring `n` values into buckets of the size aimed at, by a block on which two of
+/// them agree with the given chance.
+fn digits(n: f64, agreement: f64) -> f64 {
+    let wanted = (n / BUCKET as f64).max(2.0) as u64;
+    let useful = (1.0 / agreement).max(2.0) as u64;
+    f64::from(wanted.min(useful).ilog2().div_ceil(DIGIT_BITS))
 }
 
 /// Bytes that a search uses beside the values and the pairs: ids, and for each thread its slice and
@@ -361,6 +379,7 @@ mod tests {
         };
         check(0, Bits::B64, 3, Plan::AllPairs);
         check(50, Bits::B64, 3, Plan::AllPairs);
+        check(100_000, Bits::B64, 3, Plan::Blocks4x16);
         check(1_000_000, Bits::B64, 3, Plan::Blocks4x16);
         check(1_000_000, Bits::B64, 0, Plan::MultiSort { matched: 1 });
         check(1_000_000, Bits::B64, 8, Plan::MultiSort { matched: 2 });

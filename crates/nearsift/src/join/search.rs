@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::{Block, System, agreement, bit_weights};
 use super::partition::{Buckets, Digit, Slice, digit_bits};
-use super::plan::{Forecast, MAX_BLOCKS, Plan, Shape, Speed};
+use super::plan::{BUCKET, DIGIT_BITS, Forecast, MAX_BLOCKS, Plan, Shape, Speed};
 use crate::hamming::kernels::{Kernel, TILE};
 
 /// Whom found pairs are handed to, from any thread.
@@ -71,7 +71,7 @@ pub(super) struct Tuning {
 
 impl Tuning {
     pub(super) const DEFAULT: Tuning =
-        Tuning { leaf: 64, gain: 0.5, target: 32, digit_bits: 8, new_blocks: 16 };
+        Tuning { leaf: 48, gain: 0.5, target: BUCKET, digit_bits: DIGIT_BITS, new_blocks: 16 };
 
     /// Splits whatever can be split, so that tests reach every path with few values.
     #[cfg(test)]
