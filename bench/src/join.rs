@@ -88,7 +88,8 @@ pub fn measure(case: &Case, threads: usize) -> Measured {
         threads: std::num::NonZeroUsize::new(threads).map_or(Threads::One, Threads::Own),
         ..Settings::new(case.max_distance)
     };
-    let expect = case.expect_pairs.unwrap_or_else(|| count_by_all_pairs(&column, case.max_distance));
+    let expect =
+        case.expect_pairs.unwrap_or_else(|| count_by_all_pairs(&column, case.max_distance));
     let start = Instant::now();
     let join = SelfJoin::new(&column, settings).expect("a join");
     let prepare_seconds = start.elapsed().as_secs_f64();
@@ -148,7 +149,8 @@ pub fn column(data: Data, n: usize) -> Fingerprints {
                 // Cluster c is about twice as frequent as cluster 2 c: half of the documents are in
                 // the larger clusters, and the rest stand alone.
                 let rank = n as u64 / (1 + random.below(n as u64));
-                let centre = if random.below(2) == 0 { random.below(rank * 50 + 50) } else { n as u64 + i };
+                let centre =
+                    if random.below(2) == 0 { random.below(rank * 50 + 50) } else { n as u64 + i };
                 let mut own = SplitMix(centre);
                 let (fixed, free) = (own.next() & own.next() & own.next(), own.next());
                 let value = fixed & 0xffff_ffff | free & !0xffff_ffff;
