@@ -18,6 +18,8 @@
 pub mod compat;
 mod fingerprinter;
 pub mod spec;
+#[cfg(test)]
+mod tests;
 pub mod vectors;
 
 use std::fmt;
@@ -164,6 +166,11 @@ impl Recipe {
             problem,
         };
         let (name, parameters) = written.split_once(':').unwrap_or((written, ""));
+        if written.ends_with(':') {
+            return Err(error(
+                "nothing after the colon: leave it out, or add parameter=value".into(),
+            ));
+        }
         let parameters = parameters
             .split(',')
             .filter(|p| !p.is_empty())

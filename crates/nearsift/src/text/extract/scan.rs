@@ -52,6 +52,8 @@ pub(super) fn scan(html: &str) -> Scan {
     let mut scan = Scan::default();
     let reader = Reader(CallbackEmitter::new(Scanner::new(&mut scan)));
     let Ok(()) = Tokenizer::new_with_emitter(html, reader).finish();
+    // A tree builder gets each of these as a text of its own.
+    scan.load.work += memchr::memchr2_iter(b'&', 0, html.as_bytes()).count() as u64;
     scan
 }
 
@@ -277,7 +279,8 @@ impl<'a> Scanner<'a> {
 
     /// Follows the nesting, and counts steps: one for each element, attribute, formatting element that
     /// would be opened anew, 16 levels that a walk to the root would climb, and 16 pairs of attributes,
-    /// which a tree builder compares with each other; and in text one for each `<`.
+    /// which a tree builder compares with each other; in text one for each `<`, and anywhere one for
+    /// each `&` and each NUL.
     fn open(&mut self, tag: u64, kind: Kind) {
         let load = &mut self.scan.load;
         let depth = self.open.len() + self.untracked;

@@ -118,8 +118,9 @@ fn hostile_pages_end() {
     check(&format!("{text}<!-- {}", many("x", 1_000_000)), None);
     check(&format!("{text}<p title='{}", many("<p>", 300_000)), None);
     check(&format!("{text}<script>{}", many("<p>", 300_000)), None);
-    check(&format!("{text}{}", many("\0", 1_000_000)), None);
-    check(&format!("{text}{}", many("&amp;", 200_000)), None);
+    check(&format!("{text}{}", many("\0", 1_000_000)), Some(Fallback::TooLaborious));
+    check(&format!("{text}{}", many("&amp;", 800_000)), Some(Fallback::TooLaborious));
+    check(&format!("{text}{}", many("&amp;", 90_000)), None);
     check(&format!("{text}{}", many("<![CDATA[", 100_000)), None);
 }
 
