@@ -95,7 +95,7 @@ pub const TARGETS: &[Target] = &[
         about: "any file of golden vectors is checked to its end",
         oracle: recipe::check_vectors,
         seeds: recipe::check_vectors_seeds,
-        inputs: 5_000,
+        inputs: 100_000,
     },
     Target {
         name: "self_join",

@@ -50,7 +50,7 @@ pub fn check_vectors(data: &[u8]) {
     let lines = content.split(|&b| b == b'\n').filter(|line| !line.trim_ascii().is_empty()).count();
     assert_eq!(report.passed + report.failed(), lines as u64);
     if let Ok(content) = str::from_utf8(content) {
-        assert_eq!(report, check((1..).zip(content.split('\n')), &evaluate));
+        assert_eq!(report, check((1..).zip(content.split_inclusive('\n')), &evaluate));
     }
 }
 

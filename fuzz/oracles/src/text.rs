@@ -146,7 +146,7 @@ pub fn extract_page(data: &[u8]) {
         assert_eq!(page.kind == PageKind::Empty, page.text.is_empty(), "{:?}", page.kind);
         assert!(page.text.split('\n').all(|line| line.trim() == line), "white space is collapsed");
         assert!(page.text.is_empty() || page.text.split('\n').all(|line| !line.is_empty()));
-        assert!(page.title.is_none_or(|title| !title.trim().is_empty()), "a blank title");
+        assert!(page.title.as_ref().is_none_or(|title| !title.trim().is_empty()), "a blank title");
         assert_eq!(page, extract(&html, &limits), "the same page, the same text");
     }
 }
