@@ -12,6 +12,7 @@
 pub mod compare;
 pub mod fingerprint;
 pub mod join;
+pub mod recipe;
 pub mod records;
 pub mod run;
 pub mod text;
@@ -48,6 +49,13 @@ pub const TARGETS: &[Target] = &[
         inputs: 40_000,
     },
     Target {
+        name: "extract",
+        about: "any bytes as a page: collapsed text, empty only when it says so, the same every time",
+        oracle: text::extract_page,
+        seeds: text::extract_seeds,
+        inputs: 2_000,
+    },
+    Target {
         name: "normalise",
         about: "the fast path gives what the definition gives; the result is a fixed point",
         oracle: text::normalise_text,
@@ -74,6 +82,20 @@ pub const TARGETS: &[Target] = &[
         oracle: fingerprint::hex,
         seeds: fingerprint::hex_seeds,
         inputs: 400_000,
+    },
+    Target {
+        name: "recipe",
+        about: "a written form round trips; earlier texts do not change a text's fingerprint",
+        oracle: recipe::fingerprint_texts,
+        seeds: recipe::fingerprint_seeds,
+        inputs: 2_000,
+    },
+    Target {
+        name: "vectors",
+        about: "any file of golden vectors is checked to its end",
+        oracle: recipe::check_vectors,
+        seeds: recipe::check_vectors_seeds,
+        inputs: 100_000,
     },
     Target {
         name: "self_join",
