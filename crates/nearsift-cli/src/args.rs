@@ -21,12 +21,16 @@ pub struct Cli {
 
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Say nothing but errors on standard error.
+    /// Show no progress, notes or warnings, and no summary of dedup: errors, results and the exit
+    /// status are left.
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When to use colour.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
+    /// Print JSON; pairs and fingerprint always do.
+    #[arg(long, global = true)]
+    pub json: bool,
     /// Worker threads [default: one a core].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
@@ -52,7 +56,7 @@ pub enum Command {
     /// Print a document's features with their weights: why it has its fingerprint.
     Keywords(Keywords),
     /// List all recipes, with parameters and digests.
-    Recipes(Recipes),
+    Recipes,
     /// Check a file of golden vectors.
     Vectors(Vectors),
 }
@@ -77,13 +81,15 @@ pub struct Reading {
     /// The field that holds the id; a document without it gets FILE:LINE.
     #[arg(long, value_name = "FIELD", default_value = "id")]
     pub id_field: String,
-    /// The charset of text and HTML files, where they do not declare one.
+    /// The charset, such as gbk or big5 [default: UTF-8 for JSON and CSV; for text and HTML what they
+    /// declare, else what their bytes look like].
     #[arg(long, value_name = "LABEL")]
     pub charset: Option<String>,
-    /// The longest record that is read, such as 64MB; a longer one is counted as unreadable.
+    /// The longest record that is read, such as 1GB; a longer one is counted as unreadable
+    /// [default: 64MiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_record_bytes: Option<u64>,
-    /// The most bytes that one compressed file may unfold to, such as 100GB.
+    /// The most bytes that one compressed file may unfold to, such as 100GB [default: 1TiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub max_file_bytes: Option<u64>,
     /// How many times its size a compressed file may unfold to on average [default: 256].
@@ -167,9 +173,6 @@ pub struct Dedup {
     /// How pairs become groups.
     #[arg(long, value_name = "RULE", default_value = "components")]
     pub cluster: ClusterRule,
-    /// Print the summary as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -216,12 +219,9 @@ pub struct Compare {
     /// The format of both files; `auto` goes by their names.
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub format: FormatArg,
-    /// The charset of both files, where they do not declare one.
+    /// The charset of both files [default: what they declare, else what their bytes look like].
     #[arg(long, value_name = "LABEL")]
     pub charset: Option<String>,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -237,19 +237,9 @@ pub struct Keywords {
     /// The format of the file; `auto` goes by its name.
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
     pub format: FormatArg,
-    /// The charset of the file, where it does not declare one.
+    /// The charset of the file [default: what it declares, else what its bytes look like].
     #[arg(long, value_name = "LABEL")]
     pub charset: Option<String>,
-    /// Print JSON lines.
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub struct Recipes {
-    /// Print JSON lines.
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome};
 use nearsift::text::decode::{Content, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
 use nearsift_io::{Body, Format, Inputs, Parser, ReadOptions, Reader};
@@ -17,6 +18,22 @@ pub struct Text<'a> {
     pub replaced: u64,
     /// For a web page: what kind it is.
     pub page: Option<PageKind>,
+}
+
+impl Text<'_> {
+    /// The fingerprint of the document, if it is one of its own.
+    pub fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Outcome {
+        match (fingerprinter.fingerprint(&self.text), self.page) {
+            (Outcome::Fingerprint(_), Some(PageKind::NavigationOnly)) => {
+                Outcome::None(NoFingerprint::NavigationOnly)
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    fn into_owned(self) -> Text<'static> {
+        Text { text: Cow::Owned(self.text.into_owned()), ..self }
+    }
 }
 
 /// Decodes and extracts as the kind of document asks for.
@@ -75,7 +92,11 @@ pub fn read_options(reading: &Reading, fields: Vec<String>) -> ReadOptions {
 ///
 /// # Errors
 /// When the file cannot be read, or holds no document or several.
-pub fn read_one(path: &Path, arg: FormatArg, charset: Option<&str>) -> Result<String, Failure> {
+pub fn read_one(
+    path: &Path,
+    arg: FormatArg,
+    charset: Option<&str>,
+) -> Result<Text<'static>, Failure> {
     let options = ReadOptions {
         format: format(arg),
         encoding: charset.map(str::to_owned),
@@ -84,7 +105,7 @@ pub fn read_one(path: &Path, arg: FormatArg, charset: Option<&str>) -> Result<St
     let inputs = Inputs::resolve(&[path], options)?;
     let parser = Parser::new(&inputs);
     let mut reader = Reader::new(&inputs);
-    let mut found: Option<String> = None;
+    let mut found: Option<Text<'static>> = None;
     while let Some(batch) = reader.next_batch()? {
         if let Some(note) = batch.notes().first() {
             return Err(Failure::new(note));
@@ -97,7 +118,7 @@ pub fn read_one(path: &Path, arg: FormatArg, charset: Option<&str>) -> Result<St
                     path.display()
                 )));
             }
-            found = Some(text_of(document.body, charset).text.into_owned());
+            found = Some(text_of(document.body, charset).into_owned());
         }
     }
     found.ok_or_else(|| {

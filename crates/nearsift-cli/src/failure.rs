@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::output::{Level, tell};
+
 /// The reason why a command cannot go on.
 #[derive(Debug)]
 pub enum Failure {
@@ -29,8 +31,8 @@ impl Failure {
     /// Says what happened, on standard error.
     pub fn tell(&self) {
         match self {
-            Failure::Message(message) => crate::output::warn(&format!("error: {message}")),
-            Failure::Interrupted => crate::output::warn("interrupted: nothing was written"),
+            Failure::Message(message) => tell(Level::Error, message),
+            Failure::Interrupted => tell(Level::Error, "interrupted: nothing was written"),
             Failure::ClosedPipe => {}
         }
     }

@@ -28,6 +28,8 @@ fn main() -> ExitCode {
     match run(&cli) {
         Ok(status) => status.into(),
         Err(failure) => {
+            // Once the user has asked to stop, whatever fails fails because of that.
+            let failure = if interrupt::is_asked() { Failure::Interrupted } else { failure };
             failure.tell();
             failure.status()
         }
@@ -48,10 +50,10 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Dedup(args) => commands::dedup::run(args, &cli.global),
         Command::Pairs(args) => commands::pairs::run(args, &cli.global),
         Command::Fingerprint(args) => commands::fingerprint::run(args, &cli.global),
-        Command::Compare(args) => commands::compare::run(args),
-        Command::Keywords(args) => commands::keywords::run(args),
-        Command::Recipes(args) => commands::recipes::run(args),
-        Command::Vectors(args) => commands::vectors::run(args),
+        Command::Compare(args) => commands::compare::run(args, &cli.global),
+        Command::Keywords(args) => commands::keywords::run(args, &cli.global),
+        Command::Recipes => commands::recipes::run(&cli.global),
+        Command::Vectors(args) => commands::vectors::run(args, &cli.global),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 
+use anstream::ColorChoice;
+use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -9,11 +11,18 @@ use crate::failure::Failure;
 /// Buffered standard output. A closed pipe ends the program quietly.
 pub struct Out {
     writer: BufWriter<io::StdoutLock<'static>>,
+    has_color: bool,
 }
 
 impl Out {
     pub fn new() -> Out {
-        Out { writer: BufWriter::with_capacity(1 << 16, io::stdout().lock()) }
+        let has_color = anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never;
+        Out { writer: BufWriter::with_capacity(1 << 16, io::stdout().lock()), has_color }
+    }
+
+    /// The text in a style, where colour is wanted and can be shown.
+    pub fn styled(&self, style: Style, text: &str) -> String {
+        if self.has_color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     pub fn line(&mut self, line: &str) -> Result<(), Failure> {
@@ -40,22 +49,89 @@ fn check(result: io::Result<()>) -> Result<(), Failure> {
 }
 
 /// A line on standard error. Whether it can be written changes nothing.
-pub fn warn(line: &str) {
-    let _ = writeln!(anstream::stderr(), "{}", escaped(line));
+pub fn tell(level: Level, message: &str) {
+    let (style, message) = (level.style(), escaped(message));
+    let _ = writeln!(anstream::stderr(), "{style}{}:{style:#} {message}", level.name());
 }
 
-/// Control characters made harmless: a file name or a field must not steer the terminal.
-pub fn escaped(text: &str) -> String {
-    if !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        return text.to_owned();
+/// Lines that were asked for, on standard error.
+pub fn explain(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", escaped_text(text));
+}
+
+/// How much a line on standard error matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Error,
+    Warning,
+    Note,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Note => "note",
+        }
     }
-    let mut out = String::new();
+
+    fn style(self) -> Style {
+        let color = match self {
+            Level::Error => AnsiColor::Red,
+            Level::Warning => AnsiColor::Yellow,
+            Level::Note => AnsiColor::Cyan,
+        };
+        color.on_default().bold()
+    }
+}
+
+/// What only one of two texts has, in `nearsift compare`.
+pub const REMOVED: Style = AnsiColor::Red.on_default();
+/// What only the other has.
+pub const ADDED: Style = AnsiColor::Green.on_default();
+
+/// A name made harmless for one line of a terminal: control characters and those that turn the
+/// direction of writing are escaped. It must not steer the terminal, nor look like another line.
+pub fn escaped(name: &str) -> String {
+    harmless(name, is_unsafe)
+}
+
+/// The same for a text of several lines.
+pub fn escaped_text(text: &str) -> String {
+    harmless(text, |c| is_unsafe(c) && c != '\n' && c != '\t')
+}
+
+fn harmless(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && c != '\n' && c != '\t' {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
+        match c {
+            c if !is_unsafe(c) => out.push(c),
+            // Not `escape_default`, which writes the turns of direction as they are.
+            '\n' | '\r' | '\t' => out.extend(c.escape_default()),
+            c => out.extend(c.escape_unicode()),
         }
     }
     out
+}
+
+/// Control characters, line separators, and the characters that turn the direction of writing.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_harmless() {
+        let check = |name: &str, expect: &str| assert_eq!(escaped(name), expect);
+        check("文件 one.txt", "文件 one.txt");
+        check("a\nerror: b", "a\\nerror: b");
+        check("\u{1b}[31m", "\\u{1b}[31m");
+        check("a\u{202e}txt.exe", "a\\u{202e}txt.exe");
+        assert_eq!(escaped_text("a\n\tb\r\u{9b}"), "a\n\tb\\r\\u{9b}");
+    }
 }

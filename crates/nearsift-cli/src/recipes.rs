@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use nearsift::feature::rarity::RarityTable;
+use nearsift::recipe::compat::{Compat, InputKind};
 use nearsift::recipe::{Recipe, Tables};
 use nearsift::text::words::{Lexicon, StopWords};
 
@@ -23,6 +24,7 @@ pub fn recipe(args: &RecipeArgs, default: &str) -> Result<Recipe, Failure> {
         written = with_parameter(&written, "idf", source);
     }
     let recipe = Recipe::parse(&written)?;
+    refuse_unused(args, &recipe)?;
     let mut tables = Tables::default();
     if let Some(path) = &args.user_dictionary {
         let lexicon = Lexicon::with_user_dictionary(&read(path)?).map_err(|e| about(path, e))?;
@@ -38,7 +40,50 @@ pub fn recipe(args: &RecipeArgs, default: &str) -> Result<Recipe, Failure> {
     if let Some(path) = &args.levels {
         tables.levels = Some(RarityTable::parse_levels(&read(path)?).map_err(|e| about(path, e))?);
     }
-    Ok(recipe.with_tables(tables))
+    let recipe = recipe.with_tables(tables);
+    // What is missing is said before anything is read or made.
+    if !recipe.needs_corpus() {
+        recipe.fingerprinter()?;
+    }
+    Ok(recipe)
+}
+
+/// A dictionary that the recipe never looks into would be a silent mistake.
+fn refuse_unused(args: &RecipeArgs, recipe: &Recipe) -> Result<(), Failure> {
+    let parameters = recipe.parameters();
+    let value = |key| parameters.iter().find(|p| p.0 == key).map(|p| p.1.as_str());
+    let takes_words = value("words").is_some()
+        || Compat::describe(recipe.name())
+            .is_some_and(|d| matches!(d.input, InputKind::Words | InputKind::Keywords));
+    let checks = [
+        (
+            "--idf",
+            args.idf.is_some(),
+            value("idf").is_some(),
+            "simhash64:features=word1,weight=tf-idf",
+        ),
+        (
+            "--levels",
+            args.levels.is_some(),
+            value("weight") == Some("levels"),
+            "simhash64:features=word1,weight=levels",
+        ),
+        (
+            "--stop-words",
+            args.stop_words.is_some(),
+            value("features") == Some("keywords"),
+            "keywords64",
+        ),
+        ("--user-dictionary", args.user_dictionary.is_some(), takes_words, "keywords64"),
+    ];
+    for (flag, is_given, is_used, other) in checks {
+        if is_given && !is_used {
+            return Err(Failure::new(format!(
+                "{flag}: the recipe '{recipe}' never looks into it; choose one that does, such as --recipe {other}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn with_parameter(written: &str, key: &str, value: &str) -> String {

@@ -67,6 +67,7 @@ pub fn visible(text: &str) -> String {
             '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
             '\u{7f}' => '\u{2421}',
             '\u{80}'..='\u{9f}'
+            | '\u{61c}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'

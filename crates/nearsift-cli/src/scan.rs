@@ -2,8 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome};
-use nearsift::text::extract::PageKind;
+use nearsift::recipe::{Fingerprinter, Outcome};
 use nearsift_io::{Inputs, Note, Parser, Place, Reader, Value};
 use rayon::prelude::*;
 
@@ -11,6 +10,7 @@ use crate::args::Global;
 use crate::documents::{Text, text_of};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::output::{Level, tell};
 use crate::progress::Progress;
 
 /// A document as a worker sees it.
@@ -26,12 +26,7 @@ pub struct Seen<'a> {
 impl Seen<'_> {
     /// The fingerprint of the document, if it is one of its own.
     pub fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Outcome {
-        match (fingerprinter.fingerprint(&self.text.text), self.text.page) {
-            (Outcome::Fingerprint(_), Some(PageKind::NavigationOnly)) => {
-                Outcome::None(NoFingerprint::NavigationOnly)
-            }
-            (outcome, _) => outcome,
-        }
+        self.text.fingerprint(fingerprinter)
     }
 }
 
@@ -114,7 +109,7 @@ impl Problems {
     pub fn add(&mut self, note: &Note) {
         if !note.reason.is_loss() {
             if !self.quiet {
-                crate::output::warn(&format!("note: {note}"));
+                tell(Level::Note, &note.to_string());
             }
             return;
         }
@@ -123,9 +118,9 @@ impl Problems {
             return;
         }
         if self.count <= LISTED {
-            crate::output::warn(&format!("warning: {note}"));
+            tell(Level::Warning, &note.to_string());
         } else if self.count == LISTED + 1 {
-            crate::output::warn("warning: more of the kind are counted, not listed");
+            tell(Level::Warning, "more of the kind are counted, not listed");
         }
     }
 
@@ -139,17 +134,22 @@ impl Problems {
             return crate::Status::Done;
         }
         if !self.quiet {
-            crate::output::warn(&format!(
-                "warning: {} could not be read; all others were",
-                plural(self.count, "document")
-            ));
+            let what = plural_of(self.count, UNREADABLE);
+            tell(Level::Warning, &format!("{what} could not be read; all others were"));
         }
         crate::Status::SomeUnreadable
     }
 }
 
+/// What [`Problems`] counts: a file that is damaged or cannot be opened is one, whatever was in it.
+pub const UNREADABLE: [&str; 2] = ["document or file", "documents or files"];
+
 /// `1 document`, `2 documents`.
 pub fn plural(count: u64, what: &str) -> String {
-    let number = crate::report::grouped(count);
-    if count == 1 { format!("{number} {what}") } else { format!("{number} {what}s") }
+    plural_of(count, [what, &format!("{what}s")])
+}
+
+/// The number with the singular or the plural.
+pub fn plural_of(count: u64, [one, many]: [&str; 2]) -> String {
+    format!("{} {}", crate::report::grouped(count), if count == 1 { one } else { many })
 }

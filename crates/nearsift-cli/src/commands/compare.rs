@@ -5,10 +5,10 @@ use nearsift::recipe::Outcome;
 use serde::Serialize;
 
 use crate::Status;
-use crate::args::Compare;
-use crate::documents::read_one;
+use crate::args::{Compare, Global};
+use crate::documents::{Text, read_one};
 use crate::failure::Failure;
-use crate::output::{Out, escaped};
+use crate::output::{ADDED, Out, REMOVED, escaped, escaped_text};
 
 #[derive(Serialize)]
 struct Comparison {
@@ -43,14 +43,14 @@ struct Marked {
     text: String,
 }
 
-pub fn run(args: &Compare) -> Result<Status, Failure> {
+pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
     let max_distance = super::max_distance(&args.matching, &recipe)?;
     let read = |path| read_one(path, args.format, args.charset.as_deref());
-    let (text_a, text_b) = (read(&args.a)?, read(&args.b)?);
+    let (one_a, one_b) = (read(&args.a)?, read(&args.b)?);
     let mut fingerprinter = recipe.fingerprinter()?;
-    let mut look = |path: &std::path::Path, text: &str| {
-        let outcome = fingerprinter.fingerprint(text);
+    let mut look = |path: &std::path::Path, one: &Text<'_>| {
+        let outcome = one.fingerprint(&mut fingerprinter);
         let (key, characters) = (fingerprinter.text_key(), fingerprinter.length());
         let reason = match outcome {
             Outcome::Fingerprint(_) => None,
@@ -59,14 +59,14 @@ pub fn run(args: &Compare) -> Result<Status, Failure> {
         let fingerprint = outcome.fingerprint().map(|f| f.to_string());
         let document =
             Document { file: path.display().to_string(), fingerprint, reason, characters };
-        (document, outcome.fingerprint(), key, fingerprinter.features(text).clone())
+        (document, outcome.fingerprint(), key, fingerprinter.features(&one.text).clone())
     };
-    let (a, print_a, key_a, features_a) = look(&args.a, &text_a);
-    let (b, print_b, key_b, features_b) = look(&args.b, &text_b);
+    let (a, print_a, key_a, features_a) = look(&args.a, &one_a);
+    let (b, print_b, key_b, features_b) = look(&args.b, &one_b);
     let distance = print_a.zip(print_b).map(|(x, y)| x.distance(&y));
     let bits = recipe.bits().count();
     let same_text = key_a.is_some() && key_a == key_b;
-    let marked = differences(&text_a, &text_b);
+    let marked = differences(&one_a.text, &one_b.text);
     let comparison = Comparison {
         recipe: recipe.to_string(),
         a,
@@ -93,7 +93,7 @@ pub fn run(args: &Compare) -> Result<Status, Failure> {
         differences_truncated: marked.truncated,
     };
     let mut out = Out::new();
-    if args.json {
+    if global.json {
         out.json(&comparison)?;
     } else {
         print(&mut out, &comparison)?;
@@ -137,13 +137,14 @@ fn print(out: &mut Out, c: &Comparison) -> Result<(), Failure> {
     out.line("")?;
     let mut text = String::new();
     for piece in &c.differences {
+        let piece_text = escaped_text(&piece.text);
         match piece.side {
-            "a" => text.push_str(&format!("[-{}-]", piece.text)),
-            "b" => text.push_str(&format!("{{+{}+}}", piece.text)),
-            _ => text.push_str(&piece.text),
+            "a" => text.push_str(&out.styled(REMOVED, &format!("[-{piece_text}-]"))),
+            "b" => text.push_str(&out.styled(ADDED, &format!("{{+{piece_text}+}}"))),
+            _ => text.push_str(&piece_text),
         }
     }
-    out.line(&escaped(&text))?;
+    out.line(&text)?;
     if c.differences_truncated {
         out.line("(the texts are longer than what is compared here: the rest is not shown)")?;
     }

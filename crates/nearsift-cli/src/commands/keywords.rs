@@ -1,12 +1,13 @@
 //! `nearsift keywords`: a document's features with their weights.
 
+use nearsift::recipe::Outcome;
 use serde::Serialize;
 
 use crate::Status;
-use crate::args::Keywords;
+use crate::args::{Global, Keywords};
 use crate::documents::read_one;
 use crate::failure::Failure;
-use crate::output::{Out, escaped};
+use crate::output::{Level, Out, escaped, tell};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -18,16 +19,22 @@ struct Line<'a> {
     hash: String,
 }
 
-pub fn run(args: &Keywords) -> Result<Status, Failure> {
+pub fn run(args: &Keywords, global: &Global) -> Result<Status, Failure> {
     let recipe = crate::recipes::recipe(&args.recipe, &default_recipe(args))?;
-    let text = read_one(&args.file, args.format, args.charset.as_deref())?;
-    let features = recipe.fingerprinter()?.explain(&text);
+    let document = read_one(&args.file, args.format, args.charset.as_deref())?;
+    let mut fingerprinter = recipe.fingerprinter()?;
+    if let Outcome::None(reason) = document.fingerprint(&mut fingerprinter)
+        && !global.quiet
+    {
+        tell(Level::Note, &format!("{}: no fingerprint: {reason}", args.file.display()));
+    }
+    let features = fingerprinter.explain(&document.text);
     let mut out = Out::new();
-    if !args.json {
+    if !global.json && !features.is_empty() {
         out.line("weight  count  rarity  feature")?;
     }
     for feature in features.iter().take(args.top.map_or(20, |top| top as usize)) {
-        if args.json {
+        if global.json {
             out.json(&Line {
                 feature: &feature.token,
                 count: feature.count,

@@ -11,7 +11,7 @@ use crate::Status;
 use crate::args::{Global, Pairs};
 use crate::documents::read_options;
 use crate::failure::Failure;
-use crate::output::{Out, warn};
+use crate::output::{Out, explain};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -31,7 +31,7 @@ pub fn run(args: &Pairs, global: &Global) -> Result<Status, Failure> {
     let Collected { corpus, ids, problems, .. } =
         collect(&inputs, global, &recipe, &options.keep, |_| Ok(()))?;
     if args.explain {
-        warn(&corpus.explain(&options).map_err(Failure::new)?.to_string());
+        explain(&corpus.explain(&options).map_err(Failure::new)?.to_string());
     }
     let bits = recipe.bits().count();
     let mut out = Out::new();

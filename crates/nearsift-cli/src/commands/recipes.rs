@@ -4,7 +4,7 @@ use nearsift::recipe::Recipe;
 use serde::Serialize;
 
 use crate::Status;
-use crate::args::Recipes;
+use crate::args::Global;
 use crate::failure::Failure;
 use crate::output::Out;
 
@@ -17,11 +17,11 @@ struct Line<'a> {
     digest: String,
 }
 
-pub fn run(args: &Recipes) -> Result<Status, Failure> {
+pub fn run(global: &Global) -> Result<Status, Failure> {
     let mut out = Out::new();
     for (recipe, about) in Recipe::all() {
         let digest = format!("{:016x}", recipe.digest());
-        if args.json {
+        if global.json {
             let parameters =
                 recipe.parameters().into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect();
             out.json(&Line {

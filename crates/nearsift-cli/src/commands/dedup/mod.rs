@@ -67,7 +67,6 @@ pub fn search(matching: &Matching, max_distance: u32) -> Options {
 }
 
 pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
-    interrupt::listen();
     let keep: Keep = args.keep.parse().map_err(|e| Failure::new(format!("--keep: {e}")))?;
     let fields = keep.field().map(str::to_owned).into_iter().collect();
     let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
@@ -82,6 +81,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     };
     let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, fields))?;
     let folder = Folder::new(&prepare_output(&args.output, &inputs)?)?;
+    interrupt::listen(&folder.path(""));
     let recipe = super::with_corpus(recipe, &inputs, global)?;
 
     let mut unreadable = folder.table("unreadable.jsonl")?;
@@ -93,7 +93,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
 
     let status = collected.problems.status();
     let mut out = Out::new();
-    if args.json {
+    if global.json {
         out.json(&summary)?;
     } else if !global.quiet {
         summary.print(&mut out, &args.output)?;

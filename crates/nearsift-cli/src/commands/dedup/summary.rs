@@ -17,7 +17,7 @@ use super::{kept_and_removed, member_line};
 use crate::failure::Failure;
 use crate::output::{Out, escaped};
 use crate::report::{Example, Figure, Group, Histogram, Report, grouped, visible};
-use crate::scan::plural;
+use crate::scan::{UNREADABLE, plural, plural_of};
 
 /// `summary.json`. Nothing in it depends on time, threads or the machine.
 #[derive(Debug, Serialize)]
@@ -200,8 +200,8 @@ impl Summary {
         warn(
             self.unreadable,
             format!(
-                "{} could not be read: unreadable.jsonl says where and why, unreadable/ has them as they are.",
-                plural(self.unreadable, "document")
+                "{} could not be read: unreadable.jsonl says where and why, unreadable/ has what there was to read.",
+                plural_of(self.unreadable, UNREADABLE)
             ),
         );
         warn(
@@ -231,7 +231,7 @@ impl Summary {
         warn(
             unjudged,
             format!(
-                "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features): they match only where the text is the same.",
+                "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features): such documents match only where the text is the same.",
                 plural(unjudged, "document"),
                 self.without_text,
                 self.navigation_only,
