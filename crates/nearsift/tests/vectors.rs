@@ -2,8 +2,8 @@
 
 #![allow(clippy::print_stderr, reason = "tests say on standard error why they skip")]
 
-use nearsift::recipe::compat::Compat;
 use nearsift::recipe::Recipe;
+use nearsift::recipe::compat::Compat;
 use nearsift::recipe::vectors::{Case, check_reader, evaluate};
 use std::collections::BTreeSet;
 use std::path::Path;
