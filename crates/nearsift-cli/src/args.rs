@@ -20,6 +20,7 @@ pub struct Cli {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Common options")]
 pub struct Global {
     /// Show no progress, notes or warnings, and no summary of dedup: errors, results and the exit
     /// status are left.
@@ -71,6 +72,7 @@ pub struct Input {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "What is read")]
 pub struct Reading {
     /// The format of the input.
     #[arg(long, value_name = "FORMAT", default_value = "auto")]
@@ -112,6 +114,7 @@ pub enum FormatArg {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "What decides a fingerprint")]
 pub struct RecipeArgs {
     /// What decides a fingerprint: a name, or name:parameter=value,... (see `nearsift recipes`)
     /// [default: simhash64].
@@ -135,6 +138,7 @@ pub struct RecipeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "What is near")]
 pub struct Matching {
     /// How near-duplicates are found.
     #[arg(long, value_name = "METHOD", default_value = "simhash")]
@@ -161,17 +165,22 @@ pub struct Dedup {
     #[command(flatten)]
     pub input: Input,
     /// The folder for the results; it must be empty or not exist.
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
     pub output: PathBuf,
     #[command(flatten)]
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
     /// Which member of a group stays: first, longest, newest:FIELD or highest:FIELD.
-    #[arg(long, value_name = "POLICY", default_value = "first")]
+    #[arg(help_heading = "What comes out", long, value_name = "POLICY", default_value = "first")]
     pub keep: String,
     /// How pairs become groups.
-    #[arg(long, value_name = "RULE", default_value = "components")]
+    #[arg(
+        help_heading = "What comes out",
+        long,
+        value_name = "RULE",
+        default_value = "components"
+    )]
     pub cluster: ClusterRule,
 }
 
@@ -192,7 +201,7 @@ pub struct Pairs {
     #[command(flatten)]
     pub matching: Matching,
     /// Print how the search will be done, and what it costs, on standard error.
-    #[arg(long)]
+    #[arg(help_heading = "What comes out", long)]
     pub explain: bool,
 }
 
@@ -217,10 +226,10 @@ pub struct Compare {
     #[command(flatten)]
     pub matching: Matching,
     /// The format of both files; `auto` goes by their names.
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    #[arg(help_heading = "What is read", long, value_name = "FORMAT", default_value = "auto")]
     pub format: FormatArg,
     /// The charset of both files [default: what they declare, else what their bytes look like].
-    #[arg(long, value_name = "LABEL")]
+    #[arg(help_heading = "What is read", long, value_name = "LABEL")]
     pub charset: Option<String>,
 }
 
@@ -230,15 +239,15 @@ pub struct Keywords {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// How many features are printed [default: 20].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(help_heading = "What comes out", long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub top: Option<u32>,
     #[command(flatten)]
     pub recipe: RecipeArgs,
     /// The format of the file; `auto` goes by its name.
-    #[arg(long, value_name = "FORMAT", default_value = "auto")]
+    #[arg(help_heading = "What is read", long, value_name = "FORMAT", default_value = "auto")]
     pub format: FormatArg,
     /// The charset of the file [default: what it declares, else what its bytes look like].
-    #[arg(long, value_name = "LABEL")]
+    #[arg(help_heading = "What is read", long, value_name = "LABEL")]
     pub charset: Option<String>,
 }
 

@@ -9,6 +9,9 @@ use crate::documents::read_one;
 use crate::failure::Failure;
 use crate::output::{Level, Out, escaped, tell};
 
+/// How many keywords the keyword recipe takes, and how many features are shown.
+const USUAL: usize = 20;
+
 #[derive(Serialize)]
 struct Line<'a> {
     feature: &'a str,
@@ -20,7 +23,8 @@ struct Line<'a> {
 }
 
 pub fn run(args: &Keywords, global: &Global) -> Result<Status, Failure> {
-    let recipe = crate::recipes::recipe(&args.recipe, &default_recipe(args))?;
+    let shown = args.top.map_or(USUAL, |top| top as usize);
+    let recipe = crate::recipes::recipe(&args.recipe, &default_recipe(shown))?;
     let document = read_one(&args.file, args.format, args.charset.as_deref())?;
     let mut fingerprinter = recipe.fingerprinter()?;
     if let Outcome::None(reason) = document.fingerprint(&mut fingerprinter)
@@ -33,7 +37,7 @@ pub fn run(args: &Keywords, global: &Global) -> Result<Status, Failure> {
     if !global.json && !features.is_empty() {
         out.line("weight  count  rarity  feature")?;
     }
-    for feature in features.iter().take(args.top.map_or(20, |top| top as usize)) {
+    for feature in features.iter().take(shown) {
         if global.json {
             out.json(&Line {
                 feature: &feature.token,
@@ -56,7 +60,7 @@ pub fn run(args: &Keywords, global: &Global) -> Result<Status, Failure> {
     Ok(if features.is_empty() { Status::Nothing } else { Status::Done })
 }
 
-/// The keyword recipe, with as many keywords as are asked for.
-fn default_recipe(args: &Keywords) -> String {
-    format!("keywords64:top={}", args.top.map_or(20, |top| top.min(10_000)))
+/// The keyword recipe with its usual number of keywords, or as many as are to be shown.
+fn default_recipe(shown: usize) -> String {
+    format!("keywords64:top={}", shown.clamp(USUAL, 10_000))
 }

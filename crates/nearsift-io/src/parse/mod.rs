@@ -133,8 +133,8 @@ impl Plan {
                 paths.len() - 1
             }))
         };
-        add(&options.text_field, "text field")?;
-        let id = add(&options.id_field, "id field")?;
+        add(&options.text_field, "--text-field")?;
+        let id = add(&options.id_field, "--id-field")?;
         let fields = options.fields.iter().map(|f| add(f, "field")).collect::<Result<_, _>>()?;
         // The set of paths that may still match is a word of 64 bits.
         if paths.len() > 64 {
@@ -160,7 +160,7 @@ fn encoding(options: &ReadOptions) -> Result<Option<&'static Encoding>, Error> {
             Ok(Some(encoding).filter(|e| *e != encoding_rs::UTF_8))
         }
         _ => Err(Error::InvalidOption {
-            option: "encoding",
+            option: "--charset",
             got: label.clone(),
             expected: "a charset that keeps ASCII, such as gbk, big5 or shift_jis; convert UTF-16 with iconv first",
         }),

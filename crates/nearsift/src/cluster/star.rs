@@ -26,7 +26,7 @@ impl Clusters {
     ///
     /// # References
     /// Aslam, Pelekhov and Rus, 'The star clustering algorithm for static and dynamic information
-    /// organization', JGAA 8(1), 2004, section 3, with the order of keeping in the place of degrees.
+    /// organization', JGAA 8(1), 2004, with the order of keeping in the place of degrees.
     pub fn stars(
         documents: usize,
         pairs: impl IntoIterator<Item = (u32, u32)>,

@@ -1,0 +1,521 @@
+//! Each command: what it prints as text and as JSON, its exit status, and how it says no.
+
+use crate::support::{Folder, Run, article, corpus, line};
+
+const OPENING: &str = "本报讯 6月18日清晨5时50分，第一班列车从城北站驶出，栖川地铁6号线正式投入运营。\
+    这条线路全长31.4公里，设车站19座，其中换乘站5座，由城北的大学城一路向南，终点设在滨江新区。\n\
+    首日上午，不少市民带着孩子专程来“尝鲜”，站台上一早就排起了队。6号线采用六节编组列车，\
+    最高时速80公里，跑完全程约46分钟。过去从大学城到码头要换两趟公交，如今坐地铁只需28分钟。\n\
+    票价方面，起步价2元，最高7元，换乘不另收费。开通首月，22时以后进站的乘客可享受半价优惠。\n";
+
+/// `a.txt` and `b.txt` differ by a word, `a-hant.txt` by its script, `other.txt` by everything.
+fn documents() -> Folder {
+    let folder = Folder::new();
+    folder.file("a.txt", OPENING);
+    folder.file("b.txt", OPENING.replace("首日", "当日"));
+    folder.file("width.txt", OPENING.replace('，', ",").replace('6', "６"));
+    folder.file(
+        "other.txt",
+        "The Brackwater ferry will not sail on Sunday: its engine is being repaired. \
+        Passengers can take the coach from the harbour office instead, every two hours.\n",
+    );
+    folder.file("short.txt", "你好\n");
+    folder.file("empty.txt", "");
+    folder.file("corpus.jsonl", corpus());
+    folder
+}
+
+#[test]
+fn compare() {
+    let folder = documents();
+    insta::assert_snapshot!("compare", folder.run(["compare", "a.txt", "b.txt"]).expect(0).shown());
+    let json = folder.run(["compare", "a.txt", "b.txt", "--json"]).expect(0);
+    insta::assert_snapshot!("compare-json", json.shown());
+    insta::assert_snapshot!(
+        "compare-other",
+        folder.run(["compare", "a.txt", "other.txt"]).expect(1).shown()
+    );
+    let width = folder.run(["compare", "a.txt", "width.txt"]).expect(0);
+    assert!(width.stdout.contains("verdict             the same text"), "{}", width.stdout);
+}
+
+#[test]
+fn compare_takes_the_distance_from_either_flag() {
+    let folder = documents();
+    let status =
+        |flag: &str, value: &str| folder.run(["compare", "a.txt", "b.txt", flag, value]).status;
+    let json = folder.run(["compare", "a.txt", "b.txt", "--json"]).json_lines().remove(0);
+    let distance = json["distance"].as_u64().expect("a distance");
+    assert!(distance > 0, "the test needs two fingerprints");
+    assert_eq!(status("--max-distance", &distance.to_string()), 0);
+    assert_eq!(status("--max-distance", &(distance - 1).to_string()), 1);
+    let score = json["score"].as_f64().expect("a score");
+    assert_eq!(status("--min-score", &score.to_string()), 0);
+    assert_eq!(status("--min-score", &(score + 0.001).to_string()), 1);
+}
+
+/// What has no fingerprint is compared by its text alone, and said.
+#[test]
+fn compare_without_fingerprints() {
+    let folder = documents();
+    folder.file("short-too.txt", "你 好！");
+    let page = "<html><body><nav><ul>".to_owned()
+        + &(0..30).map(|n| format!("<li><a href=/{n}>导航栏目{n}</a></li>")).collect::<String>()
+        + "</ul></nav></body></html>";
+    folder.file("menu.html", &page);
+    let check = |a: &str, b: &str, status: i32, reason: &str| {
+        let run = folder.run(["compare", a, b]).expect(status);
+        assert!(run.stdout.contains(&format!("A  no fingerprint ({reason})")), "{}", run.stdout);
+    };
+    check("short.txt", "short-too.txt", 0, "too few features: 1 of at least 12");
+    check("short.txt", "a.txt", 1, "too few features: 1 of at least 12");
+    check("empty.txt", "empty.txt", 1, "no letters or digits");
+    check("menu.html", "a.txt", 1, "navigation only");
+    // `fingerprint` sees the page the same way.
+    let line = folder.run(["fingerprint", "menu.html"]).expect(0).json_lines().remove(0);
+    assert_eq!(
+        (&line["fingerprint"], &line["reason"]),
+        (&serde_json::Value::Null, &"navigation only".into())
+    );
+}
+
+#[test]
+fn color() {
+    let folder = documents();
+    let run = |color: &str| folder.run(["compare", "a.txt", "b.txt", "--color", color]);
+    assert!(run("always").stdout.contains("\u{1b}[31m[-首-]\u{1b}[0m"));
+    for never in ["auto", "never"] {
+        assert!(!run(never).stdout.contains('\u{1b}'), "no terminal, no colour");
+    }
+    let error =
+        |color: &str| folder.run(["keywords", "missing", "--color", color]).expect(2).stderr;
+    assert!(error("always").contains("\u{1b}[31m"));
+    assert!(!error("auto").contains('\u{1b}'));
+}
+
+#[test]
+fn keywords() {
+    let folder = documents();
+    insta::assert_snapshot!(
+        "keywords",
+        folder.run(["keywords", "a.txt", "--top", "8"]).expect(0).shown()
+    );
+    insta::assert_snapshot!(
+        "keywords-json",
+        folder.run(["keywords", "a.txt", "--top", "3", "--json"]).expect(0).shown()
+    );
+    insta::assert_snapshot!(
+        "keywords-shingles",
+        folder
+            .run(["keywords", "other.txt", "--top", "5", "--recipe", "simhash64"])
+            .expect(0)
+            .shown()
+    );
+    let input =
+        folder.run_with_input(["keywords", "-", "--top", "8"], OPENING.as_bytes()).expect(0);
+    assert_eq!(input.stdout, folder.run(["keywords", "a.txt", "--top", "8"]).stdout);
+    // There are 20 unless another number is asked for.
+    assert_eq!(folder.run(["keywords", "a.txt", "--json"]).json_lines().len(), 20);
+    insta::assert_snapshot!(
+        "keywords-empty",
+        folder.run(["keywords", "empty.txt"]).expect(1).shown()
+    );
+}
+
+#[test]
+fn fingerprint() {
+    let folder = documents();
+    insta::assert_snapshot!(
+        "fingerprint",
+        folder
+            .run(["fingerprint", "a.txt", "other.txt", "short.txt", "empty.txt"])
+            .expect(0)
+            .shown()
+    );
+    let one = |args: &[&str]| -> String {
+        let run = folder.run([&["fingerprint", "a.txt"], args].concat()).expect(0);
+        run.json_lines()[0]["fingerprint"].as_str().expect("a fingerprint").to_owned()
+    };
+    for bits in ["32", "64", "128", "256"] {
+        let digits = one(&["--bits", bits]);
+        assert_eq!(digits.len(), bits.parse::<usize>().expect("a number") / 4);
+        assert!(
+            digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)),
+            "{digits}"
+        );
+        assert_eq!(digits, one(&["--recipe", &format!("simhash{bits}")]));
+    }
+    let keywords = one(&["--recipe", "keywords64", "--bits", "128"]);
+    assert_eq!(keywords, one(&["--recipe", "keywords128"]));
+    let json = folder.run(["fingerprint", "a.txt", "--json"]).expect(0);
+    assert_eq!(json.stdout, folder.run(["fingerprint", "a.txt"]).stdout);
+}
+
+#[test]
+fn pairs() {
+    let folder = documents();
+    insta::assert_snapshot!("pairs", folder.run(["pairs", "corpus.jsonl"]).expect(0).shown());
+    let none = folder.run(["pairs", "a.txt", "other.txt"]).expect(0);
+    assert_eq!(none.shown(), "status 0\n--- stdout\n--- stderr\n");
+    let explained = folder.run(["pairs", "corpus.jsonl", "--explain"]).expect(0);
+    assert!(
+        explained
+            .stderr
+            .starts_with("self-join of 67 distinct 64-bit values, distance at most 3\nplan ")
+    );
+    assert_eq!(explained.stdout, folder.run(["pairs", "corpus.jsonl"]).stdout);
+}
+
+/// All pairs within the distance, and no other: the linear scan over the fingerprints is the oracle.
+#[test]
+fn pairs_are_those_of_a_linear_scan() {
+    let folder = documents();
+    for (bits, distances) in [
+        ("32", &["0", "2"][..]),
+        ("64", &["0", "3", "8", "16"]),
+        ("128", &["12"]),
+        ("256", &["20", "40"]),
+    ] {
+        let prints: Vec<(String, Vec<u8>)> = folder
+            .run(["fingerprint", "corpus.jsonl", "--bits", bits])
+            .expect(0)
+            .json_lines()
+            .iter()
+            .filter_map(|l| {
+                let digits = l["fingerprint"].as_str()?;
+                let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex");
+                let bytes = (0..digits.len()).step_by(2).map(byte).collect();
+                Some((l["id"].as_str()?.to_owned(), bytes))
+            })
+            .collect();
+        for distance in distances {
+            let most: u32 = distance.parse().expect("a number");
+            let mut expected = Vec::new();
+            for (at, (a, x)) in prints.iter().enumerate() {
+                for (b, y) in &prints[at + 1..] {
+                    let apart: u32 = x.iter().zip(y).map(|(x, y)| (x ^ y).count_ones()).sum();
+                    if apart <= most {
+                        expected.push((a.clone(), b.clone(), u64::from(apart)));
+                    }
+                }
+            }
+            let run = folder
+                .run(["pairs", "corpus.jsonl", "--bits", bits, "--max-distance", distance])
+                .expect(0);
+            let text = |v: &serde_json::Value| v.as_str().expect("a string").to_owned();
+            let got: Vec<_> = run
+                .json_lines()
+                .iter()
+                .map(|l| (text(&l["a"]), text(&l["b"]), l["distance"].as_u64().expect("a number")))
+                .collect();
+            assert_eq!(got, expected, "{bits} bits, distance {distance}");
+        }
+    }
+}
+
+#[test]
+fn recipes() {
+    let folder = Folder::new();
+    insta::assert_snapshot!("recipes", folder.run(["recipes"]).expect(0).shown());
+    let lines = folder.run(["recipes", "--json"]).expect(0).json_lines();
+    for line in &lines {
+        let name = line["recipe"].as_str().expect("a name");
+        assert!(
+            line["bits"].is_u64() && line["about"].is_string() && line["parameters"].is_object()
+        );
+        assert_eq!(line["digest"].as_str().map(str::len), Some(16), "{name}");
+    }
+    let names: Vec<&str> = lines.iter().filter_map(|l| l["recipe"].as_str()).collect();
+    insta::assert_snapshot!("recipes-names", names.join("\n"));
+}
+
+/// Every listed recipe that takes text gives a fingerprint of its width.
+#[test]
+fn every_recipe_works() {
+    let folder = documents();
+    for recipe in folder.run(["recipes", "--json"]).json_lines() {
+        let (name, bits) = (recipe["recipe"].as_str().expect("a name"), recipe["bits"].as_u64());
+        // Text without spaces is one word to a recipe that knows no other words.
+        let file = if name == "data-juicer-space" { "other.txt" } else { "a.txt" };
+        let run = folder.run(["fingerprint", file, "--recipe", name]);
+        if name == "seomoz" {
+            assert!(run.expect(2).stderr.contains("feature hashes as input"));
+            continue;
+        }
+        let line = run.expect(0).json_lines().remove(0);
+        let digits = line["fingerprint"].as_str().map(|f| f.len() as u64 * 4);
+        assert_eq!(digits, bits, "{name}: {line}");
+    }
+}
+
+#[test]
+fn vectors() {
+    let folder = Folder::new();
+    let good =
+        r#"{"recipe": "seomoz", "input": {"hashes": [1, 3, 5]}, "value": "1", "features": 3}"#;
+    folder.file("good.jsonl", format!("{good}\n\n{good}\n"));
+    assert_eq!(folder.run(["vectors", "good.jsonl"]).expect(0).stdout, "passed 2, failed 0\n");
+    folder.file(
+        "bad.jsonl",
+        [
+            good,
+            &good.replace("\"1\"", "\"2\""),
+            &good.replace("seomoz", "none-such"),
+            "not JSON",
+            r#"{"recipe": "leonsim", "input": {"hashes": [1]}, "value": "1"}"#,
+        ]
+        .join("\n"),
+    );
+    insta::assert_snapshot!("vectors", folder.run(["vectors", "bad.jsonl"]).expect(1).shown());
+    insta::assert_snapshot!(
+        "vectors-json",
+        folder.run(["vectors", "bad.jsonl", "--json"]).expect(1).shown()
+    );
+    folder.file("empty.jsonl", "");
+    assert_eq!(folder.run(["vectors", "empty.jsonl"]).expect(1).stdout, "passed 0, failed 0\n");
+    let missing = folder.run(["vectors", "missing.jsonl"]).expect(2);
+    assert!(missing.stderr.contains("missing.jsonl: cannot read"), "{}", missing.stderr);
+}
+
+/// The members that stay, group by group, under a policy.
+fn kept_by(folder: &Folder, policy: &[&str]) -> Vec<String> {
+    let output = format!("out-{}", policy.join("-").replace(':', "-"));
+    folder.dedup(&["groups.jsonl"], &output, &[&["-q"], policy].concat()).expect(0);
+    let clusters = folder.results(&output).lines("clusters.jsonl");
+    clusters.iter().map(|l| l["representative"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn keep_policies() {
+    let folder = Folder::new();
+    let text = article(1);
+    let document = |id: &str, text: &str, date: &str, score: serde_json::Value| {
+        serde_json::json!({"id": id, "text": text, "date": date, "meta": {"score": score}})
+            .to_string()
+    };
+    folder.file(
+        "groups.jsonl",
+        [
+            document("first", &text, "2024-05-01", 1.into()),
+            document("newest", &text, "2024-06-01T00:30:00+08:00", "0.5".into()),
+            document(
+                "longest",
+                &(text.clone() + "……！"),
+                "2024-05-31T16:00:00Z",
+                serde_json::Value::Null,
+            ),
+            document("highest", &text, "", 7.5.into()),
+        ]
+        .join("\n"),
+    );
+    assert_eq!(kept_by(&folder, &[]), ["first"]);
+    assert_eq!(kept_by(&folder, &["--keep", "first"]), ["first"]);
+    assert_eq!(kept_by(&folder, &["--keep", "longest"]), ["longest"]);
+    assert_eq!(kept_by(&folder, &["--keep", "newest:date"]), ["newest"]);
+    assert_eq!(kept_by(&folder, &["--keep", "highest:meta.score"]), ["highest"]);
+    assert_eq!(kept_by(&folder, &["--keep", "highest:none-such"]), ["first"]);
+    let summary = folder.results("out---keep-highest-meta.score").summary();
+    assert_eq!(summary["without_keep_value"], 1);
+    let run = folder.dedup(&["groups.jsonl"], "out", &["--keep", "highest:meta.score"]).expect(0);
+    assert!(
+        run.stdout.contains("1 document had no value for the keep policy 'highest:meta.score'")
+    );
+}
+
+/// A chain: each document is near the next only. Components take it whole, a star does not.
+#[test]
+fn clusters_by_star() {
+    let folder = Folder::new();
+    let text = article(7);
+    let cut = |characters: usize| -> String {
+        text.chars().take(text.chars().count() - characters).collect()
+    };
+    let documents: Vec<String> = (0..40).map(|n| line(&n.to_string(), &cut(n * 4))).collect();
+    folder.file("chain.jsonl", documents.concat());
+    let groups = |rule: &str| {
+        folder.dedup(&["chain.jsonl"], rule, &["-q", "--cluster", rule]).expect(0);
+        let results = folder.results(rule);
+        let ids: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+        results.check_invariants(&ids);
+        results
+    };
+    let (components, star) = (groups("components"), groups("star"));
+    let farthest = |results: &crate::support::Results| {
+        let removed = results.lines("removed.jsonl");
+        removed.iter().filter_map(|l| l["distance"].as_u64()).max().expect("a distance")
+    };
+    assert!(farthest(&components) > 3, "members of a chain are far from its head");
+    assert!(farthest(&star) <= 3, "members of a star are near their head");
+    assert_eq!(star.summary()["cluster"], "star");
+}
+
+#[test]
+fn min_score_is_a_distance() {
+    let folder = documents();
+    let pairs =
+        |args: &[&str]| folder.run([&["pairs", "corpus.jsonl"], args].concat()).expect(0).stdout;
+    for (score, distance) in
+        [("0.9", "3"), ("0.90625", "3"), ("1", "0"), ("0.75", "8"), ("0.875", "4")]
+    {
+        assert_eq!(pairs(&["--min-score", score]), pairs(&["--max-distance", distance]), "{score}");
+    }
+    assert_eq!(
+        pairs(&["--bits", "256", "--min-score", "0.9"]),
+        pairs(&["--bits", "256", "--max-distance", "12"])
+    );
+}
+
+#[test]
+fn dictionaries() {
+    let folder = documents();
+    let tokens = |args: &[&str]| -> Vec<String> {
+        let run =
+            folder.run([&["keywords", "a.txt", "--json", "--top", "50"], args].concat()).expect(0);
+        run.json_lines().iter().map(|l| l["feature"].as_str().expect("a word").to_owned()).collect()
+    };
+    assert!(!tokens(&[]).contains(&"地铁6号线".to_owned()));
+    folder.file("user.txt", "栖川地铁 1000 nz\n尝鲜\n");
+    assert!(tokens(&["--user-dictionary", "user.txt"]).contains(&"栖川地铁".to_owned()));
+
+    assert!(tokens(&[]).contains(&"公里".to_owned()));
+    folder.file("stop.txt", "公里\n列车\n");
+    let left = tokens(&["--stop-words", "stop.txt"]);
+    assert!(!left.contains(&"公里".to_owned()) && !left.contains(&"列车".to_owned()), "{left:?}");
+
+    folder.file("idf.txt", "列车 30\n公里 0.1\n车站 1\n");
+    let by_table = tokens(&["--idf", "idf.txt", "--recipe", "keywords64:features=word1"]);
+    assert_eq!(by_table[0], "列车");
+
+    folder.file("levels.txt", "站台 5\n列车 4\n");
+    let by_level =
+        tokens(&["--levels", "levels.txt", "--recipe", "simhash64:features=word1,weight=levels"]);
+    assert_eq!(by_level[..2], ["站台", "列车"]);
+
+    // A corpus that is counted decides the weights: what every document has says little.
+    let with = |idf: &[&str]| {
+        let args = [&["fingerprint", "corpus.jsonl", "--recipe", "keywords64"], idf].concat();
+        folder.run(args).expect(0).stdout
+    };
+    assert_ne!(with(&["--idf", "corpus"]), with(&[]));
+    assert_eq!(with(&["--idf", "corpus"]), with(&["--idf", "corpus", "--threads", "2"]));
+    // Copies do not make their own words look common.
+    folder.file("twice.jsonl", corpus() + &corpus());
+    let twice = folder
+        .run(["fingerprint", "twice.jsonl", "--recipe", "keywords64", "--idf", "corpus"])
+        .expect(0)
+        .stdout;
+    assert_eq!(twice, with(&["--idf", "corpus"]).repeat(2));
+}
+
+/// Every mistake on the command line: status 2, nothing on standard output, no folder made, and a
+/// message that says what to do.
+#[test]
+fn mistakes() {
+    let folder = documents();
+    folder.file("broken-idf.txt", "列车 30\n公里\n");
+    folder.file("broken-levels.txt", "列车 6\n");
+    folder.file("broken-user.txt", "列车 x y z\n");
+    folder.file("latin1.txt", b"caf\xe9 3\n");
+    let commands = [
+        "",
+        "dedup",
+        "dedup corpus.jsonl",
+        "dedup -o out",
+        "dedup missing.jsonl -o out",
+        "dedup *.parquet -o out",
+        "dedup corpus.jsonl -o out --keep last",
+        "dedup corpus.jsonl -o out --keep newest",
+        "dedup corpus.jsonl -o out --cluster tree",
+        "dedup corpus.jsonl -o out --method sketch",
+        "dedup corpus.jsonl -o out --format parquet",
+        "dedup corpus.jsonl -o out --threads 0",
+        "dedup corpus.jsonl -o out --memory lots",
+        "dedup corpus.jsonl -o out --max-distance 65",
+        "dedup corpus.jsonl -o out --max-distance -1",
+        "dedup corpus.jsonl -o out --max-distance 3 --min-score 0.9",
+        "dedup corpus.jsonl -o out --min-score 1.5",
+        "dedup corpus.jsonl -o out --bits 96",
+        "dedup corpus.jsonl -o out --recipe simhash",
+        "dedup corpus.jsonl -o out --recipe simhash64:ngram=3",
+        "dedup corpus.jsonl -o out --recipe simhash64:features=char99",
+        "dedup corpus.jsonl -o out --recipe simhash64:weight=tf-idf",
+        "dedup corpus.jsonl -o out --recipe simhash64:weight=levels",
+        "dedup corpus.jsonl -o out --recipe keywords64:top",
+        "dedup corpus.jsonl -o out --recipe text-dedup --bits 128",
+        "dedup corpus.jsonl -o out --recipe leonsim:ngram=3",
+        "dedup corpus.jsonl -o out --recipe seomoz",
+        "dedup corpus.jsonl -o out --idf corpus",
+        "dedup corpus.jsonl -o out --idf missing.txt --recipe keywords64",
+        "dedup corpus.jsonl -o out --idf broken-idf.txt --recipe keywords64",
+        "dedup corpus.jsonl -o out --idf latin1.txt --recipe keywords64",
+        "dedup corpus.jsonl -o out --levels a.txt",
+        "dedup corpus.jsonl -o out --levels broken-levels.txt --recipe simhash64:features=word1,weight=levels",
+        "dedup corpus.jsonl -o out --stop-words a.txt",
+        "dedup corpus.jsonl -o out --user-dictionary a.txt",
+        "dedup corpus.jsonl -o out --user-dictionary broken-user.txt --recipe keywords64",
+        "dedup corpus.jsonl -o out --text-field ",
+        "dedup corpus.jsonl -o out --charset klingon",
+        "compare a.txt",
+        "compare a.txt corpus.jsonl",
+        "compare a.txt missing.txt",
+        "compare a.txt b.txt --recipe keywords64 --idf corpus",
+        "compare a.txt b.txt --max-distance 65",
+        "keywords corpus.jsonl",
+        "keywords a.txt --top 0",
+        "none-such",
+    ];
+    let mut shown = String::new();
+    for command in commands {
+        let args: Vec<&str> =
+            if command.is_empty() { vec![] } else { command.split(' ').collect() };
+        let Run { status, stdout, stderr } = folder.run(args);
+        assert_eq!((status, stdout.as_str()), (2, ""), "{command}: {stderr}");
+        assert!(!folder.path("out").exists(), "{command}");
+        shown.push_str(&format!("$ nearsift {command}\n{}\n\n", stderr.trim_end()));
+    }
+    insta::assert_snapshot!("mistakes", shown);
+}
+
+#[test]
+fn help() {
+    let folder = Folder::new();
+    let mut shown = folder.run(["--help"]).expect(0).stdout;
+    for command in ["dedup", "pairs", "fingerprint", "compare", "keywords", "recipes", "vectors"] {
+        let help = folder.run([command, "-h"]).expect(0).stdout;
+        shown.push_str(&format!("\n$ nearsift {command} -h\n{help}"));
+    }
+    insta::assert_snapshot!("help", shown);
+    assert_eq!(
+        folder.run(["--version"]).expect(0).stdout,
+        concat!("nearsift ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+}
+
+#[test]
+fn summary_as_json() {
+    let folder = documents();
+    let run = folder.dedup(&["corpus.jsonl"], "out", &["--json"]).expect(0);
+    let printed: serde_json::Value = serde_json::from_str(&run.stdout).expect("one JSON object");
+    assert_eq!(printed, folder.results("out").summary());
+    // Which plan is best, and what it costs, is the planner's own matter.
+    let plan = format!("\"plan\": {},", printed["plan"]);
+    insta::assert_snapshot!(
+        "summary",
+        folder.results("out").text("summary.json").replace(&plan, "\"plan\": (any),")
+    );
+}
+
+/// `-q` leaves standard error to errors, and standard output to what was asked for.
+#[test]
+fn quiet() {
+    let folder = documents();
+    folder.file("bad.jsonl", "{\"id\":1,\"text\":\"a\"}\nno JSON\n");
+    let loud = folder.dedup(&["bad.jsonl"], "loud", &[]).expect(3);
+    assert!(loud.stderr.contains("bad.jsonl:2: not valid JSON"), "{}", loud.stderr);
+    let quiet = folder.dedup(&["bad.jsonl"], "quiet", &["-q"]).expect(3);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+    let json = folder.dedup(&["bad.jsonl"], "json", &["-q", "--json"]).expect(3);
+    assert_eq!((json.json_lines().len(), json.stderr.as_str()), (1, ""));
+    let error = folder.dedup(&["missing.jsonl"], "out", &["-q"]).expect(2);
+    assert!(error.stderr.starts_with("error: missing.jsonl"), "{}", error.stderr);
+}

@@ -1,0 +1,10 @@
+//! The program as scripts see it: what it writes, where, and with which exit status.
+
+mod bad_input;
+mod commands;
+mod data;
+mod examples;
+mod faults;
+mod report;
+mod same_bytes;
+mod support;
