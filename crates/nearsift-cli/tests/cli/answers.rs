@@ -38,7 +38,7 @@ impl Answer {
 pub const NOT_UTF_8: Answer = answer(
     "JSON line that is not UTF-8",
     0,
-    "note: 1 character could not be decoded, in 1 document: they became U+FFFD for the comparison only.",
+    "note: 1 character could not be decoded, in 1 document: compared as U+FFFD, kept byte for byte.",
     "The document is compared with U+FFFD in place of the bytes, and kept byte for byte.",
 );
 pub const NOT_ANY_CHARSET: Answer = answer(
@@ -62,7 +62,7 @@ pub const UTF_16: Answer = answer(
 pub const NUL_AND_SURROGATES: Answer = answer(
     "NUL characters and lone surrogates",
     0,
-    "note: 2 characters could not be decoded, in 1 document: they became U+FFFD for the comparison only.",
+    "note: 2 characters could not be decoded, in 1 document: compared as U+FFFD, kept byte for byte.",
     "NUL is a character like others; a lone surrogate becomes U+FFFD; the line is kept byte for byte.",
 );
 pub const EMPTY_FILE: Answer = answer(
@@ -206,7 +206,7 @@ pub const OUTPUT_AROUND_INPUT: Answer = answer(
     "Nothing is read or written.",
 );
 pub const CLOSED_PIPE: Answer = answer(
-    "Closed pipe, as in `| head -1`",
+    "Closed pipe, as when `head -1` has its line",
     0,
     "",
     "Quiet: whoever reads has what they wanted. `dedup` has written its results by then, and keeps its status.",

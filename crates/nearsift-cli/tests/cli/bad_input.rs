@@ -273,6 +273,11 @@ fn nested_tags() {
     // Far above what it takes (0.1 s), far below what a quadratic parser takes.
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
     assert_eq!(checked.results.count("/documents"), 3 + 4);
+    let same = ["in/closed.html", "in/open.html", "in/tables.html"];
+    assert!(
+        checked.results.groups().contains(&same.map(str::to_owned).to_vec()),
+        "the text is found"
+    );
 }
 
 #[test]

@@ -50,13 +50,27 @@ fn hostile_documents_stay_text() {
     let html = hostile_report();
     // Everything between < and > is the page's own markup: elements and attributes that it knows.
     const ELEMENTS: &[&str] = &[
-        "!doctype", "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "dl", "div", "dt",
-        "dd", "ul", "li", "svg", "rect", "text", "table", "tr", "th", "td", "article", "header", "del",
-        "ins", "code",
+        "!doctype", "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "dl", "div",
+        "dt", "dd", "ul", "li", "svg", "rect", "text", "table", "tr", "th", "td", "article",
+        "header", "del", "ins", "code",
     ];
     const ATTRIBUTES: &[&str] = &[
-        "lang", "charset", "name", "content", "http-equiv", "class", "dir", "role", "aria-label",
-        "viewBox", "x", "y", "width", "height", "text-anchor", "html",
+        "lang",
+        "charset",
+        "name",
+        "content",
+        "http-equiv",
+        "class",
+        "dir",
+        "role",
+        "aria-label",
+        "viewBox",
+        "x",
+        "y",
+        "width",
+        "height",
+        "text-anchor",
+        "html",
     ];
     for tag in html.split('<').skip(1) {
         let (inside, _) = tag.split_once('>').unwrap_or_else(|| panic!("an open tag: {tag}"));
@@ -76,7 +90,9 @@ fn hostile_documents_stay_text() {
 #[test]
 fn no_character_steers() {
     let html = hostile_report();
-    let steers = |c: char| (c.is_control() && c != '\n' && c != '\t') || STEERING.contains(c) && !"[31m".contains(c);
+    let steers = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t') || STEERING.contains(c) && !"[31m".contains(c)
+    };
     assert!(!html.chars().any(steers), "{:?}", html.chars().find(|&c| steers(c)));
     assert!(html.contains('\u{241b}'), "an escape is shown as its symbol");
 }
@@ -108,7 +124,15 @@ fn a_page_for_every_result() {
     folder.file("in.jsonl", crate::support::corpus());
     folder.dedup(&["in.jsonl"], "corpus", &["-q"]).expect(0);
     let html = folder.results("corpus").text("report.html");
-    for part in ["Distances of the pairs", "Sizes of the groups", "Largest groups", "Examples", "metro-traditional", "<ins>", "<del>"] {
+    for part in [
+        "Distances of the pairs",
+        "Sizes of the groups",
+        "Largest groups",
+        "Examples",
+        "metro-traditional",
+        "<ins>",
+        "<del>",
+    ] {
         assert!(html.contains(part), "{part}");
     }
     assert_eq!(html.matches("<svg").count(), 1);
