@@ -1,9 +1,9 @@
 //! The main job end to end: `nearsift dedup` on a generated corpus on disk, with one thread and two.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::Deserialize;
@@ -18,6 +18,24 @@ use crate::process::{Usage, measure, program};
 struct Removed {
     id: String,
     representative: String,
+}
+
+/// What a run says of itself, as far as it is checked or quoted.
+#[derive(Deserialize)]
+struct Summary {
+    documents: u64,
+    kept: u64,
+    removed: Counts,
+    pairs: u64,
+    plan: String,
+    recipe: String,
+}
+
+/// Removed documents by reason.
+#[derive(Deserialize)]
+struct Counts {
+    exact: u64,
+    near: u64,
 }
 
 /// What a run decided, against what was planted.
@@ -76,9 +94,18 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     let different = differing(&outputs[0], &outputs[1]).map_err(|e| e.to_string())?;
     let different = if different.is_empty() { "none".to_owned() } else { different.join(", ") };
     report.check("files that differ between 1 and 2 threads", "none", different.as_str());
-    let kept = lines(&outputs[0].join("kept.jsonl"))?;
+    let kept = lines(&outputs[0].join("kept/docs.jsonl"))?;
     let found = compare(&outputs[0].join("removed.jsonl"), &files.truth)?;
     report.check("documents kept and removed", &settings.documents, &(kept + found.removed));
+    let summary = open(&outputs[0].join("summary.json"))?;
+    let summary: Summary = serde_json::from_reader(summary).map_err(|e| e.to_string())?;
+    report.check("documents in the summary", &settings.documents, &summary.documents);
+    report.check("kept in the summary", &kept, &summary.kept);
+    let removed = summary.removed.exact + summary.removed.near;
+    report.check("removed in the summary", &found.removed, &removed);
+    report.fact("plan", summary.plan);
+    report.fact("recipe", summary.recipe);
+    report.fact("pairs", summary.pairs.to_string());
     let planted: u64 = found.by_edit.values().map(|counts| counts.0).sum();
     for (edit, (planted, removed)) in &found.by_edit {
         let share = *removed as f64 / *planted as f64;
@@ -124,22 +151,34 @@ fn dedup(program: &Path, files: &Files, output: &Path, threads: &str) -> Result<
     Err(format!("nearsift dedup ended with {}: {errors}", usage.status))
 }
 
-/// Names of files of two folders that are not the same, byte by byte.
+/// Files of two folders that are not the same, byte by byte, by their paths below.
 fn differing(a: &Path, b: &Path) -> std::io::Result<Vec<String>> {
-    let mut names: Vec<_> = std::fs::read_dir(a)?
-        .chain(std::fs::read_dir(b)?)
-        .map(|entry| entry.map(|entry| entry.file_name()))
-        .collect::<Result<_, _>>()?;
-    names.sort();
-    names.dedup();
+    let (mut paths, other) = (files_below(a)?, files_below(b)?);
+    paths.extend(other);
     let mut different = Vec::new();
-    for name in names {
-        let (a, b) = (a.join(&name), b.join(&name));
+    for path in paths {
+        let (a, b) = (a.join(&path), b.join(&path));
         if !(a.is_file() && b.is_file() && same(&a, &b)?) {
-            different.push(name.to_string_lossy().into_owned());
+            different.push(path.display().to_string());
         }
     }
     Ok(different)
+}
+
+fn files_below(root: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
+    let mut files = BTreeSet::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.insert(path.strip_prefix(root).unwrap_or(&path).to_owned());
+            }
+        }
+    }
+    Ok(files)
 }
 
 fn same(a: &Path, b: &Path) -> std::io::Result<bool> {
@@ -211,8 +250,6 @@ fn open(path: &Path) -> Result<BufReader<File>, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -242,12 +279,15 @@ mod tests {
     #[test]
     fn files_that_differ_are_named() {
         let (a, b) = (folder("left"), folder("right"));
-        for (name, left, right) in [("x", "1", "1"), ("y", "1", "2"), ("z", "1", "11")] {
+        for dir in [&a, &b] {
+            std::fs::create_dir_all(dir.join("kept")).unwrap();
+        }
+        for (name, left, right) in [("x", "1", "1"), ("kept/y", "1", "2"), ("z", "1", "11")] {
             std::fs::write(a.join(name), left).unwrap();
             std::fs::write(b.join(name), right).unwrap();
         }
         std::fs::write(a.join("only"), "").unwrap();
-        assert_eq!(differing(&a, &b).unwrap(), ["only", "y", "z"]);
+        assert_eq!(differing(&a, &b).unwrap(), ["kept/y", "only", "z"]);
         std::fs::remove_dir_all(&a).unwrap();
         std::fs::remove_dir_all(&b).unwrap();
     }

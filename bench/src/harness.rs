@@ -14,22 +14,18 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// What one run works through; decides the unit of the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "for the contests with peers"))]
 pub enum Work {
     /// Bytes of input: figures in MB/s, larger is better.
     Bytes(u64),
-    /// Small things of this kind: figures in nanoseconds for each, smaller is better.
-    Items(u64, &'static str),
     /// One thing as a whole: figures in milliseconds, smaller is better.
     Whole,
 }
 
 impl Work {
-    fn column(self) -> String {
+    fn column(self) -> &'static str {
         match self {
-            Work::Bytes(_) => "MB/s".to_owned(),
-            Work::Items(_, item) => format!("ns/{item}"),
-            Work::Whole => "ms".to_owned(),
+            Work::Bytes(_) => "MB/s",
+            Work::Whole => "ms",
         }
     }
 
@@ -37,25 +33,14 @@ impl Work {
         let seconds = time.as_secs_f64();
         match self {
             Work::Bytes(bytes) => bytes as f64 / 1e6 / seconds,
-            Work::Items(items, _) => seconds * 1e9 / items as f64,
             Work::Whole => seconds * 1e3,
         }
     }
 }
 
-/// What a contestant's answer must be. An answer is a number: a count, or a digest of the output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "for the contests with peers"))]
-pub enum Expect {
-    /// This number.
-    Answer(u64),
-    /// The answer of another contestant, by name.
-    SameAs(&'static str),
-}
-
 struct Contestant<'a> {
     name: &'static str,
-    expect: Expect,
+    expected: u64,
     run: Box<dyn FnMut() -> u64 + 'a>,
     times: Vec<Duration>,
     answers: Vec<u64>,
@@ -74,15 +59,16 @@ impl<'a> Contest<'a> {
         Contest { work, contestants: Vec::new() }
     }
 
-    /// Adds a contestant: one call of `run` does the work once and returns the answer.
+    /// Adds a contestant: one call of `run` does the work once and returns its answer, a count or a
+    /// digest of the output, which must be `expected`.
     pub fn add(
         mut self,
         name: &'static str,
-        expect: Expect,
+        expected: u64,
         run: impl FnMut() -> u64 + 'a,
     ) -> Contest<'a> {
         let run = Box::new(run);
-        self.contestants.push(Contestant { name, expect, run, times: vec![], answers: vec![] });
+        self.contestants.push(Contestant { name, expected, run, times: vec![], answers: vec![] });
         self
     }
 
@@ -117,24 +103,9 @@ impl<'a> Contest<'a> {
                 row = row.with("ratio", time.as_secs_f64() / own.as_secs_f64());
             }
             report.rows.push(row);
-            report.checks.push(self.check(contestant));
-        }
-    }
-
-    fn check(&self, contestant: &Contestant<'a>) -> Check {
-        let expected = match contestant.expect {
-            Expect::Answer(answer) => answer,
-            Expect::SameAs(name) => {
-                let other = self.contestants.iter().find(|c| c.name == name);
-                other.unwrap_or_else(|| panic!("no contestant '{name}'")).answers[0]
-            }
-        };
-        let wrong = contestant.answers.iter().find(|&&answer| answer != expected);
-        Check {
-            what: format!("answer of {}", contestant.name),
-            expected: expected.to_string(),
-            found: wrong.unwrap_or(&expected).to_string(),
-            passed: wrong.is_none(),
+            let wrong = contestant.answers.iter().find(|&&answer| answer != contestant.expected);
+            let found = wrong.unwrap_or(&contestant.expected);
+            report.check(&format!("answer of {}", contestant.name), &contestant.expected, found);
         }
     }
 }
@@ -353,9 +324,9 @@ mod tests {
 
     fn contest(answer: u64) -> Report {
         let mut report = Report::new("sum", "adds numbers");
-        Contest::new(Work::Items(1_000, "number"))
-            .add("fold", Expect::Answer(499_500), || (0..1_000).sum())
-            .add("formula", Expect::SameAs("fold"), || answer)
+        Contest::new(Work::Bytes(1_000))
+            .add("fold", 499_500, || (0..1_000).sum())
+            .add("formula", 499_500, || answer)
             .run(3, &mut report);
         report
     }
@@ -373,7 +344,7 @@ mod tests {
         let report = contest(499_500);
         assert_eq!(report.figure("fold", "ratio"), Some(1.0));
         assert!(report.figure("formula", "ratio").is_some());
-        assert!(report.figure("formula", "ns/number").is_some());
+        assert!(report.figure("formula", "MB/s").is_some());
     }
 
     #[test]
@@ -387,7 +358,6 @@ mod tests {
     fn figures_have_the_unit_of_the_work() {
         let second = Duration::from_secs(1);
         assert_eq!(Work::Bytes(5_000_000).figure(second), 5.0);
-        assert_eq!(Work::Items(1_000, "token").figure(second), 1e6);
         assert_eq!(Work::Whole.figure(second), 1e3);
     }
 

@@ -26,8 +26,8 @@ pub struct Case {
     pub n: usize,
     /// Inclusive distance in bits.
     pub max_distance: u32,
-    /// The pairs that there are, counted once by comparing all; other sizes are compared with that
-    /// plan in the same run.
+    /// The pairs that there are, counted once by comparing all. Without a count the benchmark
+    /// compares all in the same run.
     pub expect_pairs: Option<u64>,
 }
 
@@ -52,6 +52,10 @@ pub struct Measured {
     pub pairs_seconds: f64,
     /// Seconds to find links enough for connected components.
     pub connect_seconds: f64,
+    /// Processor seconds for the pairs, where the system tells those of a thread and it was one.
+    pub pairs_cpu_seconds: Option<f64>,
+    /// Processor seconds for the links, likewise.
+    pub connect_cpu_seconds: Option<f64>,
     /// Seconds that the planner expected.
     pub expected_seconds: f64,
     /// Distances computed.
@@ -70,12 +74,12 @@ pub const CASES: &[Case] = &[
     Case { data: Data::Uniform, n: 100_000, max_distance: 8, expect_pairs: None },
     Case { data: Data::Skewed, n: 100_000, max_distance: 3, expect_pairs: None },
     Case { data: Data::Skewed, n: 100_000, max_distance: 8, expect_pairs: None },
-    Case { data: Data::Uniform, n: 1_000_000, max_distance: 3, expect_pairs: Some(0) },
-    Case { data: Data::Uniform, n: 1_000_000, max_distance: 6, expect_pairs: Some(0) },
-    Case { data: Data::Uniform, n: 1_000_000, max_distance: 8, expect_pairs: Some(0) },
-    Case { data: Data::Skewed, n: 1_000_000, max_distance: 3, expect_pairs: Some(0) },
-    Case { data: Data::Skewed, n: 1_000_000, max_distance: 6, expect_pairs: Some(0) },
-    Case { data: Data::Skewed, n: 1_000_000, max_distance: 8, expect_pairs: Some(0) },
+    Case { data: Data::Uniform, n: 1_000_000, max_distance: 3, expect_pairs: Some(50_997) },
+    Case { data: Data::Uniform, n: 1_000_000, max_distance: 6, expect_pairs: Some(95_356) },
+    Case { data: Data::Uniform, n: 1_000_000, max_distance: 8, expect_pairs: Some(115_937) },
+    Case { data: Data::Skewed, n: 1_000_000, max_distance: 3, expect_pairs: Some(22_886_401) },
+    Case { data: Data::Skewed, n: 1_000_000, max_distance: 6, expect_pairs: Some(34_663_329) },
+    Case { data: Data::Skewed, n: 1_000_000, max_distance: 8, expect_pairs: Some(37_325_862) },
 ];
 
 /// Times one case on a number of threads.
@@ -88,22 +92,25 @@ pub fn measure(case: &Case, threads: usize) -> Measured {
         threads: std::num::NonZeroUsize::new(threads).map_or(Threads::One, Threads::Own),
         ..Settings::new(case.max_distance)
     };
-    let expect = case.expect_pairs.unwrap_or_else(|| count_by_all_pairs(&column, case.max_distance));
+    let expect =
+        case.expect_pairs.unwrap_or_else(|| count_by_all_pairs(&column, case.max_distance));
     let start = Instant::now();
     let join = SelfJoin::new(&column, settings).expect("a join");
     let prepare_seconds = start.elapsed().as_secs_f64();
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), cpu_seconds(threads));
     let mut pairs = 0;
     let ended = join.for_each_pair(|_| {
         pairs += 1;
         ControlFlow::<()>::Continue(())
     });
     let pairs_seconds = start.elapsed().as_secs_f64();
+    let pairs_cpu_seconds = cpu_seconds(threads).zip(cpu).map(|(end, start)| end - start);
     assert!(ended.is_continue());
-    let start = Instant::now();
+    let (start, cpu) = (Instant::now(), cpu_seconds(threads));
     let mut links = 0u64;
     join.for_each_connecting(|_, _| links += 1);
     let connect_seconds = start.elapsed().as_secs_f64();
+    let connect_cpu_seconds = cpu_seconds(threads).zip(cpu).map(|(end, start)| end - start);
     let (counted, work) = join.count_pairs();
     Measured {
         data: case.data,
@@ -115,12 +122,21 @@ pub fn measure(case: &Case, threads: usize) -> Measured {
         prepare_seconds,
         pairs_seconds,
         connect_seconds,
+        pairs_cpu_seconds,
+        connect_cpu_seconds,
         expected_seconds: join.explain().seconds,
         comparisons: work.comparisons,
         moves: work.moves,
         pairs,
         correct: pairs == expect && counted == expect && links <= pairs.max(1) * 64,
     }
+}
+
+/// The processor time of this thread so far, where Linux tells it and it does all the work.
+fn cpu_seconds(threads: usize) -> Option<f64> {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: f64 = told.split_whitespace().next()?.parse().ok()?;
+    (threads <= 1).then_some(nanoseconds / 1e9)
 }
 
 /// The number of pairs by comparing every two distinct values.
@@ -145,10 +161,12 @@ pub fn column(data: Data, n: usize) -> Fingerprints {
             }
             Data::Uniform => random.next(),
             Data::Skewed => {
-                // Cluster c is about twice as frequent as cluster 2 c: half of the documents are in
-                // the larger clusters, and the rest stand alone.
-                let rank = n as u64 / (1 + random.below(n as u64));
-                let centre = if random.below(2) == 0 { random.below(rank * 50 + 50) } else { n as u64 + i };
+                // Half of the documents are in clusters, the one of rank c about 50 / (50 + c) times
+                // as large as the largest; the rest stand alone.
+                let octave = 50 << random.below(12);
+                let centre = octave + random.below(octave);
+                let alone = random.below(2) == 0;
+                let centre = if alone { (1 << 32) + i } else { centre };
                 let mut own = SplitMix(centre);
                 let (fixed, free) = (own.next() & own.next() & own.next(), own.next());
                 let value = fixed & 0xffff_ffff | free & !0xffff_ffff;

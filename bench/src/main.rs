@@ -5,12 +5,16 @@
 
 #![allow(clippy::print_stdout, reason = "results go to standard output")]
 
+mod contests;
 mod corpus;
 mod dedup;
 mod harness;
+mod join;
 mod machine;
 mod process;
 mod start;
+mod votes;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,6 +36,26 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "start",
         about: "from the start of the program to its answer on two small files",
         run: start::run,
+    },
+    Benchmark {
+        name: "votes",
+        about: "every vote kernel of this machine, ns a feature",
+        run: contests::votes,
+    },
+    Benchmark {
+        name: "fingerprints",
+        about: "character 3-grams to fingerprints, against gaoya",
+        run: contests::fingerprints,
+    },
+    Benchmark {
+        name: "words",
+        about: "word segmentation and keywords, against jieba-rs",
+        run: contests::words,
+    },
+    Benchmark {
+        name: "join",
+        about: "all pairs within a distance: 100,000 and a million fingerprints, even and skewed",
+        run: contests::join,
     },
     Benchmark {
         name: "dedup",

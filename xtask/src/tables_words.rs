@@ -32,6 +32,11 @@ const EMPTY: u64 = (1 << LABEL_BITS) - 1;
 /// The words with an IDF that the dictionary lacks are found by the top bits of their hash.
 const BUCKET_BITS: u32 = 12;
 
+/// The filter of pairs has 2 to the power of this bits.
+const PAIR_FILTER_BITS: u32 = 20;
+/// 2^64 divided by the golden ratio, made odd: it spreads neighbours far apart.
+const PAIR_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Writes or checks the table.
 ///
 /// # Errors
@@ -98,6 +103,7 @@ pub fn build(dictionary: &str, idf: &str) -> Result<Vec<u8>, String> {
         table.resize(table.len().next_multiple_of(ALIGNMENT), 0);
     };
     section(labels.iter().flat_map(|label| label.to_le_bytes()).collect());
+    section(pair_filter(&words, &labels));
     section(units.iter().flat_map(|unit| unit.to_le_bytes()).collect());
     // Numbers start at 1, so the columns by number have an unused first entry.
     let mut column: Vec<u8> = 0u16.to_le_bytes().into();
@@ -238,6 +244,23 @@ fn ascii_words_need(words: &[Entry<'_>]) -> u128 {
     words.iter().filter(|w| w.text.is_ascii()).fold(0, |bits, w| bits | needed(w.text.as_bytes()))
 }
 
+/// A Bloom filter with one hash function of the pairs of labels that words begin with.
+///
+/// # References
+/// Bloom, 'Space/time trade-offs in hash coding with allowable errors', CACM 13(7), 1970.
+fn pair_filter(words: &[Entry<'_>], labels: &[u16]) -> Vec<u8> {
+    let mut bits = vec![0; 1 << (PAIR_FILTER_BITS - 3)];
+    for word in words {
+        let mut letters = word.text.chars().map(|c| u64::from(labels[c as usize]));
+        if let (Some(first), Some(second)) = (letters.next(), letters.next()) {
+            let pair = first << LABEL_BITS | second;
+            let bit = pair.wrapping_mul(PAIR_MULTIPLIER) >> (64 - PAIR_FILTER_BITS);
+            bits[bit as usize / 8] |= 1 << (bit % 8);
+        }
+    }
+    bits
+}
+
 /// A node of the trie over labels.
 struct Node {
     /// The number of the word that ends here, or 0.
@@ -257,11 +280,11 @@ struct Node {
 /// Transactions on Software Engineering 15(9), 1989.
 fn double_array(words: &[Entry<'_>], labels: &[u16]) -> Result<Vec<u64>, String> {
     let nodes = trie(words, labels);
-    // Wide nodes first, while there is room; nodes with one child fill any hole that is left.
-    // Among equals the heavy ones go first, so that what most texts touch lies together.
+    // Heavy nodes first: what most texts touch then lies together, near the front, for frequent
+    // characters have small labels. Wide nodes first would take 7% less room, and more time.
     let mut order: Vec<usize> =
         (1..nodes.len()).filter(|&n| !nodes[n].children.is_empty()).collect();
-    order.sort_by_key(|&n| Reverse((nodes[n].children.len(), nodes[n].weight, Reverse(n))));
+    order.sort_by_key(|&n| Reverse((nodes[n].weight, Reverse(n))));
 
     let mut base = vec![0; nodes.len()];
     let mut slots = Slots::default();

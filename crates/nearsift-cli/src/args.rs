@@ -278,8 +278,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     };
     let number: f64 = digits.trim().parse().map_err(|_| error())?;
     let bytes = number * factor as f64;
-    // Also false for a number that is not one.
-    if bytes >= 1.0 && bytes < 9e18 { Ok(bytes as u64) } else { Err(error()) }
+    if (1.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(error()) }
 }
 
 fn parse_score(text: &str) -> Result<f64, String> {

@@ -2,15 +2,16 @@
 
 #![allow(clippy::print_stderr, reason = "tests say on standard error why they skip")]
 
+use nearsift::recipe::Recipe;
 use nearsift::recipe::compat::Compat;
-use nearsift::recipe::vectors::{Case, check_reader, evaluate_compat};
+use nearsift::recipe::vectors::{Case, check_reader, evaluate};
 use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Checks a file and returns the number of its vectors.
 #[track_caller]
 fn check(path: &Path) -> u64 {
-    let report = check_reader(testkit::read(path).as_slice(), &evaluate_compat).unwrap();
+    let report = check_reader(testkit::read(path).as_slice(), &evaluate).unwrap();
     assert_eq!(report.failed(), 0, "{}:\n{report}", path.display());
     report.passed
 }
@@ -19,6 +20,25 @@ fn check(path: &Path) -> u64 {
 fn the_committed_vectors_pass() {
     let path = testkit::repository().join("crates/nearsift/tests/vectors/compat.jsonl");
     assert!(check(&path) >= 100);
+}
+
+#[test]
+fn the_native_recipes_have_the_fingerprints_they_always_had() {
+    let path = testkit::repository().join("crates/nearsift/tests/vectors/native.jsonl");
+    assert!(check(&path) >= 600);
+}
+
+/// A digest changes when a parameter, a default or a dictionary does: then fingerprints of before
+/// and after must not be compared, and this test says so.
+#[test]
+fn digests_are_pinned() {
+    let check = |recipe: &str, digest: &str| {
+        let recipe = Recipe::parse(recipe).unwrap();
+        assert_eq!(format!("{:016x}", recipe.digest()), digest, "{recipe}");
+    };
+    check("simhash64", "b431f95b3b956ab8");
+    check("keywords64", "0318e9819b6002a9");
+    check("leonsim", "6b632336b4f48493");
 }
 
 #[test]

@@ -11,6 +11,9 @@
 
 pub mod compare;
 pub mod fingerprint;
+pub mod join;
+pub mod recipe;
+pub mod records;
 pub mod run;
 pub mod text;
 
@@ -32,11 +35,25 @@ pub struct Target {
 /// Every target, in the order of the pipeline.
 pub const TARGETS: &[Target] = &[
     Target {
+        name: "records",
+        about: "no file panics; its records do not depend on batches; JSON lines agree with serde_json",
+        oracle: records::read_records,
+        seeds: records::read_records_seeds,
+        inputs: 3_000,
+    },
+    Target {
         name: "decode",
         about: "the text is what the named charset makes of all bytes; UTF-8 comes back unchanged",
         oracle: text::decode_bytes,
         seeds: text::decode_seeds,
         inputs: 40_000,
+    },
+    Target {
+        name: "extract",
+        about: "any bytes as a page: collapsed text, empty only when it says so, the same every time",
+        oracle: text::extract_page,
+        seeds: text::extract_seeds,
+        inputs: 2_000,
     },
     Target {
         name: "normalise",
@@ -65,6 +82,27 @@ pub const TARGETS: &[Target] = &[
         oracle: fingerprint::hex,
         seeds: fingerprint::hex_seeds,
         inputs: 400_000,
+    },
+    Target {
+        name: "recipe",
+        about: "a written form round trips; earlier texts do not change a text's fingerprint",
+        oracle: recipe::fingerprint_texts,
+        seeds: recipe::fingerprint_seeds,
+        inputs: 2_000,
+    },
+    Target {
+        name: "vectors",
+        about: "any file of golden vectors is checked to its end",
+        oracle: recipe::check_vectors,
+        seeds: recipe::check_vectors_seeds,
+        inputs: 100_000,
+    },
+    Target {
+        name: "self_join",
+        about: "every plan finds the pairs that comparing all finds",
+        oracle: join::self_join,
+        seeds: join::self_join_seeds,
+        inputs: 2_000,
     },
     Target {
         name: "differences",

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
-use fuzz_oracles::run::run;
+use fuzz_oracles::run::{input, run};
 use fuzz_oracles::{TARGETS, Target, target};
 
 /// An input that takes longer than this has failed, as it has under cargo-fuzz.
@@ -40,6 +40,18 @@ enum Command {
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
+    /// Writes one input of a run to a file: for a run that ended without naming it
+    Input {
+        /// The target
+        target: String,
+        /// The input's number in the run, from 0
+        index: u32,
+        /// The file to write
+        file: PathBuf,
+        /// The seed of the run
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Runs one target on the bytes of files
     Replay {
         /// The target
@@ -66,6 +78,10 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Run { targets, inputs, seed } => run_all(&targets, inputs, seed),
+        Command::Input { target, index, file, seed } => known(&target).and_then(|target| {
+            std::fs::write(&file, input(&(target.seeds)(), seed, index))
+                .map_err(|e| format!("{}: {e}", file.display()))
+        }),
         Command::Replay { target, files } => replay(&target, &files),
         Command::Seeds { dir } => write_seeds(&dir).map_err(|e| format!("{}: {e}", dir.display())),
     };

@@ -27,10 +27,7 @@ pub fn run(target: &Target, seed: u64, inputs: u32) -> Summary {
     let seeds = (target.seeds)();
     let mut summary = Summary { inputs: 0, slowest: Duration::ZERO, failure: None };
     for index in 0..inputs {
-        let input = match seeds.get(index as usize) {
-            Some(seed) => seed.clone(),
-            None => mutated(&seeds, &mut Random::of_item(seed, u64::from(index))),
-        };
+        let input = input(&seeds, seed, index);
         let begun = Instant::now();
         let outcome = catch_unwind(|| (target.oracle)(&input));
         summary.slowest = summary.slowest.max(begun.elapsed());
@@ -41,6 +38,14 @@ pub fn run(target: &Target, seed: u64, inputs: u32) -> Summary {
         }
     }
     summary
+}
+
+/// Input `index` of a run: first the target's seeds, then mutations of them.
+pub fn input(seeds: &[Vec<u8>], seed: u64, index: u32) -> Vec<u8> {
+    match seeds.get(index as usize) {
+        Some(seed) => seed.clone(),
+        None => mutated(seeds, &mut Random::of_item(seed, u64::from(index))),
+    }
 }
 
 /// A seed with one to eight changes, or, once in sixteen, bytes without any order.

@@ -8,6 +8,7 @@ use encoding_rs::Encoding;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use jieba_rs::Jieba;
 use nearsift::text::decode::{CharsetSource, Content, Hints, decode};
+use nearsift::text::extract::{Limits, PageKind, extract};
 use nearsift::text::normalise::{normalise, to_simplified};
 use nearsift::text::script::runs;
 use nearsift::text::words::{Lexicon, Segmenter};
@@ -132,4 +133,40 @@ pub fn segment_words_seeds() -> Vec<Vec<u8>> {
         "一一一一一二二二二三三三三的的的了了了㐀𠀀",
     ];
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
+
+/// Any bytes that are decoded as a page give a text without blank lines; limits change how it is
+/// found, not that; what is said to be empty is.
+pub fn extract_page(data: &[u8]) {
+    let Some((&depth, page)) = data.split_first() else { return };
+    let html = String::from_utf8_lossy(page);
+    let narrow = Limits { max_depth: usize::from(depth), ..Limits::default() };
+    for limits in [Limits::default(), narrow] {
+        let page = extract(&html, &limits);
+        assert_eq!(page.kind == PageKind::Empty, page.text.is_empty(), "{:?}", page.kind);
+        assert!(page.text.split('\n').all(|line| line.trim() == line), "white space is collapsed");
+        assert!(page.text.is_empty() || page.text.split('\n').all(|line| !line.is_empty()));
+        assert!(page.title.as_ref().is_none_or(|title| !title.trim().is_empty()), "a blank title");
+        assert_eq!(page, extract(&html, &limits), "the same page, the same text");
+    }
+}
+
+/// An article between navigation and footer, a page of links, and nesting.
+pub fn extract_seeds() -> Vec<Vec<u8>> {
+    let sentence = "今天下午，市图书馆举办了一场面向儿童的绘本阅读活动，有三百多人参加。";
+    let pages = [
+        format!(
+            "<html><head><title>新闻</title></head><body><nav><a href=/>首页</a></nav><article><h1>活动</h1>\
+             <p>{sentence}</p><p>{sentence}&nbsp;&#20013;</p></article><footer>版权</footer></body></html>"
+        ),
+        "<ul><li><a href=/>Home</a><li><a href=/a>About</a></ul>".to_owned(),
+        format!("{}{sentence}{}", "<div><b>".repeat(300), "</div>".repeat(100)),
+        format!(
+            "<table><tr><td>{sentence}<td><script>var a = '<p>';</script><style>p{{}}</style></table>"
+        ),
+        format!(
+            "<!-- <p> --><textarea>{sentence}</textarea><select><option>a</select><pre>{sentence}\n x</pre>"
+        ),
+    ];
+    pages.iter().map(|page| [b"\x20", page.as_bytes()].concat()).collect()
 }

@@ -24,3 +24,12 @@ fn every_target_has_a_file_and_a_binary_and_no_other_exists() {
     binaries.sort();
     assert_eq!(binaries, expected, "binaries of fuzz/Cargo.toml");
 }
+
+#[test]
+fn the_document_lists_every_target() {
+    let document = std::fs::read_to_string(repository().join("docs/TESTING.md")).unwrap();
+    for target in TARGETS {
+        let row = format!("| `{}` | {} |", target.name, target.about);
+        assert!(document.contains(&row), "docs/TESTING.md has no line {row}");
+    }
+}

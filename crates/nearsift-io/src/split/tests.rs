@@ -99,6 +99,7 @@ fn records_by_format() {
     check(Format::Tsv, "h\ti\n\"a\n\"\tb\n", &[("\"a\n\"\tb\n", 2)]);
 
     let json = Format::Json;
+    check(json, "[1,\u{c} 2,\u{c}\u{b}3]", &[("1", 1), ("\u{c}", 2), ("2", 3), ("\u{c}\u{b}3", 4)]);
     check(json, "", &[]);
     check(json, " \n", &[]);
     check(json, "[]", &[]);
@@ -231,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn values_do_not_depend_on_the_reads(file in "[\\[\\]{},\":a\\\\ \n]{0,40}", step in 1_usize..9, limit in 1_usize..50) {
+    fn values_do_not_depend_on_the_reads(file in "[\\[\\]{},\":a\\\\ \n\u{c}]{0,40}", step in 1_usize..9, limit in 1_usize..50) {
         let (found, all) = pieces(file.as_bytes(), Format::Json, limit, step);
         let (whole, _) = pieces(file.as_bytes(), Format::Json, limit, 1000);
         prop_assert_eq!(all, file.as_bytes());

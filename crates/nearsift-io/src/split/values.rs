@@ -104,7 +104,10 @@ impl Values {
                 State::Token => {
                     i += match self.around {
                         Around::Array => {
-                            let ends = |b: &u8| matches!(b, b',' | b']') || b.is_ascii_whitespace();
+                            // JSON's white space, as in `gap`: a token that ended at a form feed
+                            // would be empty where it begins with one, again and again.
+                            let ends =
+                                |b: &u8| matches!(b, b',' | b']' | b' ' | b'\t' | b'\r' | b'\n');
                             piece[i..].iter().position(ends)?
                         }
                         // A line that is no JSON is one unreadable record, not one a word.

@@ -1,45 +1,205 @@
-//! temporary
-/// temp
-pub fn components(n: usize, links: &[(u32, u32)], ranks: &[u32]) -> Vec<u32> {
-    let mut parent: Vec<u32> = (0..n as u32).collect();
-    fn find(p: &mut [u32], mut x: u32) -> u32 {
-        while p[x as usize] != x {
-            p[x as usize] = p[p[x as usize] as usize];
-            x = p[x as usize];
-        }
-        x
-    }
-    for &(a, b) in links {
-        let (a, b) = (find(&mut parent, a), find(&mut parent, b));
-        // The better ranked root stays.
-        if a != b {
-            if ranks[a as usize] < ranks[b as usize] {
-                parent[b as usize] = a
-            } else {
-                parent[a as usize] = b
-            }
-        }
-    }
-    (0..n as u32).map(|x| find(&mut parent, x)).collect()
+//! Groups of near-duplicates, and the member of each that is kept.
+//!
+//! A *component* is a set of documents that are connected, perhaps through others: chains can join
+//! documents that are not alike. A *star* holds only documents that are directly linked to its
+//! representative. Which document is better is the caller's policy, given as a [`KeepOrder`].
+//!
+//! ```
+//! use nearsift::cluster::{Clusters, KeepOrder};
+//! use nearsift::fingerprint::{Bits, Fingerprints};
+//! use nearsift::join::{SelfJoin, Settings};
+//!
+//! // A chain: each is 2 bits from the one before.
+//! let column = Fingerprints::from_words(Bits::B64, vec![0b000011, 0b001111, 0b111111, 0xff00]);
+//! let longest = KeepOrder::by_key(&[30, 90, 60, 10], |length| std::cmp::Reverse(*length));
+//!
+//! let components = Clusters::components_of(&SelfJoin::new(&column, Settings::new(2))?, &longest);
+//! assert_eq!(components.kept().collect::<Vec<_>>(), [1, 3]);
+//! assert_eq!(components.representative(2), 1);
+//!
+//! // In the order of keeping first to last, nothing is left to remove but what is near 0.
+//! let stars = Clusters::stars_of(&column, Settings::new(2), &KeepOrder::first(4))?;
+//! assert_eq!(stars.kept().collect::<Vec<_>>(), [0, 2, 3]);
+//! # Ok::<(), nearsift::join::JoinError>(())
+//! ```
+
+mod components;
+mod keep;
+mod star;
+#[cfg(test)]
+mod tests;
+
+pub use components::Components;
+pub use keep::{KeepOrder, KeepOrderError};
+
+/// The cluster of every document and the representative of every cluster; 8 bytes a document.
+///
+/// A document that is like no other is a cluster of one and its own representative.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clusters {
+    /// The smallest member of each document's cluster.
+    labels: Vec<u32>,
+    /// The kept member of each document's cluster.
+    representatives: Vec<u32>,
 }
-/// temp
-pub fn star(n: usize, links: &[(u32, u32)], ranks: &[u32]) -> Vec<u32> {
-    let mut l: Vec<(u32, u32)> = links.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
-    l.sort_unstable();
-    let mut order: Vec<u32> = (0..n as u32).collect();
-    order.sort_by_key(|&d| ranks[d as usize]);
-    let mut rep = vec![u32::MAX; n];
-    for d in order {
-        if rep[d as usize] != u32::MAX {
-            continue;
-        }
-        rep[d as usize] = d;
-        let s = l.partition_point(|x| x.0 < d);
-        for &(_, o) in l[s..].iter().take_while(|x| x.0 == d) {
-            if rep[o as usize] == u32::MAX {
-                rep[o as usize] = d;
-            }
-        }
+
+impl Clusters {
+    /// The number of documents.
+    pub fn documents(&self) -> usize {
+        self.labels.len()
     }
-    rep
+
+    /// The smallest member of the document's cluster, which names the cluster.
+    pub fn label(&self, document: u32) -> u32 {
+        self.labels[document as usize]
+    }
+
+    /// The member that is kept of the document's cluster.
+    pub fn representative(&self, document: u32) -> u32 {
+        self.representatives[document as usize]
+    }
+
+    /// Whether the document is kept: it is the representative of its cluster.
+    pub fn is_kept(&self, document: u32) -> bool {
+        self.representative(document) == document
+    }
+
+    /// The kept documents, ascending: one of each cluster.
+    pub fn kept(&self) -> impl Iterator<Item = u32> {
+        (0..self.documents() as u32).filter(|&document| self.is_kept(document))
+    }
+
+    /// The removed documents, ascending, each with the document that is kept in its place.
+    pub fn removed(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..self.documents() as u32)
+            .map(|document| (document, self.representative(document)))
+            .filter(|(document, representative)| document != representative)
+    }
+
+    /// The clusters with all their members.
+    ///
+    /// # Complexity
+    /// O(n) time; 4 bytes a document and 4 a cluster.
+    pub fn members(&self) -> Members<'_> {
+        // A counting sort by label; labels are numbered as they appear, which is ascending.
+        let mut number = vec![0u32; self.documents()];
+        let mut ends: Vec<u32> = Vec::new();
+        for (document, &label) in self.labels.iter().enumerate() {
+            if label as usize == document {
+                number[document] = ends.len() as u32;
+                ends.push(0);
+            }
+            ends[number[label as usize] as usize] += 1;
+        }
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut documents = vec![0; self.documents()];
+        for (document, &label) in self.labels.iter().enumerate() {
+            let place = &mut ends[number[label as usize] as usize];
+            documents[*place as usize] = document as u32;
+            *place += 1;
+        }
+        Members { clusters: self, ends, documents }
+    }
+
+    /// How many clusters there are of each size: `(size, clusters)`, sizes ascending.
+    pub fn sizes(&self) -> Vec<(u32, u32)> {
+        let mut sizes = self.sizes_by_label();
+        sizes.retain(|size| *size > 0);
+        sizes.sort_unstable();
+        sizes.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u32)).collect()
+    }
+
+    /// The clusters of more than `most` documents, by label: of these the caller should warn, since
+    /// a component that large is more often a chain of chance links or a page template than one text.
+    pub fn oversized(&self, most: u32) -> Vec<Oversized> {
+        let sizes = self.sizes_by_label();
+        (0..self.documents() as u32)
+            .map(|label| Oversized {
+                label,
+                representative: self.representative(label),
+                documents: sizes[label as usize],
+            })
+            .filter(|cluster| cluster.documents > most)
+            .collect()
+    }
+
+    fn sizes_by_label(&self) -> Vec<u32> {
+        let mut sizes = vec![0; self.documents()];
+        for &label in &self.labels {
+            sizes[label as usize] += 1;
+        }
+        sizes
+    }
+
+    /// Clusters by their representatives.
+    pub(crate) fn by_representative(representatives: Vec<u32>) -> Clusters {
+        let mut smallest = vec![u32::MAX; representatives.len()];
+        for (document, &representative) in representatives.iter().enumerate() {
+            let smallest = &mut smallest[representative as usize];
+            *smallest = (*smallest).min(document as u32);
+        }
+        let labels = representatives.iter().map(|&r| smallest[r as usize]).collect();
+        Clusters { labels, representatives }
+    }
+}
+
+/// A cluster above the size that was thought possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Oversized {
+    /// Its smallest member.
+    pub label: u32,
+    /// The member that is kept.
+    pub representative: u32,
+    /// Its size.
+    pub documents: u32,
+}
+
+/// Clusters with their members, by label.
+#[derive(Debug)]
+pub struct Members<'a> {
+    clusters: &'a Clusters,
+    ends: Vec<u32>,
+    documents: Vec<u32>,
+}
+
+/// One cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cluster<'a> {
+    /// Its smallest member, which names it.
+    pub label: u32,
+    /// The member that is kept.
+    pub representative: u32,
+    /// All members, ascending, the representative among them.
+    pub members: &'a [u32],
+}
+
+impl Members<'_> {
+    /// The number of clusters, those of one document included.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no document at all.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Every cluster, those of one document included, by label.
+    pub fn iter(&self) -> impl Iterator<Item = Cluster<'_>> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let members = &self.documents[start..end as usize];
+            start = end as usize;
+            let label = members[0];
+            Cluster { label, representative: self.clusters.representative(label), members }
+        })
+    }
+
+    /// The clusters of two documents or more, by label.
+    pub fn duplicates(&self) -> impl Iterator<Item = Cluster<'_>> {
+        self.iter().filter(|cluster| cluster.members.len() > 1)
+    }
 }

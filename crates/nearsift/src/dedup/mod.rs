@@ -16,7 +16,7 @@
 //!     corpus.push(Entry::of(&mut fingerprinter, text));
 //! }
 //! let found = corpus.find(&Options::new(3), |_| {})?;
-//! assert_eq!(found.representatives(), [0, 1, 0]);
+//! assert_eq!(found.clusters().kept().collect::<Vec<_>>(), [0, 1]);
 //! assert_eq!(found.removals().next().unwrap().reason, Reason::Exact);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -27,9 +27,9 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-pub use keep::{Keep, ranks};
+pub use keep::Keep;
 
-use crate::cluster;
+use crate::cluster::Clusters;
 use crate::fingerprint::{Bits, Fingerprint, Fingerprints};
 pub use crate::join::Pair;
 use crate::join::{Explanation, JoinError, SelfJoin, Settings, Threads};
@@ -219,48 +219,47 @@ impl Corpus {
         mut each_link: impl FnMut(Pair),
     ) -> Result<Found<'_>, JoinError> {
         let join = self.join(options)?;
-        let ranks = ranks(&options.keep, &self.values);
-        // The best document of each fingerprint stands for all that share it: it is the first of them
-        // to be looked at, and whatever is linked to it is linked to them at the same distance.
+        let keep = options.keep.order(&self.values);
+        // The best document of each fingerprint, or of each text without one, leads all that share it:
+        // groups are made of leaders, and the others follow theirs. So equal documents are never apart.
+        let exact_groups = self.exact_groups();
         let mut leader: Vec<u32> = (0..self.len() as u32).collect();
-        for position in 0..self.fingerprinted.len() as u32 {
-            let first = self.fingerprinted[join.first_of(position) as usize] as usize;
-            let own = self.fingerprinted[position as usize];
-            if ranks[own as usize] < ranks[leader[first] as usize] {
-                leader[first] = own;
+        let first = |position: u32| self.fingerprinted[join.first_of(position) as usize] as usize;
+        for (&document, position) in self.fingerprinted.iter().zip(0..) {
+            let best = &mut leader[first(position)];
+            if keep.rank(document) < keep.rank(*best) {
+                *best = document;
             }
         }
-        let exact_groups = self.exact_groups();
+        for (&document, position) in self.fingerprinted.iter().zip(0..) {
+            // A first document comes before those that repeat it, and its leader is settled.
+            leader[document as usize] = leader[first(position)];
+        }
         for group in &exact_groups {
-            let best = group.iter().copied().min_by_key(|&d| ranks[d as usize]);
-            leader[group[0] as usize] = best.unwrap_or(group[0]);
+            let best = group.iter().copied().min_by_key(|&d| keep.rank(d)).unwrap_or(group[0]);
+            group.iter().for_each(|&document| leader[document as usize] = best);
         }
         let mut links: Vec<(u32, u32)> = Vec::new();
         let mut exact = exact_links(&exact_groups).into_iter().peekable();
-        let mut add = |link: Pair, links: &mut Vec<(u32, u32)>| {
-            each_link(link);
-            if link.distance == 0 {
-                // Only the first documents' leaders are known: the leader may be the repeat itself.
-                let leads = leader[link.a as usize];
-                links.extend([(leads, link.a), (leads, link.b)].into_iter().filter(|l| l.0 != l.1));
-            } else {
-                links.push((leader[link.a as usize], leader[link.b as usize]));
-            }
-        };
         let ControlFlow::Continue(()) = join.for_each_link(|pair| {
             let link = self.documents(pair);
             while let Some(earlier) = exact.next_if(|e| (e.a, e.b) < (link.a, link.b)) {
-                add(earlier, &mut links);
+                each_link(earlier);
             }
-            add(link, &mut links);
+            each_link(link);
+            if link.distance > 0 {
+                links.push((leader[link.a as usize], leader[link.b as usize]));
+            }
             ControlFlow::<Infallible>::Continue(())
         });
-        exact.for_each(|link| add(link, &mut links));
-        let representatives = match options.clustering {
-            Clustering::Components => cluster::components(self.len(), &links, &ranks),
-            Clustering::Star => cluster::star(self.len(), &links, &ranks),
+        exact.for_each(each_link);
+        let leaders = match options.clustering {
+            Clustering::Components => Clusters::components(self.len(), links, &keep),
+            Clustering::Star => Clusters::stars(self.len(), links, &keep),
         };
-        Ok(Found { corpus: self, representatives })
+        let representatives = leader.iter().map(|&l| leaders.representative(l)).collect();
+        let clusters = Clusters::by_representative(representatives);
+        Ok(Found { corpus: self, clusters })
     }
 
     fn join(&self, options: &Options) -> Result<SelfJoin<'_>, JoinError> {
@@ -337,30 +336,23 @@ fn exact_links(groups: &[Vec<u32>]) -> Vec<Pair> {
 #[derive(Debug, Clone)]
 pub struct Found<'c> {
     corpus: &'c Corpus,
-    representatives: Vec<u32>,
+    clusters: Clusters,
 }
 
 impl Found<'_> {
-    /// For each document the one that stays in its place: itself, when it stays.
-    pub fn representatives(&self) -> &[u32] {
-        &self.representatives
-    }
-
-    /// Whether a document stays.
-    pub fn stays(&self, document: u32) -> bool {
-        self.representatives[document as usize] == document
+    /// The groups, those of one document included.
+    pub fn clusters(&self) -> &Clusters {
+        &self.clusters
     }
 
     /// The documents that go, in the order of the input.
     pub fn removals(&self) -> impl Iterator<Item = Removal> {
-        (0..self.representatives.len() as u32)
-            .filter(|&document| !self.stays(document))
-            .map(|document| self.removal(document))
+        self.clusters.removed().map(|(document, _)| self.removal(document))
     }
 
     /// Why a document goes; of one that stays, it is its own representative.
     pub fn removal(&self, document: u32) -> Removal {
-        let representative = self.representatives[document as usize];
+        let representative = self.clusters.representative(document);
         let key = |d: u32| self.corpus.text_keys[d as usize];
         let print = |d: u32| self.corpus.fingerprint(d);
         Removal {
@@ -370,35 +362,7 @@ impl Found<'_> {
             distance: print(document).zip(print(representative)).map(|(a, b)| a.distance(&b)),
         }
     }
-
-    /// The groups of two documents or more, by their first members; each with its members in the order
-    /// of the input.
-    ///
-    /// # Complexity
-    /// O(n) time and 8 bytes of memory for each document in such a group.
-    pub fn groups(&self) -> Vec<Vec<u32>> {
-        let mut size = vec![0u32; self.representatives.len()];
-        for &representative in &self.representatives {
-            size[representative as usize] += 1;
-        }
-        let mut place = size;
-        let mut groups: Vec<Vec<u32>> = Vec::new();
-        const NONE: u32 = u32::MAX;
-        for entry in &mut place {
-            // Groups of one have no place; the others get theirs when their first member comes.
-            *entry = if *entry > 1 { NONE } else { NONE - 1 };
-        }
-        for (document, &representative) in self.representatives.iter().enumerate() {
-            let entry = &mut place[representative as usize];
-            match *entry {
-                index if index == NONE - 1 => {}
-                NONE => {
-                    *entry = groups.len() as u32;
-                    groups.push(vec![document as u32]);
-                }
-                index => groups[index as usize].push(document as u32),
-            }
-        }
-        groups
-    }
 }
+
+#[cfg(test)]
+mod tests;

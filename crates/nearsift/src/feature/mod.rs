@@ -1,25 +1,14 @@
 //! From text to features: hashed, weighted units.
 
 pub mod count;
+mod hash;
 pub mod keywords;
 pub mod rarity;
 pub mod shingle;
 pub mod tokens;
 pub mod weight;
 
-use xxhash_rust::xxh3::xxh3_64;
-
-/// The stable hash of a feature: XXH3-64, seed 0, over the UTF-8 bytes of the normalised token.
-///
-/// Anyone can recompute it: the algorithm is specified outside this project and will not change.
-///
-/// ```
-/// assert_eq!(nearsift::feature::hash_token("中国"), xxhash_rust::xxh3::xxh3_64("中国".as_bytes()));
-/// ```
-#[inline]
-pub fn hash_token(token: &str) -> u64 {
-    xxh3_64(token.as_bytes())
-}
+pub use hash::{hash_char_shingles, hash_token};
 
 /// Hashed, weighted features as two columns of equal length.
 ///

@@ -43,40 +43,32 @@ impl Reduced {
         self.text.reserve(normalised.len());
         let mut current = Class::Separator;
         let mut in_word = false;
-        for character in normalised.chars() {
-            let at = self.text.len() as u32;
-            match class(character) {
-                Class::Separator => {
-                    in_word = false;
-                    continue;
-                }
-                new if new != current => {
-                    self.close(at);
-                    self.stretches.push((new, at..at));
-                    current = new;
-                    in_word = false;
-                }
-                _ => {}
+        let mut rest = normalised;
+        // Run by run: what is copied at once costs little.
+        while let Some((class, run, after)) = next_run(rest) {
+            rest = after;
+            if class == Class::Separator {
+                in_word = false;
+                continue;
             }
-            if current == Class::Alphabetic && !in_word {
-                if let Some(last) = self.words.last_mut().filter(|w| w.end == u32::MAX) {
-                    last.end = at;
+            let at = self.text.len() as u32;
+            self.text.push_str(run);
+            let end = self.text.len() as u32;
+            match self.stretches.last_mut() {
+                Some((_, stretch)) if class == current => stretch.end = end,
+                _ => {
+                    self.stretches.push((class, at..end));
+                    current = class;
+                    in_word = false;
                 }
-                self.words.push(at..u32::MAX);
+            }
+            if class == Class::Alphabetic {
+                match self.words.last_mut() {
+                    Some(word) if in_word => word.end = end,
+                    _ => self.words.push(at..end),
+                }
                 in_word = true;
             }
-            self.text.push(character);
-        }
-        self.close(self.text.len() as u32);
-    }
-
-    // Ends the open stretch and the open word at a byte offset.
-    fn close(&mut self, at: u32) {
-        if let Some((_, range)) = self.stretches.last_mut() {
-            range.end = at;
-        }
-        if let Some(word) = self.words.last_mut().filter(|w| w.end == u32::MAX) {
-            word.end = at;
         }
     }
 
@@ -99,6 +91,43 @@ impl Reduced {
         &self.text[range.start as usize..range.end as usize]
     }
 }
+
+/// The longest run of one class that the text begins with, and what comes after it. A run of ASCII and
+/// the run of other letters after it may be of one class.
+#[inline]
+fn next_run(text: &str) -> Option<(Class, &str, &str)> {
+    let bytes = text.as_bytes();
+    let first = *bytes.first()?;
+    let (own, end) = if first.is_ascii() {
+        let own = ASCII[usize::from(first)];
+        let same = |&&b: &&u8| b.is_ascii() && ASCII[usize::from(b)] == own;
+        (own, bytes.iter().take_while(same).count())
+    } else {
+        let mut characters = text.char_indices();
+        let own = characters.next().map_or(Class::Separator, |(_, c)| class(c));
+        (
+            own,
+            characters
+                .find(|&(_, c)| c.is_ascii() || class(c) != own)
+                .map_or(text.len(), |(at, _)| at),
+        )
+    };
+    let (run, after) = text.split_at(end);
+    Some((own, run, after))
+}
+
+/// The class of each ASCII character: no punctuation is a letter, and no letter is unspaced.
+const ASCII: [Class; 128] = {
+    let mut classes = [Class::Separator; 128];
+    let mut byte = 0;
+    while byte < 128 {
+        if (byte as u8).is_ascii_alphanumeric() {
+            classes[byte] = Class::Alphabetic;
+        }
+        byte += 1;
+    }
+    classes
+};
 
 /// Calls `each` with every run of `n` consecutive characters, in order. A text of fewer than `n`
 /// characters has none.
@@ -187,6 +216,13 @@ mod tests {
         check(&["a", "b", "c"], 1, &["a", "b", "c"]);
         check(&["a", "b", "c"], 2, &["a b", "b c"]);
         check(&["a", "b", "c"], 9, &["a b c"]);
+    }
+
+    #[test]
+    fn ascii_has_the_classes_of_the_table() {
+        for byte in 0..128u8 {
+            assert_eq!(ASCII[usize::from(byte)], class(char::from(byte)), "{byte}");
+        }
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Equal fingerprints, found first: the join then runs over distinct values only.
 
-use super::blocks::Block;
-use super::partition::{Buckets, Digit, HASH_BITS, Slice, digit_bits};
+use super::blocks::{Block, HASH_BITS};
+use super::partition::{Buckets, Digit, Slice, digit_bits};
 
 /// Which documents have the same value. Values are numbered in order of their first document.
 #[derive(Debug)]

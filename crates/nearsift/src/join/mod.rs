@@ -142,6 +142,8 @@ pub struct SelfJoin<'a> {
     groups: Groups,
     /// The words of the distinct values, when some are repeated; else the column's serve.
     distinct: Option<Vec<u64>>,
+    /// For each bit the chance that two values differ in it.
+    weights: Vec<f64>,
     max_distance: u32,
     plan: Plan,
     shape: plan::Shape,
@@ -240,11 +242,18 @@ impl<'a> SelfJoin<'a> {
             groups.firsts.iter().flat_map(|&d| column.words_of(d as usize)).copied().collect()
         });
         let question = Question { values: groups.firsts.len() as u64, bits, max_distance };
-        let plan = plan.unwrap_or_else(|| Plan::choose(&question));
+        let words = distinct.as_deref().unwrap_or(column.as_words());
+        let weights = match bits.words() {
+            1 => blocks::bit_weights(chunks::<1>(words), bits.count()),
+            2 => blocks::bit_weights(chunks::<2>(words), bits.count()),
+            _ => blocks::bit_weights(chunks::<4>(words), bits.count()),
+        };
+        let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights));
         Ok(SelfJoin {
             column,
             groups,
             distinct,
+            weights,
             max_distance,
             plan,
             shape: plan.shape(&question)?,
@@ -281,14 +290,16 @@ impl<'a> SelfJoin<'a> {
         self.plan
     }
 
-    /// What the plan is expected to do.
+    /// What the plan is expected to do, if the bits of these values are independent of each other.
     pub fn explain(&self) -> Explanation {
         let question = Question {
             values: self.distinct() as u64,
             bits: self.column.bits(),
             max_distance: self.max_distance,
         };
-        self.plan.explain(&question).expect("the plan was checked when the join was made")
+        self.plan
+            .explain_for(&question, &self.weights)
+            .expect("the plan was checked when the join was made")
     }
 
     /// Searches the distinct values for pairs of them.
@@ -307,7 +318,7 @@ impl<'a> SelfJoin<'a> {
     ) -> (ControlFlow<()>, Work) {
         let search = Search {
             values: self.values::<W>(),
-            bits: self.column.bits().count(),
+            weights: &self.weights,
             max_distance: self.max_distance,
             plan: self.plan,
             shape: self.shape,
@@ -343,7 +354,7 @@ impl Budget {
         let words = question.bits.words() as u64;
         // Groups, postings and degrees; the distinct values; a pair's edges at the very least for
         // one document that is near all others.
-        let standing = n * (4 + 4 + 8 + 5) + n * 8 * words;
+        let standing = n * (4 + 4 + 8 + 9) + n * 8 * words;
         let fewest_pairs = (n + 4096) * 8;
         let any_blocks = Plan::MultiSort { matched: 1 };
         let search = |slices| plan::search_bytes(question, any_blocks, slices, threads);

@@ -1,6 +1,6 @@
 //! Moving values into buckets by the hash of a block.
 
-use super::blocks::Block;
+use super::blocks::{Block, HASH_BITS};
 
 /// Values with their ids, in buckets. The memory is kept from one use to the next.
 #[derive(Debug, Default)]
@@ -17,9 +17,6 @@ pub(super) struct Digit {
     pub(super) skip: u32,
     pub(super) bits: u32,
 }
-
-/// The bits of a block's hash.
-pub(super) const HASH_BITS: u32 = 32;
 
 impl Digit {
     #[inline(always)]

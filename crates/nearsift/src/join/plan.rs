@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::JoinError;
+use super::blocks::balanced;
 use crate::fingerprint::Bits;
 use crate::hamming::kernels::Kernel;
 use crate::hamming::{CHANCE_WARNING, chance_neighbours};
@@ -14,7 +15,13 @@ pub const MAX_BLOCKS: usize = 64;
 const MAX_MATCHED: u32 = 8;
 
 /// Nanoseconds to count and move one 64-bit value and its id into a bucket.
-const MOVE_NS: f64 = 4.0;
+const MOVE_NS: f64 = 7.0;
+
+/// The size of bucket that moving aims at: below it, comparing is cheaper than moving.
+pub(super) const BUCKET: usize = 24;
+
+/// Bits of a hash that one move uses, so that the buckets in work stay in the nearest cache.
+pub(super) const DIGIT_BITS: u32 = 9;
 
 /// How the pairs within a distance are found. Every plan finds the same pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,16 +121,23 @@ impl fmt::Display for Explanation {
 }
 
 impl Plan {
-    /// The plan expected to be fastest on this machine.
+    /// The plan expected to be fastest on this machine for evenly spread values.
     pub fn choose(question: &Question) -> Plan {
+        Plan::choose_for(question, &even_weights(question.bits))
+    }
+
+    /// The plan expected to be fastest for values of which two differ in each bit with the given
+    /// chances, independently.
+    pub(super) fn choose_for(question: &Question, weights: &[f64]) -> Plan {
         let speed = Speed::of(question.bits.words(), Kernel::best());
         let n = question.values as f64;
         let mut best = (Plan::AllPairs, speed.all_pairs(n));
         for matched in 1..=MAX_MATCHED {
             let plan = Plan::MultiSort { matched };
             let Ok(shape) = plan.shape(question) else { break };
-            let cost = shape.forecast(question).nanoseconds(n, &speed);
-            if cost < best.1 {
+            let cost = shape.forecast(question, weights, &speed).nanoseconds(n, &speed);
+            // Matching more blocks has to be clearly cheaper: the simplest plan is the surest.
+            if cost < best.1 * 0.9 {
                 best = (plan, cost);
             }
         }
@@ -136,23 +150,31 @@ impl Plan {
         best.0
     }
 
-    /// What this plan is expected to do.
+    /// What this plan is expected to do with evenly spread values.
     ///
     /// # Errors
     /// When the plan cannot answer the question: [`JoinError::PlanDoesNotFit`].
     pub fn explain(self, question: &Question) -> Result<Explanation, JoinError> {
+        self.explain_for(question, &even_weights(question.bits))
+    }
+
+    pub(super) fn explain_for(
+        self,
+        question: &Question,
+        weights: &[f64],
+    ) -> Result<Explanation, JoinError> {
         let speed = Speed::of(question.bits.words(), Kernel::best());
         let n = question.values as f64;
         let (blocks, forecast) = match self.shape(question)? {
             Shape { blocks: 0, .. } => (0, Forecast::ALL_PAIRS),
-            shape => (shape.blocks, shape.forecast(question)),
+            shape => (shape.blocks, shape.forecast(question, weights, &speed)),
         };
         Ok(Explanation {
             plan: self,
             question: *question,
             blocks: blocks as u32,
             moves: forecast.moves,
-            comparisons: forecast.share * all_pairs(n),
+            comparisons: forecast.comparisons(n),
             bytes: search_bytes(question, self, 1, 1),
             seconds: forecast.nanoseconds(n, &speed) / 1e9,
             chance_neighbours: chance_neighbours(
@@ -204,18 +226,19 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The forecast for evenly spread values.
-    fn forecast(self, question: &Question) -> Forecast {
-        let bits = question.bits.count() as usize;
-        let speed = Speed::of(question.bits.words(), Kernel::best());
-        let agreement: Vec<f64> = (0..self.blocks)
-            .map(|i| {
-                let width = (i + 1) * bits / self.blocks - i * bits / self.blocks;
-                (0..width).fold(1.0, |p: f64, _| p / 2.0)
-            })
+    /// The forecast for values of which two differ in each bit with the given chances.
+    fn forecast(self, question: &Question, weights: &[f64], speed: &Speed) -> Forecast {
+        let agreement: Vec<f64> = balanced(weights, self.blocks)
+            .into_iter()
+            .map(|bits| weights[bits].iter().map(|differ| 1.0 - differ).product())
             .collect();
-        Forecast::best(&agreement, 0, 0, self, question.values as f64, &speed)
+        Forecast::best(&agreement, 0, 0, self, question.values as f64, speed)
     }
+}
+
+/// The chance that two evenly spread values differ in a bit, for each bit.
+pub(super) fn even_weights(bits: Bits) -> Vec<f64> {
+    vec![0.5; bits.count() as usize]
 }
 
 /// Nominal speeds of one thread.
@@ -246,17 +269,27 @@ fn all_pairs(n: f64) -> f64 {
     n * (n - 1.0).max(0.0) / 2.0
 }
 
+/// Comparisons of each value in a bucket that is not split further for its size.
+const LEAF_COMPARISONS: f64 = 15.0;
+
 /// What splitting some values by blocks is expected to take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Forecast {
     /// Moves of each value.
     moves: f64,
-    /// The share of all pairs that is still compared.
+    /// Combinations of blocks whose buckets each value is in when it is compared.
+    buckets: f64,
+    /// The share of all pairs that agree on a combination, summed over the combinations.
     share: f64,
 }
 
 impl Forecast {
-    const ALL_PAIRS: Forecast = Forecast { moves: 0.0, share: 1.0 };
+    const ALL_PAIRS: Forecast = Forecast { moves: 0.0, buckets: 1.0, share: 1.0 };
+
+    /// Pairs among `n` values that are compared.
+    fn comparisons(&self, n: f64) -> f64 {
+        (self.share * all_pairs(n)).max((self.buckets * n * LEAF_COMPARISONS).min(all_pairs(n)))
+    }
 
     /// The cheapest forecast over the number of further blocks that are matched, at least one,
     /// for `n` values that agree already on `depth` blocks, all before block `next`.
@@ -275,7 +308,7 @@ impl Forecast {
         // For each block i: the combinations that end with it, and the chance that two values
         // agree on all of one, summed over them.
         let mut ending = vec![(0.0f64, 0.0f64); shape.blocks];
-        let mut forecast = Forecast { moves: 0.0, share: f64::INFINITY };
+        let mut forecast: Option<Forecast> = None;
         let mut moves = 0.0;
         for level in depth..shape.matched {
             let mut before = if level == depth { (1.0, 1.0) } else { (0.0, 0.0) };
@@ -292,20 +325,30 @@ impl Forecast {
                 ending[i] = here;
                 total = (total.0 + here.0, total.1 + here.1);
             }
-            moves += total.0;
-            let deeper = Forecast { moves, share: total.1 };
-            if deeper.nanoseconds(n, speed) < forecast.nanoseconds(n, speed) {
-                forecast = deeper;
+            // Only the first level has buckets so large that they take several moves.
+            let widest = agreement.iter().fold(1.0, |least: f64, chance| least.min(*chance));
+            moves += total.0 * if level == depth { digits(n, widest) } else { 1.0 };
+            let deeper = Forecast { moves, buckets: total.0, share: total.1 };
+            let cost = |forecast: &Forecast| forecast.nanoseconds(n, speed);
+            if forecast.is_none_or(|forecast| cost(&deeper) < cost(&forecast)) {
+                forecast = Some(deeper);
             }
         }
-        forecast
+        forecast.unwrap_or(Forecast::ALL_PAIRS)
     }
 
+    /// Nanoseconds for `n` values.
     pub(super) fn nanoseconds(&self, n: f64, speed: &Speed) -> f64 {
-        let comparisons = self.share * all_pairs(n);
-        self.moves * n * speed.move_ns
-            + if comparisons > 0.0 { comparisons * speed.comparison_ns } else { 0.0 }
+        self.moves * n * speed.move_ns + self.comparisons(n) * speed.comparison_ns
     }
+}
+
+/// How many moves bring `n` values into buckets of the size aimed at, by a block on which two of
+/// them agree with the given chance.
+fn digits(n: f64, agreement: f64) -> f64 {
+    let wanted = (n / BUCKET as f64).max(2.0) as u64;
+    let useful = (1.0 / agreement).max(2.0) as u64;
+    f64::from(wanted.min(useful).ilog2().div_ceil(DIGIT_BITS))
 }
 
 /// Bytes that a search uses beside the values and the pairs: ids, and for each thread its slice and
@@ -336,6 +379,7 @@ mod tests {
         };
         check(0, Bits::B64, 3, Plan::AllPairs);
         check(50, Bits::B64, 3, Plan::AllPairs);
+        check(100_000, Bits::B64, 3, Plan::Blocks4x16);
         check(1_000_000, Bits::B64, 3, Plan::Blocks4x16);
         check(1_000_000, Bits::B64, 0, Plan::MultiSort { matched: 1 });
         check(1_000_000, Bits::B64, 8, Plan::MultiSort { matched: 2 });
@@ -362,11 +406,11 @@ mod tests {
         // 5 blocks, 2 matched: the first is one of blocks 0 to 3, then C(5, 2) pairs of them.
         let speed = Speed { comparison_ns: 1e9, move_ns: 1.0 };
         let shape = Shape { blocks: 5, matched: 2 };
-        let forecast = Forecast::best(&[0.5; 5], 0, 0, shape, 1e6, &speed);
-        assert_eq!((forecast.moves, forecast.share), (4.0 + 10.0, 10.0 / 4.0));
+        let forecast = Forecast::best(&[0.25; 5], 0, 0, shape, 1e6, &speed);
+        assert_eq!((forecast.moves, forecast.share), (4.0 + 10.0, 10.0 / 16.0));
         // One block matched already, block 1 skipped: blocks 2 to 4 remain for the second.
-        let forecast = Forecast::best(&[0.5; 5], 2, 1, shape, 1e6, &speed);
-        assert_eq!((forecast.moves, forecast.share), (3.0, 1.5));
+        let forecast = Forecast::best(&[0.25; 5], 2, 1, shape, 1e6, &speed);
+        assert_eq!((forecast.moves, forecast.buckets, forecast.share), (3.0, 3.0, 0.75));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::{Block, System, agreement, bit_weights};
-use super::partition::{Buckets, Digit, HASH_BITS, Slice, digit_bits};
-use super::plan::{Forecast, MAX_BLOCKS, Plan, Shape, Speed};
+use super::partition::{Buckets, Digit, Slice, digit_bits};
+use super::plan::{BUCKET, DIGIT_BITS, Forecast, MAX_BLOCKS, Plan, Shape, Speed};
 use crate::hamming::kernels::{Kernel, TILE};
 
 /// Whom found pairs are handed to, from any thread.
@@ -42,7 +42,8 @@ pub struct Work {
 /// A search through distinct values; the id of a value is its index.
 pub(super) struct Search<'a, const W: usize> {
     pub(super) values: &'a [[u64; W]],
-    pub(super) bits: u32,
+    /// For each bit the chance that two values differ in it.
+    pub(super) weights: &'a [f64],
     pub(super) max_distance: u32,
     pub(super) plan: Plan,
     pub(super) shape: Shape,
@@ -70,7 +71,7 @@ pub(super) struct Tuning {
 
 impl Tuning {
     pub(super) const DEFAULT: Tuning =
-        Tuning { leaf: 64, gain: 0.5, target: 32, digit_bits: 8, new_blocks: 16 };
+        Tuning { leaf: 48, gain: 0.5, target: BUCKET, digit_bits: DIGIT_BITS, new_blocks: 16 };
 
     /// Splits whatever can be split, so that tests reach every path with few values.
     #[cfg(test)]
@@ -139,12 +140,7 @@ impl<const W: usize> Search<'_, W> {
             Plan::AllPairs => return None,
             Plan::Blocks4x16 => System::even(64, self.shape.blocks, self.shape.matched),
             Plan::MultiSort { .. } => {
-                let mut weights = bit_weights(self.values, 1 << 14);
-                weights.truncate(self.bits as usize);
-                if weights.iter().all(|w| *w == 0.0) {
-                    return None;
-                }
-                System::balanced(&weights, self.shape.blocks, self.shape.matched)
+                System::balanced(self.weights, self.shape.blocks, self.shape.matched)
             }
         };
         let speed = Speed::of(W, self.kernel);
@@ -294,7 +290,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         if values.len() <= self.tuning.leaf {
             return self.compare(Some(place), values, ids);
         }
-        let usable = block.width().min(HASH_BITS).saturating_sub(used);
+        let usable = block.hash_bits().saturating_sub(used);
         if usable > 0 {
             let bits =
                 digit_bits(values.len(), self.tuning.target, self.tuning.digit_bits).min(usable);
@@ -327,24 +323,26 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let limit = all * self.tuning.gain;
         let system = place.system;
         let next = system.candidates(place.next, place.depth);
-        if !next.is_empty() && next.len() as f64 * n * self.speed.move_ns < limit {
-            if forecast(values, system, place.next, place.depth, &self.speed) < limit {
-                for i in next {
-                    self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
-                }
-                return ControlFlow::Continue(());
+        if !next.is_empty()
+            && next.len() as f64 * n * self.speed.move_ns < limit
+            && forecast(values, system, place.next, place.depth, &self.speed) < limit
+        {
+            for i in next {
+                self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
             }
+            return ControlFlow::Continue(());
         }
         // New blocks must find fewer values than the blocks around them did, or they could repeat.
         let fewer = place.outer.is_none() || values.len() * 4 <= place.made_for * 3;
-        if fewer && place.systems < self.tuning.new_blocks {
-            if let Some(system) = new_blocks(values, self.max_distance, limit, &self.speed) {
-                let place = Place::new(&system, Some(place), values.len());
-                for i in system.candidates(0, 0) {
-                    self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
-                }
-                return ControlFlow::Continue(());
+        if fewer
+            && place.systems < self.tuning.new_blocks
+            && let Some(system) = new_blocks(values, self.max_distance, limit, &self.speed)
+        {
+            let place = Place::new(&system, Some(place), values.len());
+            for i in system.candidates(0, 0) {
+                self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
             }
+            return ControlFlow::Continue(());
         }
         self.compare(Some(place), values, ids)
     }
@@ -471,11 +469,6 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 }
 
-/// A sample that tells how values of this number crowd.
-fn sample_size(n: usize) -> usize {
-    (n / 8).clamp(64, 4096)
-}
-
 /// Blocks of the bits that vary among these values, if splitting by them takes less than `limit`
 /// nanoseconds.
 fn new_blocks<const W: usize>(
@@ -491,7 +484,7 @@ fn new_blocks<const W: usize>(
     if fewest as f64 * n * speed.move_ns >= limit {
         return None;
     }
-    let weights = bit_weights(values, sample_size(values.len()));
+    let weights = bit_weights(values, 64 * W as u32);
     // The weights add up to the mean distance of two values: where most are near each other,
     // nothing can be left out.
     if weights.iter().sum::<f64>() <= f64::from(max_distance) {
@@ -520,7 +513,7 @@ fn forecast<const W: usize>(
     speed: &Speed,
 ) -> f64 {
     let shape = Shape { blocks: system.blocks().len(), matched: system.matched() };
-    let agreement = agreement(values, system.blocks(), sample_size(values.len()));
+    let agreement = agreement(values, system.blocks());
     let n = values.len() as f64;
     Forecast::best(&agreement, next, depth, shape, n, speed).nanoseconds(n, speed)
 }

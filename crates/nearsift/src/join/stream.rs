@@ -110,15 +110,15 @@ impl SelfJoin<'_> {
         let postings =
             self.distinct.is_some().then(|| Postings::of(&self.groups.value_of, self.distinct()));
         let view = View { join: self, form, postings };
-        if let Some(edges) = view.all_edges() {
-            return view.emit(0..self.documents(), &edges, &mut f);
-        }
-        let (degrees, work) = view.degrees();
+        let (degrees, work) = match view.all_edges() {
+            Found::Edges(edges) => return view.emit(0..self.documents(), edges, &mut f),
+            Found::TooMany { degrees, work } => (degrees, work),
+        };
         let mut start = 0;
         while start < self.documents() {
             let (end, sources) = view.next_range(start, &degrees);
-            let edges = view.edges_from(&sources, &work);
-            view.emit(start..end, &edges, &mut f)?;
+            let edges = view.edges_from(&sources, &degrees, &work);
+            view.emit(start..end, edges, &mut f)?;
             start = end;
         }
         ControlFlow::Continue(())
@@ -185,10 +185,77 @@ impl ValueSet {
     }
 }
 
-/// A directed edge from one value to another, so packed that edges sort by source.
-#[inline]
-fn edge(from: u32, to: u32) -> u64 {
-    u64::from(from) << 32 | u64::from(to)
+/// Directed edges between values, by source.
+enum Edges {
+    /// `source << 32 | target`, sorted: 8 bytes an edge and nothing else.
+    Sorted {
+        edges: Vec<u64>,
+        /// The first edge whose source was not looked up yet.
+        cursor: usize,
+    },
+    /// The targets of all sources: 4 bytes an edge and 4 a value.
+    Rows { targets: Vec<u32>, ends: Vec<u32> },
+}
+
+impl Edges {
+    /// Rows for the given numbers of edges, to be filled by [`Edges::add`].
+    fn rows(degrees: impl Iterator<Item = u32>) -> Edges {
+        let mut total = 0;
+        // Each entry is its row's start until edges are added, and the row's end after.
+        let mut start_of = |degree| {
+            let start = total;
+            total += degree;
+            start
+        };
+        let ends = degrees.map(&mut start_of).collect();
+        Edges::Rows { targets: vec![0; total as usize], ends }
+    }
+
+    fn add(&mut self, from: u32, to: u32) {
+        match self {
+            Edges::Sorted { edges, .. } => edges.push(u64::from(from) << 32 | u64::from(to)),
+            Edges::Rows { targets, ends } => {
+                let place = &mut ends[from as usize];
+                targets[*place as usize] = to;
+                *place += 1;
+            }
+        }
+    }
+
+    /// Appends the targets of a source to `to`. Sources that are looked up for the first time come
+    /// in ascending order.
+    fn targets_of(&mut self, source: u32, seen_before: bool, to: &mut Vec<u32>) {
+        match self {
+            Edges::Sorted { edges, cursor } => {
+                let lowest = u64::from(source) << 32;
+                let start = if seen_before {
+                    edges.partition_point(|&edge| edge < lowest)
+                } else {
+                    *cursor += edges[*cursor..].iter().take_while(|&&edge| edge < lowest).count();
+                    *cursor
+                };
+                let row =
+                    edges[start..].iter().take_while(|&&edge| edge >> 32 == u64::from(source));
+                to.extend(row.map(|&edge| edge as u32));
+            }
+            Edges::Rows { targets, ends } => {
+                let source = source as usize;
+                let start = if source == 0 { 0 } else { ends[source - 1] };
+                to.extend(&targets[start as usize..ends[source] as usize]);
+            }
+        }
+    }
+}
+
+/// What the first search found.
+enum Found {
+    Edges(Edges),
+    /// More edges than fit the memory: for each value how many lead from it, and how much work it
+    /// was to find them.
+    TooMany {
+        degrees: Vec<u32>,
+        work: Work,
+    },
 }
 
 /// A join as seen by one form of its pairs.
@@ -213,45 +280,38 @@ impl View<'_, '_> {
                 }))
     }
 
-    /// Every edge that leads, sorted, or `None` when they are too many for the memory.
-    fn all_edges(&self) -> Option<Vec<u64>> {
-        let edges = Mutex::new(Vec::new());
+    /// Every edge that leads, if they fit the memory.
+    fn all_edges(&self) -> Found {
         let capacity = self.join.pair_capacity;
+        // Edges are kept until they are too many; from then on they are only counted.
+        let state: Mutex<(Vec<u64>, Option<Vec<u32>>)> = Mutex::default();
         let sink = Batches(|found: &[(u32, u32)]| {
-            let mut edges = locked(&edges);
-            reserve(&mut edges, found.len() * 2, capacity);
+            let mut state = locked(&state);
+            let (edges, degrees) = &mut *state;
+            reserve(edges, found.len() * 2, capacity);
             for &(a, b) in found {
-                edges.extend(
-                    [(a, b), (b, a)]
-                        .into_iter()
-                        .filter(|e| self.leads(e.0, e.1))
-                        .map(|e| edge(e.0, e.1)),
-                );
+                edges.push(u64::from(a) << 32 | u64::from(b));
+                if self.leads(b, a) {
+                    edges.push(u64::from(b) << 32 | u64::from(a));
+                }
             }
-            if edges.len() > capacity { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        let (ended, _) = self.join.search(Wanted::Every, &sink);
-        let mut edges = unlocked(edges);
-        if ended.is_break() {
-            return None;
-        }
-        self.join.workers.sort(&mut edges);
-        Some(edges)
-    }
-
-    /// For each value the number of edges that lead from it.
-    fn degrees(&self) -> (Vec<u32>, Work) {
-        let degrees = Mutex::new(vec![0u32; self.join.distinct()]);
-        let sink = Batches(|found: &[(u32, u32)]| {
-            let mut degrees = locked(&degrees);
-            for &(a, b) in found {
-                degrees[a as usize] += 1;
-                degrees[b as usize] += u32::from(self.leads(b, a));
+            if edges.len() > capacity || degrees.is_some() {
+                let degrees = degrees.get_or_insert_with(|| vec![0; self.join.distinct()]);
+                for edge in edges.drain(..) {
+                    degrees[(edge >> 32) as usize] += 1;
+                }
+                edges.shrink_to(found.len() * 4);
             }
             ControlFlow::Continue(())
         });
         let (_, work) = self.join.search(Wanted::Every, &sink);
-        (unlocked(degrees), work)
+        match unlocked(state) {
+            (_, Some(degrees)) => Found::TooMany { degrees, work },
+            (mut edges, None) => {
+                self.join.workers.sort(&mut edges);
+                Found::Edges(Edges::Sorted { edges, cursor: 0 })
+            }
+        }
     }
 
     /// The end of the longest range of documents from `start` whose edges fit the memory, at least
@@ -259,13 +319,15 @@ impl View<'_, '_> {
     fn next_range(&self, start: usize, degrees: &[u32]) -> (usize, ValueSet) {
         let mut sources = ValueSet::new(degrees.len());
         let mut edges = 0;
+        // In rows an edge takes half as much; their places are counted in 32 bits.
+        let capacity = (self.join.pair_capacity * 2).min(u32::MAX as usize);
         for document in start..self.join.documents() {
             let value = self.join.groups.value_of[document];
             if self.skips(document) || sources.has(value) {
                 continue;
             }
             edges += degrees[value as usize] as usize;
-            if edges > self.join.pair_capacity && document > start {
+            if edges > capacity && document > start {
                 return (document, sources);
             }
             sources.insert(value);
@@ -279,114 +341,101 @@ impl View<'_, '_> {
         self.form == Form::Compact && self.join.groups.firsts[value] as usize != document
     }
 
-    /// The edges that lead from these values, sorted: by searching all again, which took `work`
-    /// before, or by comparing these with all, whichever is cheaper.
-    fn edges_from(&self, sources: &ValueSet, work: &Work) -> Vec<u64> {
+    /// The edges that lead from these values: by searching all again, which took `work` before, or
+    /// by comparing these with all, whichever is cheaper.
+    fn edges_from(&self, sources: &ValueSet, degrees: &[u32], work: &Work) -> Edges {
         let join = self.join;
         let speed = Speed::of(join.column.bits().words(), join.kernel);
         let again =
             work.comparisons as f64 * speed.comparison_ns + work.moves as f64 * speed.move_ns;
         let across = sources.iter().count() as f64 * join.distinct() as f64 * speed.comparison_ns;
-        let mut edges = if across < again {
+        let rows = degrees
+            .iter()
+            .enumerate()
+            .map(|(value, &degree)| if sources.has(value as u32) { degree } else { 0 });
+        let edges = Mutex::new(Edges::rows(rows));
+        if across < again {
             match join.column.bits().words() {
-                1 => self.edges_across::<1>(sources),
-                2 => self.edges_across::<2>(sources),
-                _ => self.edges_across::<4>(sources),
+                1 => self.compare_across::<1>(sources, &edges),
+                2 => self.compare_across::<2>(sources, &edges),
+                _ => self.compare_across::<4>(sources, &edges),
             }
         } else {
-            let edges = Mutex::new(Vec::new());
             let sink = Batches(|found: &[(u32, u32)]| {
                 let mut edges = locked(&edges);
-                reserve(&mut edges, found.len() * 2, join.pair_capacity);
                 for &(a, b) in found {
                     if sources.has(a) {
-                        edges.push(edge(a, b));
+                        edges.add(a, b);
                     }
                     if sources.has(b) && self.leads(b, a) {
-                        edges.push(edge(b, a));
+                        edges.add(b, a);
                     }
                 }
                 ControlFlow::Continue(())
             });
             let _ = join.search(Wanted::Every, &sink);
-            unlocked(edges)
-        };
-        join.workers.sort(&mut edges);
-        edges
+        }
+        unlocked(edges)
     }
 
-    fn edges_across<const W: usize>(&self, sources: &ValueSet) -> Vec<u64> {
-        /// Values that the sources are compared with at a time.
+    /// Adds the edges that lead from the sources, by comparing them with all values.
+    fn compare_across<const W: usize>(&self, sources: &ValueSet, edges: &Mutex<Edges>) {
+        /// Values and sources that are compared at a time.
         const CHUNK: usize = 1 << 12;
         const QUERIES: usize = 64;
         let values = self.join.values::<W>();
         let sources: Vec<u32> = sources.iter().collect();
-        let edges = Mutex::new(Vec::new());
         let _ = self.join.workers.run(values.len().div_ceil(CHUNK), &|chunk| {
             let first = chunk * CHUNK;
             let chunk = &values[first..values.len().min(first + CHUNK)];
-            let (mut hits, mut found) = (Vec::new(), Vec::new());
+            let mut hits = Vec::new();
             for sources in sources.chunks(QUERIES) {
                 let queries: Vec<[u64; W]> = sources.iter().map(|&v| values[v as usize]).collect();
                 self.join.kernel.across_within(&queries, chunk, self.join.max_distance, &mut hits);
-                found.extend(hits.drain(..).filter_map(|(query, place)| {
+                let mut edges = locked(edges);
+                for (query, place) in hits.drain(..) {
                     let (from, to) = (sources[query as usize], first as u32 + place);
-                    (from != to && self.leads(from, to)).then(|| edge(from, to))
-                }));
-                let mut edges = locked(&edges);
-                reserve(&mut edges, found.len(), self.join.pair_capacity);
-                edges.append(&mut found);
+                    if from != to && self.leads(from, to) {
+                        edges.add(from, to);
+                    }
+                }
             }
             ControlFlow::Continue(())
         });
-        unlocked(edges)
     }
 
-    /// Calls `f` with the pairs that begin with documents of the range, whose values' edges are given.
+    /// Calls `f` with the pairs that begin with documents of the range, given their values' edges.
     fn emit<B>(
         &self,
         range: Range<usize>,
-        edges: &[u64],
+        mut edges: Edges,
         f: &mut impl FnMut(Pair) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let groups = &self.join.groups;
-        let mut others = Vec::new();
-        // The first edge from the values met so far.
-        let mut cursor = 0;
+        let (mut targets, mut others) = (Vec::new(), Vec::new());
         for document in range {
             if self.skips(document) {
                 continue;
             }
             let a = document as u32;
             let value = groups.value_of[document];
-            let first = groups.firsts[value as usize] == a;
-            // First documents come in the order of the edges; a repeat looks back.
-            let start = if first {
-                cursor += edges[cursor..].iter().take_while(|&&e| e < edge(value, 0)).count();
-                cursor
-            } else {
-                edges.partition_point(|&e| e < edge(value, 0))
-            };
-            let to = edges[start..]
-                .iter()
-                .take_while(|&&e| e >> 32 == u64::from(value))
-                .map(|&e| e as u32);
+            targets.clear();
+            edges.targets_of(value, groups.firsts[value as usize] != a, &mut targets);
             others.clear();
             match (&self.postings, self.form) {
-                (None, _) => others.extend(to),
+                (None, _) => others.extend(&targets),
                 (Some(postings), Form::Compact) => {
                     others.extend(&postings.of_value(value)[1..]);
-                    others.extend(to.map(|to| groups.firsts[to as usize]));
-                    others.sort_unstable();
+                    others.extend(targets.iter().map(|&to| groups.firsts[to as usize]));
                 }
                 (Some(postings), Form::Full) => {
-                    for to in std::iter::once(value).chain(to) {
+                    for to in std::iter::once(value).chain(targets.iter().copied()) {
                         let documents = postings.of_value(to);
                         others.extend(&documents[documents.partition_point(|&b| b <= a)..]);
                     }
-                    others.sort_unstable();
                 }
             }
+            others.sort_unstable();
             for &b in &others {
                 let distance = self.join.column.distance(document, b as usize);
                 f(Pair { a, b, distance })?;

@@ -8,13 +8,13 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::compat::{Compat, Input, InputKind};
 use super::spec::{Features, Idf, Normalise, Punctuation, Ranking, Spec};
 use super::{Kind, NoFingerprint, Outcome, Recipe};
-use crate::feature::count::TermCounter;
+use crate::feature::count::{OnceFilter, TermCounter};
 use crate::feature::keywords::{self, KeywordExtractor, KeywordOptions, OtherScripts};
 use crate::feature::rarity::{CorpusStatistics, RarityTable};
 use crate::feature::shingle::{Reduced, char_shingles, word_shingles};
 use crate::feature::tokens::WordCutter;
 use crate::feature::weight::Weighting;
-use crate::feature::{FeatureSet, hash_token};
+use crate::feature::{FeatureSet, hash_char_shingles, hash_token};
 use crate::fingerprint::votes::Votes;
 use crate::text::normalise::normalise_into;
 use crate::text::script::{Class, class};
@@ -62,16 +62,15 @@ pub struct Fingerprinter<'r> {
     // The word number of each distinct feature, in the counter's order.
     ids: Vec<Option<WordId>>,
     hashes: Vec<u64>,
+    once: OnceFilter,
     weighed: Vec<Weighed>,
     features: FeatureSet,
     votes: Votes,
     scratch: Vec<u8>,
 }
 
-/// Hashes are voted on in blocks of this many: they stay in the first-level cache.
-const BLOCK: usize = 1024;
-/// Up to this many needed features are told apart by looking through a list.
-const FEW: u32 = 64;
+/// Memory for more hashes than this is not kept.
+const HUGE: usize = 1 << 20;
 
 impl<'r> Fingerprinter<'r> {
     pub(super) fn new(recipe: &'r Recipe) -> Fingerprinter<'r> {
@@ -85,7 +84,8 @@ impl<'r> Fingerprinter<'r> {
             joined: String::new(),
             counter: TermCounter::default(),
             ids: Vec::new(),
-            hashes: Vec::with_capacity(BLOCK),
+            hashes: Vec::new(),
+            once: OnceFilter::default(),
             weighed: Vec::new(),
             features: FeatureSet::default(),
             votes: Votes::new(recipe.bits()),
@@ -101,13 +101,15 @@ impl<'r> Fingerprinter<'r> {
             Kind::Compat(compat) => return self.imitate(compat, text),
         };
         self.prepare(spec, text);
-        let found = if spec.weight == Weighting::Tf && spec.features != Features::Keywords {
-            self.vote_by_occurrence(spec)
-        } else {
-            self.weigh(spec);
-            self.votes.clear();
-            self.votes.add(&self.features.hashes, &self.features.weights);
-            self.features.len() as u32
+        self.votes.clear();
+        let found = match self.vote_by_hash(spec) {
+            Some(found) => found,
+            None => {
+                self.weigh(spec);
+                self.votes.clear();
+                self.votes.add(&self.features.hashes, &self.features.weights);
+                self.features.len() as u32
+            }
         };
         match self.votes.finish() {
             Some(fingerprint) if found >= spec.min_features => Outcome::Fingerprint(fingerprint),
@@ -223,40 +225,68 @@ impl<'r> Fingerprinter<'r> {
         }
     }
 
-    /// Counts every occurrence as one vote, without telling the features apart. Returns the number of
-    /// distinct features, but stops counting them at what the recipe needs.
-    fn vote_by_occurrence(&mut self, spec: &Spec) -> u32 {
-        let Fingerprinter { votes, hashes, counter, .. } = self;
-        votes.clear();
+    /// Votes without weighing feature by feature, where the weight depends on nothing but the count.
+    /// Returns the number of distinct features (for `tf` it stops counting at what the recipe needs),
+    /// or `None` when the features must be weighed one by one; the votes then mean nothing.
+    fn vote_by_hash(&mut self, spec: &Spec) -> Option<u32> {
+        if !matches!(spec.weight, Weighting::None | Weighting::Tf | Weighting::LogTf)
+            || spec.features == Features::Keywords
+        {
+            return None;
+        }
+        self.hash_features(spec);
+        if spec.weight == Weighting::Tf {
+            self.votes.add_unweighted(&self.hashes);
+            return Some(distinct(&self.hashes, spec.min_features, &mut self.counter));
+        }
+        let (once, rest) = self.once.split(&self.hashes);
+        self.counter.clear();
+        for &hash in rest {
+            self.counter.add(hash);
+        }
+        let weight = |count| u8::try_from(spec.weight.weight(count, 1)).ok();
+        self.votes.add_uniform(once, weight(1)?);
+        self.features.clear();
+        for (&hash, &count) in self.counter.hashes().iter().zip(self.counter.counts()) {
+            // A weight above 255 scales all others.
+            self.features.push(hash, weight(count)?);
+        }
+        self.votes.add(&self.features.hashes, &self.features.weights);
+        Some((once.len() + self.features.len()) as u32)
+    }
+
+    /// Fills `hashes` with every occurrence of a feature.
+    fn hash_features(&mut self, spec: &Spec) {
+        let Fingerprinter { hashes, normalised, reduced, words, joined, .. } = self;
         hashes.clear();
-        counter.clear();
-        let mut distinct = 0;
-        let mut few: Vec<u64> = Vec::with_capacity(spec.min_features.min(FEW) as usize);
-        each_feature(
-            spec,
-            &self.normalised,
-            &self.reduced,
-            &mut self.words,
-            &mut self.joined,
-            |hash, _, _| {
-                if distinct < spec.min_features {
-                    if spec.min_features > FEW {
-                        counter.add(hash);
-                        distinct = counter.hashes().len() as u32;
-                    } else if !few.contains(&hash) {
-                        few.push(hash);
-                        distinct += 1;
+        if hashes.capacity() > HUGE {
+            // One huge document must not hold its memory for ever.
+            *hashes = Vec::new();
+        }
+        match spec.features {
+            Features::Auto => {
+                for (class, stretch) in reduced.stretches() {
+                    if class == Class::Unspaced {
+                        if stretch.chars().nth(1).is_none() {
+                            hashes.push(hash_token(stretch));
+                        }
+                        hash_char_shingles(stretch, 2, hashes);
+                        hash_char_shingles(stretch, 3, hashes);
+                    } else {
+                        hash_char_shingles(stretch, 5, hashes);
                     }
                 }
-                hashes.push(hash);
-                if hashes.len() == BLOCK {
-                    votes.add_unweighted(hashes);
-                    hashes.clear();
-                }
-            },
-        );
-        votes.add_unweighted(hashes);
-        distinct
+                hashes.extend(reduced.words().map(hash_token));
+            }
+            Features::Chars(n) => {
+                hash_char_shingles(characters(spec, normalised, reduced), usize::from(n), hashes);
+            }
+            Features::Words(_) | Features::Keywords => {
+                each_feature(spec, normalised, reduced, words, joined, |hash, _, _| {
+                    hashes.push(hash);
+                });
+            }
+        }
     }
 
     fn count_features(&mut self, spec: &Spec) {
@@ -444,6 +474,26 @@ fn each_feature(
             word_shingles(&own, usize::from(n), joined, plain);
         }
     }
+}
+
+/// The text whose characters make shingles.
+fn characters<'t>(spec: &Spec, normalised: &'t str, reduced: &'t Reduced) -> &'t str {
+    match spec.punctuation {
+        Punctuation::Drop => reduced.text(),
+        Punctuation::Keep => normalised,
+    }
+}
+
+/// The number of distinct hashes, counted up to `enough`.
+fn distinct(hashes: &[u64], enough: u32, counter: &mut TermCounter) -> u32 {
+    counter.clear();
+    for &hash in hashes {
+        if counter.hashes().len() as u32 >= enough {
+            break;
+        }
+        counter.add(hash);
+    }
+    counter.hashes().len() as u32
 }
 
 /// Where the rarity of a recipe's features is looked up.

@@ -18,6 +18,8 @@
 pub mod compat;
 mod fingerprinter;
 pub mod spec;
+#[cfg(test)]
+mod tests;
 pub mod vectors;
 
 use std::fmt;
@@ -36,12 +38,13 @@ use crate::text::words::HiddenMarkov;
 use crate::text::words::{Lexicon, Segmenter, StopWords, UnknownWords};
 use compat::{Compat, CompatError, InputKind};
 pub use fingerprinter::{Explained, Fingerprinter};
-#[cfg(feature = "hmm")]
-use spec::WordBackend;
-use spec::{Features, Idf, Spec};
+use spec::{Features, Idf, Spec, WordBackend};
 
 /// The version of the native recipes. It changes when any fingerprint of theirs would.
 pub const VERSION: u32 = 1;
+
+/// The hidden Markov model is that of one version of one crate: another may guess other words.
+const HMM_MODEL: &str = "jieba-rs 0.11.0";
 
 /// Why a recipe cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -164,6 +167,11 @@ impl Recipe {
             problem,
         };
         let (name, parameters) = written.split_once(':').unwrap_or((written, ""));
+        if written.ends_with(':') {
+            return Err(error(
+                "nothing after the colon: leave it out, or add parameter=value".into(),
+            ));
+        }
         let parameters = parameters
             .split(',')
             .filter(|p| !p.is_empty())
@@ -293,6 +301,9 @@ impl Recipe {
                 add("normalise", u64::from(normalise::VERSION));
                 if matches!(spec.features, Features::Words(_) | Features::Keywords) {
                     add("words", self.lexicon().digest());
+                }
+                if spec.words == WordBackend::Hmm {
+                    add(HMM_MODEL, 0);
                 }
                 if spec.features == Features::Keywords {
                     for word in self.stop_words().sorted() {

@@ -158,7 +158,12 @@ impl Spec {
                     ));
                 }
             }
-            "words" => self.words = choose(key, value, WORDS)?,
+            "words" => {
+                self.words = choose(key, value, WORDS)?;
+                if self.words == WordBackend::Hmm && !cfg!(feature = "hmm") {
+                    return Err("words=hmm: this build has no hidden Markov model; build it with the feature hmm".into());
+                }
+            }
             "min-features" => self.min_features = number(key, value, 1, 1_000_000)?,
             _ => {
                 let known = "features, weight, idf, normalise, punctuation, top, rank, tags, words, min-features";

@@ -132,7 +132,7 @@ pub fn collect(
         |fingerprinter, document| row(fingerprinter, &document, keep),
         |place, done| {
             match done {
-                Ok(row) => all.add(row, keep)?,
+                Ok(row) => all.add(&row, keep)?,
                 Err(note) => {
                     all.records.skip(place.index);
                     all.problems.add(&note);
@@ -179,7 +179,7 @@ fn row(
 }
 
 impl Collected {
-    fn add(&mut self, row: Row, keep: &Keep) -> Result<(), Failure> {
+    fn add(&mut self, row: &Row, keep: &Keep) -> Result<(), Failure> {
         if self.corpus.len() == MAX_DOCUMENTS {
             return Err(Failure::new(format!(
                 "more than {MAX_DOCUMENTS} documents: split the input into several runs"
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn times() {
         let check = |text: &str, expect| {
-            assert_eq!(time(&Value::Text(Cow::Borrowed(text))), expect, "{text}")
+            assert_eq!(time(&Value::Text(Cow::Borrowed(text))), expect, "{text}");
         };
         check("1700000000", Some(1_700_000_000.0));
         check("1970-01-02", Some(86_400.0));

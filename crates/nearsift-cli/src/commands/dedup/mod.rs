@@ -186,22 +186,22 @@ fn write_clusters(
     summary: &mut Summary,
 ) -> Result<Vec<u64>, Failure> {
     let Collected { ids, records, .. } = collected;
-    let mut cluster_of = vec![0; found.representatives().len()];
+    let clusters = found.clusters();
+    let mut number_of = vec![0; clusters.documents()];
     let mut table = folder.table("clusters.jsonl")?;
-    for (number, members) in (1..).zip(found.groups()) {
-        let representative = found.representatives()[members[0] as usize];
-        cluster_of[representative as usize] = number;
-        summary.count_group(&members, representative, found, ids);
+    for (number, group) in (1..).zip(clusters.members().duplicates()) {
+        number_of[group.representative as usize] = number;
+        summary.count_group(&group, found, ids);
         table.line(&ClusterLine {
             cluster: number,
-            size: members.len(),
-            representative: ids.get(representative),
-            members: members.iter().map(|&m| ids.get(m)).collect(),
-            records: members.iter().map(|&m| records.of(m) + 1).collect(),
+            size: group.members.len(),
+            representative: ids.get(group.representative),
+            members: group.members.iter().map(|&m| ids.get(m)).collect(),
+            records: group.members.iter().map(|&m| records.of(m) + 1).collect(),
         })?;
     }
     table.finish()?;
-    Ok(cluster_of)
+    Ok(number_of)
 }
 
 /// The second pass: what stays, byte for byte.
@@ -214,7 +214,7 @@ fn write_kept(
     let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
     let decide = |record: u64| match collected.records.document(record) {
         None => Decision::Unreadable,
-        Some(document) if found.stays(document) => Decision::Keep,
+        Some(document) if found.clusters().is_kept(document) => Decision::Keep,
         Some(_) => Decision::Drop,
     };
     (0..inputs.files().len()).into_par_iter().try_for_each(|file| {

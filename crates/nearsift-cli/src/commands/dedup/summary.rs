@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use askama::Template;
+use nearsift::cluster::Cluster;
 use nearsift::dedup::{Clustering, Found, Options, Reason};
 use nearsift::hamming::CHANCE_WARNING;
 use nearsift::join::Explanation;
@@ -154,13 +155,8 @@ impl Summary {
     }
 
     /// Counts a group, and remembers it while it is among the largest.
-    pub fn count_group(
-        &mut self,
-        members: &[u32],
-        representative: u32,
-        found: &Found<'_>,
-        ids: &Ids,
-    ) {
+    pub fn count_group(&mut self, group: &Cluster<'_>, found: &Found<'_>, ids: &Ids) {
+        let Cluster { members, representative, .. } = *group;
         let size = members.len() as u64;
         self.groups += 1;
         self.largest_group = self.largest_group.max(size);

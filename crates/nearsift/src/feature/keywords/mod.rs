@@ -9,7 +9,7 @@
 //! let keywords = KeywordExtractor::new(segmenter, options)
 //!     .keywords("今天纽约的天气真好啊，京华大酒店的张尧经理吃了一只北京烤鸭。")?;
 //! let words: Vec<&str> = keywords.iter().map(|k| k.word).collect();
-//! assert_eq!(words, ["北京烤鸭", "纽约", "一只"]);
+//! assert_eq!(words, ["北京烤鸭", "大酒店", "京华"]);
 //! # Ok::<(), nearsift::text::words::TextTooLong>(())
 //! ```
 
@@ -159,6 +159,8 @@ pub struct Keyword<'t> {
 struct Counted {
     first: Word,
     count: u32,
+    /// Its hash where it has no number; the lexicon knows the others'.
+    hash: u64,
 }
 
 /// The weight of a counted word, by its index.
@@ -265,7 +267,7 @@ impl<'l> KeywordExtractor<'l> {
             self.scored.truncate(top);
         }
         self.scored.sort_unstable_by(best_first);
-        Ok(self.describe(text))
+        Ok(self.describe())
     }
 
     /// All words of a text that pass the filters, each once, in the order of first occurrence.
@@ -275,7 +277,7 @@ impl<'l> KeywordExtractor<'l> {
     pub fn terms(&mut self, text: &str) -> Result<&[Term], TextTooLong> {
         self.score(text)?;
         self.scored.sort_unstable_by_key(|scored| scored.index);
-        Ok(self.describe(text))
+        Ok(self.describe())
     }
 
     /// The part-of-speech tag of a term of `text`, in jieba's notation.
@@ -304,7 +306,7 @@ impl<'l> KeywordExtractor<'l> {
         }
         self.scored.clear();
         match self.options.method {
-            Method::TfIdf => self.score_tf_idf(text),
+            Method::TfIdf => self.score_tf_idf(),
             Method::TextRank => self.score_text_rank(text),
         }
         Ok(())
@@ -323,7 +325,7 @@ impl<'l> KeywordExtractor<'l> {
         let in_sequence = self.options.method == Method::TextRank;
         let words = std::mem::take(&mut self.words);
         for &word in &words {
-            let skip = no_single && is_one_char(word.of(text));
+            let skip = no_single && is_one_char(word, text);
             let place = if skip { 0 } else { self.count_word(word, text) };
             if in_sequence {
                 self.sequence.push(place);
@@ -335,14 +337,17 @@ impl<'l> KeywordExtractor<'l> {
     /// Counts one word, and returns one more than its index, 0 for a stop word of the lexicon.
     #[inline]
     fn count_word(&mut self, word: Word, text: &str) -> u32 {
-        let place = match word.id() {
-            Some(id) => &mut self.place_of_id[id.index()],
-            None => self.place_of_hash.entry(hash_token(word.of(text))).or_default(),
+        let (place, hash) = match word.id() {
+            Some(id) => (&mut self.place_of_id[id.index()], 0),
+            None => {
+                let hash = hash_token(word.of(text));
+                (self.place_of_hash.entry(hash).or_default(), hash)
+            }
         };
         match *place {
             STOP_WORD => return 0,
             0 => {
-                self.counted.push(Counted { first: word, count: 1 });
+                self.counted.push(Counted { first: word, count: 1, hash });
                 *place = self.counted.len() as u32;
             }
             index => self.counted[index as usize - 1].count += 1,
@@ -368,11 +373,11 @@ impl<'l> KeywordExtractor<'l> {
             && (allowed_tags.is_empty() || allowed())
     }
 
-    fn score_tf_idf(&mut self, text: &str) {
+    fn score_tf_idf(&mut self) {
         let total: u64 = self.counted.iter().map(|c| u64::from(c.count)).sum();
-        for (&Counted { first, count }, index) in self.counted.iter().zip(0..) {
-            if count > 0 {
-                let weight = f64::from(count) * (self.idf(text, first) / total as f64);
+        for (counted, index) in self.counted.iter().zip(0..) {
+            if counted.count > 0 {
+                let weight = f64::from(counted.count) * (self.idf(counted) / total as f64);
                 self.scored.push(Scored { weight, order: index, index });
             }
         }
@@ -389,27 +394,29 @@ impl<'l> KeywordExtractor<'l> {
         scored.extend(ranks.map(|(&(index, weight), order)| Scored { weight, order, index }));
     }
 
-    fn idf(&self, text: &str, word: Word) -> f64 {
+    fn idf(&self, counted: &Counted) -> f64 {
         let lexicon = self.segmenter.lexicon();
-        match (&self.options.idf, word.id()) {
+        match (&self.options.idf, counted.first.id()) {
             (Idf::Shipped, Some(id)) => lexicon.idf(id),
-            (Idf::Shipped, None) => lexicon.idf_of_unknown(hash_token(word.of(text))),
-            (Idf::Given(table), _) => table.get(self.hash(text, word)),
-            (Idf::Corpus(corpus), _) => f64::from(corpus.idf(self.hash(text, word))) / 16.0,
+            (Idf::Shipped, None) => lexicon.idf_of_unknown(counted.hash),
+            (Idf::Given(table), _) => table.get(self.hash(counted)),
+            (Idf::Corpus(corpus), _) => f64::from(corpus.idf(self.hash(counted))) / 16.0,
         }
     }
 
-    fn hash(&self, text: &str, word: Word) -> u64 {
-        word.id().map_or_else(|| hash_token(word.of(text)), |id| self.segmenter.lexicon().hash(id))
+    fn hash(&self, counted: &Counted) -> u64 {
+        let id = counted.first.id();
+        id.map_or(counted.hash, |id| self.segmenter.lexicon().hash(id))
     }
 
     /// The terms behind what is in `scored`, in its order.
-    fn describe(&mut self, text: &str) -> &[Term] {
+    fn describe(&mut self) -> &[Term] {
         let mut terms = std::mem::take(&mut self.terms);
         terms.clear();
         terms.extend(self.scored.iter().map(|&Scored { weight, index, .. }| {
-            let Counted { first, count } = self.counted[index as usize];
-            Term { first, count, hash: self.hash(text, first), idf: self.idf(text, first), weight }
+            let counted = &self.counted[index as usize];
+            let Counted { first, count, .. } = *counted;
+            Term { first, count, hash: self.hash(counted), idf: self.idf(counted), weight }
         }));
         self.terms = terms;
         &self.terms
@@ -424,14 +431,14 @@ fn has_no_case(byte: u8) -> bool {
 
 /// Whether a word, which is not empty, has one character alone.
 #[inline]
-fn is_one_char(word: &str) -> bool {
-    let width = match word.as_bytes()[0] {
+fn is_one_char(word: Word, text: &str) -> bool {
+    let width = match text.as_bytes()[word.start as usize] {
         0..=0x7f => 1,
         0x80..=0xdf => 2,
         0xe0..=0xef => 3,
         _ => 4,
     };
-    word.len() == width
+    word.end - word.start == width
 }
 
 #[cfg(test)]

@@ -164,6 +164,17 @@ impl Votes {
         }
     }
 
+    /// Adds features of one weight, faster than [`Votes::add`] does.
+    pub fn add_uniform(&mut self, hashes: &[u64], weight: u8) {
+        let mut apart = Votes::with_kernel(self.bits, self.kernel);
+        apart.add_unweighted(hashes);
+        self.total += apart.total * u64::from(weight);
+        let own = self.ones.as_flattened_mut().iter_mut();
+        for (ones, more) in own.zip(apart.ones.as_flattened()) {
+            *ones += more * u64::from(weight);
+        }
+    }
+
     /// The weight of all features so far.
     pub fn total(&self) -> u64 {
         self.total

@@ -1,5 +1,7 @@
 //! The most probable segmentation of a text, by dynamic programming from right to left.
 
+use std::hint::select_unpredictable;
+
 use super::table::{EMBEDDED, Unit};
 use super::{Dictionary, Embedded, Overlaid, Word};
 
@@ -7,7 +9,9 @@ use super::{Dictionary, Embedded, Overlaid, Word};
 #[derive(Default)]
 pub(super) struct Scratch {
     chars: Vec<Char>,
-    pairs: Vec<Pair>,
+    /// By place, the nodes of two characters.
+    pairs: Vec<Unit>,
+    ways: Vec<Ways>,
     logs: Vec<f64>,
     choices: Vec<Choice>,
 }
@@ -22,26 +26,38 @@ struct Char {
     role: Role,
 }
 
+/// What a [`Char`] is, in 32 bits: a number below [`ALPHANUMERIC`] makes it a token between blocks,
+/// of the word with this number or, for 0, of none.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// An ASCII letter or digit of a block: in a row they are one word, where none of them is
-    /// part of a longer one.
-    Alphanumeric,
+struct Role(u32);
+
+const ALPHANUMERIC: u32 = u32::MAX - 1;
+
+impl Role {
+    /// An ASCII letter or digit of a block: in a row they are one word, where none of them is part
+    /// of a longer one.
+    const ALPHANUMERIC: Role = Role(ALPHANUMERIC);
     /// Any other character of a block.
-    Other,
-    /// A token between blocks, with the number of its word or 0.
-    Token(u32),
+    const OTHER: Role = Role(u32::MAX);
+
+    fn token(self) -> Option<u32> {
+        (self.0 < ALPHANUMERIC).then_some(self.0)
+    }
+
+    fn is_token(self) -> bool {
+        self.0 < ALPHANUMERIC
+    }
 }
 
-/// What the words of one and two characters from a place add, before anything is chosen.
+/// What the words of one to three characters from a place add, before anything is chosen.
 #[derive(Clone, Copy)]
-struct Pair {
-    /// The node of both characters.
-    unit: Unit,
+struct Ways {
     /// ln(probability) of the first character as a word.
     one: f64,
-    /// The same of both.
+    /// The same of two characters.
     two: f64,
+    /// The node of three characters.
+    three: Unit,
 }
 
 /// The first word of the best way on from a place.
@@ -112,7 +128,7 @@ pub(super) trait Search: Dictionary {
 
 impl Search for Embedded {
     fn best_choices(&self, _: &str, scratch: &mut Scratch) {
-        best_choices_by_pairs(scratch);
+        best_choices_by_ways(scratch);
     }
 }
 
@@ -142,7 +158,7 @@ pub(super) fn segment<D: Search>(
                 let line_end = byte == b'\r' && bytes.get(at + 1) == Some(&b'\n');
                 at += if line_end { 2 } else { 1 };
                 let id = if line_end { 0 } else { dictionary.single(u32::from(byte)) };
-                (Unit::NONE, Role::Token(id))
+                (Unit::NONE, Role(id))
             } else {
                 if between_blocks && let Some(end) = plain_ascii_block(dictionary, text, at) {
                     push_plain(bytes, at, end, &mut scratch.chars);
@@ -151,19 +167,19 @@ pub(super) fn segment<D: Search>(
                 }
                 at += 1;
                 let alphanumeric = class == Ascii::Alphanumeric;
-                let role = if alphanumeric { Role::Alphanumeric } else { Role::Other };
+                let role = if alphanumeric { Role::ALPHANUMERIC } else { Role::OTHER };
                 (EMBEDDED.root(u32::from(byte)), role)
             }
         } else {
             let (c, width) = decode(text, at);
             at += width;
             if is_in_block(c) {
-                (EMBEDDED.root(c), Role::Other)
+                (EMBEDDED.root(c), Role::OTHER)
             } else {
-                (Unit::NONE, Role::Token(dictionary.single(c)))
+                (Unit::NONE, Role(dictionary.single(c)))
             }
         };
-        between_blocks = matches!(role, Role::Token(_));
+        between_blocks = role.is_token();
         if between_blocks && scratch.chars.len() >= BATCH {
             flush(dictionary, text, offset, scratch, out);
         }
@@ -205,7 +221,7 @@ fn push_plain(bytes: &[u8], start: usize, end: usize, chars: &mut Vec<Char>) {
     for (offset, byte) in (start as u32..).zip(&bytes[start..end]) {
         let alphanumeric = byte.is_ascii_alphanumeric();
         if !(alphanumeric && after_alphanumeric) {
-            chars.push(Char { unit: Unit::NONE, offset, role: Role::Token(0) });
+            chars.push(Char { unit: Unit::NONE, offset, role: Role(0) });
         }
         after_alphanumeric = alphanumeric;
     }
@@ -220,7 +236,7 @@ fn flush<D: Search>(
     out: &mut Vec<Word>,
 ) {
     // A token ends every walk and every row of letters; two, since walks look two places ahead.
-    let sentinel = Char { unit: Unit::NONE, offset: end, role: Role::Token(0) };
+    let sentinel = Char { unit: Unit::NONE, offset: end, role: Role(0) };
     scratch.chars.extend([sentinel; 2]);
     dictionary.best_choices(text, scratch);
     emit(dictionary, text, scratch, out);
@@ -258,9 +274,9 @@ fn best_choices<D: Dictionary>(dictionary: &D, text: &str, scratch: &mut Scratch
                 consider(length, unit.id());
             }
         }
-        let is_token = matches!(chars[at].role, Role::Token(_));
+        let is_token = chars[at].role.is_token();
         if !is_token {
-            let block = chars[at..].iter().take_while(|c| !matches!(c.role, Role::Token(_)));
+            let block = chars[at..].iter().take_while(|c| !c.role.is_token());
             let letters = text[chars[at].offset as usize..].chars();
             dictionary.added(block.zip(letters).map(|(_, c)| c), &mut consider);
         }
@@ -275,48 +291,55 @@ fn best_choices<D: Dictionary>(dictionary: &D, text: &str, scratch: &mut Scratch
 
 /// [`best_choices`] over the embedded dictionary.
 ///
-/// Most words have one or two characters. What these add is looked up for the whole batch first,
+/// Most words have one to three characters. What these add is looked up for the whole batch first,
 /// with no branch that waits for memory; the choice then reads neighbours alone, and goes to the
 /// dictionary for longer words only.
-fn best_choices_by_pairs(scratch: &mut Scratch) {
-    let Scratch { chars, pairs, logs, choices } = scratch;
+fn best_choices_by_ways(scratch: &mut Scratch) {
+    let Scratch { chars, pairs, ways, logs, choices } = scratch;
     let n = chars.len() - 2;
+    let chars = &chars[..n + 2];
     pairs.clear();
-    pairs.extend(chars[..n + 1].windows(2).map(|window| {
-        let (first, unit) = (window[0].unit, EMBEDDED.pair(window[0].unit, window[1].unit.label()));
-        let one = EMBEDDED.log_probability(first.id());
-        Pair { unit, one, two: EMBEDDED.log_probability(unit.id()) }
+    pairs.extend(chars.windows(2).map(|w| EMBEDDED.pair(w[0].unit, w[1].unit.label())));
+    ways.clear();
+    ways.extend(chars.windows(3).zip(&*pairs).map(|(w, &pair)| Ways {
+        one: EMBEDDED.log_probability(w[0].unit.id()),
+        two: EMBEDDED.log_probability(pair.id()),
+        three: EMBEDDED.child_or_none(pair, w[2].unit.label()),
     }));
     grow(logs, n + 2, 0.0);
     grow(choices, n, Choice { length: 1, id: 0 });
-    let (chars, pairs) = (&chars[..n + 2], &pairs[..n]);
+    let (pairs, ways) = (&pairs[..n], &ways[..n]);
     let (logs, choices) = (&mut logs[..n + 2], &mut choices[..n]);
     logs[n..].fill(0.0);
+    // The sums of the next two places stay in registers: reading them back would wait for the
+    // writes.
+    let (mut next, mut after_next) = (0.0, 0.0);
     for at in (0..n).rev() {
-        let Pair { mut unit, one, two } = pairs[at];
+        let Ways { one, two, three } = ways[at];
         // The absent word 0 has the logarithm of negative infinity.
-        let (one, two) = (one + logs[at + 1], two + logs[at + 2]);
-        let (mut best, mut choice) = if two >= one {
-            (two, Choice { length: 2, id: unit.id() })
-        } else {
-            (one, Choice { length: 1, id: chars[at].unit.id() })
+        let (one, two) = (one + next, two + after_next);
+        let mut best = if two > one { two } else { one };
+        let first_two = two >= one;
+        let mut choice = Choice {
+            length: 1 + u32::from(first_two),
+            id: select_unpredictable(first_two, pairs[at], chars[at].unit).id(),
         };
-        let mut length = 2;
-        while let Some(child) = EMBEDDED.child(unit, chars[at + length].unit.label()) {
-            unit = child;
-            length += 1;
+        let (mut unit, mut length) = (three, 3);
+        while unit != Unit::NONE {
             let log = EMBEDDED.log_probability(unit.id()) + logs[at + length];
             if log >= best {
                 (best, choice) = (log, Choice { length: length as u32, id: unit.id() });
             }
+            // A sentinel ends the walk before the end.
+            unit = EMBEDDED.child(unit, chars[at + length].unit.label()).unwrap_or(Unit::NONE);
+            length += 1;
         }
         if best == f64::NEG_INFINITY {
             choice = Choice { length: 1, id: 0 };
-            best = match chars[at].role {
-                Role::Token(_) => 0.0,
-                _ => EMBEDDED.log_unknown() + logs[at + 1],
-            };
+            let is_token = chars[at].role.is_token();
+            best = if is_token { 0.0 } else { EMBEDDED.log_unknown() + next };
         }
+        (next, after_next) = (best, next);
         logs[at] = best;
         choices[at] = choice;
     }
@@ -332,13 +355,13 @@ fn grow<T: Clone>(values: &mut Vec<T>, length: usize, value: T) {
 fn emit<D: Dictionary>(dictionary: &D, text: &str, scratch: &Scratch, out: &mut Vec<Word>) {
     let Scratch { chars, choices, .. } = scratch;
     let n = chars.len() - 2;
-    let is_letter = |at: usize| chars[at].role == Role::Alphanumeric && choices[at].length == 1;
+    let is_letter = |at: usize| chars[at].role == Role::ALPHANUMERIC && choices[at].length == 1;
     let mut at = 0;
     while at < n {
         let Choice { length, mut id } = choices[at];
         let mut next = at + length as usize;
         let start = chars[at].offset;
-        if let Role::Token(token) = chars[at].role {
+        if let Some(token) = chars[at].role.token() {
             id = token;
         } else if is_letter(at) {
             // The sentinel is no letter.

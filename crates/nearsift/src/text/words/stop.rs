@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::lexicon::hash_word;
 
 /// A set of stop words. Case does not matter.
@@ -74,6 +76,16 @@ impl StopWords {
         if word.bytes().all(|b| matches!(b, 0x80..=0xbf | 0xe3..=0xe9)) {
             return self.words.get(&hash_word(word)).is_some_and(|w| **w == *word);
         }
+        if word.is_ascii() {
+            // The longest English stop words have a dozen letters.
+            let mut buffer = [0; 32];
+            if let Some(lower) = buffer.get_mut(..word.len()) {
+                lower.copy_from_slice(word.as_bytes());
+                lower.make_ascii_lowercase();
+                let hash = xxh3_64(lower);
+                return self.words.get(&hash).is_some_and(|w| w.as_bytes() == lower);
+            }
+        }
         let lower = word.to_lowercase();
         self.words.get(&hash_word(&lower)).is_some_and(|w| **w == *lower)
     }
@@ -123,6 +135,9 @@ mod tests {
         let words = StopWords::from_text("\u{feff}的 \r\n\n\tAnd\n中华 人民\n的\n");
         assert_eq!(words.sorted(), ["and", "中华 人民", "的"]);
         assert!(words.contains("AND") && words.contains("的") && !words.contains("了"));
+        let long = "Pneumonoultramicroscopicsilicovolcanoconiosis";
+        assert!(!words.contains(long) && StopWords::from_text(long).contains(&long.to_uppercase()));
+        assert!(StopWords::from_text("ÉTÉ").contains("été"));
         assert!(!StopWords::none().contains("the") && StopWords::none().is_empty());
     }
 

@@ -3,6 +3,8 @@
 //! The layout is described in `data/README.md`. All integers are little-endian; every section
 //! starts on a cache line. Word numbers start at 1 and go by falling frequency.
 
+use std::hint::select_unpredictable;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The widths of a unit's fields in bits, lowest first: label, word number, filter, one unused, base.
@@ -16,6 +18,8 @@ const VERSION: u32 = 1;
 const HEADER: usize = 128;
 const ALIGNMENT: usize = 64;
 const BUCKET_BITS: u32 = 12;
+const PAIR_FILTER_BITS: u32 = 20;
+const PAIR_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[repr(align(64))]
 struct Aligned<T: ?Sized>(T);
@@ -26,7 +30,7 @@ static BYTES: &Aligned<[u8]> = &Aligned(*include_bytes!("../../../data/words.bin
 pub(super) static EMBEDDED: Table = Table::new(&BYTES.0);
 
 /// One unit of the double array: a node of the trie over labels of characters.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unit(u64);
 
 impl Unit {
@@ -68,6 +72,7 @@ pub(super) struct Info {
 /// The sections of a compiled dictionary.
 pub(super) struct Table {
     labels: &'static [[u8; 2]],
+    pair_filter: &'static [[u8; 8]],
     units: &'static [[u8; 8]],
     classes: &'static [[u8; 2]],
     infos: &'static [[u8; 4]],
@@ -108,6 +113,7 @@ impl Table {
 
         let rest = bytes.split_at(HEADER).1;
         let (labels, rest) = section::<2>(rest, 1 << 16);
+        let (pair_filter, rest) = section::<8>(rest, 1 << (PAIR_FILTER_BITS - 6));
         let (unit_section, rest) = section::<8>(rest, units);
         let (classes, rest) = section::<2>(rest, words + 1);
         let (infos, rest) = section::<4>(rest, words + 1);
@@ -122,6 +128,7 @@ impl Table {
         assert!(rest.is_empty(), "bytes after the end of the word table");
         Table {
             labels,
+            pair_filter,
             units: unit_section,
             classes,
             infos,
@@ -191,15 +198,36 @@ impl Table {
         (child.label() == label).then_some(child)
     }
 
-    /// The child of a node by a label, or [`Unit::NONE`]: made for a first character's node, and
-    /// without a branch that waits for memory.
+    /// The node of two characters, the first of which has the node `unit` and the second a label.
+    ///
+    /// Half of the pairs of a text begin no word, and the units that would say so lie all over the
+    /// table; most are told by a filter that stays in the cache.
     #[inline]
     pub(super) fn pair(&self, unit: Unit, label: u32) -> Unit {
+        let pair = u64::from(unit.label()) << LABEL_BITS | u64::from(label);
+        let bit = pair.wrapping_mul(PAIR_MULTIPLIER) >> (64 - PAIR_FILTER_BITS);
+        let word = u64::from_le_bytes(self.pair_filter[bit as usize / 64]);
+        let possible = (word >> (bit % 64)) & 1 != 0;
+        // The unit's own filter keeps a leaf, whose base is the root's, from having children.
+        self.child_if(possible & unit.may_have_child(label), unit, label)
+    }
+
+    /// The child of a node by a label, or [`Unit::NONE`], without a branch.
+    #[inline]
+    pub(super) fn child_or_none(&self, unit: Unit, label: u32) -> Unit {
+        self.child_if(unit.may_have_child(label), unit, label)
+    }
+
+    /// The same, [`Unit::NONE`] unless it is `possible`. Neither condition can be foreseen, and with
+    /// no branch many of these wait for memory at the same time.
+    #[inline]
+    fn child_if(&self, possible: bool, unit: Unit, label: u32) -> Unit {
+        // Unit 0 is no node, and always at hand.
+        let place = select_unpredictable(possible, unit.base() + label, 0);
         // Always within the units: past the last base there is room for every label.
-        let Some(child) = self.units.get((unit.base() + label) as usize) else { return Unit::NONE };
-        let child = u64::from_le_bytes(*child);
-        let hit = Unit(child).label() == label && unit.may_have_child(label);
-        Unit(child & u64::from(hit).wrapping_neg())
+        let Some(child) = self.units.get(place as usize) else { return Unit::NONE };
+        let child = Unit(u64::from_le_bytes(*child));
+        select_unpredictable(child.label() == label, child, Unit::NONE)
     }
 
     /// ln(frequency / total) of a word; negative infinity for the absent word 0.

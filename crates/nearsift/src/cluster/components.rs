@@ -1,0 +1,117 @@
+//! Connected components.
+
+use super::{Clusters, KeepOrder};
+use crate::join::SelfJoin;
+
+/// Collects links, in any order and any number, into connected components; 8 bytes a document.
+///
+/// # Complexity
+/// O(n + links * a(n)), where a is the inverse of Ackermann's function.
+///
+/// # References
+/// Tarjan and van Leeuwen, 'Worst-case analysis of set union algorithms', JACM 31(2), 1984:
+/// union by size and path halving.
+#[derive(Debug, Clone)]
+pub struct Components {
+    parents: Vec<u32>,
+    /// The size of each root's set.
+    sizes: Vec<u32>,
+}
+
+impl Components {
+    /// Documents none of which is linked yet.
+    ///
+    /// # Panics
+    /// When there are 2^32 documents or more.
+    pub fn new(documents: usize) -> Components {
+        let documents = u32::try_from(documents).expect("documents are numbered in 32 bits");
+        Components { parents: (0..documents).collect(), sizes: vec![1; documents as usize] }
+    }
+
+    /// Links two documents.
+    pub fn link(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a == b {
+            return;
+        }
+        let (small, large) =
+            if self.sizes[a as usize] < self.sizes[b as usize] { (a, b) } else { (b, a) };
+        self.parents[small as usize] = large;
+        self.sizes[large as usize] += self.sizes[small as usize];
+    }
+
+    fn root(&mut self, mut document: u32) -> u32 {
+        loop {
+            let parent = self.parents[document as usize];
+            if parent == document {
+                return document;
+            }
+            let above = self.parents[parent as usize];
+            self.parents[document as usize] = above;
+            document = above;
+        }
+    }
+
+    /// The components, each represented by its best member.
+    ///
+    /// # Panics
+    /// When `keep` is an order of another number of documents.
+    pub fn finish(mut self, keep: &KeepOrder) -> Clusters {
+        keep.check_covers(self.parents.len());
+        let documents = 0..self.parents.len() as u32;
+        // Once the roots are known the sizes are not needed: the room serves for each root's best
+        // member, and then for each root's smallest.
+        let mut roots: Vec<u32> = documents.clone().map(|document| self.root(document)).collect();
+        drop(self.parents);
+        let mut best = self.sizes;
+        best.fill(u32::MAX);
+        for document in documents.clone() {
+            let best = &mut best[roots[document as usize] as usize];
+            if *best == u32::MAX || keep.rank(document) < keep.rank(*best) {
+                *best = document;
+            }
+        }
+        let representatives = roots.iter().map(|&root| best[root as usize]).collect();
+        let mut smallest = best;
+        smallest.fill(u32::MAX);
+        for document in documents {
+            let smallest = &mut smallest[roots[document as usize] as usize];
+            *smallest = (*smallest).min(document);
+        }
+        for root in &mut roots {
+            *root = smallest[*root as usize];
+        }
+        Clusters { labels: roots, representatives }
+    }
+}
+
+impl Clusters {
+    /// The connected components of pairs of documents.
+    ///
+    /// # Panics
+    /// When a pair names a document beyond those, or `keep` ranks another number of documents.
+    pub fn components(
+        documents: usize,
+        pairs: impl IntoIterator<Item = (u32, u32)>,
+        keep: &KeepOrder,
+    ) -> Clusters {
+        let mut components = Components::new(documents);
+        for (a, b) in pairs {
+            components.link(a, b);
+        }
+        components.finish(keep)
+    }
+
+    /// The connected components of a join, without listing its pairs.
+    ///
+    /// # Panics
+    /// When `keep` ranks another number of documents.
+    ///
+    /// # Complexity
+    /// That of [`SelfJoin::for_each_connecting`]; 16 bytes a document.
+    pub fn components_of(join: &SelfJoin<'_>, keep: &KeepOrder) -> Clusters {
+        let mut components = Components::new(join.documents());
+        join.for_each_connecting(|a, b| components.link(a, b));
+        components.finish(keep)
+    }
+}

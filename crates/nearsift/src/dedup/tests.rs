@@ -1,0 +1,74 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A small corpus: fingerprints that crowd, some texts without one, values that tie.
+fn corpus() -> impl Strategy<Value = Vec<(Option<u64>, u128, Option<f64>)>> {
+    let fingerprint = prop_oneof![
+        3 => (0u64..12).prop_map(|i| Some(i * 0x0101_0101)),
+        1 => Just(None),
+    ];
+    let value = prop_oneof![Just(None), (0u8..4).prop_map(|v| Some(f64::from(v)))];
+    prop::collection::vec((fingerprint, 0u128..4, value), 0..24)
+}
+
+proptest! {
+    #[test]
+    fn every_removal_has_a_reason_and_nothing_is_lost(
+        documents in corpus(),
+        max_distance in 0u32..5,
+        clustering in prop::sample::select(vec![Clustering::Components, Clustering::Star]),
+        keep in prop::sample::select(vec![Keep::First, Keep::Longest]),
+    ) {
+        let mut columns = Corpus::new(Bits::B64);
+        for &(fingerprint, key, value) in &documents {
+            // A key of 0 stands for no text; equal fingerprints need not mean equal texts.
+            let text_key = (key > 0).then_some(key);
+            let fingerprint = fingerprint.map(Fingerprint::from_u64);
+            columns.push(Entry { fingerprint, text_key, value });
+        }
+        let options = Options { clustering, keep: keep.clone(), ..Options::new(max_distance) };
+        let n = documents.len();
+        let near = |a: usize, b: usize| match (documents[a].0, documents[b].0) {
+            (Some(x), Some(y)) => (x ^ y).count_ones() <= max_distance,
+            (None, None) => documents[a].1 > 0 && documents[a].1 == documents[b].1,
+            _ => false,
+        };
+
+        // All pairs are those that the definition gives, in order.
+        let mut pairs = Vec::new();
+        let _ = columns.pairs(&options, |pair| {
+            pairs.push((pair.a as usize, pair.b as usize));
+            ControlFlow::<()>::Continue(())
+        }).expect("a join");
+        let naive: Vec<(usize, usize)> =
+            (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).filter(|&(a, b)| near(a, b)).collect();
+        prop_assert_eq!(&pairs, &naive);
+
+        let mut links = BTreeSet::new();
+        let found = columns.find(&options, |link| {
+            links.insert((link.a as usize, link.b as usize));
+        }).expect("a join");
+        prop_assert!(links.iter().all(|&(a, b)| near(a, b)));
+
+        // The groups are those of all pairs, by the definition of each rule.
+        let order = keep.order(&documents.iter().map(|d| d.2).collect::<Vec<_>>());
+        let all = naive.iter().map(|&(a, b)| (a as u32, b as u32));
+        let expected = match clustering {
+            Clustering::Components => Clusters::components(n, all, &order),
+            Clustering::Star => Clusters::stars(n, all, &order),
+        };
+        prop_assert_eq!(found.clusters(), &expected);
+
+        for removal in found.removals() {
+            prop_assert!(found.clusters().is_kept(removal.representative));
+            prop_assert!(order.rank(removal.representative) < order.rank(removal.document));
+            let same = documents[removal.document as usize].1 == documents[removal.representative as usize].1;
+            prop_assert_eq!(removal.reason == Reason::Exact, same);
+        }
+        let removed = found.removals().count();
+        prop_assert_eq!(found.clusters().kept().count() + removed, n);
+    }
+}

@@ -1,0 +1,221 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::feature::hash_token;
+use crate::feature::rarity::CorpusStatistics;
+
+/// The definition, feature by feature: sums of ± weight in 128-bit integers.
+fn naive(recipe: &Recipe, text: &str) -> Outcome {
+    let Kind::Native(spec) = &recipe.kind else { panic!("a native recipe") };
+    let mut fingerprinter = recipe.fingerprinter().expect("complete");
+    let (hashes, counts) = fingerprinter.count(text);
+    let weights: Vec<u64> = counts.iter().map(|&count| spec.weight.weight(count, 1)).collect();
+    let max = weights.iter().copied().max().unwrap_or(0);
+    // Counts vote as they are; other weights share 255 levels.
+    let scaled = |weight: u64| match spec.weight {
+        Weighting::Tf => weight,
+        _ if max <= 255 => weight,
+        _ => ((weight * 255 + max / 2) / max).max(1),
+    };
+    if hashes.is_empty() && !text.chars().any(char::is_alphanumeric) {
+        return Outcome::None(NoFingerprint::Empty);
+    }
+    let (found, needed) = (hashes.len() as u32, spec.min_features);
+    if found < needed {
+        return Outcome::None(NoFingerprint::TooFewFeatures { found, needed });
+    }
+    let mut words = [0u64; 4];
+    for bit in 0..spec.bits.count() as usize {
+        let sum: i128 = hashes
+            .iter()
+            .zip(&weights)
+            .map(|(&hash, &weight)| {
+                let lane = crate::fingerprint::votes::lane_hash(hash, bit / 64);
+                let weight = i128::from(scaled(weight));
+                if lane >> (bit % 64) & 1 == 1 { weight } else { -weight }
+            })
+            .sum();
+        words[bit / 64] |= u64::from(sum > 0) << (bit % 64);
+    }
+    Outcome::Fingerprint(Fingerprint::from_words(spec.bits, &words))
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-d ]{0,200}",
+        "[一-三 。]{0,120}",
+        "[a-c一-三ßé ,。1カ한ไ😀]{0,120}",
+        "[ab]{0,3}(一二三四五){0,300}",
+        "[!-~ ]{0,200}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_path_equals_the_definition(
+        text in text(),
+        bits in prop::sample::select(Bits::ALL.to_vec()),
+        features in prop::sample::select(vec!["auto", "char3", "char5,punctuation=keep", "word1", "word2"]),
+        weight in prop::sample::select(vec!["none", "tf", "log-tf"]),
+        normalise in prop::sample::select(vec!["full", "none"]),
+        needed in 1u32..20,
+    ) {
+        let bits = bits.count();
+        let written = format!(
+            "simhash{bits}:features={features},weight={weight},normalise={normalise},min-features={needed}"
+        );
+        let recipe = Recipe::parse(&written).expect("a recipe");
+        let mut fingerprinter = recipe.fingerprinter().expect("complete");
+        // What was there before leaves no trace.
+        fingerprinter.fingerprint("something else entirely, 别的东西。");
+        let found = fingerprinter.fingerprint(&text);
+        match (found, naive(&recipe, &text)) {
+            // The count stops at what is needed, and says so by the reason alone.
+            (Outcome::None(_), Outcome::None(_)) => {}
+            (found, expected) => prop_assert_eq!(found, expected),
+        }
+    }
+
+    #[test]
+    fn equal_keys_mean_equal_letters(a in "[ab1 .一二，]{0,12}", b in "[ab1 .一二，]{0,12}") {
+        let recipe = Recipe::parse("simhash64").expect("a recipe");
+        let mut fingerprinter = recipe.fingerprinter().expect("complete");
+        let mut key = |text: &str| {
+            fingerprinter.fingerprint(text);
+            fingerprinter.text_key()
+        };
+        let letters = |text: &str| {
+            let mut reduced = crate::feature::shingle::Reduced::default();
+            reduced.fill(text);
+            (reduced.text().to_owned(), reduced.words().map(str::to_owned).collect::<Vec<_>>())
+        };
+        if letters(&a).0.is_empty() {
+            prop_assert_eq!(key(&a), None);
+        } else {
+            prop_assert_eq!(key(&a) == key(&b), letters(&a) == letters(&b));
+        }
+    }
+}
+
+#[test]
+fn a_feature_that_fills_a_text_scales_the_others() {
+    // 2^16 occurrences weigh 16 + 16 * 16 = 272 sixteenths.
+    let text = format!("{} 今天下午，市图书馆举办了一场活动。", "啊".repeat(70_000));
+    let recipe = Recipe::parse("simhash64").expect("a recipe");
+    assert_eq!(recipe.fingerprinter().expect("complete").fingerprint(&text), naive(&recipe, &text));
+}
+
+#[test]
+fn written_forms() {
+    let check = |written: &str, canonical: &str| {
+        let recipe = Recipe::parse(written).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(recipe.to_string(), canonical);
+        assert_eq!(Recipe::parse(canonical).expect("canonical").digest(), recipe.digest());
+    };
+    check("simhash64", "simhash64:features=auto,weight=log-tf,normalise=full,min-features=12");
+    check(
+        "simhash128:features=char3,weight=tf",
+        "simhash128:features=char3,weight=tf,normalise=full,punctuation=drop,min-features=12",
+    );
+    check(
+        "keywords64:top=30,tags=n+v",
+        "keywords64:features=keywords,weight=tf-idf,idf=shipped,normalise=full,top=30,rank=tf-idf,tags=n+v,\
+         words=dictionary,min-features=4",
+    );
+    check("text-dedup:ngram=5", "text-dedup:ngram=5,min_length=5,seed=42");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_can() {
+    let check = |written: &str, says: &str| {
+        let error = Recipe::parse(written).expect_err(written).to_string();
+        assert!(error.contains(says), "{written}: {error}");
+    };
+    check("simhash65", "expected simhash or keywords");
+    check("", "expected simhash or keywords");
+    check("simhash64:", "nothing after the colon");
+    check("simhash64:features", "expected parameter=value");
+    check("simhash64:colour=red", "expected one of features, weight");
+    check("simhash64:features=char0", "char1 to char16");
+    check("simhash64:weight=heavy", "log-tf");
+    check("simhash64:weight=tf-idf", "the shipped IDF table holds words");
+    check("simhash64:weight=entropy", "add idf=corpus");
+    check("simhash64:min-features=0", "a whole number from 1");
+    check("keywords64:tags=n,v", "expected parameter=value");
+    check("leonsim:window=3", "window");
+}
+
+#[test]
+fn a_recipe_says_what_it_lacks() {
+    let check = |written: &str, says: &str| {
+        let recipe = Recipe::parse(written).expect(written);
+        let error = recipe.fingerprinter().err().expect(written).to_string();
+        assert!(error.contains(says), "{written}: {error}");
+    };
+    check("simhash64:weight=tf-idf,idf=corpus", "--idf corpus");
+    check("simhash64:weight=tf-idf,idf=file", "--idf FILE");
+    check("simhash64:weight=levels", "--levels FILE");
+    check("seomoz", "hashes");
+}
+
+#[test]
+fn every_listed_recipe_works_on_every_script() {
+    let texts = [
+        "今天下午，市图书馆举办了一场面向儿童的绘本阅读活动，六十多个家庭参加了活动。",
+        "The library held a reading event for children this afternoon, and sixty families came.",
+        "図書館は今日の午後、子どものための読み聞かせ会を開き、六十家族が参加しました。",
+        "오늘 오후 시립 도서관에서 어린이를 위한 그림책 읽기 행사가 열려 예순 가족이 참여했다.",
+        "บ่ายวันนี้ ห้องสมุดประชาชนจัดกิจกรรมอ่านหนังสือภาพสำหรับเด็ก มีครอบครัวเข้าร่วมหกสิบครอบครัว",
+        "Сегодня днём библиотека провела чтение книжек с картинками для детей, пришли шестьдесят семей.",
+    ];
+    for (recipe, about) in Recipe::all() {
+        assert!(!about.is_empty());
+        let Ok(mut fingerprinter) = recipe.fingerprinter() else {
+            assert_eq!(recipe.name(), "seomoz");
+            continue;
+        };
+        for text in texts {
+            let outcome = fingerprinter.fingerprint(text);
+            // The imitated programs that split on spaces, or take keywords of two Chinese characters, have
+            // nothing to say about some scripts.
+            let blind = ["data-juicer-space", "text-dedup", "string-hash-weighted", "yanyiwu"];
+            if !blind.contains(&recipe.name()) {
+                let fingerprint =
+                    outcome.fingerprint().unwrap_or_else(|| panic!("{recipe} {text}"));
+                assert_eq!(fingerprint.bits(), recipe.bits());
+                assert!(!fingerprinter.features(text).is_empty(), "{recipe} {text}");
+                assert!(!fingerprinter.explain(text).is_empty());
+            }
+        }
+        for empty in ["", " \n", "。！？", "\u{200b}"] {
+            assert!(
+                !recipe.name().contains("simhash")
+                    || fingerprinter.fingerprint(empty).fingerprint().is_none()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_corpus_decides_rarity() {
+    let recipe = Recipe::parse("simhash64:weight=log-tf-idf,idf=corpus").expect("a recipe");
+    assert!(recipe.needs_corpus());
+    let mut statistics = CorpusStatistics::default();
+    let common = "本网站版权所有，转载请注明出处。";
+    let own = ["今天下午举办了一场阅读活动", "昨天的大雨使两条线路停运", "新款耳机下个月正式发售"];
+    for text in own {
+        let mut counter = recipe.counter();
+        let (hashes, counts) = counter.count(&format!("{text}{common}"));
+        statistics.add(hashes, counts);
+    }
+    let without = recipe.digest();
+    let recipe = recipe.with_corpus(statistics);
+    assert_ne!(recipe.digest(), without, "another corpus is another recipe");
+    let explained =
+        recipe.fingerprinter().expect("complete").explain(&format!("{}{common}", own[0]));
+    let weight = |token: &str| {
+        let feature = explained.iter().find(|e| e.hash == hash_token(token));
+        feature.unwrap_or_else(|| panic!("{token}")).weight
+    };
+    assert!(weight("阅读") > 10 * weight("版权"));
+}
