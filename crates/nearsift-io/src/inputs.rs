@@ -347,7 +347,9 @@ impl Finder<'_> {
                 }
                 Ok(_) => {}
                 Err(e) if e.depth() == 0 => {
-                    return Err(Error::Open { path: argument.to_owned(), source: e.into() });
+                    // The search's own error names the path once more.
+                    let source = e.into_io_error().unwrap_or_else(|| io::ErrorKind::Other.into());
+                    return Err(Error::Open { path: argument.to_owned(), source });
                 }
                 Err(e) => {
                     let place = e.path().unwrap_or(start).to_string_lossy().into_owned();

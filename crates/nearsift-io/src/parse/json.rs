@@ -45,21 +45,24 @@ fn parse_str<'a>(text: &'a str, plan: &Plan) -> Result<Slots<'a>, Reason> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let all = u64::MAX >> (64 - plan.paths.len());
     let object = Object { plan, depth: 0, live: all, slots: &mut slots };
-    let kind = object.deserialize(&mut deserializer).map_err(|e| syntax(&e))?;
+    let kind = object.deserialize(&mut deserializer).map_err(|e| syntax(&e, text))?;
     if let Some(got) = kind {
         return Err(Reason::NotAnObject { got });
     }
-    deserializer.end().map_err(|e| syntax(&e))?;
+    deserializer.end().map_err(|e| syntax(&e, text))?;
     Ok(slots)
 }
 
-fn syntax(error: &serde_json::Error) -> Reason {
+fn syntax(error: &serde_json::Error, text: &str) -> Reason {
     let message = error.to_string();
     let message = match message.rfind(" at line ") {
         Some(end) => message[..end].to_owned(),
         None => message,
     };
-    Reason::Json { message, column: error.column() }
+    // A record may span lines, and one that is cut short ends after the last.
+    let before: usize =
+        text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    Reason::Json { message, column: (before + error.column()).max(1) }
 }
 
 /// Reads a value: if it is an object, the fields of it that live paths name; if not, its kind is the answer.

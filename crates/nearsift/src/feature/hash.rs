@@ -5,8 +5,8 @@
 //! text is hashed. The library stays the oracle of every kernel.
 //!
 //! # References
-//! xxHash fast digest algorithm, XXH3 specification, sections 'Small inputs: 4-8 bytes' and
-//! '9-16 bytes'.
+//! xxHash fast digest algorithm, XXH3 specification, sections on inputs of 1 to 3, 4 to 8 and
+//! 9 to 16 bytes.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -34,53 +34,81 @@ pub fn hash_token(token: &str) -> u64 {
 /// O(bytes); about 1.5 ns a shingle where all characters take equally many bytes.
 pub fn hash_char_shingles(text: &str, n: usize, out: &mut Vec<u64>) {
     assert!(n > 0, "a shingle has at least one character");
-    let bytes = text.as_bytes();
-    // Scripts come in stretches of one width: ASCII, or the three bytes of nearly all Han.
-    match (width(bytes), n) {
-        (Some(1), 4) => fixed::<1, 4>(bytes, hash_4_to_8::<4>, out),
-        (Some(1), 5) => fixed::<1, 5>(bytes, hash_4_to_8::<5>, out),
-        (Some(1), 6) => fixed::<1, 6>(bytes, hash_4_to_8::<6>, out),
-        (Some(3), 2) => fixed::<3, 6>(bytes, hash_4_to_8::<6>, out),
-        (Some(3), 3) => fixed::<3, 9>(bytes, hash_9_to_16::<9>, out),
-        (Some(3), 4) => fixed::<3, 12>(bytes, hash_9_to_16::<12>, out),
-        (Some(3), 5) => fixed::<3, 15>(bytes, hash_9_to_16::<15>, out),
-        _ => char_shingles(text, n, |shingle| out.push(hash_token(shingle))),
+    // Scripts come in runs of one width: ASCII, or the three bytes of nearly all Han.
+    let mut start = 0;
+    while start < text.len() {
+        let bytes = &text.as_bytes()[start..];
+        let (width, length) = run(bytes);
+        let run = &bytes[..length];
+        let inside = match (width, n) {
+            (1, 3) => fixed::<1, 3>(run, hash_1_to_3::<3>, out),
+            (1, 4) => fixed::<1, 4>(run, hash_4_to_8::<4>, out),
+            (1, 5) => fixed::<1, 5>(run, hash_4_to_8::<5>, out),
+            (1, 6) => fixed::<1, 6>(run, hash_4_to_8::<6>, out),
+            (3, 2) => fixed::<3, 6>(run, hash_4_to_8::<6>, out),
+            (3, 3) => fixed::<3, 9>(run, hash_9_to_16::<9>, out),
+            (3, 4) => fixed::<3, 12>(run, hash_9_to_16::<12>, out),
+            (3, 5) => fixed::<3, 15>(run, hash_9_to_16::<15>, out),
+            _ => 0,
+        };
+        // The shingles that start in this run and were not inside it end at most n - 1 characters
+        // after it.
+        let after = &text[start + length..];
+        let end = after.char_indices().nth(n - 1).map_or(after.len(), |(at, _)| at);
+        let across = &text[start + inside * width..start + length + end];
+        char_shingles(across, n, |shingle| out.push(hash_token(shingle)));
+        start += length;
     }
 }
 
-/// The bytes that each character takes, when all take 1 or all take 3.
-fn width(bytes: &[u8]) -> Option<usize> {
-    match bytes.first()? {
-        0..0x80 if bytes.is_ascii() => Some(1),
-        // In valid UTF-8 a byte of E0 to EF begins exactly three bytes: when every third byte is one,
-        // nothing else fits between.
-        0xe0..=0xef if bytes.len().is_multiple_of(3) => {
-            let threes = bytes.chunks_exact(3).all(|c| c[0] & 0xf0 == 0xe0);
-            threes.then_some(3)
-        }
-        _ => None,
+/// The width in bytes of the first character of valid UTF-8, and the length in bytes of the run of
+/// characters of that width.
+fn run(bytes: &[u8]) -> (usize, usize) {
+    let length = |width: usize, is_first: fn(u8) -> bool| {
+        bytes.iter().step_by(width).take_while(|&&first| is_first(first)).count() * width
+    };
+    match bytes[0] {
+        0..0x80 => (1, length(1, |b| b < 0x80)),
+        0xe0..=0xef => (3, length(3, |b| b & 0xf0 == 0xe0)),
+        0xc0..=0xdf => (2, length(2, |b| b & 0xe0 == 0xc0)),
+        _ => (4, length(4, |b| b & 0xf8 == 0xf0)),
     }
 }
 
-/// Hashes every window of `LEN` bytes that starts at a multiple of `WIDTH`.
+/// Hashes every window of `LEN` bytes that starts at a multiple of `WIDTH`, and returns how many
+/// there are.
 #[inline]
 fn fixed<const WIDTH: usize, const LEN: usize>(
     bytes: &[u8],
     hash: impl Fn(&[u8; LEN]) -> u64,
     out: &mut Vec<u64>,
-) {
-    out.extend(
-        bytes.windows(LEN).step_by(WIDTH).filter_map(|window| window.first_chunk()).map(hash),
-    );
+) -> usize {
+    let before = out.len();
+    let windows = bytes.windows(LEN).step_by(WIDTH);
+    out.extend(windows.filter_map(|window| window.first_chunk()).map(hash));
+    out.len() - before
 }
 
 // Words of XXH3's default secret, by their byte offset.
+const SECRET_0: u32 = 0x396c_feb8;
+const SECRET_4: u32 = 0xbe4b_a423;
 const SECRET_8: u64 = 0x1cad_21f7_2c81_017c;
 const SECRET_16: u64 = 0xdb97_9083_e96d_d4de;
 const SECRET_24: u64 = 0x1f67_b3b7_a4a4_4072;
 const SECRET_32: u64 = 0x78e5_c0cc_4ee6_79cb;
 const SECRET_40: u64 = 0x2172_ffcc_7dd0_5a82;
 const SECRET_48: u64 = 0x8e24_43f7_7446_08b8;
+
+#[inline(always)]
+fn hash_1_to_3<const LEN: usize>(input: &[u8; LEN]) -> u64 {
+    const { assert!(LEN >= 1 && LEN <= 3) };
+    let byte = |at: usize| u32::from(input[at]);
+    let combined = byte(0) << 16 | byte(LEN / 2) << 24 | byte(LEN - 1) | (LEN as u32) << 8;
+    let mut hash = u64::from(combined) ^ u64::from(SECRET_0 ^ SECRET_4);
+    hash = (hash ^ hash >> 33).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+    hash = (hash ^ hash >> 29).wrapping_mul(0x1656_67b1_9e37_79f9);
+    hash ^ hash >> 32
+}
 
 #[inline(always)]
 fn hash_4_to_8<const LEN: usize>(input: &[u8; LEN]) -> u64 {

@@ -94,9 +94,9 @@ impl Table {
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     let remedy = match error.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            "; free some space or choose another --output"
+            "; free some space, or choose another place"
         }
-        std::io::ErrorKind::PermissionDenied => "; choose a folder that you may write to",
+        std::io::ErrorKind::PermissionDenied => "; ask for permission, or choose another place",
         _ => "",
     };
     Failure::new(format!("{}: cannot be written: {error}{remedy}", path.display()))

@@ -5,6 +5,8 @@ mod examples;
 mod folder;
 mod summary;
 
+use std::path::Path;
+
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
 use nearsift::recipe::Recipe;
@@ -92,14 +94,21 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     folder.publish()?;
 
     let status = collected.problems.status();
+    match print(&summary, &args.output, global) {
+        // The results are in their folder: the status is theirs.
+        Ok(()) | Err(Failure::ClosedPipe) => Ok(status),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn print(summary: &Summary, output: &Path, global: &Global) -> Result<(), Failure> {
     let mut out = Out::new();
     if global.json {
-        out.json(&summary)?;
+        out.json(summary)?;
     } else if !global.quiet {
-        summary.print(&mut out, &args.output)?;
+        summary.print(&mut out, output)?;
     }
-    out.finish()?;
-    Ok(status)
+    out.finish()
 }
 
 /// Everything after the first pass. Nothing has its final name yet.

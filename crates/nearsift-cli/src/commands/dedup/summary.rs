@@ -214,7 +214,7 @@ impl Summary {
         warn(
             self.replaced_characters,
             format!(
-                "{} could not be decoded, in {}: they became U+FFFD for the comparison only.",
+                "{} could not be decoded, in {}: compared as U+FFFD, kept byte for byte.",
                 plural(self.replaced_characters, "character"),
                 plural(self.documents_with_replaced_characters, "document")
             ),

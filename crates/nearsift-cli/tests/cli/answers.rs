@@ -1,0 +1,273 @@
+//! What the program answers to bad input: the tests expect it, and `docs/BAD-INPUT.md` lists it.
+
+use crate::support::Run;
+
+/// One answer.
+pub struct Answer {
+    /// What is wrong with the input.
+    pub what: &'static str,
+    pub status: i32,
+    /// What standard error or standard output says, word for word, in the tests' own files.
+    pub says: &'static str,
+    /// What becomes of the documents.
+    pub then: &'static str,
+}
+
+const fn answer(what: &'static str, status: i32, says: &'static str, then: &'static str) -> Answer {
+    Answer { what, status, says, then }
+}
+
+impl Answer {
+    /// # Panics
+    /// When the run did not answer so.
+    #[track_caller]
+    pub fn check(&self, run: &Run) {
+        let shown = format!("{}\n{}", self.what, run.shown());
+        assert_eq!(run.status, self.status, "{shown}");
+        assert!(run.stderr.contains(self.says) || run.stdout.contains(self.says), "{shown}");
+        if self.status == 2 {
+            assert_eq!(run.stdout, "", "a fatal error prints no result: {shown}");
+            assert!(run.stderr.starts_with("error: "), "{shown}");
+        }
+        if self.says.is_empty() {
+            assert_eq!(run.stderr, "", "{shown}");
+        }
+    }
+}
+
+pub const NOT_UTF_8: Answer = answer(
+    "JSON line that is not UTF-8",
+    0,
+    "note: 1 character could not be decoded, in 1 document: compared as U+FFFD, kept byte for byte.",
+    "The document is compared with U+FFFD in place of the bytes, and kept byte for byte.",
+);
+pub const NOT_ANY_CHARSET: Answer = answer(
+    "Text file with bytes that no charset has",
+    0,
+    "could not be decoded, in 1 document",
+    "The charset that fits best is taken; what it cannot read is counted; the file is kept as it is.",
+);
+pub const FALSE_CHARSET: Answer = answer(
+    "Page that declares a false charset",
+    0,
+    "same text",
+    "A declaration that is plainly false is overruled: the page matches its correct twin.",
+);
+pub const UTF_16: Answer = answer(
+    "JSON lines in UTF-16",
+    3,
+    "warning: in/utf-16.jsonl:1: UTF-16 text; convert the file to UTF-8 first, as with `iconv -f UTF-16 -t UTF-8`",
+    "The lines go to `unreadable/`; all other files are read.",
+);
+pub const NUL_AND_SURROGATES: Answer = answer(
+    "NUL characters and lone surrogates",
+    0,
+    "note: 2 characters could not be decoded, in 1 document: compared as U+FFFD, kept byte for byte.",
+    "NUL is a character like others; a lone surrogate becomes U+FFFD; the line is kept byte for byte.",
+);
+pub const EMPTY_FILE: Answer = answer(
+    "Empty file",
+    0,
+    "",
+    "JSON, JSON lines and CSV: no document. Text and HTML: one document without text. The empty file is kept.",
+);
+pub const EMPTY_TEXT: Answer = answer(
+    "Empty text, or nothing but punctuation",
+    0,
+    "note: 3 documents had no fingerprint (3 without text, 0 with navigation only, 0 with too few features)",
+    "No fingerprint is made up: such a document is nobody's duplicate, and stays.",
+);
+pub const LONG_LINE: Answer = answer(
+    "Line beyond `--max-record-bytes` (64 MiB unless said)",
+    3,
+    "warning: in/long.jsonl:2: a record of 100000026 bytes, the limit is 67108864: skipped; raise --max-record-bytes to read it",
+    "It is never held in memory; its bytes go to `unreadable/`; the lines before and after are read.",
+);
+pub const ENDLESS_LINE: Answer = answer(
+    "1 GB without a line break",
+    3,
+    "warning: in/endless.jsonl:1: a record of 1000000000 bytes, the limit is 67108864: skipped; raise --max-record-bytes to read it",
+    "The same.",
+);
+pub const DEEP_JSON: Answer = answer(
+    "JSON a million brackets deep",
+    3,
+    "warning: in/deep.jsonl:2: not valid JSON at byte 1000001: EOF while parsing a list",
+    "A deep value in a field that nobody asked for is skipped over, at any depth. A line that is cut short or no object is unreadable.",
+);
+pub const NESTED_TAGS: Answer = answer(
+    "Page of 50,000 nested tags",
+    0,
+    "",
+    "The main text is found all the same; time and memory have caps.",
+);
+pub const GZIP_BOMB: Answer = answer(
+    "gzip or zstd bomb",
+    3,
+    "grows more than 256-fold when decompressed: not read further; raise --max-ratio if that is no accident",
+    "What comes before is read; memory stays bounded; all other files are read.",
+);
+pub const TRUNCATED: Answer = answer(
+    "Truncated `.zst` or `.gz`",
+    3,
+    "data from here on: cut short; what comes before is kept, fetch the file again",
+    "The documents before the cut are read and kept; the half line goes to `unreadable/`.",
+);
+pub const NOT_JSON: Answer = answer(
+    "Line that is not JSON",
+    3,
+    "warning: in/broken.jsonl:2: not valid JSON at byte 2: key must be a string",
+    "The line goes to `unreadable/` as it is, with its place and reason in `unreadable.jsonl`.",
+);
+pub const MISSING_TEXT: Answer = answer(
+    "Missing text field",
+    3,
+    "warning: in/fields.jsonl:2: no text: the field \"text\" is missing; name the right one with --text-field",
+    "The line goes to `unreadable/`.",
+);
+pub const MISSING_ID: Answer =
+    answer("Missing id field", 0, "", "The document's id is `FILE:LINE`.");
+pub const DUPLICATE_IDS: Answer = answer(
+    "Duplicate ids",
+    0,
+    "note: 1 document had an id that another one has too: tell them apart by the number of their record.",
+    "Both are documents; `removed.jsonl` and `clusters.jsonl` name records by number, too.",
+);
+pub const RAGGED: Answer = answer(
+    "CSV row with too many fields",
+    3,
+    "warning: in/ragged.csv:3: expected 2 fields as in the header, got 3; quote a field that holds a delimiter",
+    "The row goes to `unreadable/`, under the header.",
+);
+pub const FORBIDDEN_FOLDER: Answer = answer(
+    "Folder without permission, inside an input folder",
+    3,
+    "warning: in/closed: cannot be listed: Permission denied (os error 13); what it holds is not read",
+    "All other folders are read.",
+);
+pub const FORBIDDEN_FILE: Answer = answer(
+    "File without permission, inside an input folder",
+    3,
+    "warning: in/secret.jsonl: cannot be opened: Permission denied (os error 13)",
+    "All other files are read.",
+);
+pub const FORBIDDEN_INPUT: Answer = answer(
+    "Input without permission, named itself",
+    2,
+    "error: in/closed: cannot be read: Permission denied (os error 13); ask for permission, or choose another place",
+    "Nothing is read or written.",
+);
+pub const FORBIDDEN_OUTPUT: Answer = answer(
+    "Output in a folder without permission",
+    2,
+    "error: closed/out: cannot be written: Permission denied (os error 13); ask for permission, or choose another place",
+    "Nothing is read or written.",
+);
+pub const FULL_DISK: Answer = answer(
+    "Disk full on output",
+    2,
+    "No space left on device (os error 28); free some space, or choose another place",
+    "The message names the file; the unfinished results are removed; nothing has its final name.",
+);
+pub const FULL_STDOUT: Answer = answer(
+    "Disk full on standard output",
+    2,
+    "error: standard output: cannot write: No space left on device (os error 28)",
+    "What was printed before is incomplete, and the status says so.",
+);
+pub const OUTPUT_NOT_EMPTY: Answer = answer(
+    "Output folder not empty",
+    2,
+    "error: full: the output folder is not empty; choose a new one, or empty it",
+    "Nothing is read or written.",
+);
+pub const OUTPUT_IS_FILE: Answer = answer(
+    "Output is a file",
+    2,
+    "error: in/good.jsonl: the output must be a folder, and this is a file; choose another name",
+    "Nothing is read or written.",
+);
+pub const OUTPUT_IS_INPUT: Answer = answer(
+    "Output equal to input",
+    2,
+    "error: in: the output folder is the input",
+    "Nothing is read or written.",
+);
+pub const OUTPUT_IN_INPUT: Answer = answer(
+    "Output inside an input folder",
+    2,
+    "error: in/out: the output folder lies inside the input",
+    "Nothing is read or written.",
+);
+pub const OUTPUT_AROUND_INPUT: Answer = answer(
+    "Input inside the output folder",
+    2,
+    "the output folder contains the input",
+    "Nothing is read or written.",
+);
+pub const CLOSED_PIPE: Answer = answer(
+    "Closed pipe, as when `head -1` has its line",
+    0,
+    "",
+    "Quiet: whoever reads has what they wanted. `dedup` has written its results by then, and keeps its status.",
+);
+pub const INTERRUPTED: Answer = answer(
+    "Ctrl-C, or a polite request to end",
+    130,
+    "error: interrupted: nothing was written",
+    "The unfinished results are removed. A second Ctrl-C does not wait for the work in hand.",
+);
+
+/// All of them, in the order of the page.
+pub const ALL: &[&Answer] = &[
+    &NOT_UTF_8,
+    &NOT_ANY_CHARSET,
+    &FALSE_CHARSET,
+    &UTF_16,
+    &NUL_AND_SURROGATES,
+    &EMPTY_FILE,
+    &EMPTY_TEXT,
+    &LONG_LINE,
+    &ENDLESS_LINE,
+    &DEEP_JSON,
+    &NESTED_TAGS,
+    &GZIP_BOMB,
+    &TRUNCATED,
+    &NOT_JSON,
+    &MISSING_TEXT,
+    &MISSING_ID,
+    &DUPLICATE_IDS,
+    &RAGGED,
+    &FORBIDDEN_FOLDER,
+    &FORBIDDEN_FILE,
+    &FORBIDDEN_INPUT,
+    &FORBIDDEN_OUTPUT,
+    &FULL_DISK,
+    &FULL_STDOUT,
+    &OUTPUT_NOT_EMPTY,
+    &OUTPUT_IS_FILE,
+    &OUTPUT_IS_INPUT,
+    &OUTPUT_IN_INPUT,
+    &OUTPUT_AROUND_INPUT,
+    &CLOSED_PIPE,
+    &INTERRUPTED,
+];
+
+/// The page cannot say anything else than the tests expect.
+#[test]
+fn the_page_lists_every_answer() {
+    let path = testkit::repository().join("docs/BAD-INPUT.md");
+    let page = std::fs::read_to_string(&path).expect("docs/BAD-INPUT.md");
+    let mut rows =
+        String::from("| input | status | what it says | and then |\n|---|---|---|---|\n");
+    for Answer { what, status, says, then } in ALL {
+        // A code span that holds a backtick needs two around it.
+        let says = match *says {
+            "" => "nothing".to_owned(),
+            says if says.contains('`') => format!("`` {says} ``"),
+            says => format!("`{says}`"),
+        };
+        rows.push_str(&format!("| {what} | {status} | {says} | {then} |\n"));
+    }
+    assert!(page.contains(&rows), "docs/BAD-INPUT.md has not exactly these rows:\n{rows}");
+}
