@@ -141,8 +141,7 @@ fn full_disk() {
         failed += 1;
         answers::FULL_DISK.check(&run);
         assert!(
-            run.stderr.starts_with(&format!("error: "))
-                && run.stderr.contains(&format!("disk-{pages}")),
+            run.stderr.starts_with("error: ") && run.stderr.contains(&format!("disk-{pages}")),
             "{}",
             run.stderr
         );
