@@ -1,0 +1,426 @@
+//! The documents tell the truth: every command in them runs, every output shown is the program's
+//! own, every figure about the example corpus is counted, every link leads somewhere.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use nearsift::recipe::Recipe;
+use serde_json::Value;
+use tempfile::TempDir;
+use testkit::examples::{Edit, truth};
+use testkit::repository;
+
+const ENGLISH: &str = "README.md";
+const CHINESE: &str = "README.zh-CN.md";
+const RECIPES: &str = "docs/RECIPES.md";
+
+/// The documents whose commands are run.
+const WITH_COMMANDS: [&str; 4] = [ENGLISH, CHINESE, RECIPES, "examples/README.md"];
+
+/// The documents whose links are followed.
+const WITH_LINKS: [&str; 9] = [
+    ENGLISH,
+    CHINESE,
+    RECIPES,
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/ALGORITHM.md",
+    "docs/TESTING.md",
+    "examples/README.md",
+];
+
+fn document(name: &str) -> String {
+    String::from_utf8(testkit::read(&repository().join(name))).expect("UTF-8")
+}
+
+/// A copy of what the documents' commands read, to run them in.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().expect("a temporary folder"));
+        for name in ["examples", "crates/nearsift/tests/vectors"] {
+            copy(&repository().join(name), &folder.0.path().join(name));
+        }
+        folder
+    }
+
+    fn run(&self, args: &[String]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_nearsift"))
+            .args(args)
+            .current_dir(self.0.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program runs")
+    }
+
+    fn text(&self, name: &str) -> String {
+        let path = self.0.path().join(name);
+        fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).expect("a copy");
+        }
+    }
+}
+
+/// The arguments of a command line; single quotes hold together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// The arguments of the program, when the line runs it.
+fn arguments(line: &str) -> Option<Vec<String>> {
+    let rest = line
+        .strip_prefix("nearsift ")
+        .or_else(|| line.strip_prefix("cargo run --release -p nearsift-cli -- "))?;
+    // A comment, or an alternative, is no argument.
+    Some(words(rest.split(" #").next().unwrap_or(rest)))
+}
+
+/// A fenced block: what stands behind the fence, and the lines.
+fn fenced(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut blocks: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if let Some(kind) = line.strip_prefix("```") {
+            inside = !inside;
+            if inside {
+                blocks.push((kind, Vec::new()));
+            }
+        } else if let (true, Some(block)) = (inside, blocks.last_mut()) {
+            block.1.push(line);
+        }
+    }
+    blocks
+}
+
+/// The lines of indented blocks.
+fn indented(text: &str) -> impl Iterator<Item = &str> {
+    let mut fenced = false;
+    text.lines().filter_map(move |line| {
+        fenced ^= line.starts_with("```");
+        line.strip_prefix("    ").filter(|_| !fenced).map(str::trim)
+    })
+}
+
+/// The commands of the `console` blocks with the lines shown below each.
+fn sessions(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut sessions: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (_, lines) in fenced(text).into_iter().filter(|(kind, _)| *kind == "console") {
+        for line in lines {
+            match line.strip_prefix("$ ") {
+                Some(command) => sessions.push((command, Vec::new())),
+                None => sessions.last_mut().expect("a command comes first").1.push(line),
+            }
+        }
+    }
+    sessions
+}
+
+/// Whether an output is as shown, where a line `...` stands for any lines, and ` ...` at the end of a
+/// line for the rest of it.
+fn is_shown(output: &[&str], shown: &[&str]) -> bool {
+    let same = |line: &str, shown: &str| match shown.strip_suffix(" ...") {
+        Some(start) => line.starts_with(start),
+        None => line == shown,
+    };
+    match shown.split_first() {
+        None => output.is_empty(),
+        Some((&"...", rest)) => (0..=output.len()).any(|skip| is_shown(&output[skip..], rest)),
+        Some((first, rest)) => {
+            output.first().is_some_and(|line| same(line, first)) && is_shown(&output[1..], rest)
+        }
+    }
+}
+
+#[test]
+fn every_output_shown_is_the_programs_own() {
+    for name in [ENGLISH, CHINESE, RECIPES] {
+        let (folder, text) = (Folder::new(), document(name));
+        let sessions = sessions(&text);
+        assert!(!sessions.is_empty(), "{name} shows commands");
+        for (command, shown) in sessions {
+            let output = match (arguments(command), &words(command)[..]) {
+                (Some(args), _) => {
+                    let output = folder.run(&args);
+                    assert_ne!(output.status.code(), Some(2), "{name}: {command}: {output:?}");
+                    String::from_utf8(output.stdout).expect("UTF-8")
+                }
+                (None, [grep, word, file]) if grep == "grep" => {
+                    let lines = folder.text(file);
+                    lines.lines().filter(|l| l.contains(word)).map(|l| format!("{l}\n")).collect()
+                }
+                _ => panic!("{name}: '{command}' cannot be checked"),
+            };
+            let lines: Vec<&str> = output.lines().collect();
+            assert!(is_shown(&lines, &shown), "{name}: {command} prints\n{output}");
+        }
+    }
+}
+
+/// Commands without an output may name files that are not there, but no option that is not.
+#[test]
+fn every_command_line_is_understood() {
+    for name in WITH_COMMANDS {
+        let (folder, text) = (Folder::new(), document(name));
+        for (number, line) in indented(&text).enumerate() {
+            let Some(mut args) = arguments(line) else { continue };
+            if let Some(at) = args.iter().position(|arg| arg == "--output") {
+                args[at + 1] = format!("out/{number}");
+            }
+            let output = folder.run(&args);
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            let understood = match output.status.code() {
+                Some(0 | 1 | 3) => true,
+                _ => stderr.contains("no such file or folder") || stderr.contains("no file matches"),
+            };
+            assert!(understood, "{name}: {line}\n{stderr}");
+        }
+    }
+}
+
+/// What a document consists of, whatever its language.
+fn skeleton(text: &str) -> Vec<String> {
+    let mut skeleton = Vec::new();
+    let mut fenced = false;
+    for line in text.lines() {
+        fenced ^= line.starts_with("```");
+        if fenced || line.starts_with("    ") {
+            skeleton.push(line.to_owned());
+        } else if line.starts_with('#') {
+            skeleton.push(line.chars().take_while(|&c| c == '#').collect());
+        } else if line.starts_with('|') {
+            skeleton.push(format!("row of {}", line.matches('|').count()));
+        } else if line.starts_with("- ") {
+            skeleton.push("item".to_owned());
+        }
+    }
+    skeleton
+}
+
+#[test]
+fn both_readmes_have_the_same_sections_and_commands() {
+    let (english, chinese) = (document(ENGLISH), document(CHINESE));
+    for (ours, theirs) in skeleton(&english).iter().zip(skeleton(&chinese)) {
+        assert_eq!(*ours, theirs);
+    }
+    assert_eq!(skeleton(&english).len(), skeleton(&chinese).len());
+    let options = |text: &str| -> Vec<String> {
+        let mut options: Vec<String> = text
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
+            .filter(|word| word.starts_with("--") && word.len() > 2)
+            .map(str::to_owned)
+            .collect();
+        options.sort_unstable();
+        options.dedup();
+        options
+    };
+    assert_eq!(options(&english), options(&chinese));
+}
+
+/// What `dedup` finds of the true groups of the examples.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// For each kind of edit: copies that came into the group of their original, and all of them.
+    by_edit: BTreeMap<String, (usize, usize)>,
+    /// Groups that were joined and are none.
+    false_groups: usize,
+}
+
+impl Found {
+    fn of(folder: &Folder, input: &str, table: &str, options: &[String]) -> Found {
+        let output = format!("out/{}-{}", table, options.join("_").replace(['/', ':'], "-"));
+        let mut args = ["dedup", input, "--output", &output, "-q"].map(str::to_owned).to_vec();
+        args.extend_from_slice(options);
+        let run = folder.run(&args);
+        assert!(run.status.success(), "{args:?}: {run:?}");
+        let mut cluster_of: BTreeMap<String, u64> = BTreeMap::new();
+        let mut members: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for line in folder.text(&format!("{output}/clusters.jsonl")).lines() {
+            let line: Value = serde_json::from_str(line).expect("JSON");
+            let number = line["cluster"].as_u64().expect("a number");
+            for member in line["members"].as_array().expect("a list") {
+                let id = member.as_str().expect("an id").trim_start_matches("examples/").to_owned();
+                cluster_of.insert(id.clone(), number);
+                members.entry(number).or_default().push(id);
+            }
+        }
+        let truth = truth(table).unwrap_or_else(|mistake| panic!("{mistake}"));
+        let group_of: BTreeMap<&str, &str> =
+            truth.iter().map(|row| (row.id.as_str(), row.group.as_str())).collect();
+        let mut found = Found::default();
+        for ids in members.values() {
+            let mut groups: Vec<&str> = ids.iter().map(|id| group_of[id.as_str()]).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            found.false_groups += groups.len() - 1;
+        }
+        let mut original_of: BTreeMap<&str, &str> = BTreeMap::new();
+        for row in truth.iter().filter(|row| row.edit == Edit::Original).chain(&truth) {
+            original_of.entry(&row.group).or_insert(&row.id);
+        }
+        for row in &truth {
+            let original = original_of[row.group.as_str()];
+            if original != row.id {
+                let (joined, all) = found.by_edit.entry(row.edit.to_string()).or_default();
+                let cluster = cluster_of.get(&row.id);
+                *joined += usize::from(cluster.is_some() && cluster == cluster_of.get(original));
+                *all += 1;
+            }
+        }
+        found
+    }
+
+    fn all(&self) -> (usize, usize) {
+        self.by_edit.values().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1))
+    }
+}
+
+fn cells(row: &str) -> Vec<&str> {
+    row.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`')).collect()
+}
+
+#[test]
+fn the_table_of_found_copies_is_counted() {
+    let (folder, text) = (Folder::new(), document(RECIPES));
+    let mut rows = text.lines().skip_while(|line| !line.starts_with("| options |"));
+    let header = cells(rows.next().expect("the table"));
+    let edits = &header[1..header.len() - 2];
+    let mut checked = 0;
+    for row in rows.skip(1).take_while(|line| line.starts_with('|')) {
+        let cells = cells(row);
+        let numbers = |counts: &dyn Fn(&(usize, usize)) -> usize, found: &Found| -> Vec<String> {
+            let mut cells: Vec<String> =
+                edits.iter().map(|edit| counts(&found.by_edit[*edit]).to_string()).collect();
+            cells.push(counts(&found.all()).to_string());
+            cells
+        };
+        let options = match cells[0] {
+            "none" | "*copies there are*" => Vec::new(),
+            options => words(options),
+        };
+        let found = Found::of(&folder, "examples/corpus.jsonl", "truth.tsv", &options);
+        assert_eq!(found.by_edit.len(), edits.len(), "a column for each kind of edit");
+        let expected = if cells[0] == "*copies there are*" {
+            [numbers(&|count| count.1, &found), vec![String::new()]].concat()
+        } else {
+            [numbers(&|count| count.0, &found), vec![found.false_groups.to_string()]].concat()
+        };
+        assert_eq!(cells[1..], expected, "{row}");
+        checked += 1;
+    }
+    assert!(checked > 10);
+}
+
+#[test]
+fn the_limits_in_the_readme_are_counted() {
+    let (folder, text) = (Folder::new(), document(ENGLISH).replace('\n', " ").replace("  ", " "));
+    let corpus = |options: &str| {
+        Found::of(&folder, "examples/corpus.jsonl", "truth.tsv", &words(options))
+    };
+    let says = |sentence: String| assert!(text.contains(&sentence), "README.md says '{sentence}'");
+    let usual = corpus("");
+    let (joined, all) = usual.all();
+    says(format!("finds {joined} of {all} copies: all"));
+    let (light, medium) = (usual.by_edit["light"], usual.by_edit["medium"]);
+    says(format!("{} of {} with 1-3% of the characters changed", light.0, light.1));
+    assert_eq!((usual.false_groups, medium.0), (0, 0));
+    says(format!("none of {} with 5-10%", medium.1));
+    let wide = corpus("--bits 256 --max-distance 40");
+    assert_eq!(wide.false_groups, 0);
+    says(format!("`--bits 256 --max-distance 40` finds {} of {all}", wide.all().0));
+    let pages = Found::of(&folder, "examples/pages", "truth-pages.tsv", &[]);
+    let count = truth("truth-pages.tsv").unwrap_or_else(|mistake| panic!("{mistake}")).len();
+    let (joined, all) = pages.all();
+    says(format!("finds {joined} of the {all} copies among the example's {count} pages"));
+}
+
+#[test]
+fn the_worked_example_gives_what_it_says() {
+    let (folder, text) = (Folder::new(), document(RECIPES));
+    let example = "我用 Rust 写程序。";
+    assert!(text.contains(&format!("`{example}` normalises to")));
+    let mut checked = 0;
+    for line in indented(&text) {
+        let key = line.strip_prefix("key of equal texts");
+        let (recipe, value) = match (key, line.split_whitespace().collect::<Vec<_>>()[..]) {
+            (Some(value), _) => ("simhash64", value.trim()),
+            (None, [recipe, value]) if recipe.ends_with(":min-features=1") => (recipe, value),
+            _ => continue,
+        };
+        let recipe = Recipe::parse(recipe).expect("a recipe");
+        let mut fingerprinter = recipe.fingerprinter().expect("complete");
+        let fingerprint = fingerprinter.fingerprint(example).fingerprint();
+        match key {
+            Some(_) => {
+                let key = fingerprinter.text_key().expect("letters");
+                assert_eq!(format!("{key:032x}"), value);
+            }
+            None => assert_eq!(fingerprint.expect("a fingerprint").to_string(), value),
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 5);
+    for line in fenced(&text).into_iter().filter(|(kind, _)| *kind == "json").flat_map(|b| b.1) {
+        fs::write(folder.0.path().join("one.jsonl"), line).expect("a file");
+        let run = folder.run(&["vectors", "one.jsonl"].map(str::to_owned));
+        assert_eq!(String::from_utf8_lossy(&run.stdout), "passed 1, failed 0\n", "{line}");
+    }
+}
+
+/// The name that a heading has in a link, as code forges make it.
+fn anchor(heading: &str) -> String {
+    heading
+        .trim_start_matches('#')
+        .trim()
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    for name in WITH_LINKS {
+        let text = document(name);
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.starts_with("http") {
+                continue;
+            }
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path: PathBuf = match file {
+                "" => repository().join(name),
+                _ => repository().join(name).with_file_name("").join(file),
+            };
+            assert!(path.exists(), "{name}: {target}");
+            if !heading.is_empty() {
+                let there = fs::read_to_string(&path).expect("a document");
+                let found =
+                    there.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
+                assert!(found, "{name}: {target}");
+            }
+        }
+    }
+}
