@@ -364,9 +364,10 @@ fn the_worked_example_gives_what_it_says() {
     let mut checked = 0;
     for line in indented(&text) {
         let key = line.strip_prefix("key of equal texts");
-        let (recipe, value) = match (key, line.split_whitespace().collect::<Vec<_>>()[..]) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (recipe, value) = match (key, words.as_slice()) {
             (Some(value), _) => ("simhash64", value.trim()),
-            (None, [recipe, value]) if recipe.ends_with(":min-features=1") => (recipe, value),
+            (None, &[recipe, value]) if recipe.ends_with(":min-features=1") => (recipe, value),
             _ => continue,
         };
         let recipe = Recipe::parse(recipe).expect("a recipe");
