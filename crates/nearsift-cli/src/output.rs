@@ -7,6 +7,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::progress;
 
 /// Buffered standard output. A closed pipe ends the program quietly.
 pub struct Out {
@@ -51,7 +52,9 @@ fn check(result: io::Result<()>) -> Result<(), Failure> {
 /// A line on standard error. Whether it can be written changes nothing.
 pub fn tell(level: Level, message: &str) {
     let (style, message) = (level.style(), escaped(message));
-    let _ = writeln!(anstream::stderr(), "{style}{}:{style:#} {message}", level.name());
+    progress::beside(|| {
+        let _ = writeln!(anstream::stderr(), "{style}{}:{style:#} {message}", level.name());
+    });
 }
 
 /// Lines that were asked for, on standard error.

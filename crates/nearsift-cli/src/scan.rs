@@ -88,7 +88,6 @@ pub fn scan<'r, T: Send>(
         progress.at(batch.position());
         reader.recycle(batch);
     }
-    progress.done();
     Ok(notes)
 }
 

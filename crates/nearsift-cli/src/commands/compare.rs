@@ -44,6 +44,11 @@ struct Marked {
 }
 
 pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
+    if [&args.a, &args.b].iter().all(|path| path.as_os_str() == "-") {
+        return Err(Failure::new(
+            "-: expected one document on standard input, got both; name a file for one of them",
+        ));
+    }
     let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
     let max_distance = super::max_distance(&args.matching, &recipe)?;
     let read = |path| read_one(path, args.format, args.charset.as_deref());

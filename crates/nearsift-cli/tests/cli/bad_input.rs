@@ -157,7 +157,12 @@ fn empty_files() {
     // Nothing but empty files is no error either.
     folder.file("none.jsonl", "");
     let run = folder.dedup(&["none.jsonl"], "none", &[]).expect(0);
-    assert!(run.stdout.starts_with("0 groups of 0 documents"), "{}", run.stdout);
+    assert!(
+        run.stdout.starts_with("0 groups of 0 documents: ")
+            && run.stdout.contains("note: The input holds no document"),
+        "{}",
+        run.stdout
+    );
     assert!(
         folder
             .results("none")

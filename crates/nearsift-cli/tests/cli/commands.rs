@@ -457,6 +457,7 @@ fn mistakes() {
         "dedup corpus.jsonl -o out --charset klingon",
         "compare a.txt",
         "compare a.txt corpus.jsonl",
+        "compare - -",
         "compare a.txt missing.txt",
         "compare a.txt b.txt --recipe keywords64 --idf corpus",
         "compare a.txt b.txt --max-distance 65",

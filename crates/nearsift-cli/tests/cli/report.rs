@@ -1,5 +1,7 @@
 //! `report.html` is opened in a browser, and shows what strangers wrote.
 
+use sha2::{Digest, Sha256};
+
 use crate::support::{Folder, article, line};
 
 /// Ways to get a browser to do something, in a text, an id and a file name.
@@ -106,12 +108,36 @@ fn the_page_forbids_everything_else() {
         .nth(1)
         .and_then(|rest| rest.split('"').next())
         .expect("a policy");
-    assert!(policy.starts_with("default-src 'none'; style-src "), "{policy}");
+    let style = html.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next());
+    let digest = Sha256::digest(style.expect("the page's style"));
+    assert_eq!(
+        policy,
+        format!(
+            "default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+            base64(&digest)
+        ),
+        "the policy allows one style, by its digest"
+    );
+    assert!(!html.contains("style=\""), "the policy forbids styles in attributes");
     for outside in ["src=\"", "href=\"", "url(", "@import"] {
         assert!(!html.contains(outside), "{outside}");
     }
     let head = html.find("Content-Security-Policy").expect("a policy");
     assert!(head < html.find("<style").expect("a style"), "the policy comes before what it rules");
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |chunk: &[u8]| {
+        let bits = (0..3).fold(0u32, |bits, i| bits << 8 | u32::from(*chunk.get(i).unwrap_or(&0)));
+        let digit = |i: usize| match i <= chunk.len() {
+            true => char::from(DIGITS[(bits >> (18 - 6 * i)) as usize & 63]),
+            false => '=',
+        };
+        (0..4).map(digit).collect::<String>()
+    };
+    bytes.chunks(3).map(group).collect()
 }
 
 #[test]

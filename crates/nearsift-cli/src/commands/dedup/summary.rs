@@ -198,6 +198,11 @@ impl Summary {
             }
         };
         warn(
+            u64::from(self.documents + self.unreadable == 0),
+            "The input holds no document: check it, and give --format if its name tells another."
+                .into(),
+        );
+        warn(
             self.unreadable,
             format!(
                 "{} could not be read: unreadable.jsonl says where and why, unreadable/ has what there was to read.",

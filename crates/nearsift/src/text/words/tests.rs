@@ -1,5 +1,7 @@
 //! jieba-rs with its hidden Markov model off is the oracle: token for token, tag for tag.
 
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use jieba_rs::Jieba;
@@ -7,6 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::feature::hash_token;
+use crate::text::decode::{Hints, decode};
 
 static JIEBA: LazyLock<Jieba> = LazyLock::new(Jieba::new);
 
@@ -73,18 +76,45 @@ fn words_of_the_evaluation_data_are_those_of_jieba() {
     let Some(data) = testkit::data_dir() else { return };
     let mut segmenter = Segmenter::new(Lexicon::embedded());
     let (mut texts, mut words) = (0, Vec::new());
+    let mut check = |place: &str, text: &str| {
+        segmenter.segment_words(text, &mut words).unwrap();
+        let same = words
+            .iter()
+            .map(|w| (w.start as usize, w.end as usize))
+            .eq(JIEBA.cut(text, false).iter().map(|t| (t.byte_start, t.byte_end)));
+        assert!(same, "{place}: {text}");
+        texts += 1;
+    };
     for set in testkit::TEXT_SETS {
         for text in testkit::texts(&data.join(set)) {
-            segmenter.segment_words(&text, &mut words).unwrap();
-            let same = words
-                .iter()
-                .map(|w| (w.start as usize, w.end as usize))
-                .eq(JIEBA.cut(&text, false).iter().map(|t| (t.byte_start, t.byte_end)));
-            assert!(same, "{set}: {text}");
-            texts += 1;
+            check(set, &text);
         }
     }
-    assert!(texts > 1000, "{texts} texts");
+    // Pages as they are, with their markup: text of every charset and of any kind.
+    let mut check_bytes = |place: &Path, bytes: &[u8]| {
+        let decoded = decode(bytes, &Hints::default());
+        check(&place.display().to_string(), &decoded.text);
+    };
+    for charset in folder(&data.join("charset")) {
+        for page in folder(&charset) {
+            check_bytes(&page, &testkit::read(&page));
+        }
+    }
+    let pages = testkit::read(&data.join("html-zh/debian-zh-150.tar.zst"));
+    for entry in tar::Archive::new(pages.as_slice()).entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        check_bytes(&entry.path().unwrap(), &bytes);
+    }
+    assert!(texts > 30_000, "{texts} texts");
+}
+
+fn folder(path: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries
 }
 
 /// A fragment of text: characters that meet in words, beginnings of long words, joined ASCII.
