@@ -14,9 +14,9 @@ use crate::text::words::{Lexicon, Segmenter, TextTooLong, Word};
 /// use nearsift::feature::tokens::WordCutter;
 /// use nearsift::text::words::{Lexicon, Segmenter};
 /// let mut cutter = WordCutter::new(Segmenter::new(Lexicon::embedded()));
-/// let text = "小明喝café，食べる";
+/// let text = "朋友喝café，食べる";
 /// let words: Vec<&str> = cutter.cut(text)?.iter().map(|t| t.of(text)).collect();
-/// assert_eq!(words, ["小明", "喝", "café", "食", "べる"]);
+/// assert_eq!(words, ["朋友", "喝", "café", "食", "べる"]);
 /// # Ok::<(), nearsift::text::words::TextTooLong>(())
 /// ```
 pub struct WordCutter<'l> {
