@@ -25,4 +25,5 @@ pub mod fingerprint;
 pub mod hamming;
 pub mod join;
 pub mod recipe;
+pub mod sketch;
 pub mod text;
