@@ -1,6 +1,7 @@
 //! From text to features: hashed, weighted units.
 
 pub mod count;
+pub mod frequency;
 mod hash;
 pub mod keywords;
 pub mod rarity;
