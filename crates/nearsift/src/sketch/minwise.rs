@@ -1,15 +1,14 @@
-//! Minwise values of a weighted set of features, in one pass over it.
+//! Minwise values of a set of features, in one pass over it.
 //!
 //! # Specification
-//! A feature with hash `h` and `c` copies stands for the elements `(h, 0)` to `(h, c - 1)`. In round
-//! `r`, from 0 to 127, element `(h, k)` has the hash `x = lane_hash(h, 4 + 4 r + k)` (see
+//! In round `r`, from 0 to 127, the feature with hash `h` has the hash `x = lane_hash(h, 4 + r)` (see
 //! [`crate::fingerprint::votes`]); it falls into bin `x >> 58`, or into bin `r - 64` from round 64 on,
 //! and offers the value `r << 57 | x mod 2^57` there. A bin takes the least value that it is offered.
 //! Rounds end when every bin has a value, so that a document with some hundreds of features needs one
 //! round, and one with a single feature at most 128.
 //!
 //! Two documents have the same value in a bin with a chance equal to the Jaccard similarity of their
-//! elements, and the bins concentrate like independent ones.
+//! features, and the bins concentrate like independent ones.
 //!
 //! # References
 //! Dahlgaard, Knudsen and Thorup, 'Fast similarity sketching', FOCS 2017, algorithm 1; Li, Owen and
@@ -18,26 +17,18 @@
 use super::{KEYS, Keys, VALUES};
 use crate::fingerprint::votes::lane_hash;
 
-/// The most copies of a feature.
-pub const MAX_COPIES: u8 = 4;
-
 const BINS: usize = VALUES as usize;
 const ROUNDS: u64 = 128;
 /// From this round on every element falls into the bin of the round.
 const FIXED: u64 = 64;
 const VALUE_BITS: u32 = 57;
 
-/// The minwise values of features: hashes, and copies from 0 to [`MAX_COPIES`] in the same order.
-/// `None` when no feature has a copy.
-///
-/// # Panics
-/// When the two slices differ in length.
+/// The minwise values of distinct features, given by their hashes; `None` when there is none.
 ///
 /// # Complexity
 /// O(features + 64 log 64) time on average, O(128 x features) at worst; no memory.
-pub fn values(hashes: &[u64], copies: &[u8]) -> Option<[u64; BINS]> {
-    assert_eq!(hashes.len(), copies.len(), "a number of copies for each hash");
-    if copies.iter().all(|&c| c == 0) {
+pub fn values(hashes: &[u64]) -> Option<[u64; BINS]> {
+    if hashes.is_empty() {
         return None;
     }
     let mut values = [u64::MAX; BINS];
@@ -45,36 +36,17 @@ pub fn values(hashes: &[u64], copies: &[u8]) -> Option<[u64; BINS]> {
         if round >= FIXED && values[(round - FIXED) as usize] != u64::MAX {
             continue;
         }
-        offer(hashes, copies, round, &mut values);
+        for &hash in hashes {
+            let x = lane_hash(hash, (4 + round) as usize);
+            let bin = if round < FIXED { x >> 58 } else { round - FIXED } as usize;
+            let value = round << VALUE_BITS | (x & ((1 << VALUE_BITS) - 1));
+            values[bin] = values[bin].min(value);
+        }
         if values.iter().all(|&value| value != u64::MAX) {
             break;
         }
     }
     Some(values)
-}
-
-/// Features whose hashes are derived at a time: they stay in the first-level cache.
-const BLOCK: usize = 256;
-
-fn offer(hashes: &[u64], copies: &[u8], round: u64, values: &mut [u64; BINS]) {
-    let mut block = [0u64; BLOCK];
-    for (hashes, copies) in hashes.chunks(BLOCK).zip(copies.chunks(BLOCK)) {
-        for copy in 0..MAX_COPIES {
-            // Writing all and keeping some costs less than a branch that is wrong every other time.
-            let mut kept = 0;
-            for (&hash, &copies) in hashes.iter().zip(copies) {
-                block[kept] = hash;
-                kept += usize::from(copies > copy);
-            }
-            let lane = (4 + 4 * round) as usize + usize::from(copy);
-            for &hash in &block[..kept] {
-                let x = lane_hash(hash, lane);
-                let bin = if round < FIXED { x >> 58 } else { round - FIXED } as usize;
-                let value = round << VALUE_BITS | (x & ((1 << VALUE_BITS) - 1));
-                values[bin] = values[bin].min(value);
-            }
-        }
-    }
 }
 
 /// The low four bits of each value, as the second half of a sketch has them.
@@ -99,15 +71,11 @@ mod tests {
     use proptest::prelude::*;
 
     /// Every bin asks for the least over all rounds that offer it anything.
-    fn naive(hashes: &[u64], copies: &[u8]) -> Option<[u64; BINS]> {
+    fn naive(hashes: &[u64]) -> Option<[u64; BINS]> {
         let offered = |bin: u64, round: u64| {
             hashes
                 .iter()
-                .zip(copies)
-                .flat_map(|(&hash, &copies)| {
-                    (0..u64::from(copies))
-                        .map(move |k| lane_hash(hash, (4 + 4 * round + k) as usize))
-                })
+                .map(|&hash| lane_hash(hash, (4 + round) as usize))
                 .filter(|x| if round < 64 { x >> 58 == bin } else { round - 64 == bin })
                 .map(|x| round << 57 | x << 7 >> 7)
                 .min()
@@ -121,12 +89,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn values_equal_their_definition(
-            features in prop::collection::vec((any::<u64>(), 0u8..=4), 0..700),
+            hashes in prop::collection::vec(any::<u64>(), 0..700),
             few in any::<bool>(),
         ) {
-            let few = if few { 3.min(features.len()) } else { features.len() };
-            let (hashes, copies): (Vec<u64>, Vec<u8>) = features[..few].iter().copied().unzip();
-            prop_assert_eq!(values(&hashes, &copies), naive(&hashes, &copies));
+            let hashes = &hashes[..if few { 3.min(hashes.len()) } else { hashes.len() }];
+            prop_assert_eq!(values(hashes), naive(hashes));
         }
 
         #[test]
@@ -153,7 +120,7 @@ mod tests {
             let set = |from: u64| -> Vec<u64> {
                 (from..from + 600).map(|i| lane_hash(i + 10_000 * trial, 3)).collect()
             };
-            let of = |from| values(&set(from), &[1; 600]).expect("elements");
+            let of = |from| values(&set(from)).expect("elements");
             equal += of(0).iter().zip(of(300)).filter(|(a, b)| **a == *b).count();
         }
         let mean = equal as f64 / 6400.0;
