@@ -14,7 +14,6 @@ use crate::feature::hash_char_shingles;
 use crate::feature::shingle::{Reduced, word_shingles};
 use crate::join::Threads;
 use crate::text::normalise::normalise_into;
-use crate::text::script::{Class, class};
 
 /// What a text is cut into, after normalisation; only letters and digits are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,25 +22,6 @@ pub enum Shingle {
     Characters(usize),
     /// Runs of so many words of scripts that are written with spaces. A shorter text is one shingle.
     Words(usize),
-}
-
-/// The class of most letters and digits of a text: whether it is better cut into characters or into
-/// words; `None` when there are no letters.
-pub fn main_class(text: &str) -> Option<Class> {
-    let mut counts = [0usize; 2];
-    for c in text.chars() {
-        match class(c) {
-            Class::Unspaced => counts[0] += 1,
-            Class::Alphabetic => counts[1] += 1,
-            Class::Separator => {}
-        }
-    }
-    // A character that stands for a syllable or a word weighs as much as several letters.
-    match counts {
-        [0, 0] => None,
-        [unspaced, alphabetic] if 3 * unspaced >= alphabetic => Some(Class::Unspaced),
-        _ => Some(Class::Alphabetic),
-    }
 }
 
 /// Why an exact comparison is refused.
@@ -434,8 +414,5 @@ mod tests {
         check("繁體，中文。", Shingle::Characters(3), 2);
         check("One two THREE", Shingle::Words(2), 2);
         check("one", Shingle::Words(5), 1);
-        assert_eq!(main_class("iPhone 手机降价"), Some(Class::Unspaced));
-        assert_eq!(main_class("the word 道 in English"), Some(Class::Alphabetic));
-        assert_eq!(main_class("!"), None);
     }
 }

@@ -22,6 +22,7 @@ mod agreement;
 mod bootstrap;
 pub mod exact;
 mod ranking;
+mod stratum;
 #[cfg(test)]
 mod tests;
 mod truth;
@@ -29,6 +30,7 @@ mod truth;
 pub use agreement::{DocumentClasses, PairTable, adjusted_rand_index, by_document, pair_table};
 pub use bootstrap::{Bootstrap, Interval, Intervals, intervals};
 pub use ranking::{Operating, Ranking, ScoredPair, Tally};
+pub use stratum::{main_class, script_of};
 pub use truth::{Label, Origin, PositiveWithin, Truth};
 
 /// Why something cannot be evaluated. Documents are named by their numbers.
