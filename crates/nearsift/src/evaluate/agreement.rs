@@ -28,6 +28,15 @@ impl PairTable {
         }
     }
 
+    fn cell(&mut self, in_truth: bool, in_measured: bool) -> &mut f64 {
+        match (in_truth, in_measured) {
+            (true, true) => &mut self.both,
+            (true, false) => &mut self.truth_only,
+            (false, true) => &mut self.measured_only,
+            (false, false) => &mut self.neither,
+        }
+    }
+
     /// The adjusted Rand index: 1 for the same decisions about all pairs, 0 for what chance would give
     /// with as many pairs together, below 0 for worse. Of clusters it is the index of Hubert and Arabie;
     /// of pairs that are not clustered, Cohen's kappa, which is the same formula.
@@ -72,6 +81,25 @@ pub fn pair_table(truth: &[u32], measured: &[u32]) -> PairTable {
         measured_only: (in_measured - both) as f64,
         neither: (all + both - in_truth - in_measured) as f64,
     }
+}
+
+/// The table of measured clusters against the truth's, without the pairs that are grey: whether these are
+/// together is nobody's fault. Without grey pairs it is [`pair_table`] of the two.
+///
+/// # Panics
+/// When `measured` is of another number of documents than the truth.
+///
+/// # Complexity
+/// O(n log n + labelled pairs).
+pub fn cluster_table(truth: &Truth, measured: &[u32]) -> PairTable {
+    let mut table = pair_table(truth.clusters(), measured);
+    for &(a, b, label) in truth.labelled() {
+        if label == Label::Grey {
+            let is_together = |of: &[u32]| of[a as usize] == of[b as usize];
+            *table.cell(is_together(truth.clusters()), is_together(measured)) -= 1.0;
+        }
+    }
+    table
 }
 
 fn together<'a>(groups: impl Iterator<Item = &'a [(u32, u32)]>) -> u64 {

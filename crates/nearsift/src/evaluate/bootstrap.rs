@@ -45,7 +45,7 @@ pub struct Intervals {
     pub f1: Option<Interval>,
     /// The adjusted Rand index of the pairs at the threshold.
     pub pair_ari: Option<Interval>,
-    /// The adjusted Rand index of the clusters.
+    /// The adjusted Rand index of the clusters, without grey pairs.
     pub cluster_ari: Option<Interval>,
     /// The macro-F1 over documents.
     pub macro_f1: Option<Interval>,
@@ -139,6 +139,10 @@ struct Unit {
     in_truth: u64,
     /// Pairs together in the truth's clusters and in the measured ones.
     in_both: u64,
+    /// Grey pairs together in the truth's clusters, in the measured ones, and in both.
+    grey_in_truth: u64,
+    grey_in_measured: u64,
+    grey_in_both: u64,
     classes: DocumentClasses,
 }
 
@@ -177,11 +181,19 @@ impl Sample {
             unit.documents += 1;
             unit.classes.add(class, 1);
         }
-        for &(a, _, label) in truth.labelled() {
+        for &(a, b, label) in truth.labelled() {
+            let is_together = |of: &[u32]| of[a as usize] == of[b as usize];
+            let in_truth = is_together(truth.clusters());
+            let in_measured = is_together(clusters);
             let unit = &mut units[number[a as usize] as usize];
             match label {
                 Label::Positive => unit.positives += 1,
-                Label::Grey => unit.greys += 1,
+                Label::Grey => {
+                    unit.greys += 1;
+                    unit.grey_in_truth += u64::from(in_truth);
+                    unit.grey_in_measured += u64::from(in_measured);
+                    unit.grey_in_both += u64::from(in_truth && in_measured);
+                }
                 Label::Negative => {}
             }
         }
@@ -264,13 +276,16 @@ impl Sample {
                 self.pairs_across(weighted)
             })
             .sum();
+        let in_truth = sum(&|u| u.in_truth - u.grey_in_truth);
+        let in_both = sum(&|u| u.in_both - u.grey_in_both);
+        let together = together - sum(&|u| u.grey_in_measured);
+        let documents = documents - sum(&|u| u.greys);
         let pairs = PairTable {
             both: found,
             truth_only: positives - found,
             measured_only: wrong,
-            neither: documents - sum(&|u| u.greys) - positives - wrong,
+            neither: documents - positives - wrong,
         };
-        let (in_truth, in_both) = (sum(&|u| u.in_truth), sum(&|u| u.in_both));
         let clusters = PairTable {
             both: in_both,
             truth_only: in_truth - in_both,

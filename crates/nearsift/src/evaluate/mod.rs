@@ -27,7 +27,9 @@ mod stratum;
 mod tests;
 mod truth;
 
-pub use agreement::{DocumentClasses, PairTable, adjusted_rand_index, by_document, pair_table};
+pub use agreement::{
+    DocumentClasses, PairTable, adjusted_rand_index, by_document, cluster_table, pair_table,
+};
 pub use bootstrap::{Bootstrap, Interval, Intervals, intervals};
 pub use ranking::{Operating, Ranking, ScoredPair, Tally};
 pub use stratum::{main_class, script_of};

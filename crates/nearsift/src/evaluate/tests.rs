@@ -117,6 +117,27 @@ proptest! {
     }
 
     #[test]
+    fn grey_pairs_are_in_no_cell(
+        truth in truths(),
+        measured in prop::collection::vec(0u32..5, DOCUMENTS as usize),
+    ) {
+        let mut table = PairTable::default();
+        for (a, b) in all_pairs(DOCUMENTS) {
+            if truth.label(a, b) == Label::Grey {
+                continue;
+            }
+            let is_together = |of: &[u32]| of[a as usize] == of[b as usize];
+            *match (is_together(truth.clusters()), is_together(&measured)) {
+                (true, true) => &mut table.both,
+                (true, false) => &mut table.truth_only,
+                (false, true) => &mut table.measured_only,
+                (false, false) => &mut table.neither,
+            } += 1.0;
+        }
+        prop_assert_eq!(cluster_table(&truth, &measured), table);
+    }
+
+    #[test]
     fn documents_count_as_the_sets_of_their_companions_say(
         truth in truths(),
         measured in prop::collection::vec(0u32..5, DOCUMENTS as usize),
@@ -216,7 +237,7 @@ fn every_pair_once_weighs_what_it_is() {
     assert_eq!(found.f1, exactly(tally.f1().expect("positives")));
     let pairs = PairTable::of_pairs(&truth, &tally).adjusted_rand_index();
     assert_eq!(found.pair_ari, exactly(pairs));
-    let clusters = adjusted_rand_index(truth.clusters(), &[0, 0, 0]);
+    let clusters = cluster_table(&truth, &[0, 0, 0]).adjusted_rand_index();
     assert_eq!(found.cluster_ari, exactly(clusters));
     assert_eq!(found.macro_f1, exactly(by_document(&truth, &[0, 0, 0]).macro_f1()));
     assert_eq!(found.recall_at_p99, exactly(0.0));

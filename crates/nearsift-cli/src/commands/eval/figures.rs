@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use nearsift::cluster::{Clusters, KeepOrder};
 use nearsift::evaluate::{
     Bootstrap, DocumentClasses, Interval, Intervals, Label, Operating, PairTable, Ranking,
-    ScoredPair, Tally, Truth, adjusted_rand_index, by_document, intervals,
+    ScoredPair, Tally, Truth, adjusted_rand_index, by_document, cluster_table, intervals,
 };
 use serde::Serialize;
 
@@ -36,6 +36,9 @@ pub struct AtPrecision {
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     pub method: String,
+    /// For nearsift's own pairs: what decides a fingerprint, in full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<String>,
     /// How the threshold came about.
     pub chosen: String,
     pub threshold: f64,
@@ -45,7 +48,10 @@ pub struct Row {
     pub recall: Figure,
     pub f1: Figure,
     pub pair_ari: Figure,
+    /// Grey pairs left out.
     pub cluster_ari: Figure,
+    /// Grey pairs counted as the truth's clusters have them.
+    pub cluster_ari_with_grey: f64,
     pub macro_f1: Figure,
     pub accepted: Accepted,
     pub documents: DocumentCounts,
@@ -152,6 +158,7 @@ pub fn row_at(
     let accepted = scored.pairs.iter().filter(|p| p.score >= threshold);
     Row {
         method: scored.method.clone(),
+        recipe: scored.recipe.clone(),
         chosen: scored.searched.clone(),
         threshold,
         recall_at_p99: at_p99(1, found.recall_at_p99),
@@ -164,9 +171,10 @@ pub fn row_at(
             found.pair_ari,
         ),
         cluster_ari: figure(
-            Some(adjusted_rand_index(truth.clusters(), &labels)),
+            Some(cluster_table(truth, &labels).adjusted_rand_index()),
             found.cluster_ari,
         ),
+        cluster_ari_with_grey: adjusted_rand_index(truth.clusters(), &labels),
         macro_f1: figure(Some(classes.macro_f1()), found.macro_f1),
         accepted: Accepted {
             true_pairs: tally.true_pairs,
@@ -241,6 +249,7 @@ pub fn strata(
             }
             *precise += u64::from(is_precise && *label == Label::Positive);
         }
+        tallies.retain(|_, (tally, _)| tally.positives + tally.false_pairs > 0);
         if tallies.len() > 1 {
             let strata = tallies.into_iter().map(|(name, (tally, precise))| Stratum {
                 name: name.1,

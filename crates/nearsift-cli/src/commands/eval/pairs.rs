@@ -19,6 +19,8 @@ use crate::output::escaped;
 pub struct Scored {
     /// What made the pairs.
     pub method: String,
+    /// For nearsift's own pairs: the recipe in full.
+    pub recipe: Option<String>,
     pub pairs: Vec<ScoredPair>,
     /// The smallest accepted score, inclusive.
     pub threshold: f64,
@@ -62,7 +64,8 @@ pub fn scored_pairs(args: &Eval, documents: &Documents) -> Result<Scored, Failur
         )));
     }
     Ok(Scored {
-        method: recipe.to_string(),
+        method: args.recipe.recipe.clone().unwrap_or_else(|| recipe.name().to_owned()),
+        recipe: Some(recipe.to_string()),
         pairs,
         threshold: score_of_distance(accepted, bits),
         searched: format!("distance {accepted} of {bits} bits, searched up to {floor}"),
@@ -128,7 +131,8 @@ pub fn given_pairs(
         None => "every pair of the file",
     };
     Ok(Scored {
-        method: escaped(&file.display().to_string()),
+        method: file.display().to_string(),
+        recipe: None,
         pairs,
         threshold,
         searched: searched.to_owned(),

@@ -45,7 +45,7 @@ fn best(
     rule: ClusterRule,
 ) -> Result<Row, Failure> {
     let searched = "its best F1".to_owned();
-    let scored = Scored { method, pairs, threshold: FLOOR, searched, unknown: 0 };
+    let scored = Scored { method, recipe: None, pairs, threshold: FLOOR, searched, unknown: 0 };
     let (_, ranking) = row(truth, &scored, rule, None)?;
     let threshold = ranking.best_f1().map_or(FLOOR, |o| o.threshold);
     Ok(row_at(truth, &scored, &ranking, threshold, rule, None))

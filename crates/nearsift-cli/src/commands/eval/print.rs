@@ -63,6 +63,10 @@ fn figures(out: &mut Out, report: &Report) -> Result<(), Failure> {
     };
     let accepted = &row.accepted;
     let documents = &row.documents;
+    let with_grey = match report.truth.grey_pairs {
+        0 => String::new(),
+        _ => format!("with grey pairs {}", ratio(Some(row.cluster_ari_with_grey))),
+    };
     let lines: [(&str, Figure, String); 8] = [
         ("R@P99", row.recall_at_p99.recall, at(row.recall_at_p99.threshold)),
         ("R@P99 x100", row.recall_at_p99_x100.recall, at(row.recall_at_p99_x100.threshold)),
@@ -79,7 +83,7 @@ fn figures(out: &mut Out, report: &Report) -> Result<(), Failure> {
         ("recall", row.recall, format!("{} missed", grouped(accepted.missed_pairs))),
         ("F1", row.f1, String::new()),
         ("ARI of pairs", row.pair_ari, String::new()),
-        ("ARI of clusters", row.cluster_ari, String::new()),
+        ("ARI of clusters", row.cluster_ari, with_grey),
         (
             "macro-F1",
             row.macro_f1,
