@@ -134,10 +134,12 @@ impl Features {
     /// # Complexity
     /// O(n^2 + sum over the features of the square of their documents).
     pub fn jaccard(&self, min_score: f64, threads: Threads) -> Result<Vec<ScoredPair>, ExactError> {
-        let weights = vec![1.0; self.features.len()];
         let sizes: Vec<f64> = self.starts.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
-        let score = |shared: f64, a: usize, b: usize| shared / (sizes[a] + sizes[b] - shared);
-        self.all_pairs(&weights, score, min_score, threads)
+        let score = |shared: u32, a: usize, b: usize| {
+            let shared = f64::from(shared);
+            shared / (sizes[a] + sizes[b] - shared)
+        };
+        self.all_pairs(&vec![(); self.features.len()], score, min_score, threads)
     }
 
     /// Every pair of documents whose cosine of (1 + ln tf) * ln((N + 1) / (df + 1)) is at least
@@ -172,10 +174,10 @@ impl Features {
         self.all_pairs(&weights, score, min_score, threads)
     }
 
-    fn all_pairs(
+    fn all_pairs<W: Weight>(
         &self,
-        weights: &[f64],
-        score: impl Fn(f64, usize, usize) -> f64 + Sync,
+        weights: &[W],
+        score: impl Fn(W::Sum, usize, usize) -> f64 + Sync,
         min_score: f64,
         threads: Threads,
     ) -> Result<Vec<ScoredPair>, ExactError> {
@@ -189,7 +191,7 @@ impl Features {
             let mut found = Vec::new();
             for b in block * BLOCK..((block + 1) * BLOCK).min(self.documents()) {
                 index.sums(self, weights, b, &mut sums);
-                let scored = sums.iter().enumerate().filter(|(_, sum)| **sum > 0.0);
+                let scored = sums.iter().enumerate().filter(|(_, sum)| **sum > W::Sum::default());
                 let pairs = scored.map(|(a, &sum)| ScoredPair {
                     a: a as u32,
                     b: b as u32,
@@ -248,45 +250,78 @@ fn counted(mut hashes: Vec<u64>) -> Vec<(u64, u32)> {
     hashes.chunk_by(|x, y| x == y).map(|equal| (equal[0], equal.len() as u32)).collect()
 }
 
-/// The documents of every feature that several have, ascending, with the feature's weight in each.
-struct Index {
-    starts: Vec<usize>,
-    postings: Vec<(u32, f64)>,
+/// What a feature weighs in a document, and what the products of two weights add up to.
+trait Weight: Copy + Sync {
+    type Sum: Copy + Default + PartialOrd;
+
+    /// For every document of a feature, ascending, adds the product of its weight and `self`, until one
+    /// lies beyond the sums.
+    fn add(self, documents: &[u32], weights: &[Self], sums: &mut [Self::Sum]);
 }
 
-impl Index {
-    fn new(features: &Features, weights: &[f64]) -> Index {
+/// Shared features are counted.
+impl Weight for () {
+    type Sum = u32;
+
+    fn add(self, documents: &[u32], _: &[()], sums: &mut [u32]) {
+        for &document in documents {
+            let Some(sum) = sums.get_mut(document as usize) else { break };
+            *sum += 1;
+        }
+    }
+}
+
+impl Weight for f64 {
+    type Sum = f64;
+
+    fn add(self, documents: &[u32], weights: &[f64], sums: &mut [f64]) {
+        for (&document, &weight) in documents.iter().zip(weights) {
+            let Some(sum) = sums.get_mut(document as usize) else { break };
+            *sum += weight * self;
+        }
+    }
+}
+
+/// The documents of every feature that several have, ascending, with the feature's weight in each.
+struct Index<W> {
+    starts: Vec<usize>,
+    documents: Vec<u32>,
+    weights: Vec<W>,
+}
+
+impl<W: Weight> Index<W> {
+    fn new(features: &Features, weights: &[W]) -> Index<W> {
         let mut starts = vec![0];
         for &frequency in &features.frequencies {
             let kept = if frequency > 1 { frequency as usize } else { 0 };
             starts.push(starts[starts.len() - 1] + kept);
         }
         let mut next = starts.clone();
-        let mut postings = vec![(0, 0.0); starts[starts.len() - 1]];
+        let mut documents = vec![0; starts[starts.len() - 1]];
+        // Any weight will do: each is replaced.
+        let mut own: Vec<W> = weights.first().map_or_else(Vec::new, |w| vec![*w; documents.len()]);
         for (document, w) in features.starts.windows(2).enumerate() {
             for at in w[0]..w[1] {
                 let feature = features.features[at] as usize;
                 if features.frequencies[feature] > 1 {
-                    postings[next[feature]] = (document as u32, weights[at]);
+                    documents[next[feature]] = document as u32;
+                    own[next[feature]] = weights[at];
                     next[feature] += 1;
                 }
             }
         }
-        Index { starts, postings }
+        Index { starts, documents, weights: own }
     }
 
     /// For every document before `b`, the sum over the shared features of the products of weights. The
     /// order of the additions is that of the features, whoever makes them.
-    fn sums(&self, features: &Features, weights: &[f64], b: usize, sums: &mut Vec<f64>) {
+    fn sums(&self, features: &Features, weights: &[W], b: usize, sums: &mut Vec<W::Sum>) {
         sums.clear();
-        sums.resize(b, 0.0);
+        sums.resize(b, W::Sum::default());
         for at in features.starts[b]..features.starts[b + 1] {
             let feature = features.features[at] as usize;
-            for &(a, weight) in &self.postings[self.starts[feature]..self.starts[feature + 1]] {
-                // Postings ascend: what is not before `b` comes last.
-                let Some(sum) = sums.get_mut(a as usize) else { break };
-                *sum += weight * weights[at];
-            }
+            let postings = self.starts[feature]..self.starts[feature + 1];
+            weights[at].add(&self.documents[postings.clone()], &self.weights[postings], sums);
         }
     }
 }
