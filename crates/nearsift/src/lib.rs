@@ -13,6 +13,7 @@
 //! | [`join`] | fingerprints | all pairs within a distance |
 //! | [`cluster`] | pairs | groups |
 //! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
+//! | [`evaluate`] | scored pairs, clusters and a truth | recall, precision, agreement |
 //!
 //! This crate opens no file and no socket, reads no clock and no environment, and starts no thread
 //! unless it is asked to: the same input gives the same output, always.
@@ -20,6 +21,7 @@
 pub mod cluster;
 pub mod compare;
 pub mod dedup;
+pub mod evaluate;
 pub mod feature;
 pub mod fingerprint;
 pub mod hamming;
