@@ -54,6 +54,7 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Keywords(args) => commands::keywords::run(args, &cli.global),
         Command::Recipes => commands::recipes::run(&cli.global),
         Command::Vectors(args) => commands::vectors::run(args, &cli.global),
+        Command::Bench(args) => commands::bench::run(args, &cli.global),
     }
 }
 

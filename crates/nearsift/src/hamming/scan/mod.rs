@@ -81,7 +81,11 @@ const RECOVERY: u32 = 32;
 const BYTE_NS: f64 = 0.045;
 
 /// The cost of verifying a candidate, mostly that of one more line of memory, in nanoseconds.
-const CANDIDATE_NS: f64 = 12.0;
+const CANDIDATE_NS: f64 = 40.0;
+
+/// The cost of comparing a word with one of several queries, in nanoseconds. That of a single query
+/// hides behind the reading.
+const COMPARISON_NS: f64 = 0.08;
 
 impl<'a, const W: usize> Scan<'a, W> {
     /// A scan over these fingerprints, without a plane: it reads them whole.
@@ -300,14 +304,25 @@ fn cheapest(
     max_distance: u32,
     queries: usize,
 ) -> Option<Fold> {
-    let cost = |choice: Option<Fold>| match choice {
-        Some(fold) => {
-            let left = queries as f64 * chance_neighbours(1, fold.bits(), max_distance);
-            f64::from(fold.bits() / 8) * BYTE_NS + left * CANDIDATE_NS
-        }
-        None => f64::from(bits / 8) * BYTE_NS,
+    let cost = |choice: Option<Fold>| {
+        let width = choice.map_or(bits, Fold::bits);
+        // The share of random fingerprints that are not ruled out, for one query.
+        let left = chance_neighbours(1, width, max_distance);
+        let verify = choice.map_or(0.0, |_| queries as f64 * left * CANDIDATE_NS);
+        // A block with a candidate is compared again, query by query.
+        let again = (64.0 * queries as f64 * left).min(1.0);
+        reading_ns(width, queries) + again * comparing_ns(width, queries) + verify
     };
     choices.min_by(|&a, &b| cost(a).total_cmp(&cost(b))).flatten()
+}
+
+/// The time to read and compare as many bits of a fingerprint.
+fn reading_ns(bits: u32, queries: usize) -> f64 {
+    f64::from(bits / 8) * BYTE_NS + comparing_ns(bits, queries)
+}
+
+fn comparing_ns(bits: u32, queries: usize) -> f64 {
+    if queries == 1 { 0.0 } else { f64::from(bits) / 64.0 * QUERIES as f64 * COMPARISON_NS }
 }
 
 /// One pass over a scan's data: which plane it reads, while that plane rules out enough.
@@ -345,7 +360,7 @@ impl<'s, 'a, const W: usize> Pass<'s, 'a, W> {
             Some(Plane::B32(v)) => kernel.scan(&v[chunk.clone()], fold_32(query), max, candidates),
             Some(Plane::B64(v)) => kernel.scan(&v[chunk.clone()], fold_64(query), max, candidates),
             Some(Plane::B128(v)) => {
-                kernel.scan(&v[chunk.clone()], fold_128(query), max, candidates)
+                kernel.scan(&v[chunk.clone()], fold_128(query), max, candidates);
             }
             None => kernel.scan(fingerprints, *query, max, candidates),
         }
@@ -356,7 +371,7 @@ impl<'s, 'a, const W: usize> Pass<'s, 'a, W> {
             }
         }
         let candidates = candidates.len();
-        self.adapt(candidates, chunk.len());
+        self.adapt(candidates, chunk.len(), 1);
     }
 
     /// Appends the hits of several queries in a chunk, by position and query.
@@ -403,12 +418,12 @@ impl<'s, 'a, const W: usize> Pass<'s, 'a, W> {
         }
         hits[from..].sort_unstable_by_key(|&(q, hit)| (hit.position, q));
         let candidates = pairs.len();
-        self.adapt(candidates, chunk.len());
+        self.adapt(candidates, chunk.len(), queries.len());
     }
 
     /// Leaves a plane that lets so many candidates through that the next wider one is cheaper; the
     /// data decides that, not the distance alone. For some chunks: near fingerprints may lie together.
-    fn adapt(&mut self, candidates: usize, scanned: usize) {
+    fn adapt(&mut self, candidates: usize, scanned: usize, queries: usize) {
         if self.recovery > 0 {
             self.recovery -= 1;
             if self.recovery == 0 {
@@ -420,8 +435,8 @@ impl<'s, 'a, const W: usize> Pass<'s, 'a, W> {
             Some(wider) => wider.fold().bits(),
             None => Scan::<W>::BITS,
         };
-        let gain = f64::from((wider - plane.fold().bits()) / 8) * BYTE_NS * scanned as f64;
-        if candidates as f64 * CANDIDATE_NS > 2.0 * gain {
+        let gain = reading_ns(wider, queries) - reading_ns(plane.fold().bits(), queries);
+        if candidates as f64 * CANDIDATE_NS > 2.0 * gain * scanned as f64 {
             self.plane += 1;
             self.recovery = RECOVERY;
         }

@@ -114,7 +114,7 @@ fn planes_that_rule_out_nothing_are_left_and_tried_again() {
     };
     let mut values = Vec::new();
     for i in 0..80 * CHUNK {
-        let near = i / CHUNK % 40 == 0;
+        let near = (i / CHUNK).is_multiple_of(40);
         values.push(if near { ball(&mut random) } else { [random.next_u64()] });
     }
     for scan in scans(&values) {
