@@ -1,4 +1,4 @@
-//! `nearsift bench hamming`: one function for each group of rows.
+//! `nearsift bench hamming`: one function for each group of rows. A figure is that of one thread.
 
 use std::ops::ControlFlow;
 
@@ -66,7 +66,8 @@ fn sum_of(words: &[u64]) -> u64 {
 /// One query a pass, by whole fingerprints and by the plane that suits the distance.
 fn scans(sample: &Sample, rounds: u32) -> Vec<Row> {
     let query = &sample.queries[1];
-    let scan_row = |scan: &Scan<'_, 1>, what: String, max: u32| {
+    let scan_row = |scan: &Scan<'_, 1>, max: u32| {
+        let bits = scan.planes().first().map_or(64, |plane| plane.fold().bits());
         let (time, found) = median_time(rounds, || {
             let mut hits = 0;
             scan.range(query, max, Budget::Unlimited, |_| {
@@ -76,16 +77,14 @@ fn scans(sample: &Sample, rounds: u32) -> Vec<Row> {
             hits
         });
         let rate = sample.fingerprints.len() as f64 / time.as_secs_f64() / 1e9;
-        Row::new(what, rate, "G fingerprints/s").checked(sample.count(&[*query], max), found)
+        let what = format!("{}: scan of {bits} bits, distance {max}", sample.shape.name());
+        Row::new(what, rate, "G fingerprints/s")
+            .reading(rate * f64::from(bits / 8))
+            .checked(sample.count(&[*query], max), found)
     };
-    let shape = sample.shape.name();
-    let whole = Scan::new(&sample.fingerprints);
-    let mut rows = vec![scan_row(&whole, format!("{shape}: scan, whole, distance 3"), 3)];
+    let mut rows = vec![scan_row(&Scan::new(&sample.fingerprints), 3)];
     for max in [1, 3, 6, 8] {
-        let scan = Scan::for_distance(&sample.fingerprints, max);
-        let bits = scan.planes().first().map_or(64, |plane| plane.fold().bits());
-        let what = format!("{shape}: scan, {bits}-bit plane, distance {max}");
-        rows.push(scan_row(&scan, what, max));
+        rows.push(scan_row(&Scan::for_distance(&sample.fingerprints, max), max));
     }
     rows
 }
@@ -106,7 +105,7 @@ fn passes(sample: &Sample, rounds: u32) -> Vec<Row> {
         let comparisons = (sample.fingerprints.len() * QUERIES) as f64;
         let shape = sample.shape.name();
         Row::new(
-            format!("{shape}: scan, {QUERIES} queries a pass, distance {max}"),
+            format!("{shape}: {QUERIES} queries a pass, distance {max}"),
             comparisons / time.as_secs_f64() / 1e9,
             "G comparisons/s",
         )
@@ -138,6 +137,6 @@ fn nearest(sample: &Sample, rounds: u32) -> Vec<Row> {
     }
     let found = hits.iter().map(|hit| u64::from(hit.distance)).sum();
     let rate = sample.fingerprints.len() as f64 / time.as_secs_f64() / 1e9;
-    let what = format!("{}: scan, the ten nearest", sample.shape.name());
+    let what = format!("{}: scan for the ten nearest", sample.shape.name());
     vec![Row::new(what, rate, "G fingerprints/s").checked(expected, found)]
 }

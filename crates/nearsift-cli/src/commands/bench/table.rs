@@ -16,6 +16,9 @@ pub struct Row {
     /// How fast, in `unit`.
     pub figure: f64,
     pub unit: &'static str,
+    /// The bytes that were read a second, in 10^9, where memory is the bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gb_per_second: Option<f64>,
     /// The answer that is right, where the row has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<u64>,
@@ -26,7 +29,14 @@ pub struct Row {
 
 impl Row {
     pub fn new(what: impl Into<String>, figure: f64, unit: &'static str) -> Row {
-        Row { what: what.into(), figure, unit, expected: None, found: None }
+        let what = what.into();
+        Row { what, figure, unit, gb_per_second: None, expected: None, found: None }
+    }
+
+    /// The row with what its figure means for memory.
+    pub fn reading(mut self, gb_per_second: f64) -> Row {
+        self.gb_per_second = Some(gb_per_second);
+        self
     }
 
     /// The row with its answer, expected and found.
@@ -60,7 +70,9 @@ impl Table {
                 (Some(expected), Some(found)) => format!("WRONG: found {found}, not {expected}"),
                 _ => String::new(),
             };
-            let line = format!("{:<52} {:>10.3} {:<22} {answer}", row.what, row.figure, row.unit);
+            let read = row.gb_per_second.map_or(String::new(), |rate| format!("{rate:.1} GB/s"));
+            let Row { what, figure, unit, .. } = &row;
+            let line = format!("{what:<44} {figure:>10.3} {unit:<18} {read:>10}  {answer}");
             out.line(line.trim_end())?;
             out.flush()?;
         }
