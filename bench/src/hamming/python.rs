@@ -15,6 +15,8 @@ pub struct Answer {
     pub query_seconds: f64,
     pub bytes_per_fingerprint: f64,
     pub hits: u64,
+    /// For one that is approximate and finds the nearest: how many of them, at most, for each query.
+    pub nearest: Option<u64>,
 }
 
 /// The environment's interpreter, after its packages were installed; `NEARSIFT_PEERS_PYTHON` names
