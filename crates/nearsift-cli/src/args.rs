@@ -62,6 +62,8 @@ pub enum Command {
     Eval(Eval),
     /// Check a file of golden vectors.
     Vectors(Vectors),
+    /// Measure this machine; every answer is checked.
+    Bench(Bench),
 }
 
 #[derive(Debug, Args)]
@@ -318,6 +320,31 @@ pub struct Vectors {
     /// Golden vectors: JSON lines of recipe, params, input and value.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    pub what: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Benchmark {
+    /// Search among fingerprints: memory, scans, queries, joins.
+    Hamming(BenchHamming),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchHamming {
+    /// Fingerprints; 10^9 of them need most of 24 GB.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1_000..=4_000_000_000))]
+    pub n: u64,
+    /// The seed of the fingerprints.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Rounds of each measurement; figures are medians.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub rounds: u32,
 }
 
 /// Bytes from a number with an optional unit: KB, MB, GB, TB (powers of 1000) or KiB ... (of 1024).

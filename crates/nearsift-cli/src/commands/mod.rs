@@ -1,5 +1,6 @@
 //! One module a command: settings, one call, the result.
 
+pub mod bench;
 pub mod compare;
 pub mod dedup;
 pub mod eval;
