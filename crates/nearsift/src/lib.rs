@@ -11,6 +11,7 @@
 //! | [`compare`] | two texts | every measure of likeness, and the differences |
 //! | [`hamming`] | fingerprints | distances |
 //! | [`join`] | fingerprints | all pairs within a distance |
+//! | [`verify`] | two texts of a pair | exact measures of their likeness |
 //! | [`cluster`] | pairs | groups |
 //! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
 //! | [`evaluate`] | scored pairs, clusters and a truth | recall, precision, agreement |
@@ -29,3 +30,4 @@ pub mod join;
 pub mod recipe;
 pub mod sketch;
 pub mod text;
+pub mod verify;

@@ -1,5 +1,6 @@
 //! From text to features: hashed, weighted units.
 
+pub mod by_script;
 pub mod count;
 pub mod frequency;
 mod hash;

@@ -15,7 +15,7 @@ use crate::feature::rarity::{CorpusStatistics, RarityTable};
 use crate::feature::shingle::{Reduced, char_shingles, word_shingles};
 use crate::feature::tokens::WordCutter;
 use crate::feature::weight::Weighting;
-use crate::feature::{FeatureSet, hash_char_shingles, hash_token};
+use crate::feature::{FeatureSet, by_script, hash_char_shingles, hash_token};
 use crate::fingerprint::votes::Votes;
 use crate::text::normalise::normalise_into;
 use crate::text::script::{Class, class};
@@ -267,20 +267,7 @@ impl<'r> Fingerprinter<'r> {
             *hashes = Vec::new();
         }
         match spec.features {
-            Features::Auto => {
-                for (class, stretch) in reduced.stretches() {
-                    if class == Class::Unspaced {
-                        if stretch.chars().nth(1).is_none() {
-                            hashes.push(hash_token(stretch));
-                        }
-                        hash_char_shingles(stretch, 2, hashes);
-                        hash_char_shingles(stretch, 3, hashes);
-                    } else {
-                        hash_char_shingles(stretch, 5, hashes);
-                    }
-                }
-                hashes.extend(reduced.words().map(hash_token));
-            }
+            Features::Auto => by_script::hash_features(reduced, hashes),
             Features::Chars(n) => {
                 hash_char_shingles(characters(spec, normalised, reduced), usize::from(n), hashes);
             }
@@ -441,23 +428,9 @@ fn each_feature(
     joined: &mut String,
     mut each: impl FnMut(u64, &str, Option<WordId>),
 ) {
-    let mut plain = |token: &str| each(hash_token(token), token, None);
+    let plain = |token: &str| each(hash_token(token), token, None);
     match spec.features {
-        Features::Auto => {
-            for (class, stretch) in reduced.stretches() {
-                if class == Class::Unspaced {
-                    // A lone character between words of another script is its own feature.
-                    if stretch.chars().nth(1).is_none() {
-                        plain(stretch);
-                    }
-                    char_shingles(stretch, 2, &mut plain);
-                    char_shingles(stretch, 3, &mut plain);
-                } else {
-                    char_shingles(stretch, 5, &mut plain);
-                }
-            }
-            reduced.words().for_each(plain);
-        }
+        Features::Auto => by_script::each_feature(reduced, plain),
         Features::Chars(n) => {
             let text =
                 if spec.punctuation == Punctuation::Drop { reduced.text() } else { normalised };
