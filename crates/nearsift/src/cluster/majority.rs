@@ -22,6 +22,13 @@ pub struct MajorityLink {
     pub max_cluster: u32,
 }
 
+impl Default for MajorityLink {
+    /// Groups of at most 10,000 documents: a larger one is more often a template than a text.
+    fn default() -> MajorityLink {
+        MajorityLink { max_cluster: 10_000 }
+    }
+}
+
 /// What the largest size of a group kept apart; of this the caller should warn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capped {

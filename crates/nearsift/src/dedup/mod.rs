@@ -31,7 +31,7 @@ use std::ops::ControlFlow;
 pub use keep::Keep;
 pub use sketches::{Accepted, Grouping, SketchCorpus, SketchEntry};
 
-use crate::cluster::Clusters;
+use crate::cluster::{Capped, Clusters, Link, MajorityLink};
 use crate::compare::score_of_distance;
 use crate::fingerprint::{Bits, Fingerprint, Fingerprints};
 pub use crate::join::Pair;
@@ -82,6 +82,8 @@ pub enum Clustering {
     Components,
     /// Only what is linked to the representative itself.
     Star,
+    /// Groups that join only when at least half of the sampled pairs across them are linked.
+    Majority,
 }
 
 /// What is asked of a corpus.
@@ -122,7 +124,7 @@ pub enum Reason {
 }
 
 /// A document that does not stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Removal {
     /// The document.
     pub document: u32,
@@ -261,10 +263,22 @@ impl Corpus {
         let leaders = match options.clustering {
             Clustering::Components => Clusters::components(self.len(), links, &keep),
             Clustering::Star => Clusters::stars(self.len(), links, &keep),
+            Clustering::Majority => {
+                let distance = |a, b| {
+                    let both = self.fingerprint(a).zip(self.fingerprint(b));
+                    both.map(|(a, b)| a.distance(&b))
+                };
+                let links = links.into_iter().map(|(a, b)| {
+                    let strength = distance(a, b).map_or(0, |d| u32::MAX - d);
+                    Link { a, b, strength }
+                });
+                let near = |a, b| distance(a, b).is_some_and(|d| d <= options.max_distance);
+                Clusters::by_majority(self.len(), links, MajorityLink::default(), &keep, near).0
+            }
         };
         let representatives = leader.iter().map(|&l| leaders.representative(l)).collect();
         let clusters = Clusters::by_representative(representatives);
-        Ok(Found { columns: Columns::Fingerprints(self), clusters })
+        Ok(Found { columns: Columns::Fingerprints(self), clusters, capped: Capped::default() })
     }
 
     fn join(&self, options: &Options) -> Result<SelfJoin<'_>, JoinError> {
@@ -342,6 +356,7 @@ fn exact_links(groups: &[Vec<u32>]) -> Vec<Pair> {
 pub struct Found<'c> {
     columns: Columns<'c>,
     clusters: Clusters,
+    capped: Capped,
 }
 
 /// What is known of the documents that were grouped.
@@ -355,6 +370,11 @@ impl Found<'_> {
     /// The groups, those of one document included.
     pub fn clusters(&self) -> &Clusters {
         &self.clusters
+    }
+
+    /// What the largest size of a group kept apart: of this a user should be told.
+    pub fn capped(&self) -> Capped {
+        self.capped
     }
 
     /// The documents that go, in the order of the input.
@@ -371,7 +391,11 @@ impl Found<'_> {
                 let both = print(document).zip(print(representative));
                 let distance = both.map(|(a, b)| a.distance(&b));
                 let bits = corpus.fingerprints.bits().count();
-                (&corpus.text_keys, distance, distance.map(|d| score_of_distance(d, bits)))
+                (
+                    corpus.text_keys.as_slice(),
+                    distance,
+                    distance.map(|d| score_of_distance(d, bits)),
+                )
             }
             Columns::Sketches(corpus) => {
                 let sketch = |d: u32| corpus.sketch(d);

@@ -1,10 +1,12 @@
 //! Columns of documents that have dual sketches, and what follows from accepted pairs.
 
 use super::{Clustering, Columns, Found, Keep, MAX_DOCUMENTS};
-use crate::cluster::Clusters;
+use crate::cluster::{Capped, Clusters, Link, MajorityLink};
 use crate::recipe::Sketched;
+use crate::sketch::join::{
+    KeyColumns, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches,
+};
 use crate::sketch::{KEYS, Sketch};
-use crate::sketch::join::{KeyColumns, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches};
 
 /// What is known of one document.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,6 +70,8 @@ pub struct Accepted {
 pub struct Grouping {
     /// The rule.
     pub clustering: Clustering,
+    /// The bounds of [`Clustering::Majority`].
+    pub majority: MajorityLink,
     /// Which member of a group stays.
     pub keep: Keep,
 }
@@ -143,7 +147,8 @@ impl SketchCorpus {
     /// Groups near duplicates and chooses what stays: documents with the same text belong together, and
     /// the rule decides about the others.
     ///
-    /// `judge` is asked about pairs of documents that were not accepted, where the rule wants to know.
+    /// `judge` is asked about pairs of documents that were not accepted, where the rule wants to know;
+    /// each of them is the first with its text.
     /// Accepted pairs are of any documents, in any order, each once.
     ///
     /// # Complexity
@@ -169,14 +174,29 @@ impl SketchCorpus {
             // A first document comes before those that repeat it, and its leader is settled.
             leader[document] = leader[first[document] as usize];
         }
-        let links = accepted.iter().map(|pair| (leader[pair.a as usize], leader[pair.b as usize]));
-        let links = links.filter(|(a, b)| a != b);
+        let links = accepted.iter().filter(|pair| !self.same_text(pair.a, pair.b)).map(|pair| {
+            let leader = |document: u32| leader[document as usize];
+            Link { a: leader(pair.a), b: leader(pair.b), strength: pair.strength }
+        });
+        let mut capped = Capped::default();
         let leaders = match grouping.clustering {
-            Clustering::Components => Clusters::components(self.len(), links, &keep),
-            Clustering::Star => Clusters::stars(self.len(), links, &keep),
+            Clustering::Components => {
+                Clusters::components(self.len(), links.map(|link| (link.a, link.b)), &keep)
+            }
+            Clustering::Star => {
+                Clusters::stars(self.len(), links.map(|link| (link.a, link.b)), &keep)
+            }
+            Clustering::Majority => {
+                let first = |document: u32| first[document as usize];
+                let judge = |a, b| judge(first(a), first(b));
+                let found =
+                    Clusters::by_majority(self.len(), links, grouping.majority, &keep, judge);
+                capped = found.1;
+                found.0
+            }
         };
         let representatives = leader.iter().map(|&l| leaders.representative(l)).collect();
         let clusters = Clusters::by_representative(representatives);
-        Found { columns: Columns::Sketches(self), clusters }
+        Found { columns: Columns::Sketches(self), clusters, capped }
     }
 }
