@@ -135,7 +135,7 @@ pub fn adjusted_rand_index(truth: &[u32], measured: &[u32]) -> f64 {
 ///
 /// # References
 /// Gyawali, Anastasiou and Knoth, 'Deduplication of scholarly documents using locality sensitive hashing
-/// and word embeddings', LREC 2020, section 5, as the benchmark of text-dedup counts it.
+/// and word embeddings', LREC 2020, as the benchmark of text-dedup counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DocumentClasses {
     /// Documents with near duplicates, all of them found.
