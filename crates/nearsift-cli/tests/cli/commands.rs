@@ -481,7 +481,9 @@ fn mistakes() {
 fn help() {
     let folder = Folder::new();
     let mut shown = folder.run(["--help"]).expect(0).stdout;
-    for command in ["dedup", "pairs", "fingerprint", "compare", "keywords", "recipes", "eval", "vectors"] {
+    for command in
+        ["dedup", "pairs", "fingerprint", "compare", "keywords", "recipes", "eval", "vectors"]
+    {
         let help = folder.run([command, "-h"]).expect(0).stdout;
         shown.push_str(&format!("\n$ nearsift {command} -h\n{help}"));
     }

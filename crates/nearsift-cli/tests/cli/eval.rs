@@ -123,8 +123,15 @@ fn published_sets() {
     let report = json(
         &folder,
         &[
-            "core.jsonl", "--truth", "fields", "--id-field", "core_id", "--text-field",
-            "processed_abstract", "--title-field", "processed_title",
+            "core.jsonl",
+            "--truth",
+            "fields",
+            "--id-field",
+            "core_id",
+            "--text-field",
+            "processed_abstract",
+            "--title-field",
+            "processed_title",
         ],
     );
     assert_eq!(report["truth"]["kind"], "duplicates");
@@ -151,7 +158,10 @@ fn which_pairs_of_an_origin_are_positive() {
     let check = |within: &[&str], positive: u64, grey: u64| {
         let args = [&["few.jsonl", "--truth", "origins.csv"], within].concat();
         let truth = &json(&folder, &args)["truth"];
-        assert_eq!((&truth["positive_pairs"], &truth["grey_pairs"]), (&positive.into(), &grey.into()));
+        assert_eq!(
+            (&truth["positive_pairs"], &truth["grey_pairs"]),
+            (&positive.into(), &grey.into())
+        );
     };
     check(&[], 1, 2);
     check(&["--positive-within", "0.35"], 2, 1);
@@ -205,9 +215,8 @@ fn notes() {
     let folder = few();
     folder.file("truth.csv", "id,cluster\n1,x\n2,x\n77,x\n78,y\n");
     folder.file("pairs.csv", "a,b,score\n1,2,0.9\n2,1,0.8\n1,77,0.5\n");
-    let run = folder
-        .run(["eval", "few.jsonl", "--truth", "truth.csv", "--pairs", "pairs.csv"])
-        .expect(0);
+    let run =
+        folder.run(["eval", "few.jsonl", "--truth", "truth.csv", "--pairs", "pairs.csv"]).expect(0);
     insta::assert_snapshot!("notes", run.shown());
     // No pair at all is an answer too.
     folder.file("none.csv", "a,b,score\n");
