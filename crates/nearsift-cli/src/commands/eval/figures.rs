@@ -219,7 +219,7 @@ pub fn strata(
     row: &Row,
 ) -> Vec<Dimension> {
     let groups = Groups::new(known, documents);
-    let dimensions: [(&'static str, Of); 5] = [
+    let dimensions: [(&'static str, Of<'_>); 5] = [
         ("kind", Groups::kind),
         ("edit", Groups::edit),
         ("rate", Groups::rate),
@@ -278,7 +278,7 @@ pub struct Dimension {
 type Name = (u32, String);
 
 /// Which group of one kind a pair belongs to.
-type Of = fn(&Groups<'_>, u32, u32) -> Option<Name>;
+type Of<'a> = fn(&Groups<'a>, u32, u32) -> Option<Name>;
 
 /// Which group a pair belongs to.
 struct Groups<'a> {
