@@ -284,8 +284,9 @@ pub struct Eval {
         value_parser = parse_within
     )]
     pub positive_within: nearsift::evaluate::PositiveWithin,
-    /// Measure these pairs instead of nearsift's: a table `a b score`, of any scale, such as the output
-    /// of `nearsift pairs`. Without --min-score every pair of the file counts as accepted.
+    /// Measure these pairs instead of nearsift's: a table `a b score`, such as the output of `nearsift
+    /// pairs`. The larger score is the more alike. Without --min-score every pair of the file is
+    /// accepted.
     #[arg(help_heading = "What is measured", long, value_name = "FILE")]
     pub pairs: Option<PathBuf>,
     #[command(flatten)]

@@ -135,7 +135,7 @@ pub fn adjusted_rand_index(truth: &[u32], measured: &[u32]) -> f64 {
 ///
 /// # References
 /// Gyawali, Anastasiou and Knoth, 'Deduplication of scholarly documents using locality sensitive hashing
-/// and word embeddings', LREC 2020, section 5, as the benchmark of text-dedup counts it.
+/// and word embeddings', LREC 2020, as the benchmark of text-dedup counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DocumentClasses {
     /// Documents with near duplicates, all of them found.
@@ -159,23 +159,27 @@ impl DocumentClasses {
         ratio(self.true_duplicates, self.true_duplicates + self.missed_duplicates)
     }
 
-    /// The F1 of the class of documents with near duplicates; 0 when nothing was found nor to be found.
-    pub fn duplicate_f1(&self) -> f64 {
+    /// The F1 of the class of documents with near duplicates; `None` when there is none and none was
+    /// found.
+    pub fn duplicate_f1(&self) -> Option<f64> {
         f1(self.true_duplicates, self.false_duplicates, self.missed_duplicates)
     }
 
-    /// The F1 of the class of documents without; 0 when there is none.
-    pub fn single_f1(&self) -> f64 {
+    /// The F1 of the class of documents without; `None` when there is none and none was left alone.
+    pub fn single_f1(&self) -> Option<f64> {
         f1(self.true_singles, self.missed_duplicates, self.false_duplicates)
     }
 
-    /// The mean of the two classes' F1: not the F1 of mean precision and mean recall, and not the mean
+    /// The mean of the F1 of the two classes, or of the one that is there: not the F1 of mean precision and mean recall, and not the mean
     /// of the precisions, which some tables print under this name.
     ///
     /// # References
     /// Opitz and Burst, 'Macro F1 and macro F1', arXiv 1911.03347, 2019.
-    pub fn macro_f1(&self) -> f64 {
-        (self.duplicate_f1() + self.single_f1()) / 2.0
+    pub fn macro_f1(&self) -> Option<f64> {
+        match (self.duplicate_f1(), self.single_f1()) {
+            (Some(duplicates), Some(singles)) => Some((duplicates + singles) / 2.0),
+            (one, other) => one.or(other),
+        }
     }
 
     /// The part of the documents that are right; `None` when there is none.
@@ -194,8 +198,8 @@ impl DocumentClasses {
     }
 }
 
-fn f1(right: u64, wrong: u64, missed: u64) -> f64 {
-    ratio(2 * right, 2 * right + wrong + missed).unwrap_or(0.0)
+fn f1(right: u64, wrong: u64, missed: u64) -> Option<f64> {
+    ratio(2 * right, 2 * right + wrong + missed)
 }
 
 /// What one document counts as.

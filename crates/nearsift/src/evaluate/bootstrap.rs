@@ -312,7 +312,7 @@ impl Sample {
             part(2.0 * found, positives + found + wrong),
             Some(pairs.adjusted_rand_index()),
             Some(clusters.adjusted_rand_index()),
-            Some(classes.macro_f1()),
+            classes.macro_f1(),
         ]
     }
 

@@ -174,6 +174,16 @@ impl Features {
         self.all_pairs(&weights, score, min_score, threads)
     }
 
+    /// The features of a document, ascending, with their weights.
+    fn weighted<W: Copy>(
+        &self,
+        document: usize,
+        weights: &[W],
+    ) -> impl Iterator<Item = (usize, W)> {
+        let own = self.starts[document]..self.starts[document + 1];
+        self.features[own.clone()].iter().map(|&f| f as usize).zip(weights[own].iter().copied())
+    }
+
     fn all_pairs<W: Weight>(
         &self,
         weights: &[W],
@@ -300,12 +310,11 @@ impl<W: Weight> Index<W> {
         let mut documents = vec![0; starts[starts.len() - 1]];
         // Any weight will do: each is replaced.
         let mut own: Vec<W> = weights.first().map_or_else(Vec::new, |w| vec![*w; documents.len()]);
-        for (document, w) in features.starts.windows(2).enumerate() {
-            for at in w[0]..w[1] {
-                let feature = features.features[at] as usize;
+        for document in 0..features.documents() {
+            for (feature, weight) in features.weighted(document, weights) {
                 if features.frequencies[feature] > 1 {
                     documents[next[feature]] = document as u32;
-                    own[next[feature]] = weights[at];
+                    own[next[feature]] = weight;
                     next[feature] += 1;
                 }
             }
@@ -318,10 +327,9 @@ impl<W: Weight> Index<W> {
     fn sums(&self, features: &Features, weights: &[W], b: usize, sums: &mut Vec<W::Sum>) {
         sums.clear();
         sums.resize(b, W::Sum::default());
-        for at in features.starts[b]..features.starts[b + 1] {
-            let feature = features.features[at] as usize;
+        for (feature, weight) in features.weighted(b, weights) {
             let postings = self.starts[feature]..self.starts[feature + 1];
-            weights[at].add(&self.documents[postings.clone()], &self.weights[postings], sums);
+            weight.add(&self.documents[postings.clone()], &self.weights[postings], sums);
         }
     }
 }

@@ -76,8 +76,8 @@ pub struct DocumentCounts {
     pub false_duplicates: u64,
     pub missed_duplicates: u64,
     pub true_singles: u64,
-    pub duplicate_f1: f64,
-    pub single_f1: f64,
+    pub duplicate_f1: Option<f64>,
+    pub single_f1: Option<f64>,
     pub accuracy: Option<f64>,
 }
 
@@ -175,7 +175,7 @@ pub fn row_at(
             found.cluster_ari,
         ),
         cluster_ari_with_grey: adjusted_rand_index(truth.clusters(), &labels),
-        macro_f1: figure(Some(classes.macro_f1()), found.macro_f1),
+        macro_f1: figure(classes.macro_f1(), found.macro_f1),
         accepted: Accepted {
             true_pairs: tally.true_pairs,
             false_pairs: tally.false_pairs,
@@ -219,19 +219,19 @@ pub fn strata(
     row: &Row,
 ) -> Vec<Dimension> {
     let groups = Groups::new(known, documents);
-    let dimensions: [(&'static str, Box<dyn Fn(u32, u32) -> Option<Name> + '_>); 5] = [
-        ("kind", Box::new(|a, b| groups.kind(a, b))),
-        ("edit", Box::new(|a, b| groups.edit(a, b))),
-        ("rate", Box::new(|a, b| groups.rate(a, b))),
-        ("length", Box::new(|a, b| Some(groups.length(a, b)))),
-        ("script", Box::new(|a, b| groups.script(a, b))),
+    let dimensions: [(&'static str, Of<'_>); 5] = [
+        ("kind", Groups::kind),
+        ("edit", Groups::edit),
+        ("rate", Groups::rate),
+        ("length", Groups::length),
+        ("script", Groups::script),
     ];
     let mut all = Vec::new();
     for (by, of) in dimensions {
         let mut tallies: BTreeMap<Name, (Tally, u64)> = BTreeMap::new();
         for &(a, b, label) in known.truth.labelled() {
             if label == Label::Positive
-                && let Some(name) = of(a, b)
+                && let Some(name) = of(&groups, a, b)
             {
                 tallies.entry(name).or_default().0.positives += 1;
             }
@@ -242,7 +242,7 @@ pub fn strata(
             if !is_accepted && !is_precise {
                 break;
             }
-            let Some(name) = of(pair.a, pair.b) else { continue };
+            let Some(name) = of(&groups, pair.a, pair.b) else { continue };
             let (tally, precise) = tallies.entry(name).or_default();
             if is_accepted {
                 tally.count(*label);
@@ -276,6 +276,9 @@ pub struct Dimension {
 
 /// The place of a group among its kind, and its name.
 type Name = (u32, String);
+
+/// Which group of one kind a pair belongs to.
+type Of<'a> = fn(&Groups<'a>, u32, u32) -> Option<Name>;
 
 /// Which group a pair belongs to.
 struct Groups<'a> {
@@ -346,7 +349,7 @@ impl<'a> Groups<'a> {
     }
 
     /// By the characters of the shorter document.
-    fn length(&self, a: u32, b: u32) -> Name {
+    fn length(&self, a: u32, b: u32) -> Option<Name> {
         const ENDS: [(usize, &str); 7] = [
             (50, "below 50"),
             (100, "50-99"),
@@ -358,8 +361,8 @@ impl<'a> Groups<'a> {
         ];
         let characters = [a, b].map(|d| self.documents.characters[d as usize]);
         let shorter = characters[0].min(characters[1]);
-        let at = ENDS.iter().position(|end| shorter < end.0).unwrap_or(ENDS.len() - 1);
-        (at as u32, ENDS[at].1.to_owned())
+        let at = ENDS.iter().position(|end| shorter < end.0)?;
+        Some((at as u32, ENDS[at].1.to_owned()))
     }
 
     fn script(&self, a: u32, b: u32) -> Option<Name> {

@@ -11,7 +11,7 @@ mod truth;
 use std::path::{Path, PathBuf};
 
 use nearsift::evaluate::{Bootstrap, PositiveWithin};
-use nearsift_io::{Inputs, ReadOptions, prepare_output};
+use nearsift_io::{InputFile, Inputs, ReadOptions, prepare_output};
 use serde::Serialize;
 
 use crate::Status;
@@ -73,10 +73,10 @@ pub fn run(args: &Eval, global: &Global) -> Result<Status, Failure> {
         None => None,
     };
     let documents = Documents::read(&inputs, global)?;
-    let tables = truth_files(args, &inputs);
     let options = ReadOptions { format: None, ..read_options(&args.input.reading, Vec::new()) };
+    let tables = truth_files(args, &inputs, &options);
     let id_field = &args.input.reading.id_field;
-    let known = truth::read(&tables, id_field, &options, args.positive_within, &documents)?;
+    let known = truth::read(&tables, id_field, args.positive_within, &documents)?;
     let scored = match &args.pairs {
         Some(file) => pairs::given_pairs(file, args, &options, &documents)?,
         None => pairs::scored_pairs(args, &documents)?,
@@ -132,14 +132,15 @@ pub fn run(args: &Eval, global: &Global) -> Result<Status, Failure> {
     Ok(documents.problems.status())
 }
 
-/// The files of `--truth`; `fields` stands for the documents themselves.
-fn truth_files(args: &Eval, inputs: &Inputs) -> Vec<PathBuf> {
+/// The files of `--truth`, and how each is read; `fields` stands for the documents themselves.
+fn truth_files(args: &Eval, inputs: &Inputs, options: &ReadOptions) -> Vec<(PathBuf, ReadOptions)> {
     let mut files = Vec::new();
     for file in &args.truth {
         if file == Path::new("fields") {
-            files.extend(inputs.files().iter().map(|f| PathBuf::from(f.name())));
+            let own = |f: &InputFile| (PathBuf::from(f.name()), inputs.options().clone());
+            files.extend(inputs.files().iter().map(own));
         } else {
-            files.push(file.clone());
+            files.push((file.clone(), options.clone()));
         }
     }
     files

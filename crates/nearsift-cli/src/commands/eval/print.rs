@@ -89,8 +89,8 @@ fn figures(out: &mut Out, report: &Report) -> Result<(), Failure> {
             row.macro_f1,
             format!(
                 "documents: duplicates F1 {}, others F1 {}",
-                ratio(Some(documents.duplicate_f1)),
-                ratio(Some(documents.single_f1))
+                ratio(documents.duplicate_f1),
+                ratio(documents.single_f1)
             ),
         ),
     ];

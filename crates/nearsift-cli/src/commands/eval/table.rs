@@ -67,7 +67,7 @@ pub fn read(
     let format = inputs.files().first().map(nearsift_io::InputFile::format);
     let is_json = matches!(format, Some(Format::JsonLines | Format::Json));
     // A reader of documents asks for a text; in a table any column that is there will do.
-    let inputs = if is_json { inputs } else { with_any_column(path, options, columns)? };
+    let inputs = if is_json { inputs } else { with_any_column(path, &options, columns)? };
     let parser = Parser::new(&inputs);
     let mut reader = Reader::new(&inputs);
     while let Some(batch) = reader.next_batch()? {
@@ -94,7 +94,11 @@ pub fn read(
 }
 
 /// The inputs with the first of the columns that the first record has as their text.
-fn with_any_column(path: &Path, options: ReadOptions, columns: &[&str]) -> Result<Inputs, Failure> {
+fn with_any_column(
+    path: &Path,
+    options: &ReadOptions,
+    columns: &[&str],
+) -> Result<Inputs, Failure> {
     for &column in columns {
         let options = ReadOptions { text_field: column.to_owned(), ..options.clone() };
         let inputs = Inputs::resolve(&[path], options)?;
@@ -105,7 +109,10 @@ fn with_any_column(path: &Path, options: ReadOptions, columns: &[&str]) -> Resul
             return Ok(inputs);
         }
     }
-    let expected = columns.join(", ");
+    let mut expected = columns.to_vec();
+    expected.sort_unstable();
+    expected.dedup();
+    let expected = expected.join(", ");
     Err(Failure::new(format!(
         "{}: expected at least one of the columns {expected}",
         path.display()

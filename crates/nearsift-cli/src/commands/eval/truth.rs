@@ -122,9 +122,8 @@ struct Builder<'a> {
 /// A file that is no table of labels, labels that contradict each other, ids none of which is known, or
 /// one class only.
 pub fn read(
-    files: &[PathBuf],
+    files: &[(PathBuf, ReadOptions)],
     id_field: &str,
-    options: &ReadOptions,
     within: PositiveWithin,
     documents: &Documents,
 ) -> Result<Known, Failure> {
@@ -140,10 +139,11 @@ pub fn read(
         named: vec![false; documents.len()],
         counts: Counts::default(),
     };
-    for file in files {
+    for (file, options) in files {
         all.read(file, options)?;
     }
-    all.finish(files, within)
+    let names: Vec<String> = files.iter().map(|(file, _)| file.display().to_string()).collect();
+    all.finish(&names.join(", "), within)
 }
 
 impl Builder<'_> {
@@ -254,9 +254,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn finish(mut self, files: &[PathBuf], within: PositiveWithin) -> Result<Known, Failure> {
-        let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
-        let names = names.join(", ");
+    fn finish(mut self, names: &str, within: PositiveWithin) -> Result<Known, Failure> {
         let Some(kind) = self.kind else {
             return Err(Failure::new(format!(
                 "{names}: it tells how documents were edited, and not which are near duplicates; give a table of labels too"
@@ -284,7 +282,7 @@ impl Builder<'_> {
                 let origins: Vec<_> = self.groups.iter().zip(&self.edits).map(origin).collect();
                 Truth::of_origins(&origins, within)
             }
-            Kind::Edits => return Err(no_layout(&files[0])),
+            Kind::Edits => unreachable!("edits are no kind of truth: `take_kind`"),
         };
         let truth = truth.map_err(|e| Failure::new(format!("{names}: {}", self.with_ids(&e))))?;
         if kind != Kind::Pairs {
