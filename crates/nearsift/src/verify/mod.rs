@@ -28,12 +28,14 @@
 //! Ioffe, 'Improved consistent sampling, weighted minhash and L1 sketching', ICDM 2010 (weighted
 //! Jaccard similarity); Broder, 'On the resemblance and containment of documents', SEQUENCES 1997.
 
+mod accept;
 mod align;
 mod anchor;
 mod profile;
 #[cfg(test)]
 mod tests;
 
+pub use accept::Acceptance;
 pub use profile::{Profile, Profiler};
 
 use serde::Serialize;
