@@ -35,7 +35,7 @@ mod profile;
 #[cfg(test)]
 mod tests;
 
-pub use accept::Acceptance;
+pub use accept::{MIN_SCORE, least_value, score};
 pub use profile::{Profile, Profiler};
 
 use serde::Serialize;
