@@ -8,7 +8,7 @@
 //!
 //! # References
 //! Hunt and Szymanski, 'A fast algorithm for computing longest common subsequences', CACM 20(5), 1977,
-//! for the chain; Cohen's 'patience diff', 2006, for unique lines as anchors, here runs of characters.
+//! for the chain; Cohen, 'Patience diff advantages', 2010, for unique lines as anchors, here runs of characters.
 
 use super::align::{Aligner, fits, without_equal_ends};
 
@@ -158,7 +158,7 @@ fn unique_runs(text: &[u32], run: usize, out: &mut Vec<(u64, u32)>) {
     if text.len() < run {
         return;
     }
-    // A polynomial modulo 2^64, rolled along the text, then mixed so that sorting sees its low bits.
+    // A polynomial modulo 2^64, rolled along the text.
     let power = (1..run).fold(1u64, |power, _| power.wrapping_mul(BASE));
     let value = |character: u32| u64::from(character) + 1;
     let mut hash = 0u64;
@@ -166,7 +166,7 @@ fn unique_runs(text: &[u32], run: usize, out: &mut Vec<(u64, u32)>) {
         hash = hash.wrapping_mul(BASE).wrapping_add(value(character));
         if at + 1 >= run {
             let start = at + 1 - run;
-            out.push((hash ^ hash >> 32, start as u32));
+            out.push((hash, start as u32));
             hash = hash.wrapping_sub(value(text[start]).wrapping_mul(power));
         }
     }
