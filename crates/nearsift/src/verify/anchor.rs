@@ -228,8 +228,8 @@ mod tests {
 
         #[test]
         fn chains_are_longest(seconds in prop::collection::vec(0u32..60, 0..40)) {
-            let mut anchors = Anchors::default();
-            anchors.places = seconds.iter().enumerate().map(|(i, s)| (i as u32, *s)).collect();
+            let places = seconds.iter().enumerate().map(|(i, s)| (i as u32, *s)).collect();
+            let mut anchors = Anchors { places, ..Anchors::default() };
             let chain = anchors.longest_chain();
             let at = |place: usize| anchors.places[place];
             prop_assert!(chain.windows(2).all(|w| at(w[0]) < at(w[1]) && at(w[0]).1 < at(w[1]).1));
