@@ -116,3 +116,21 @@ fn a_part_is_contained_in_the_whole() {
     assert_eq!(found.containment, 1.0);
     assert!(found.jaccard < 0.5, "{}", found.jaccard);
 }
+
+#[test]
+fn texts_too_long_for_the_table() {
+    let sentence =
+        |i: u32| format!("第{i}条甲方应当在{}日内向乙方支付{}元。", i * 7 % 31, i * 7919 % 1000);
+    let whole: String = (0..1500).map(sentence).collect();
+    let edited: String = (0..1500).filter(|i| i % 10 != 3).map(sentence).collect();
+    let (a, b) = (Profile::of(&whole, idf), Profile::of(&edited, idf));
+    assert!(a.characters() * b.characters() > 1 << 28, "{}", a.characters());
+    let mut verifier = Verifier::new();
+    let found = verifier.compare(&a, &b);
+    // What is left of the whole is a part of it.
+    let length = |p: &Profile| p.characters() as f64;
+    assert_eq!(found.alignment, 2.0 * length(&b) / (length(&a) + length(&b)));
+    assert_eq!(found, verifier.compare(&b, &a));
+    assert_eq!(verifier.compare_at_least(&a, &b, found.value), Some(found));
+    assert_eq!(verifier.compare_at_least(&a, &b, found.value + 1e-9), None);
+}
