@@ -12,6 +12,7 @@ mod harness;
 mod join;
 mod machine;
 mod process;
+mod sketch_join;
 mod start;
 mod votes;
 mod words;
@@ -56,6 +57,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "join",
         about: "all pairs within a distance: 100,000 and a million fingerprints, even and skewed",
         run: contests::join,
+    },
+    Benchmark {
+        name: "sketch-join",
+        about: "candidates of simulated dual sketches: 100,000 and a million, and adversarial ones",
+        run: sketch_join::run,
     },
     Benchmark {
         name: "dedup",

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::search::{Bound, runs};
 use super::{SketchJoin, SketchJoinError};
 use crate::sketch::KEYS;
 
@@ -133,14 +132,13 @@ impl SketchJoin<'_> {
     /// Estimated from three of the columns.
     fn comparisons_by_keys(&self) -> f64 {
         const SAMPLE: [usize; 3] = [0, KEYS / 3, 2 * KEYS / 3];
-        let bound = Bound::of(self.max_comparisons);
         let mut entries = Vec::new();
-        let mut comparisons = 0.0;
+        let mut comparisons = 0;
         for key in SAMPLE {
             self.sort_by_key(key, &mut entries);
-            comparisons += runs(&entries).map(|run| bound.comparisons(run.len())).sum::<f64>();
+            comparisons += self.bound(&entries).comparisons(&entries);
         }
-        comparisons * KEYS as f64 / SAMPLE.len() as f64
+        comparisons as f64 * KEYS as f64 / SAMPLE.len() as f64
     }
 }
 

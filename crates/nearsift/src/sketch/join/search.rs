@@ -1,7 +1,7 @@
 //! Which sketches are compared: all, or those that share a key.
 
 use std::ops::{AddAssign, ControlFlow};
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::AtomicU16;
 
 use super::kernels::{LANES, Tile, budget};
 use super::stream::locked;
@@ -19,7 +19,7 @@ pub struct Work {
     /// Sketches that have a crowded key, once for each.
     pub crowded_sketches: u64,
     /// Pairs that share a crowded key less the comparisons made among them, summed over the
-    /// crowded keys: so many pairs at least were not compared there. Most of those that are alike
+    /// crowded keys: so many pairs at least were not compared there. Those that are alike mostly
     /// share another key too.
     pub passed_over: u64,
 }
@@ -38,33 +38,70 @@ pub(super) trait Sink: Sync {
     /// Takes the pairs, in no order and perhaps again, and empties the list.
     fn take(&self, found: &mut Vec<(u32, u32)>);
 
-    /// Pairs are of no interest unless some document in them is before this one.
+    /// Whether pairs that begin with a document that has the sketch of this one are of interest.
+    /// What once is not never is again.
+    fn wants(&self, document: u32) -> bool;
+
+    /// No document from this one on is in a pair of interest unless an earlier one is in it too.
     fn end(&self) -> u32;
 }
 
-/// How many comparisons one key allows.
-#[derive(Debug, Clone, Copy)]
+/// How many sketches that share a key are compared, for one column of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bound {
-    /// Of each sketch with those after it, by one key.
+    /// Comparisons of each sketch with others after it, on average over those that share a key.
     pub(super) each: usize,
+    /// More sketches than these that share a key are not looked up beyond `max_neighbours`.
+    most_pairs_of: usize,
 }
 
 impl Bound {
-    pub(super) fn of(max_comparisons: u32) -> Bound {
-        Bound { each: max_comparisons as usize / KEYS }
+    /// The largest bound by which entries sorted by key take at most `budget_each` comparisons each,
+    /// on average.
+    fn of(entries: &[u64], budget_each: usize, max_neighbours: u32) -> Bound {
+        let budget = (entries.len() as u64).saturating_mul(budget_each as u64);
+        let most_pairs_of = (max_neighbours as usize).saturating_mul(4);
+        let bound = |each| Bound { each, most_pairs_of };
+        // Keys that few share are compared whatever the bound.
+        let (mut small, mut large) = (0, Vec::new());
+        for run in runs(entries) {
+            let comparisons = bound(budget_each).comparisons_among(run.len());
+            if bound(budget_each).compares_all(run.len()) {
+                small += comparisons;
+            } else {
+                large.push(run.len());
+            }
+        }
+        let takes =
+            |each| small + large.iter().map(|&n| bound(each).comparisons_among(n)).sum::<u64>();
+        let (mut fits, mut beyond) = (budget_each, entries.len() + 1);
+        while fits + 1 < beyond {
+            let middle = fits.midpoint(beyond);
+            if takes(middle) <= budget { fits = middle } else { beyond = middle }
+        }
+        bound(fits)
     }
 
-    /// Whether `n` sketches that share a key are so many that they are not all compared.
-    pub(super) fn crowded(self, n: usize) -> bool {
-        // Each is compared with those after it: half of the others on average, and the first with
-        // all of them.
-        n > self.each + 1
+    /// Whether every two of `n` sketches that share a key may be compared.
+    pub(super) fn compares_all(self, n: usize) -> bool {
+        // Each is compared with half of the others, on average, as the first of the two.
+        n.saturating_sub(1).div_ceil(2) <= self.each
+    }
+
+    /// Whether `n` sketches that share a key are a crowd, in which not all pairs are wanted.
+    pub(super) fn is_crowd(self, n: usize) -> bool {
+        n > self.most_pairs_of || !self.compares_all(n)
     }
 
     /// Comparisons among `n` sketches that share a key, at most.
-    pub(super) fn comparisons(self, n: usize) -> f64 {
-        let others = if self.crowded(n) { 2 * self.each } else { n - 1 };
-        n as f64 * others as f64 / 2.0
+    fn comparisons_among(self, n: usize) -> u64 {
+        let n = n as u64;
+        (n * n.saturating_sub(1) / 2).min(n * self.each as u64)
+    }
+
+    /// Comparisons among all entries, sorted by key, at most.
+    pub(super) fn comparisons(self, entries: &[u64]) -> u64 {
+        runs(entries).map(|run| self.comparisons_among(run.len())).sum()
     }
 }
 
@@ -137,12 +174,18 @@ impl SketchJoin<'_> {
         self.workers.sort(entries);
     }
 
+    /// The bound for a column of entries sorted by key.
+    pub(super) fn bound(&self, entries: &[u64]) -> Bound {
+        Bound::of(entries, self.max_comparisons as usize / KEYS, self.max_neighbours)
+    }
+
     fn search_keys(&self, sink: &impl Sink) -> Work {
-        let neighbours: Vec<AtomicU8> = (0..self.documents()).map(|_| AtomicU8::new(0)).collect();
+        let neighbours: Vec<AtomicU16> = (0..self.documents()).map(|_| AtomicU16::new(0)).collect();
         let mut entries = Vec::with_capacity(self.distinct());
         let work = Mutex::new(Work::default());
         for key in 0..KEYS {
             self.sort_by_key(key, &mut entries);
+            let bound = self.bound(&entries);
             let parts = parts(
                 &entries,
                 if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 },
@@ -150,7 +193,7 @@ impl SketchJoin<'_> {
             // A key's documents are in one part, so the counters that one task changes no other reads;
             // the next key begins when all tasks are done.
             let _ = self.workers.run(parts.len(), &|part| {
-                let mut buckets = Buckets::new(self, key, &neighbours, sink);
+                let mut buckets = Buckets::new(self, key, bound, &neighbours, sink);
                 for run in runs(&entries[parts[part].clone()]) {
                     buckets.search(run);
                 }
@@ -190,7 +233,7 @@ pub(super) struct Buckets<'s, S> {
     pub(super) bound: Bound,
     pub(super) budget: u64,
     /// For each document its neighbours found by crowded keys so far, as far as they are counted.
-    pub(super) neighbours: &'s [AtomicU8],
+    pub(super) neighbours: &'s [AtomicU16],
     pub(super) sink: &'s S,
     pub(super) work: Work,
     pub(super) rows: Vec<[u64; WORDS]>,
@@ -203,13 +246,14 @@ impl<'s, S: Sink> Buckets<'s, S> {
     fn new(
         join: &'s SketchJoin<'s>,
         key: usize,
-        neighbours: &'s [AtomicU8],
+        bound: Bound,
+        neighbours: &'s [AtomicU16],
         sink: &'s S,
     ) -> Buckets<'s, S> {
         Buckets {
             join,
             key,
-            bound: Bound::of(join.max_comparisons),
+            bound,
             budget: budget(join.min_score),
             neighbours,
             sink,
@@ -222,10 +266,13 @@ impl<'s, S: Sink> Buckets<'s, S> {
     }
 
     fn search(&mut self, run: &[u64]) {
-        if self.bound.crowded(run.len()) {
+        if self.bound.is_crowd(run.len()) {
             self.search_crowd(run);
         } else {
-            self.compare_all(run);
+            self.work.comparisons += (run.len() * (run.len() - 1) / 2) as u64;
+            if run.iter().any(|&entry| self.sink.wants(entry as u32)) {
+                self.compare_all(run);
+            }
         }
         self.hand_on(1 << 12);
     }
@@ -256,6 +303,5 @@ impl<'s, S: Sink> Buckets<'s, S> {
                 }
             }
         }
-        self.work.comparisons += (n * (n - 1) / 2) as u64;
     }
 }
