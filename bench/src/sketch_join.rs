@@ -149,7 +149,16 @@ fn measure(case: &Case, corpus: &Corpus) -> Measured {
     let components_seconds = start.elapsed().as_secs_f64();
     let kept = if case.data == Data::Clusters { join.links().0 } else { Vec::new() };
     let expected_seconds = join.explain().seconds;
-    Measured { seconds, cpu_seconds, components_seconds, links, kept, work, peak_bytes, expected_seconds }
+    Measured {
+        seconds,
+        cpu_seconds,
+        components_seconds,
+        links,
+        kept,
+        work,
+        peak_bytes,
+        expected_seconds,
+    }
 }
 
 /// Begins a new high-water mark of this process's memory, and gives what is resident.

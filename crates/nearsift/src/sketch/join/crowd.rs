@@ -3,7 +3,8 @@
 //! The sketches are sorted by what else tells them apart and each is compared with those that stand
 //! next to it, in several orders. So a crowd costs no more a document than any other key.
 
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::kernels::{LANES, Tile};
 use super::search::{Buckets, Sink};
@@ -35,7 +36,7 @@ impl<S: Sink> Buckets<'_, S> {
         let telling = self.telling_nibbles(run);
         let mut sorted: Vec<(u64, u32)> = Vec::new();
         for order in 0..orders {
-            if run.iter().all(|&entry| self.has_enough(entry as u32)) {
+            if run.iter().all(|&entry| self.neighbours.are_enough(entry as u32)) {
                 break;
             }
             let nibbles = telling.pick((self.key * ORDERS + order) as u64);
@@ -78,7 +79,7 @@ impl<S: Sink> Buckets<'_, S> {
         for tile in (first / LANES..last.div_ceil(LANES)).step_by(TILES) {
             let mut open = [false; LANES];
             for i in group.clone() {
-                open[i - first] = !self.has_enough(stretch[i].1);
+                open[i - first] = !self.neighbours.are_enough(stretch[i].1);
             }
             if !open.contains(&true) {
                 return;
@@ -99,16 +100,10 @@ impl<S: Sink> Buckets<'_, S> {
                 if open[query as usize] && after(i).contains(&j) {
                     let (a, b) = (stretch[i].1, stretch[j].1);
                     self.found.push((a.min(b), a.max(b)));
-                    count_one(&self.neighbours[a as usize]);
-                    count_one(&self.neighbours[b as usize]);
+                    self.neighbours.note(a, b);
                 }
             }
         }
-    }
-
-    fn has_enough(&self, document: u32) -> bool {
-        let neighbours = self.neighbours[document as usize].load(Ordering::Relaxed);
-        u32::from(neighbours) >= self.join.max_neighbours
     }
 
     /// The groups of bits that tell the sketches of a crowd apart, judged by a sample.
@@ -135,9 +130,51 @@ impl<S: Sink> Buckets<'_, S> {
     }
 }
 
-fn count_one(counter: &AtomicU16) {
-    let count = counter.load(Ordering::Relaxed);
-    counter.store(count.saturating_add(1), Ordering::Relaxed);
+/// How many different neighbours each document was found to have by crowded keys, about.
+///
+/// A pair is found again by other keys and orders. So a document has a set of bits, in which each of
+/// its neighbours sets one by a hash of its number, and the bits set tell how many there are.
+///
+/// # References
+/// Whang, Vander-Zanden and Taylor, 'A linear-time probabilistic counting algorithm for database
+/// applications', ACM TODS 15 (2), 1990.
+pub(super) struct Neighbours {
+    /// Made when the first crowd is met.
+    bits: OnceLock<Vec<AtomicU64>>,
+    documents: usize,
+    /// Bits that are set when there are enough, on average.
+    enough: u32,
+    /// One in so many neighbours sets a bit, for a set of 64 tells no more than some 200.
+    one_in: u32,
+}
+
+impl Neighbours {
+    pub(super) fn new(documents: usize, max_neighbours: u32) -> Neighbours {
+        const MOST_COUNTED: u32 = 128;
+        let one_in = max_neighbours.div_ceil(MOST_COUNTED).max(1);
+        let unset = (0..max_neighbours / one_in).fold(64.0, |unset, _| unset * (63.0 / 64.0));
+        Neighbours { bits: OnceLock::new(), documents, enough: 64 - unset as u32, one_in }
+    }
+
+    fn bits(&self, document: u32) -> &AtomicU64 {
+        let bits = self.bits.get_or_init(|| {
+            std::iter::repeat_with(AtomicU64::default).take(self.documents).collect()
+        });
+        &bits[document as usize]
+    }
+
+    fn note(&self, a: u32, b: u32) {
+        for (document, neighbour) in [(a, b), (b, a)] {
+            let hash = mixed(u64::from(neighbour));
+            if (hash >> 32) as u32 % self.one_in == 0 {
+                self.bits(document).fetch_or(1 << (hash % 64), Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn are_enough(&self, document: u32) -> bool {
+        self.bits(document).load(Ordering::Relaxed).count_ones() >= self.enough
+    }
 }
 
 #[inline]
@@ -169,14 +206,40 @@ impl Telling {
 
 /// The items in an order that the seed decides.
 fn shuffled(items: &[usize], seed: u64) -> Vec<usize> {
-    // SplitMix64: Steele, Lea and Flood, OOPSLA 2014. Its numbers are spread well enough to sort by.
-    let rank = |item: usize| {
-        let mut z = (seed << 32 | item as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
     let mut items = items.to_vec();
-    items.sort_by_key(|&item| rank(item));
+    items.sort_by_key(|&item| mixed(seed << 32 | item as u64));
     items
+}
+
+/// SplitMix64 at place `number` of its series: Steele, Lea and Flood, OOPSLA 2014.
+fn mixed(number: u64) -> u64 {
+    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_neighbours_are_counted_once_each() {
+        for max_neighbours in [1, 10, 64, 128, 1000] {
+            let mut needed = 0;
+            for document in 0..100 {
+                let neighbours = Neighbours::new(200_000, max_neighbours);
+                let mut others = (0..).map(|i| 100 + 1009 * document + i);
+                while !neighbours.are_enough(document) {
+                    let other = others.next().expect("more");
+                    (0..3).for_each(|_| neighbours.note(document, other));
+                    needed += 1;
+                }
+            }
+            let mean = f64::from(needed) / 100.0 / f64::from(max_neighbours);
+            assert!((0.85..1.15).contains(&mean), "{max_neighbours}: {mean} as many");
+        }
+        let none = Neighbours::new(1, u32::MAX);
+        assert!(!none.are_enough(0));
+    }
 }

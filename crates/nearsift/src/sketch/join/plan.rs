@@ -17,9 +17,8 @@ pub enum Plan {
 impl Plan {
     /// The most distinct sketches of which all pairs are compared unless asked otherwise.
     ///
-    /// At 1 ns a comparison that takes half a second, less than a twentieth of what it takes to make
-    /// as many sketches; and it misses nothing. The number is the same on every machine, slow ones
-    /// too, because the pairs that are found depend on it.
+    /// All of them take a third of a second with AVX-512, a second with AVX2, and nothing is missed.
+    /// The number is the same on every machine, because the pairs that are found depend on it.
     pub const ALL_PAIRS_UP_TO: u64 = 32_768;
 
     /// The plan for a number of distinct sketches.
@@ -143,9 +142,9 @@ impl SketchJoin<'_> {
 }
 
 /// Bytes beside the pairs: two columns of documents, the entries that are sorted and as many of a
-/// crowded key twice as long, repeats, and counters.
+/// crowded key twice as long, repeats, and counted neighbours.
 fn standing_bytes(documents: u64) -> u64 {
-    documents * (4 + 4 + 8 + 16 + 8 + 2) + (1 << 16)
+    documents * (4 + 4 + 8 + 16 + 8 + 8) + (1 << 16)
 }
 
 /// A pair's edge, and a document's number while it is decided which of them stay.

@@ -1,8 +1,8 @@
 //! Which sketches are compared: all, or those that share a key.
 
 use std::ops::{AddAssign, ControlFlow};
-use std::sync::atomic::AtomicU16;
 
+use super::crowd::Neighbours;
 use super::kernels::{LANES, Tile, budget};
 use super::stream::locked;
 use super::{KeyColumns, NO_KEY, SketchJoin};
@@ -180,7 +180,7 @@ impl SketchJoin<'_> {
     }
 
     fn search_keys(&self, sink: &impl Sink) -> Work {
-        let neighbours: Vec<AtomicU16> = (0..self.documents()).map(|_| AtomicU16::new(0)).collect();
+        let neighbours = Neighbours::new(self.documents(), self.max_neighbours);
         let mut entries = Vec::with_capacity(self.distinct());
         let work = Mutex::new(Work::default());
         for key in 0..KEYS {
@@ -190,8 +190,8 @@ impl SketchJoin<'_> {
                 &entries,
                 if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 },
             );
-            // A key's documents are in one part, so the counters that one task changes no other reads;
-            // the next key begins when all tasks are done.
+            // A document has one key of this number, and those who share it are in one part: so what
+            // one task notes of its neighbours no other task reads, until the next number begins.
             let _ = self.workers.run(parts.len(), &|part| {
                 let mut buckets = Buckets::new(self, key, bound, &neighbours, sink);
                 for run in runs(&entries[parts[part].clone()]) {
@@ -232,8 +232,7 @@ pub(super) struct Buckets<'s, S> {
     pub(super) key: usize,
     pub(super) bound: Bound,
     pub(super) budget: u64,
-    /// For each document its neighbours found by crowded keys so far, as far as they are counted.
-    pub(super) neighbours: &'s [AtomicU16],
+    pub(super) neighbours: &'s Neighbours,
     pub(super) sink: &'s S,
     pub(super) work: Work,
     pub(super) rows: Vec<[u64; WORDS]>,
@@ -247,7 +246,7 @@ impl<'s, S: Sink> Buckets<'s, S> {
         join: &'s SketchJoin<'s>,
         key: usize,
         bound: Bound,
-        neighbours: &'s [AtomicU16],
+        neighbours: &'s Neighbours,
         sink: &'s S,
     ) -> Buckets<'s, S> {
         Buckets {
