@@ -166,7 +166,7 @@ impl Neighbours {
     fn note(&self, a: u32, b: u32) {
         for (document, neighbour) in [(a, b), (b, a)] {
             let hash = mixed(u64::from(neighbour));
-            if (hash >> 32) as u32 % self.one_in == 0 {
+            if ((hash >> 32) as u32).is_multiple_of(self.one_in) {
                 self.bits(document).fetch_or(1 << (hash % 64), Ordering::Relaxed);
             }
         }

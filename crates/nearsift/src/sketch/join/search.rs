@@ -1,13 +1,13 @@
 //! Which sketches are compared: all, or those that share a key.
 
-use std::ops::{AddAssign, ControlFlow};
+use std::ops::{AddAssign, ControlFlow, Range};
+use std::sync::{Mutex, PoisonError};
 
 use super::crowd::Neighbours;
 use super::kernels::{LANES, Tile, budget};
 use super::stream::locked;
 use super::{KeyColumns, NO_KEY, SketchJoin};
 use crate::sketch::{KEYS, WORDS};
-use std::sync::Mutex;
 
 /// What a search did. The counts depend on the sketches and keys alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -202,13 +202,12 @@ impl SketchJoin<'_> {
                 ControlFlow::Continue(())
             });
         }
-        let work = *locked(&work);
-        work
+        work.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Cuts sorted entries into about `wanted` ranges, between keys.
-fn parts(entries: &[u64], wanted: usize) -> Vec<std::ops::Range<usize>> {
+fn parts(entries: &[u64], wanted: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::with_capacity(wanted);
     let mut start = 0;
     for part in 1..=wanted {
