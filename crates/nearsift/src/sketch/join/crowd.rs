@@ -66,7 +66,7 @@ impl<S: Sink> Buckets<'_, S> {
             for first in (0..QUERIES.min(sorted.len() - start)).step_by(LANES) {
                 self.compare_group(stretch, first, window);
             }
-            self.hand_on(1 << 12);
+            self.hand_on();
         }
     }
 

@@ -1,5 +1,6 @@
 //! Which sketches are compared: all, or those that share a key.
 
+use std::collections::VecDeque;
 use std::ops::{AddAssign, ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
@@ -115,7 +116,7 @@ impl SketchJoin<'_> {
     /// none has to be found.
     pub(super) fn search(&self, from: u32, sink: &impl Sink) -> Work {
         match self.keys {
-            Some(_) => self.search_keys(sink),
+            Some(keys) => self.search_keys(keys, sink),
             None => self.search_all(from, sink),
         }
     }
@@ -148,6 +149,9 @@ impl SketchJoin<'_> {
                             found.push((firsts[i], firsts[j]));
                         }
                     }
+                    if found.len() >= BATCH {
+                        sink.take(&mut found);
+                    }
                     place += stretch.len() * LANES;
                 }
                 sink.take(&mut found);
@@ -179,21 +183,34 @@ impl SketchJoin<'_> {
         Bound::of(entries, self.max_comparisons as usize / KEYS, self.max_neighbours)
     }
 
-    fn search_keys(&self, sink: &impl Sink) -> Work {
+    fn search_keys(&self, keys: &KeyColumns, sink: &impl Sink) -> Work {
         let neighbours = Neighbours::new(self.documents(), self.max_neighbours);
         let mut entries = Vec::with_capacity(self.distinct());
         let work = Mutex::new(Work::default());
+        let tasks = if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 };
+        let mut earlier: VecDeque<Compared<'_>> = VecDeque::with_capacity(LOOK_BACK);
         for key in 0..KEYS {
             self.sort_by_key(key, &mut entries);
             let bound = self.bound(&entries);
-            let parts = parts(
-                &entries,
-                if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 },
-            );
+            let parts = parts(&entries, tasks);
             // A document has one key of this number, and those who share it are in one part: so what
             // one task notes of its neighbours no other task reads, until the next number begins.
             let _ = self.workers.run(parts.len(), &|part| {
-                let mut buckets = Buckets::new(self, key, bound, &neighbours, sink);
+                let mut buckets = Buckets {
+                    join: self,
+                    key,
+                    bound,
+                    earlier: &earlier,
+                    neighbours: &neighbours,
+                    sink,
+                    budget: budget(self.min_score),
+                    work: Work::default(),
+                    rows: Vec::new(),
+                    tiles: Vec::new(),
+                    earlier_keys: Vec::new(),
+                    hits: Vec::new(),
+                    found: Vec::new(),
+                };
                 for run in runs(&entries[parts[part].clone()]) {
                     buckets.search(run);
                 }
@@ -201,8 +218,38 @@ impl SketchJoin<'_> {
                 *locked(&work) += done;
                 ControlFlow::Continue(())
             });
+            let crowds = runs(&entries).filter(|run| bound.is_crowd(run.len()));
+            let crowded = crowds.map(|run| (run[0] >> 32) as u32).collect();
+            if earlier.len() == LOOK_BACK {
+                earlier.pop_front();
+            }
+            earlier.push_back(Compared { column: keys.column(key), crowded });
         }
         work.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Columns before the present one in which it is looked up whether a pair was found there already.
+///
+/// It need not be: a repeat is dropped when pairs are sorted. But most pairs share many keys, and to
+/// look back at few columns keeps most of the repeats from being gathered at all.
+const LOOK_BACK: usize = 4;
+
+/// Found pairs that are handed on at once.
+const BATCH: usize = 1 << 12;
+
+/// A column of keys that was worked through.
+struct Compared<'s> {
+    column: &'s [u32],
+    /// Crowded keys, ascending, of which not all pairs were compared.
+    crowded: Vec<u32>,
+}
+
+impl Compared<'_> {
+    /// The document's key, if all who share it were compared.
+    fn key_of(&self, document: u32) -> u32 {
+        let key = self.column[document as usize];
+        if self.crowded.binary_search(&key).is_ok() { NO_KEY } else { key }
     }
 }
 
@@ -230,39 +277,20 @@ pub(super) struct Buckets<'s, S> {
     /// The number of the key.
     pub(super) key: usize,
     pub(super) bound: Bound,
-    pub(super) budget: u64,
+    /// The columns just before this one.
+    earlier: &'s VecDeque<Compared<'s>>,
     pub(super) neighbours: &'s Neighbours,
-    pub(super) sink: &'s S,
+    sink: &'s S,
+    pub(super) budget: u64,
     pub(super) work: Work,
     pub(super) rows: Vec<[u64; WORDS]>,
     pub(super) tiles: Vec<Tile>,
+    earlier_keys: Vec<[u32; LOOK_BACK]>,
     pub(super) hits: Vec<(u32, u32)>,
     pub(super) found: Vec<(u32, u32)>,
 }
 
-impl<'s, S: Sink> Buckets<'s, S> {
-    fn new(
-        join: &'s SketchJoin<'s>,
-        key: usize,
-        bound: Bound,
-        neighbours: &'s Neighbours,
-        sink: &'s S,
-    ) -> Buckets<'s, S> {
-        Buckets {
-            join,
-            key,
-            bound,
-            budget: budget(join.min_score),
-            neighbours,
-            sink,
-            work: Work::default(),
-            rows: Vec::new(),
-            tiles: Vec::new(),
-            hits: Vec::new(),
-            found: Vec::new(),
-        }
-    }
-
+impl<S: Sink> Buckets<'_, S> {
     fn search(&mut self, run: &[u64]) {
         if self.bound.is_crowd(run.len()) {
             self.search_crowd(run);
@@ -272,18 +300,18 @@ impl<'s, S: Sink> Buckets<'s, S> {
                 self.compare_all(run);
             }
         }
-        self.hand_on(1 << 12);
+        self.hand_on();
     }
 
-    /// Hands found pairs on if there are at least so many.
-    pub(super) fn hand_on(&mut self, least: usize) {
-        if self.found.len() >= least {
+    /// Hands found pairs on if there are many.
+    pub(super) fn hand_on(&mut self) {
+        if self.found.len() >= BATCH {
             self.sink.take(&mut self.found);
         }
     }
 
     fn finish(mut self) -> Work {
-        self.hand_on(1);
+        self.sink.take(&mut self.found);
         self.work
     }
 
@@ -292,14 +320,35 @@ impl<'s, S: Sink> Buckets<'s, S> {
         self.rows.clear();
         self.rows.extend(run.iter().map(|&entry| *self.join.sketches.words(entry as u32)));
         Tile::lay_out(&self.rows, &mut self.tiles);
-        for (t, rows) in self.rows.chunks(LANES).enumerate() {
-            self.join.kernel.within(rows, &self.tiles[t..], self.budget, &mut self.hits);
+        self.earlier_keys.clear();
+        for first in (0..n).step_by(LANES) {
+            let rows = &self.rows[first..n.min(first + LANES)];
+            let tiles = &self.tiles[first / LANES..];
+            self.join.kernel.within(rows, tiles, self.budget, &mut self.hits);
+            if !self.hits.is_empty() && self.earlier_keys.is_empty() {
+                self.look_back(run);
+            }
             for (query, place) in self.hits.drain(..) {
-                let (i, j) = (t * LANES + query as usize, t * LANES + place as usize);
+                let (i, j) = (first + query as usize, first + place as usize);
                 if i < j && j < n {
-                    self.found.push((run[i] as u32, run[j] as u32));
+                    let mut keys = self.earlier_keys[i].iter().zip(&self.earlier_keys[j]);
+                    if keys.all(|(a, b)| a != b || *a == NO_KEY) {
+                        self.found.push((run[i] as u32, run[j] as u32));
+                    }
                 }
             }
+            self.hand_on();
         }
+    }
+
+    /// Takes down the keys that the documents of the run have in the earlier columns.
+    fn look_back(&mut self, run: &[u64]) {
+        self.earlier_keys.extend(run.iter().map(|&entry| {
+            let mut keys = [NO_KEY; LOOK_BACK];
+            for (key, compared) in keys.iter_mut().zip(self.earlier) {
+                *key = compared.key_of(entry as u32);
+            }
+            keys
+        }));
     }
 }
