@@ -194,13 +194,13 @@ impl<'a> SketchJoin<'a> {
         if (max_comparisons as usize) < crate::sketch::KEYS {
             return Err(SketchJoinError::TooFewComparisons { given: max_comparisons });
         }
-        let pair_capacity = plan::pair_capacity(documents, memory_bytes)?;
         let workers = Workers::start(threads).map_err(SketchJoinError::Threads)?;
         let groups = Groups::of(sketches, &workers);
         let plan = plan.unwrap_or_else(|| match keys {
             Some(_) => Plan::choose(groups.firsts.len() as u64),
             None => Plan::AllPairs,
         });
+        let pair_capacity = plan::pair_capacity(plan, documents, memory_bytes)?;
         Ok(SketchJoin {
             sketches,
             keys: keys.filter(|_| plan == Plan::Keys),

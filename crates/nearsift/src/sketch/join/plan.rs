@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{SketchJoin, SketchJoinError};
-use crate::sketch::KEYS;
+use crate::sketch::{KEYS, WORDS};
 
 /// Which pairs of distinct sketches are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl SketchJoin<'_> {
             documents,
             distinct: self.distinct() as u64,
             comparisons,
-            bytes: standing_bytes(documents) + PAIR_BYTES * self.pair_capacity as u64,
+            bytes: standing_bytes(self.plan, documents) + PAIR_BYTES * self.pair_capacity as u64,
             seconds: (sorting_ns + comparisons * self.kernel.comparison_ns()) / 1e9,
             recall: [0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
                 .map(|similarity| Recall { similarity, expected: self.plan.recall(similarity) }),
@@ -141,23 +141,32 @@ impl SketchJoin<'_> {
     }
 }
 
-/// Bytes beside the pairs: two columns of documents, the entries that are sorted and as many of a
-/// crowded key twice as long, repeats, and counted neighbours.
-fn standing_bytes(documents: u64) -> u64 {
-    documents * (4 + 4 + 8 + 16 + 8 + 8) + (1 << 16)
+/// Bytes beside the pairs: two columns of documents and the repeats; for all pairs the sketches laid
+/// out once more; for keys the entries that are sorted, those of a crowd, which are twice as long,
+/// and counted neighbours.
+fn standing_bytes(plan: Plan, documents: u64) -> u64 {
+    let search = match plan {
+        Plan::AllPairs => 8 * WORDS as u64,
+        Plan::Keys => 8 + 16 + 8,
+    };
+    documents * (4 + 4 + 8 + search) + (1 << 16)
 }
 
 /// A pair's edge, and a document's number while it is decided which of them stay.
 const PAIR_BYTES: u64 = 12;
 
 /// How many pairs are held at once.
-pub(super) fn pair_capacity(documents: u64, limit: Option<u64>) -> Result<usize, SketchJoinError> {
+pub(super) fn pair_capacity(
+    plan: Plan,
+    documents: u64,
+    limit: Option<u64>,
+) -> Result<usize, SketchJoinError> {
     // A document may be in a pair with every other.
     let fewest = documents + 4096;
     let Some(limit) = limit else {
         return Ok((documents as usize * 16).max(1 << 20));
     };
-    let needed = standing_bytes(documents) + PAIR_BYTES * fewest;
+    let needed = standing_bytes(plan, documents) + PAIR_BYTES * fewest;
     if needed > limit {
         return Err(SketchJoinError::Memory { documents, needed, limit });
     }
