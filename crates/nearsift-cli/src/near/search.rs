@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Rule;
 use super::texts::TextSource;
-use super::verify::{Examiner, Measured, verify};
+use super::verify::{Examiner, verify};
 use crate::commands::dedup::collect::Ids;
 use crate::failure::Failure;
 
@@ -25,7 +25,7 @@ pub struct Near {
     /// How alike their sketches are, from 0 to 1.
     pub sketch_score: f64,
     /// What the texts measure, when they were compared.
-    pub measured: Option<Measured>,
+    pub verified: Option<Verified>,
     /// Whether the two have the same letters and digits.
     pub same_text: bool,
 }
@@ -55,17 +55,17 @@ impl<'a> PairLine<'a> {
             score: pair.score(),
             distance: both.map(|(a, b)| a.distance(&b)),
             sketch_score: both.map(|(a, b)| a.score(&b).value()),
-            verified: pair.measured.map(|measured| measured.verified),
+            verified: pair.verified,
         }
     }
 }
 
 impl Near {
-    const SAME_TEXT: Near = Near { a: 0, b: 0, sketch_score: 1.0, measured: None, same_text: true };
+    const SAME_TEXT: Near = Near { a: 0, b: 0, sketch_score: 1.0, verified: None, same_text: true };
 
-    /// What decided: the score of the texts, else that of the sketches.
+    /// What decided: the value of the texts, else the score of the sketches.
     pub fn score(&self) -> f64 {
-        self.measured.map_or(self.sketch_score, |measured| measured.score)
+        self.verified.map_or(self.sketch_score, |verified| verified.value)
     }
 
     /// The pair as the clustering rules take it.
@@ -121,17 +121,17 @@ pub fn search<'c, T: TextSource>(
     compared.sort_unstable();
     compared.dedup();
     let texts = texts(compared)?;
-    let near = |pair: &Pair, measured| Near {
+    let near = |pair: &Pair, verified| Near {
         a: pair.a,
         b: pair.b,
         sketch_score: pair.score.value(),
-        measured,
+        verified,
         same_text: false,
     };
     let pairs = match rule {
         Rule::Scored(_) => candidates.iter().map(|pair| near(pair, None)).collect(),
-        Rule::Verified(min_score) => {
-            let measured = verify(&candidates, &texts, &frequencies, min_score)?;
+        Rule::Verified(min_value) => {
+            let measured = verify(&candidates, &texts, &frequencies, min_value)?;
             let found = candidates.iter().zip(measured);
             found.filter_map(|(pair, measured)| Some(near(pair, Some(measured?)))).collect()
         }
@@ -201,12 +201,12 @@ impl<T: TextSource> Decision<'_, T> {
     ///
     /// A text that cannot be read back is like no other.
     pub fn judge(&self) -> impl FnMut(u32, u32) -> bool {
-        let min_score = match self.rule {
-            Rule::Verified(min_score) => Some(min_score),
+        let min_value = match self.rule {
+            Rule::Verified(min_value) => Some(min_value),
             Rule::Scored(_) => None,
         };
         let mut examiner =
-            min_score.map(|least| Examiner::new(&self.texts, &self.frequencies, least));
+            min_value.map(|least| Examiner::new(&self.texts, &self.frequencies, least));
         let least = self.rule.candidate();
         move |a, b| {
             let both = self.corpus.sketch(a).zip(self.corpus.sketch(b));

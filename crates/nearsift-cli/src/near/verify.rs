@@ -6,7 +6,7 @@ use std::rc::Rc;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::feature::shingle::Reduced;
 use nearsift::sketch::join::Pair;
-use nearsift::verify::{Profile, Profiler, Verified, Verifier, least_value, score};
+use nearsift::verify::{Profile, Profiler, Verified, Verifier};
 use rayon::prelude::*;
 
 use super::texts::TextSource;
@@ -18,14 +18,6 @@ const CHUNK: usize = 1024;
 /// Bytes of profiles that one worker keeps.
 const KEPT: usize = 64 << 20;
 
-/// What two texts measure.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Measured {
-    /// The value on the scale for texts of all lengths.
-    pub score: f64,
-    pub verified: Verified,
-}
-
 /// What the pairs, which are ascending, measure; `None` for those that are not alike enough.
 ///
 /// # Errors
@@ -34,12 +26,12 @@ pub fn verify(
     pairs: &[Pair],
     texts: &impl TextSource,
     frequencies: &DocumentFrequencies,
-    min_score: f64,
-) -> Result<Vec<Option<Measured>>, Failure> {
-    let chunks: Vec<Vec<Option<Measured>>> = pairs
+    min_value: f64,
+) -> Result<Vec<Option<Verified>>, Failure> {
+    let chunks: Vec<Vec<Option<Verified>>> = pairs
         .par_chunks(CHUNK)
         .map_init(
-            || Examiner::new(texts, frequencies, min_score),
+            || Examiner::new(texts, frequencies, min_value),
             |examiner, pairs| {
                 interrupt::check()?;
                 pairs.iter().map(|pair| examiner.compare(pair.a, pair.b)).collect()
@@ -53,7 +45,7 @@ pub fn verify(
 pub struct Examiner<'t, T> {
     texts: &'t T,
     frequencies: &'t DocumentFrequencies,
-    min_score: f64,
+    min_value: f64,
     reduced: Reduced,
     profiler: Profiler,
     verifier: Verifier,
@@ -65,12 +57,12 @@ impl<'t, T: TextSource> Examiner<'t, T> {
     pub fn new(
         texts: &'t T,
         frequencies: &'t DocumentFrequencies,
-        min_score: f64,
+        min_value: f64,
     ) -> Examiner<'t, T> {
         Examiner {
             texts,
             frequencies,
-            min_score,
+            min_value,
             reduced: Reduced::default(),
             profiler: Profiler::default(),
             verifier: Verifier::new(),
@@ -80,15 +72,9 @@ impl<'t, T: TextSource> Examiner<'t, T> {
     }
 
     /// What two documents measure when they are alike enough.
-    pub fn compare(&mut self, a: u32, b: u32) -> Result<Option<Measured>, Failure> {
+    pub fn compare(&mut self, a: u32, b: u32) -> Result<Option<Verified>, Failure> {
         let (a, b) = (self.profile(a)?, self.profile(b)?);
-        let length = a.characters().min(b.characters());
-        // A nudge below, so that rounding cannot lose a pair at the very least score.
-        let least = least_value(self.min_score, length) - 1e-9;
-        let verified = self.verifier.compare_at_least(&a, &b, least);
-        let measured =
-            verified.map(|verified| Measured { score: score(verified.value, length), verified });
-        Ok(measured.filter(|measured| measured.score >= self.min_score))
+        Ok(self.verifier.compare_at_least(&a, &b, self.min_value))
     }
 
     fn profile(&mut self, document: u32) -> Result<Rc<Profile>, Failure> {

@@ -4,7 +4,7 @@
 //! exact measures that fail in different ways. The *cosine* of the angle between the documents'
 //! weighted features does not mind order, and gives rare features their due. The *alignment*, 2 x (the
 //! length of the longest common subsequence) / (both lengths), does mind order, and an edit costs it
-//! no more than the characters that were edited. The *value* of a pair is the mean of the two.
+//! no more than the characters that were edited. The *value* of a pair is the quadratic mean of the two.
 //!
 //! ```
 //! use nearsift::verify::{Profile, Verifier};
@@ -13,7 +13,8 @@
 //! let found = verifier.compare(&of("今天北京晴"), &of("今天上海晴"));
 //! assert_eq!(found.alignment, 2.0 * 3.0 / 10.0);
 //! assert_eq!(found.cosine, 1.0 / 7.0);
-//! assert_eq!(found.value, (found.cosine + found.alignment) / 2.0);
+//! let (cosine, alignment) = (found.cosine, found.alignment);
+//! assert_eq!(found.value, ((cosine * cosine + alignment * alignment) / 2.0).sqrt());
 //! assert_eq!(verifier.compare_at_least(&of("今天北京晴"), &of("今天上海晴"), 0.5), None);
 //! ```
 //!
@@ -28,14 +29,12 @@
 //! Ioffe, 'Improved consistent sampling, weighted minhash and L1 sketching', ICDM 2010 (weighted
 //! Jaccard similarity); Broder, 'On the resemblance and containment of documents', SEQUENCES 1997.
 
-mod accept;
 mod align;
 mod anchor;
 mod profile;
 #[cfg(test)]
 mod tests;
 
-pub use accept::{MIN_SCORE, least_value, score};
 pub use profile::{Profile, Profiler};
 
 use serde::Serialize;
@@ -48,7 +47,7 @@ use align::Aligner;
 /// one: nothing was seen that could be alike.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Verified {
-    /// The mean of `cosine` and `alignment`.
+    /// The quadratic mean of `cosine` and `alignment`.
     pub value: f64,
     /// The cosine of the angle between the weight vectors.
     pub cosine: f64,
@@ -68,6 +67,9 @@ impl Verified {
         (self.value * f64::from(u32::MAX)) as u32
     }
 }
+
+/// The least value of near duplicates, unless another is asked.
+pub const MIN_VALUE: f64 = 0.63;
 
 /// Compares profiles, and keeps its working memory from pair to pair.
 ///
@@ -104,7 +106,9 @@ impl Verifier {
         let overlap = Overlap::of(a, b);
         // What the alignment must have in common, less one for the rounding of the two lines.
         let both = (a.characters() + b.characters()) as f64;
-        let needed = ((2.0 * minimum - overlap.cosine(a, b)) * both / 2.0).floor() - 1.0;
+        let cosine = overlap.cosine(a, b);
+        let alignment = (2.0 * minimum * minimum - cosine * cosine).max(0.0).sqrt();
+        let needed = (alignment * both / 2.0).floor() - 1.0;
         if needed > a.characters().min(b.characters()) as f64 {
             return None;
         }
@@ -118,7 +122,7 @@ impl Verifier {
         let cosine = overlap.cosine(a, b);
         let alignment = ratio(2 * common as u64, (a.characters() + b.characters()) as u64);
         Verified {
-            value: (cosine + alignment) / 2.0,
+            value: ((cosine * cosine + alignment * alignment) / 2.0).sqrt(),
             cosine,
             alignment,
             jaccard: ratio(overlap.smaller, a.sum + b.sum - overlap.smaller),

@@ -41,7 +41,7 @@ fn by_definition(a: &str, b: &str) -> [f64; 5] {
     let alignment = ratio(2.0 * naive(&a, &b) as f64, (a.len() + b.len()) as f64);
     let smaller = sum(&f64::min);
     [
-        (cosine + alignment) / 2.0,
+        ((cosine * cosine + alignment * alignment) / 2.0).sqrt(),
         cosine,
         alignment,
         ratio(smaller, sum(&f64::max)),

@@ -63,13 +63,10 @@ impl Run<'_> {
 }
 
 fn heading(pair: &Near) -> String {
-    match pair.measured {
-        Some(measured) => format!(
+    match pair.verified {
+        Some(verified) => format!(
             "score {:.3}: cosine {:.3}, alignment {:.3}, containment {:.3}",
-            measured.score,
-            measured.verified.cosine,
-            measured.verified.alignment,
-            measured.verified.containment
+            verified.value, verified.cosine, verified.alignment, verified.containment
         ),
         None if pair.same_text => "the same text".to_owned(),
         None => format!("score {:.3}", pair.sketch_score),
