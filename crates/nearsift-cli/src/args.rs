@@ -109,6 +109,7 @@ pub enum FormatArg {
     Json,
     Csv,
     Tsv,
+    Parquet,
     Text,
     Html,
 }

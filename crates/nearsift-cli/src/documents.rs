@@ -63,6 +63,7 @@ pub fn format(arg: FormatArg) -> Option<Format> {
         FormatArg::Json => Some(Format::Json),
         FormatArg::Csv => Some(Format::Csv),
         FormatArg::Tsv => Some(Format::Tsv),
+        FormatArg::Parquet => Some(Format::Parquet),
         FormatArg::Text => Some(Format::Text),
         FormatArg::Html => Some(Format::Html),
     }

@@ -64,7 +64,7 @@ pub enum Error {
     /// The format can be told neither by the extension nor by the content.
     #[error(
         "{}: unknown format: neither the extension nor the content tells it; \
-         give --format jsonl, json, csv, tsv, text or html",
+         give --format jsonl, json, csv, tsv, parquet, text or html",
         shown(path)
     )]
     UnknownFormat {
@@ -234,10 +234,42 @@ pub enum Reason {
         "damaged {compression} data from here on: {error}; what comes before is kept, fetch the file again"
     )]
     Damaged {
-        /// `gzip` or `zstd`.
+        /// `gzip`, `zstd` or `Parquet`.
         compression: &'static str,
         /// What the decompressor says.
         error: String,
+    },
+    /// No part of a file can be read, because it is not in its format.
+    #[error("not a readable {format} file: {error}; it is put aside whole")]
+    NotReadable {
+        /// The format.
+        format: &'static str,
+        /// What is wrong.
+        error: String,
+    },
+    /// The program was built without a format.
+    #[error(
+        "this program was built without {format}: use one that was built with the feature {format:?}"
+    )]
+    NotBuilt {
+        /// The format, and the name of its feature.
+        format: &'static str,
+    },
+    /// Rows of a table cannot be read.
+    #[error("{rows} {} from here on cannot be read: {why}", if *rows == 1 { "row" } else { "rows" })]
+    Rows {
+        /// How many.
+        rows: u64,
+        /// Why.
+        why: Box<Self>,
+    },
+    /// A part of a file unfolds to more than [`Limits::ratio`](crate::Limits::ratio) allows, or claims to.
+    #[error(
+        "{format} data that unfolds to too much: not read further; raise --max-ratio if that is no accident"
+    )]
+    Bomb {
+        /// The format.
+        format: &'static str,
     },
     /// A compressed file gives more than [`Limits::file_bytes`](crate::Limits::file_bytes).
     #[error(
@@ -306,8 +338,8 @@ pub enum Reason {
         /// The kind of value.
         got: &'static str,
     },
-    /// The CSV header does not name the text column.
-    #[error("no column {field:?}, the header has {columns}; name the right one with --text-field")]
+    /// There is no such column as that of the text.
+    #[error("no column {field:?}, there are {columns}; name the right one with --text-field")]
     NoColumn {
         /// The text column.
         field: String,
@@ -341,6 +373,10 @@ impl Reason {
             Self::Open(_) => "open",
             Self::Read(_) => "read",
             Self::Damaged { .. } => "damaged",
+            Self::NotReadable { .. } => "not_readable",
+            Self::NotBuilt { .. } => "not_built",
+            Self::Rows { .. } => "rows",
+            Self::Bomb { .. } => "bomb",
             Self::TooLarge { .. } => "too_large",
             Self::Ratio { .. } => "ratio",
             Self::Window { .. } => "window",

@@ -12,6 +12,7 @@ use walkdir::WalkDir;
 
 use crate::parse::Plan;
 use crate::source::{self, Origin, Source};
+use crate::split::Passed;
 use crate::{Error, Format, Note, ReadOptions, Reason};
 
 /// The files of a run, in the order in which their documents count, and how to read them.
@@ -51,14 +52,23 @@ pub struct InputFile {
 }
 
 /// What a pass found in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// The index of the file's first record in the whole input.
     pub first: u64,
     pub records: u64,
-    pub bytes: u64,
-    pub digest: u64,
-    pub opened: bool,
+    pub state: State,
+    pub passed: Passed,
+}
+
+/// How far reading a file came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The system does not give it.
+    Closed,
+    /// It is not what its format asks for: no part of it can be read.
+    Refused,
+    Read,
 }
 
 /// A place that files were found under.
@@ -480,6 +490,9 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
         }
     }
     let start = &start[..len];
+    if start.starts_with(b"PAR1") {
+        return Ok(Format::Parquet);
+    }
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     match start.first() {
         Some(b'[') => Ok(Format::Json),

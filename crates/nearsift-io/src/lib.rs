@@ -49,6 +49,7 @@ mod parse;
 mod reader;
 mod source;
 mod split;
+mod table;
 mod write;
 
 pub use batch::{Batch, Place, Record};

@@ -20,6 +20,8 @@ pub enum Format {
     Csv,
     /// [`Csv`](Format::Csv) with tabs; quotes mean the same.
     Tsv,
+    /// Apache Parquet, a row a document.
+    Parquet,
     /// One document a file, also when the file is empty.
     Text,
     /// One page a file, also when the file is empty.
@@ -28,16 +30,18 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 6] =
-        [Self::JsonLines, Self::Json, Self::Csv, Self::Tsv, Self::Text, Self::Html];
+    pub const ALL: [Format; 7] =
+        [Self::JsonLines, Self::Json, Self::Csv, Self::Tsv, Self::Parquet, Self::Text, Self::Html];
 
-    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `text`, `html`.
+    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `text`,
+    /// `html`.
     pub fn name(self) -> &'static str {
         match self {
             Self::JsonLines => "jsonl",
             Self::Json => "json",
             Self::Csv => "csv",
             Self::Tsv => "tsv",
+            Self::Parquet => "parquet",
             Self::Text => "text",
             Self::Html => "html",
         }
@@ -50,6 +54,7 @@ impl Format {
             Self::Json => &["json"],
             Self::Csv => &["csv"],
             Self::Tsv => &["tsv"],
+            Self::Parquet => &["parquet", "pq"],
             Self::Text => &["txt", "text", "md"],
             Self::Html => &["html", "htm", "xhtml"],
         }
@@ -74,7 +79,7 @@ impl FromStr for Format {
         Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| Error::InvalidOption {
             option: "format",
             got: name.to_owned(),
-            expected: "jsonl, json, csv, tsv, text or html",
+            expected: "jsonl, json, csv, tsv, parquet, text or html",
         })
     }
 }
@@ -86,7 +91,8 @@ pub struct ReadOptions {
     /// The format of every input; `None`: by each file's extension, else by its content.
     pub format: Option<Format>,
     /// The field or column that holds the text. In JSON `a.b` is the field `b` of the object `a`, or a
-    /// field that is named `a.b`; in CSV it is the column of exactly that name.
+    /// field that is named `a.b`; in CSV it is the column of exactly that name; in Parquet the column `b` of the
+    /// group `a`.
     pub text_field: String,
     /// The field or column that holds the id, named like [`text_field`](ReadOptions::text_field).
     pub id_field: String,

@@ -26,9 +26,21 @@ pub(crate) enum Compression {
     Zstd,
 }
 
+impl Origin {
+    /// The file itself, and its length in bytes.
+    pub(crate) fn file(&self) -> io::Result<(Arc<File>, u64)> {
+        let file = match self {
+            Self::Path(path) => Arc::new(File::open(path)?),
+            Self::Spool(file) => Arc::clone(file),
+        };
+        let len = file.metadata()?.len();
+        Ok((file, len))
+    }
+}
+
 impl Compression {
     /// By the magic numbers of RFC 1952 section 2.3.1 and RFC 8878 sections 3.1.1 and 3.1.2.
-    fn of(start: &[u8]) -> Self {
+    pub(crate) fn of(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
@@ -38,7 +50,7 @@ impl Compression {
 }
 
 /// A ratio is looked at only from this much output on.
-const RATIO_FROM: u64 = 64 << 20;
+pub(crate) const RATIO_FROM: u64 = 64 << 20;
 /// The buffer between a file and its decompressor.
 const BUFFER: usize = 64 << 10;
 
@@ -63,7 +75,7 @@ impl Source {
             Origin::Path(path) => {
                 Box::new(File::open(path).map_err(|e| Reason::Open(e.to_string()))?)
             }
-            Origin::Spool(file) => Box::new(Positioned { file: Arc::clone(file), position: 0 }),
+            Origin::Spool(file) => Box::new(Positioned::new(file, 0)),
         };
         Self::new(raw, limits)
     }
@@ -193,9 +205,15 @@ impl Read for Counted {
 }
 
 /// Reads a shared file from its own position.
-struct Positioned {
+pub(crate) struct Positioned {
     file: Arc<File>,
     position: u64,
+}
+
+impl Positioned {
+    pub(crate) fn new(file: &Arc<File>, position: u64) -> Self {
+        Self { file: Arc::clone(file), position }
+    }
 }
 
 impl Read for Positioned {

@@ -178,12 +178,14 @@ pub struct Parser {
 type Slots<'a> = Vec<Slot<'a>>;
 
 #[derive(Clone, Debug)]
-enum Slot<'a> {
+pub(crate) enum Slot<'a> {
     Missing,
     Null,
     Value(Value<'a>),
     /// An object or an array.
     Other(&'static str),
+    /// A text of so many bytes, which is more than a record may have.
+    TooLong(u64),
 }
 
 impl Slot<'_> {
@@ -193,6 +195,7 @@ impl Slot<'_> {
             Self::Null => Slot::Null,
             Self::Value(value) => Slot::Value(value.into_owned()),
             Self::Other(kind) => Slot::Other(kind),
+            Self::TooLong(bytes) => Slot::TooLong(bytes),
         }
     }
 }
@@ -230,6 +233,7 @@ impl Parser {
                     Err(Reason::Unclosed { what: "a quoted field" })
                 }
             }
+            Format::Parquet => self.cells(record),
             Format::Text => Ok(self.file(record, Body::Plain(bytes))),
             Format::Html => Ok(self.file(record, Body::Html(bytes))),
         };
@@ -254,6 +258,18 @@ impl Parser {
     fn row<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
         let delimiter = delimiter(record.format, self.inputs.options());
         let (slots, replaced) = rows::parse(record, delimiter, &self.plan)?;
+        self.document(record, slots, replaced)
+    }
+
+    /// A row of a table, whose text is the record's bytes.
+    fn cells<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
+        let mut slots: Slots<'a> = record.cells.to_vec();
+        let mut replaced = 0;
+        if let Some(slot @ Slot::Value(_)) = slots.first_mut() {
+            let (text, lost) = decode_utf8(record.bytes);
+            *slot = Slot::Value(Value::Text(text));
+            replaced = lost;
+        }
         self.document(record, slots, replaced)
     }
 
@@ -284,6 +300,10 @@ impl Parser {
                 return Err(Reason::WrongType { field: field(), got: "true or false" });
             }
             Slot::Other(got) => return Err(Reason::WrongType { field: field(), got }),
+            Slot::TooLong(bytes) => {
+                let limit = self.inputs.options().limits.record_bytes;
+                return Err(Reason::TooLong { bytes, limit });
+            }
         };
         Ok(Document { id, body, fields, replaced })
     }
@@ -297,6 +317,17 @@ impl Parser {
         let file = self.inputs.files().get(record.place.file as usize);
         file.map_or_else(String::new, crate::InputFile::name)
     }
+}
+
+/// The names of the columns that there are, for a message.
+pub(crate) fn list_of_names(names: impl Iterator<Item = String>) -> String {
+    const SHOWN: usize = 20;
+    let names: Vec<String> = names.collect();
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|n| format!("{n:?}")).collect();
+    if names.len() > SHOWN {
+        list.push(format!("and {} more", names.len() - SHOWN));
+    }
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
 }
 
 /// The text, and how many characters became U+FFFD.

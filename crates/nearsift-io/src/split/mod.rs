@@ -16,7 +16,8 @@ use std::ops::Range;
 
 use memchr::memchr;
 
-use crate::inputs::InputFile;
+use crate::inputs::{InputFile, Inputs};
+use crate::parse::Slot;
 use crate::source::{Compression, Source};
 use crate::{Format, ReadOptions, Reason};
 
@@ -26,6 +27,55 @@ use values::Values;
 
 /// Longer gaps are handed over in parts.
 const GAP_BYTES: usize = 64 << 10;
+
+/// A file that is cut into pieces, in a buffer that the caller holds and may share between files.
+pub(crate) trait Pieces: Send {
+    /// The next piece, or `None` at the end of the file. Appends to the buffer, and never moves what is in it. The
+    /// fields of a record that is a row of a table are appended to `cells`, in the order of the plan.
+    fn next(&mut self, buffer: &mut Vec<u8>, cells: &mut Vec<Slot<'static>>) -> Option<Piece>;
+
+    /// Everything before this offset of the buffer has been handed over.
+    fn start(&self) -> usize;
+
+    /// The caller has taken `by` bytes away from the front of the buffer, all of them handed over.
+    fn rebase(&mut self, by: usize);
+
+    /// Bytes taken from the file so far.
+    fn consumed(&self) -> u64;
+
+    /// What has been passed over; complete at the end of the file.
+    fn passed(&self) -> Passed;
+}
+
+/// What a pass over a file saw: another pass over the same file sees the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) bytes: u64,
+    pub(crate) digest: u64,
+    /// How many rows were handed out of each part of a table.
+    pub(crate) parts: Vec<u64>,
+}
+
+/// Opens a file. Pieces are appended to a buffer that holds `start` bytes.
+pub(crate) fn open(
+    file: &InputFile,
+    inputs: &Inputs,
+    start: usize,
+) -> Result<Box<dyn Pieces>, Reason> {
+    let options = inputs.options();
+    match file.format() {
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Ok(Box::new(crate::table::parquet::Rows::open(
+            file.origin(),
+            &options.limits,
+            inputs.plan(),
+            start,
+        )?)),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(Reason::NotBuilt { format: "parquet" }),
+        _ => Ok(Box::new(Splitter::open(file, options, start)?)),
+    }
+}
 
 /// A piece of a file; the range is that of its bytes in the buffer.
 #[derive(Debug, PartialEq)]
@@ -145,14 +195,13 @@ enum Numbering {
 }
 
 impl Splitter {
-    /// Opens a file. The buffer's content stays; pieces are appended to it.
     pub(crate) fn open(
         file: &InputFile,
         options: &ReadOptions,
-        buffer: &[u8],
+        start: usize,
     ) -> Result<Self, Reason> {
         let source = Source::open(file.origin(), options.limits)?;
-        Ok(Self::new(source, file.format(), options, buffer.len()))
+        Ok(Self::new(source, file.format(), options, start))
     }
 
     pub(crate) fn new(source: Source, format: Format, options: &ReadOptions, start: usize) -> Self {
@@ -161,7 +210,8 @@ impl Splitter {
             Format::JsonLines => (Framer::Lines, Numbering::Lines),
             Format::Json => (Framer::Values(Values::new()), Numbering::Records),
             Format::Csv | Format::Tsv => (Framer::Rows(Rows::new(delimiter)), Numbering::Lines),
-            Format::Text | Format::Html => (Framer::Whole, Numbering::Records),
+            // A table is no run of bytes, and never comes here.
+            Format::Text | Format::Html | Format::Parquet => (Framer::Whole, Numbering::Records),
         };
         Self {
             source,
@@ -176,21 +226,6 @@ impl Splitter {
             header_due: matches!(format, Format::Csv | Format::Tsv),
             long: None,
         }
-    }
-
-    /// Everything before this offset of the buffer has been handed over.
-    pub(crate) fn start(&self) -> usize {
-        self.start
-    }
-
-    /// The caller has taken `by` bytes away from the front of the buffer, all of them handed over.
-    pub(crate) fn rebase(&mut self, by: usize) {
-        self.start -= by;
-        self.scanned -= by;
-    }
-
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
     }
 
     /// Whether the next piece goes on with a record that is too long.
@@ -210,8 +245,7 @@ impl Splitter {
         }
     }
 
-    /// The next piece, or `None` at the end of the file. Appends to the buffer, and never moves what is in it.
-    pub(crate) fn next(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
+    fn piece(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
         loop {
             if matches!(self.phase, Phase::Beginning) {
                 match self.mark(buffer) {
@@ -343,6 +377,30 @@ impl Splitter {
         self.start = range.end;
         self.scanned = range.end;
         range
+    }
+}
+
+impl Pieces for Splitter {
+    fn next(&mut self, buffer: &mut Vec<u8>, _: &mut Vec<Slot<'static>>) -> Option<Piece> {
+        self.piece(buffer)
+    }
+
+    fn start(&self) -> usize {
+        self.start
+    }
+
+    fn rebase(&mut self, by: usize) {
+        self.start -= by;
+        self.scanned -= by;
+    }
+
+    fn consumed(&self) -> u64 {
+        self.source.consumed()
+    }
+
+    fn passed(&self) -> Passed {
+        let (bytes, digest) = (self.source.given(), self.source.digest());
+        Passed { bytes, digest, parts: Vec::new() }
     }
 }
 

@@ -37,7 +37,7 @@ fn pieces(
     let mut buffer = Vec::new();
     let mut all = Vec::new();
     let mut found = Vec::new();
-    while let Some(piece) = splitter.next(&mut buffer) {
+    while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
         let bytes = match &piece {
             Piece::Gap(r) | Piece::Header(r) | Piece::Cut(r) => buffer[r.clone()].to_vec(),
             Piece::Record { range, .. } | Piece::Long { range, .. } => {
@@ -163,7 +163,7 @@ fn a_line_of_a_gigabyte() {
     let source = Source::new(Box::new(file), options.limits).expect("a source");
     let mut splitter = Splitter::new(source, Format::JsonLines, &options, 0);
     let (mut buffer, mut lines, mut long, mut most) = (Vec::new(), Vec::new(), 0, 0);
-    while let Some(piece) = splitter.next(&mut buffer) {
+    while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
         match piece {
             Piece::Record { line, .. } => lines.push(line),
             Piece::Long { range, whole, .. } => {
