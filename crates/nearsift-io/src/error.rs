@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The inputs exist but hold no file of a known format.
     #[error(
-        "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz or .zst; \
+        "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz, .zst, .bz2 or .xz; \
          name the files themselves, or a pattern, to read them whatever their extension",
         Escaped(searched)
     )]
@@ -64,7 +64,7 @@ pub enum Error {
     /// The format can be told neither by the extension nor by the content.
     #[error(
         "{}: unknown format: neither the extension nor the content tells it; \
-         give --format jsonl, json, csv, tsv, parquet, text or html",
+         give --format jsonl, json, csv, tsv, parquet, warc, text or html",
         shown(path)
     )]
     UnknownFormat {
@@ -234,7 +234,7 @@ pub enum Reason {
         "damaged {compression} data from here on: {error}; what comes before is kept, fetch the file again"
     )]
     Damaged {
-        /// `gzip`, `zstd` or `Parquet`.
+        /// `gzip`, `zstd`, `bzip2`, `xz` or `Parquet`.
         compression: &'static str,
         /// What the decompressor says.
         error: String,
@@ -287,11 +287,14 @@ pub enum Reason {
         /// The limit.
         limit: u64,
     },
-    /// A zstd frame needs a larger window than [`Limits::zstd_window_log`](crate::Limits::zstd_window_log) allows.
+    /// A zstd frame or xz block needs a larger window than
+    /// [`Limits::zstd_window_log`](crate::Limits::zstd_window_log) allows.
     #[error(
-        "needs a zstd window of more than 2^{limit} bytes: not read; raise --max-window-log, up to 31"
+        "needs a {compression} window of more than 2^{limit} bytes: not read; raise --max-window-log, up to 31"
     )]
     Window {
+        /// `zstd` or `xz`.
+        compression: &'static str,
         /// The limit, as a base-2 logarithm.
         limit: u32,
     },
@@ -304,6 +307,12 @@ pub enum Reason {
         bytes: u64,
         /// The limit.
         limit: usize,
+    },
+    /// No WARC or ARC record, or not a whole one.
+    #[error("not a readable WARC record: {error}")]
+    Warc {
+        /// What is wrong.
+        error: &'static str,
     },
     /// Not valid JSON.
     #[error("not valid JSON at byte {column}: {message}")]
@@ -381,6 +390,7 @@ impl Reason {
             Self::Ratio { .. } => "ratio",
             Self::Window { .. } => "window",
             Self::TooLong { .. } => "too_long",
+            Self::Warc { .. } => "warc",
             Self::Json { .. } => "json",
             Self::Utf16 => "utf_16",
             Self::NotAnObject { .. } => "not_an_object",

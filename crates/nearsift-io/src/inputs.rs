@@ -11,7 +11,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use walkdir::WalkDir;
 
 use crate::parse::Plan;
-use crate::source::{self, Origin, Source};
+use crate::source::{self, Members, Origin, Source};
 use crate::split::Passed;
 use crate::{Error, Format, Note, ReadOptions, Reason};
 
@@ -460,11 +460,11 @@ fn normal_components(path: &Path) -> PathBuf {
     path.components().filter(|c| matches!(c, Component::Normal(_))).collect()
 }
 
-/// The format that the extension names, below one `.gz` or `.zst`.
+/// The format that the extension names, below one `.gz`, `.zst`, `.bz2` or `.xz`.
 fn format_by_name(path: &Path) -> Option<Format> {
     let extension = |p: &Path| Some(p.extension()?.to_str()?.to_ascii_lowercase());
     let mut found = extension(path)?;
-    if found == "gz" || found == "zst" {
+    if matches!(found.as_str(), "gz" | "zst" | "bz2" | "xz") {
         found = extension(Path::new(path.file_stem()?))?;
     }
     Format::ALL.into_iter().find(|f| f.extensions().contains(&found.as_str()))
@@ -480,7 +480,8 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
     let unknown = || Error::UnknownFormat { path: path.to_owned() };
     let mut start = vec![0; 64 << 10];
     let mut len = 0;
-    let mut source = Source::open(origin, options.limits).map_err(|_| unknown())?;
+    let mut source =
+        Source::open(origin, options.limits, Members::Joined).map_err(|_| unknown())?;
     while len < start.len() {
         match source.read(&mut start[len..]) {
             Ok(0) => break,
@@ -492,6 +493,9 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
     let start = &start[..len];
     if start.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
+    }
+    if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
+        return Ok(Format::Warc);
     }
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     match start.first() {

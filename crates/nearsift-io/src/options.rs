@@ -22,6 +22,9 @@ pub enum Format {
     Tsv,
     /// Apache Parquet, a row a document.
     Parquet,
+    /// WARC and ARC: the text of each `response`, `resource` and `conversion` record, so also WET. Other records hold
+    /// no document and stay.
+    Warc,
     /// One document a file, also when the file is empty.
     Text,
     /// One page a file, also when the file is empty.
@@ -30,11 +33,19 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 7] =
-        [Self::JsonLines, Self::Json, Self::Csv, Self::Tsv, Self::Parquet, Self::Text, Self::Html];
+    pub const ALL: [Format; 8] = [
+        Self::JsonLines,
+        Self::Json,
+        Self::Csv,
+        Self::Tsv,
+        Self::Parquet,
+        Self::Warc,
+        Self::Text,
+        Self::Html,
+    ];
 
-    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `text`,
-    /// `html`.
+    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `warc`,
+    /// `text`, `html`.
     pub fn name(self) -> &'static str {
         match self {
             Self::JsonLines => "jsonl",
@@ -42,6 +53,7 @@ impl Format {
             Self::Csv => "csv",
             Self::Tsv => "tsv",
             Self::Parquet => "parquet",
+            Self::Warc => "warc",
             Self::Text => "text",
             Self::Html => "html",
         }
@@ -55,6 +67,7 @@ impl Format {
             Self::Csv => &["csv"],
             Self::Tsv => &["tsv"],
             Self::Parquet => &["parquet", "pq"],
+            Self::Warc => &["warc", "wet", "arc"],
             Self::Text => &["txt", "text", "md"],
             Self::Html => &["html", "htm", "xhtml"],
         }
@@ -79,7 +92,7 @@ impl FromStr for Format {
         Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| Error::InvalidOption {
             option: "format",
             got: name.to_owned(),
-            expected: "jsonl, json, csv, tsv, parquet, text or html",
+            expected: "jsonl, json, csv, tsv, parquet, warc, text or html",
         })
     }
 }
@@ -92,9 +105,10 @@ pub struct ReadOptions {
     pub format: Option<Format>,
     /// The field or column that holds the text. In JSON `a.b` is the field `b` of the object `a`, or a
     /// field that is named `a.b`; in CSV it is the column of exactly that name; in Parquet the column `b` of the
-    /// group `a`.
+    /// group `a`. WARC has no such field: its text is that of the page.
     pub text_field: String,
-    /// The field or column that holds the id, named like [`text_field`](ReadOptions::text_field).
+    /// The field or column that holds the id, named like [`text_field`](ReadOptions::text_field). In WARC it is a field
+    /// of the record's header, and `id` is `WARC-Record-ID`.
     pub id_field: String,
     /// Further fields to hand out, at most 62, in this order in [`Document::fields`](crate::Document::fields).
     pub fields: Vec<String>,

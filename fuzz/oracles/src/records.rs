@@ -70,7 +70,7 @@ fn read_all(inputs: &Inputs) -> (Vec<Read>, Vec<String>) {
                 Ok(document) => {
                     let text = match document.body {
                         Body::Text(text) => Some(text.into_owned()),
-                        Body::Plain(_) | Body::Html(_) => None,
+                        Body::Plain { .. } | Body::Html { .. } => None,
                     };
                     Ok((document.id.into_owned(), text))
                 }

@@ -2,6 +2,7 @@
 
 mod json;
 mod rows;
+mod warc;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,12 +36,22 @@ pub struct Document<'a> {
 /// The text of a document, decoded or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
-    /// From JSON or CSV.
+    /// From a format that says how its text is encoded. Empty for what is archived and holds no text, such as an image.
     Text(Cow<'a, str>),
     /// A text file, in a charset still to be found out.
-    Plain(&'a [u8]),
+    Plain {
+        /// The file.
+        bytes: Cow<'a, [u8]>,
+        /// The charset that whoever sent it named.
+        charset: Option<String>,
+    },
     /// A page, in a charset still to be found out.
-    Html(&'a [u8]),
+    Html {
+        /// The page.
+        bytes: Cow<'a, [u8]>,
+        /// The charset that whoever sent it named.
+        charset: Option<String>,
+    },
 }
 
 /// The value of a field.
@@ -234,8 +245,13 @@ impl Parser {
                 }
             }
             Format::Parquet => self.cells(record),
-            Format::Text => Ok(self.file(record, Body::Plain(bytes))),
-            Format::Html => Ok(self.file(record, Body::Html(bytes))),
+            Format::Warc => self.archived(record),
+            Format::Text => {
+                Ok(self.file(record, Body::Plain { bytes: Cow::Borrowed(bytes), charset: None }))
+            }
+            Format::Html => {
+                Ok(self.file(record, Body::Html { bytes: Cow::Borrowed(bytes), charset: None }))
+            }
         };
         parsed.map_err(|reason| Note::new(self.file_name(record), Some(record.place.line), reason))
     }
@@ -271,6 +287,22 @@ impl Parser {
             replaced = lost;
         }
         self.document(record, slots, replaced)
+    }
+
+    /// A record of a WARC file.
+    fn archived<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
+        if !record.closed {
+            return Err(Reason::Warc { error: "it is cut short" });
+        }
+        let limit = self.inputs.options().limits.record_bytes;
+        let (mut slots, body) = warc::parse(record.bytes, &self.plan, limit)?;
+        let text = &mut slots[0];
+        // An id may be asked for by the name that the text would have.
+        if !matches!(text, Slot::Value(_)) {
+            *text = Slot::Value(Value::Text(Cow::Borrowed("")));
+        }
+        let document = self.document(record, slots, 0)?;
+        Ok(Document { body, ..document })
     }
 
     fn document<'a>(

@@ -160,6 +160,8 @@ impl KeptWriter {
         // Whether the record that is too long has begun.
         let mut in_long = false;
         while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
+            pair.kept.member = splitter.member();
+            pair.unreadable.member = splitter.member();
             match piece {
                 Piece::Gap(range) => pair.gap(&buffer[range], splitter.around())?,
                 Piece::Header(range) => {
@@ -265,6 +267,8 @@ impl KeptWriter {
             compression,
             encoder: None,
             before: Vec::new(),
+            member: 0,
+            written: None,
             elements: (file.format() == Format::Json).then(Elements::default),
             bytes: 0,
         };
@@ -335,6 +339,9 @@ struct Sink {
     target: Target,
     compression: Compression,
     encoder: Option<Box<Encoder>>,
+    /// The member of the input that is read, and that from which was written last.
+    member: u64,
+    written: Option<u64>,
     /// What was put before the file was made.
     before: Vec<u8>,
     /// What stands between the records of a JSON file.
@@ -354,7 +361,18 @@ impl Sink {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if let Some(encoder) = &mut self.encoder {
+        if self.encoder.is_some() {
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            // What was compressed apart is again: a member can be read without those before it.
+            if self.written.replace(self.member).is_some_and(|m| m != self.member)
+                && let Some(old) = self.encoder.take()
+            {
+                let next = old.next_member(self.compression).map_err(|e| self.target.error(e))?;
+                self.encoder = Some(Box::new(next));
+            }
+            let Some(encoder) = &mut self.encoder else { return Ok(()) };
             self.bytes += bytes.len() as u64;
             return encoder.write_all(bytes).map_err(|e| self.target.error(e));
         }

@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
+use lzma_rust2::{XzOptions, XzWriter};
 
 use crate::Error;
 use crate::source::Compression;
@@ -71,6 +73,8 @@ pub(super) enum Encoder {
     Plain(BufWriter<Raw>),
     Gzip(BufWriter<GzEncoder<Raw>>),
     Zstd(BufWriter<zstd::Encoder<'static, Raw>>),
+    Bzip2(BufWriter<BzEncoder<Raw>>),
+    Xz(BufWriter<XzWriter<Raw>>),
 }
 
 impl Encoder {
@@ -81,6 +85,14 @@ impl Encoder {
             Compression::Gzip => {
                 let encoder = GzEncoder::new(raw, flate2::Compression::default());
                 Self::Gzip(BufWriter::with_capacity(BUFFER, encoder))
+            }
+            Compression::Bzip2 => {
+                let encoder = BzEncoder::new(raw, bzip2::Compression::default());
+                Self::Bzip2(BufWriter::with_capacity(BUFFER, encoder))
+            }
+            Compression::Xz => {
+                let encoder = XzWriter::new(raw, XzOptions::default())?;
+                Self::Xz(BufWriter::with_capacity(BUFFER, encoder))
             }
             Compression::Zstd => {
                 let mut encoder = zstd::Encoder::new(raw, zstd::DEFAULT_COMPRESSION_LEVEL)?;
@@ -96,15 +108,28 @@ impl Encoder {
             Self::Plain(w) => w.write_all(bytes),
             Self::Gzip(w) => w.write_all(bytes),
             Self::Zstd(w) => w.write_all(bytes),
+            Self::Bzip2(w) => w.write_all(bytes),
+            Self::Xz(w) => w.write_all(bytes),
         }
     }
 
     pub(super) fn finish(self) -> io::Result<()> {
-        let mut raw = match self {
-            Self::Plain(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?,
-            Self::Gzip(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?,
-            Self::Zstd(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?,
-        };
-        raw.flush()
+        self.close()?.flush()
+    }
+
+    /// Ends the member of the file that is being written.
+    fn close(self) -> io::Result<Raw> {
+        match self {
+            Self::Plain(w) => w.into_inner().map_err(io::IntoInnerError::into_error),
+            Self::Gzip(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
+            Self::Zstd(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
+            Self::Bzip2(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
+            Self::Xz(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
+        }
+    }
+
+    /// Ends the member, and begins another.
+    pub(super) fn next_member(self, compression: Compression) -> io::Result<Self> {
+        Self::new(compression, self.close()?)
     }
 }

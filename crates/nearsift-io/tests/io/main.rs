@@ -2,7 +2,10 @@
 
 mod bad_input;
 mod find;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod properties;
 mod read;
 mod support;
+mod warc;
 mod write;
