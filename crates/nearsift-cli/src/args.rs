@@ -110,6 +110,7 @@ pub enum FormatArg {
     Csv,
     Tsv,
     Parquet,
+    Arrow,
     Warc,
     Text,
     Html,

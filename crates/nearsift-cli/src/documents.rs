@@ -75,6 +75,7 @@ pub fn format(arg: FormatArg) -> Option<Format> {
         FormatArg::Csv => Some(Format::Csv),
         FormatArg::Tsv => Some(Format::Tsv),
         FormatArg::Parquet => Some(Format::Parquet),
+        FormatArg::Arrow => Some(Format::Arrow),
         FormatArg::Warc => Some(Format::Warc),
         FormatArg::Text => Some(Format::Text),
         FormatArg::Html => Some(Format::Html),

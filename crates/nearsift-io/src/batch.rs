@@ -14,7 +14,7 @@ pub struct Place {
     /// that damage cuts short, are in no batch and have none.
     pub index: u64,
     /// From 1. JSON lines and CSV: the line of the file on which the record begins. JSON: the number of the
-    /// element, those that are too long counted. Parquet: the number of the row. Text and HTML: 1.
+    /// element, those that are too long counted. Parquet and Arrow: the number of the row. Text and HTML: 1.
     pub line: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Record<'a> {
-    /// Its bytes as they stand in the file, with the line break. Of a row of a Parquet file, its text.
+    /// Its bytes as they stand in the file, with the line break. Of a row of a table, its text.
     pub bytes: &'a [u8],
     /// Where it stands.
     pub place: Place,

@@ -64,7 +64,7 @@ pub enum Error {
     /// The format can be told neither by the extension nor by the content.
     #[error(
         "{}: unknown format: neither the extension nor the content tells it; \
-         give --format jsonl, json, csv, tsv, parquet, warc, text or html",
+         give --format jsonl, json, csv, tsv, parquet, arrow, warc, text or html",
         shown(path)
     )]
     UnknownFormat {
@@ -271,6 +271,14 @@ pub enum Reason {
         /// The format.
         format: &'static str,
     },
+    /// A member of a file of several is cut short or wrong, and others follow.
+    #[error("damaged {compression} member: {error}; the others are read, fetch the file again")]
+    Member {
+        /// `gzip` or `zstd`.
+        compression: &'static str,
+        /// What the decompressor says.
+        error: String,
+    },
     /// A compressed file gives more than [`Limits::file_bytes`](crate::Limits::file_bytes).
     #[error(
         "gives more than {limit} bytes: not read further; raise --max-file-bytes if that is no accident"
@@ -386,6 +394,7 @@ impl Reason {
             Self::NotBuilt { .. } => "not_built",
             Self::Rows { .. } => "rows",
             Self::Bomb { .. } => "bomb",
+            Self::Member { .. } => "member",
             Self::TooLarge { .. } => "too_large",
             Self::Ratio { .. } => "ratio",
             Self::Window { .. } => "window",

@@ -494,6 +494,9 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
     if start.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
     }
+    if start.starts_with(b"ARROW1") {
+        return Ok(Format::Arrow);
+    }
     if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
         return Ok(Format::Warc);
     }

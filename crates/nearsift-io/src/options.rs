@@ -22,6 +22,8 @@ pub enum Format {
     Tsv,
     /// Apache Parquet, a row a document.
     Parquet,
+    /// Arrow IPC, the file (which is also Feather 2) or the stream, a row a document.
+    Arrow,
     /// WARC and ARC: the text of each `response`, `resource` and `conversion` record, so also WET. Other records hold
     /// no document and stay.
     Warc,
@@ -33,18 +35,19 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 9] = [
         Self::JsonLines,
         Self::Json,
         Self::Csv,
         Self::Tsv,
         Self::Parquet,
+        Self::Arrow,
         Self::Warc,
         Self::Text,
         Self::Html,
     ];
 
-    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `warc`,
+    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `arrow`, `warc`,
     /// `text`, `html`.
     pub fn name(self) -> &'static str {
         match self {
@@ -53,6 +56,7 @@ impl Format {
             Self::Csv => "csv",
             Self::Tsv => "tsv",
             Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
             Self::Warc => "warc",
             Self::Text => "text",
             Self::Html => "html",
@@ -67,6 +71,7 @@ impl Format {
             Self::Csv => &["csv"],
             Self::Tsv => &["tsv"],
             Self::Parquet => &["parquet", "pq"],
+            Self::Arrow => &["arrow", "arrows", "feather", "ipc"],
             Self::Warc => &["warc", "wet", "arc"],
             Self::Text => &["txt", "text", "md"],
             Self::Html => &["html", "htm", "xhtml"],
@@ -92,7 +97,7 @@ impl FromStr for Format {
         Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| Error::InvalidOption {
             option: "format",
             got: name.to_owned(),
-            expected: "jsonl, json, csv, tsv, parquet, warc, text or html",
+            expected: "jsonl, json, csv, tsv, parquet, arrow, warc, text or html",
         })
     }
 }
@@ -104,7 +109,7 @@ pub struct ReadOptions {
     /// The format of every input; `None`: by each file's extension, else by its content.
     pub format: Option<Format>,
     /// The field or column that holds the text. In JSON `a.b` is the field `b` of the object `a`, or a
-    /// field that is named `a.b`; in CSV it is the column of exactly that name; in Parquet the column `b` of the
+    /// field that is named `a.b`; in CSV it is the column of exactly that name; in Parquet and Arrow the column `b` of the
     /// group `a`. WARC has no such field: its text is that of the page.
     pub text_field: String,
     /// The field or column that holds the id, named like [`text_field`](ReadOptions::text_field). In WARC it is a field

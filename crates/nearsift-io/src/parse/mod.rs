@@ -244,7 +244,7 @@ impl Parser {
                     Err(Reason::Unclosed { what: "a quoted field" })
                 }
             }
-            Format::Parquet => self.cells(record),
+            Format::Parquet | Format::Arrow => self.cells(record),
             Format::Warc => self.archived(record),
             Format::Text => {
                 Ok(self.file(record, Body::Plain { bytes: Cow::Borrowed(bytes), charset: None }))

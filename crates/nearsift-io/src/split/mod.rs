@@ -76,6 +76,15 @@ pub(crate) fn open(
         )?)),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(Reason::NotBuilt { format: "parquet" }),
+        #[cfg(feature = "arrow")]
+        Format::Arrow => Ok(Box::new(crate::table::ipc::Rows::open(
+            file.origin(),
+            &options.limits,
+            inputs.plan(),
+            start,
+        )?)),
+        #[cfg(not(feature = "arrow"))]
+        Format::Arrow => Err(Reason::NotBuilt { format: "arrow" }),
         _ => Ok(Box::new(Splitter::open(file, options, start)?)),
     }
 }
@@ -248,7 +257,9 @@ impl Splitter {
                 (Framer::Warc(Warc::new(options.limits.record_bytes)), Numbering::Records)
             }
             // A table is no run of bytes, and never comes here.
-            Format::Text | Format::Html | Format::Parquet => (Framer::Whole, Numbering::Records),
+            Format::Text | Format::Html | Format::Parquet | Format::Arrow => {
+                (Framer::Whole, Numbering::Records)
+            }
         };
         Self {
             source,
@@ -363,6 +374,12 @@ impl Splitter {
                     self.phase = if more { Phase::Reading } else { Phase::Done };
                     self.framer.reset();
                     self.long = None;
+                    let reason = match reason {
+                        Reason::Damaged { compression, error } if more => {
+                            Reason::Member { compression, error }
+                        }
+                        other => other,
+                    };
                     return Some(Piece::Damage { reason, line: self.line });
                 }
                 Phase::Done => return None,

@@ -7,30 +7,17 @@
 //! A row that the reader has handed out can be copied: the reader looks at *all* columns of a part of the file
 //! before it hands out the first row of it, and stops at the row at which the first of them is damaged.
 
+#[cfg(feature = "arrow")]
+mod cells;
+#[cfg(feature = "arrow")]
+pub(crate) mod ipc;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 mod time;
 
-use std::io;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) use common::{CopyError, decimal};
 
-use crate::Reason;
-
-/// Why a file cannot be copied.
-pub(crate) enum CopyError {
-    /// It has another number of parts than before.
-    Parts { got: u64 },
-    /// What could be read before cannot be read.
-    Read(Reason),
-    /// The output refuses.
-    Write(io::Error),
-}
-
-/// A whole number of `10^-scale` as its digits.
-fn decimal(value: i128, scale: usize) -> String {
-    if scale == 0 {
-        return value.to_string();
-    }
-    let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
-    let (whole, part) = digits.split_at(digits.len() - scale);
-    format!("{}{whole}.{part}", if value < 0 { "-" } else { "" })
-}
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+mod common;

@@ -44,7 +44,7 @@ pub struct Written {
     pub dropped: u64,
     /// Records decided [`Unreadable`](Decision::Unreadable), those too long, and those cut short by damage.
     pub unreadable: u64,
-    /// Uncompressed bytes of the kept documents, with what stands between them.
+    /// Uncompressed bytes of the kept documents, with what stands between them; those of tables do not count.
     pub bytes: u64,
 }
 
@@ -70,7 +70,9 @@ impl AddAssign for Written {
 /// Writes what is kept of each input file, and beside it what could not be read.
 ///
 /// The file of an input is at [`Inputs::output_path`] below both folders, in the format and compression of the
-/// input. What is kept is kept byte for byte; so are a byte order mark, a CSV header and blank lines. A JSON
+/// input. What is kept of a table has the input's schema, metadata, order and row groups or batches, and every column;
+/// rows that damage hides are in neither file. WARC records that hold no document are kept, and what was compressed record
+/// by record is again. A file of which no part can be read is copied to the unreadable ones whole. Else what is kept is kept byte for byte; so are a byte order mark, a CSV header and blank lines. A JSON
 /// array stays one, with the bytes of its kept elements; runs of more than 64 KiB of white space between
 /// elements are cut to that. A file of which nothing is kept is written without records; a text or HTML
 /// file that is not kept is not written.
@@ -134,8 +136,10 @@ impl KeptWriter {
         match (seen.state, file.format()) {
             (State::Closed, _) => Ok(Written::default()),
             (State::Refused, _) => self.put_aside(file, number),
-            #[cfg(feature = "parquet")]
-            (State::Read, Format::Parquet) => self.write_table(file, number, seen, &mut decide),
+            #[cfg(any(feature = "arrow", feature = "parquet"))]
+            (State::Read, Format::Parquet | Format::Arrow) => {
+                self.write_table(file, number, seen, &mut decide)
+            }
             (State::Read, _) => self.write_pieces(file, number, seen, &mut decide),
         }
     }
@@ -202,7 +206,7 @@ impl KeptWriter {
     }
 
     /// Writes a file whose records are rows of a table.
-    #[cfg(feature = "parquet")]
+    #[cfg(any(feature = "arrow", feature = "parquet"))]
     fn write_table(
         &self,
         file: &InputFile,
@@ -210,11 +214,10 @@ impl KeptWriter {
         seen: &Seen,
         decide: &mut dyn FnMut(Place) -> Decision,
     ) -> Result<Written, Error> {
-        use crate::table::{CopyError, parquet};
+        use crate::table::CopyError;
 
         let gone = |reason| Error::Gone { file: file.name(), reason };
         let limits = &self.inputs.options().limits;
-        let table = parquet::Opened::open(file.origin(), limits).map_err(gone)?;
         let (mut kept, mut unreadable) =
             (self.target(&self.kept, file, number), self.target(&self.unreadable, file, number));
         let mut written = Written::default();
@@ -226,10 +229,25 @@ impl KeptWriter {
             written.count(decision);
             decision
         };
-        let copied = parquet::copy(&table, &seen.passed.parts, count, &mut kept, &mut unreadable);
+        let (origin, parts) = (file.origin(), &seen.passed.parts);
+        let copied = match file.format() {
+            #[cfg(feature = "parquet")]
+            Format::Parquet => {
+                use crate::table::parquet::{Opened, copy};
+                let table = Opened::open(origin, limits).map_err(gone)?;
+                copy(&table, parts, count, &mut kept, &mut unreadable)
+            }
+            #[cfg(feature = "arrow")]
+            Format::Arrow => {
+                use crate::table::ipc::{Opened, copy};
+                let table = Opened::open(origin, limits).map_err(gone)?;
+                copy(table, parts, count, &mut kept, &mut unreadable)
+            }
+            _ => return Err(seen.changed(file, "tables", 1, 0)),
+        };
         let passed = copied.map_err(|error| match error {
             CopyError::Parts { got } => {
-                seen.changed(file, "row groups", seen.passed.parts.len() as u64, got)
+                seen.changed(file, "row groups or batches", seen.passed.parts.len() as u64, got)
             }
             CopyError::Read(reason) => gone(reason),
             CopyError::Write(source) => kept.error(source),

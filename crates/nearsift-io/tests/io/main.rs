@@ -1,5 +1,7 @@
 //! What the crate promises, through its public interface.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod bad_input;
 mod find;
 #[cfg(feature = "parquet")]

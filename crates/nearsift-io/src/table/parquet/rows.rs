@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::column::{check, read_flat, read_slots, typed};
 use super::{CHUNK, NAME, Opened};
-use crate::parse::{Plan, Slot, Value};
+use crate::parse::{Plan, Slot};
 use crate::source::{Origin, RATIO_FROM};
 use crate::split::{Passed, Piece, Pieces};
 use crate::{Limits, Reason};
@@ -328,9 +328,4 @@ impl Opened {
         let columns = self.meta.file_metadata().schema_descr().columns().iter();
         crate::parse::list_of_names(columns.map(|c| c.path().string()))
     }
-}
-
-/// The value that says that the text stands in the record's bytes.
-impl Slot<'static> {
-    pub(crate) const IN_RECORD: Self = Slot::Value(Value::Bool(true));
 }
