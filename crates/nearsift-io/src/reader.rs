@@ -60,7 +60,11 @@ impl Reader {
         match &mut self.way {
             Way::Here(sequence) => sequence.recycle(batch),
             // When the thread has ended, so has the need.
-            Way::Background(background) => drop(background.used.as_ref().map(|u| u.send(batch))),
+            Way::Background(background) => {
+                if let Some(used) = &background.used {
+                    drop(used.send(batch));
+                }
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ fn warc(bytes: &[u8]) -> Result<Parts<'_>, Reason> {
     };
     let block = &bytes[line + 1 + len..];
     let mut fields = Vec::with_capacity(headers.len());
-    for header in headers.iter() {
+    for header in headers {
         let value = String::from_utf8_lossy(header.value);
         // Identifiers stand in angle brackets.
         let value = match value.strip_prefix('<').and_then(|v| v.strip_suffix('>')) {

@@ -81,7 +81,7 @@ impl Column {
         let array = &self.values;
         macro_rules! number {
             ($type:ty) => {
-                number(array.as_primitive::<$type>().value(row))
+                number(&array.as_primitive::<$type>().value(row))
             };
         }
         macro_rules! timestamp {
@@ -106,7 +106,7 @@ impl Column {
             DataType::Float64 => number!(Float64Type),
             DataType::Decimal128(_, scale) => {
                 let value = array.as_primitive::<Decimal128Type>().value(row);
-                number(super::decimal(value, usize::try_from(*scale).unwrap_or(0)))
+                number(&super::decimal(value, usize::try_from(*scale).unwrap_or(0)))
             }
             DataType::Date32 => {
                 text(time::date(i64::from(array.as_primitive::<Date32Type>().value(row))))
@@ -157,7 +157,7 @@ pub(super) fn column_names(schema: &Schema) -> String {
             let name = format!("{prefix}{}", field.name());
             match field.data_type() {
                 DataType::Struct(inner) if names.len() < 100 => {
-                    add(&format!("{name}."), inner, names)
+                    add(&format!("{name}."), inner, names);
                 }
                 _ => names.push(name),
             }
@@ -168,7 +168,7 @@ pub(super) fn column_names(schema: &Schema) -> String {
     list_of_names(names.into_iter())
 }
 
-fn number(value: impl ToString) -> Slot<'static> {
+fn number(value: &dyn std::fmt::Display) -> Slot<'static> {
     Slot::Value(Value::Number(Cow::Owned(value.to_string())))
 }
 

@@ -270,7 +270,7 @@ fn files_that_are_refused() {
         let inputs = Inputs::resolve(&[path.parent().expect("a folder")], options).expect("inputs");
         let (got, _, output) = both(&inputs, |_| None);
         let notes: Vec<_> = got.notes.iter().filter(|n| n.line.is_none()).collect();
-        assert_eq!(notes[0].reason.code(), code, "{:?}", notes);
+        assert_eq!(notes[0].reason.code(), code, "{notes:?}");
         assert!(notes[0].to_string().contains(words), "{}", notes[0]);
         let aside = fs::read(output.path().join("unreadable/a.parquet")).expect("put aside");
         assert_eq!(aside, bytes);

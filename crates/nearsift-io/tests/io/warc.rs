@@ -78,7 +78,8 @@ fn header_fields() {
     let batch = nearsift_io::Reader::new(&inputs).next_batch().expect("a batch").expect("one");
     let document = parser.parse(&batch.record(0)).expect("a document");
     assert_eq!(document.id, "http://a/1");
-    let fields: Vec<_> = document.fields.iter().map(|f| f.as_ref().map(|v| v.as_str())).collect();
+    let fields: Vec<_> =
+        document.fields.iter().map(|f| f.as_ref().map(nearsift_io::Value::as_str)).collect();
     assert_eq!(fields, [Some("response"), None]);
 }
 

@@ -29,7 +29,7 @@ impl Scalar for Int32Type {
             (Some(LogicalType::Date), _) | (None, ConvertedType::DATE) => {
                 text(time::date(i64::from(*value)))
             }
-            _ if is_unsigned(column) => number(value.cast_unsigned()),
+            _ if is_unsigned(column) => number(&value.cast_unsigned()),
             _ => integer(i128::from(*value), column),
         }
     }
@@ -45,7 +45,7 @@ impl Scalar for Int64Type {
             },
             (None, ConvertedType::TIMESTAMP_MILLIS) => 1_000,
             (None, ConvertedType::TIMESTAMP_MICROS) => 1_000_000,
-            _ if is_unsigned(column) => return number(value.cast_unsigned()),
+            _ if is_unsigned(column) => return number(&value.cast_unsigned()),
             _ => return integer(i128::from(*value), column),
         };
         text(time::timestamp(i128::from(*value), per_second))
@@ -135,10 +135,10 @@ fn is_decimal(column: &ColumnDescriptor) -> bool {
 fn integer(value: i128, column: &ColumnDescriptor) -> Slot<'static> {
     let scale =
         if is_decimal(column) { usize::try_from(column.type_scale()).unwrap_or(0) } else { 0 };
-    number(super::super::decimal(value, scale))
+    number(&crate::table::decimal(value, scale))
 }
 
-fn number(value: impl ToString) -> Slot<'static> {
+fn number(value: &dyn std::fmt::Display) -> Slot<'static> {
     Slot::Value(Value::Number(Cow::Owned(value.to_string())))
 }
 
