@@ -64,7 +64,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct Input {
-    /// Files, folders, glob patterns, or - for standard input; .gz, .zst, .bz2 and .xz are seen through.
+    /// Files, folders, glob patterns, or - for standard input; .gz, .zst and .xz are seen through.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]

@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The inputs exist but hold no file of a known format.
     #[error(
-        "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz, .zst, .bz2 or .xz; \
+        "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz, .zst or .xz; \
          name the files themselves, or a pattern, to read them whatever their extension",
         Escaped(searched)
     )]
@@ -234,7 +234,7 @@ pub enum Reason {
         "damaged {compression} data from here on: {error}; what comes before is kept, fetch the file again"
     )]
     Damaged {
-        /// `gzip`, `zstd`, `bzip2`, `xz` or `Parquet`.
+        /// `gzip`, `zstd`, `xz` or `Parquet`.
         compression: &'static str,
         /// What the decompressor says.
         error: String,

@@ -460,11 +460,11 @@ fn normal_components(path: &Path) -> PathBuf {
     path.components().filter(|c| matches!(c, Component::Normal(_))).collect()
 }
 
-/// The format that the extension names, below one `.gz`, `.zst`, `.bz2` or `.xz`.
+/// The format that the extension names, below one `.gz`, `.zst` or `.xz`.
 fn format_by_name(path: &Path) -> Option<Format> {
     let extension = |p: &Path| Some(p.extension()?.to_str()?.to_ascii_lowercase());
     let mut found = extension(path)?;
-    if matches!(found.as_str(), "gz" | "zst" | "bz2" | "xz") {
+    if matches!(found.as_str(), "gz" | "zst" | "xz") {
         found = extension(Path::new(path.file_stem()?))?;
     }
     Format::ALL.into_iter().find(|f| f.extensions().contains(&found.as_str()))

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use lzma_rust2::XzReader;
 use xxhash_rust::xxh3::Xxh3;
@@ -27,7 +26,6 @@ pub(crate) enum Compression {
     None,
     Gzip,
     Zstd,
-    Bzip2,
     Xz,
 }
 
@@ -44,15 +42,12 @@ impl Origin {
 }
 
 impl Compression {
-    /// By the magic numbers of RFC 1952 section 2.3.1, RFC 8878 sections 3.1.1 and 3.1.2, the xz file format section
-    /// 2.1.1.1 and the `bzip2` program.
+    /// By the magic numbers of RFC 1952 section 2.3.1, RFC 8878 sections 3.1.1 and 3.1.2, and the xz file format section
+    /// 2.1.1.1.
     pub(crate) fn of(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
-            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..] => Self::Bzip2,
-            // An empty file.
-            [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, ..] => Self::Bzip2,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             _ => Self::None,
         }
@@ -63,7 +58,6 @@ impl Compression {
             Self::None => "plain",
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
-            Self::Bzip2 => "bzip2",
             Self::Xz => "xz",
         }
     }
@@ -107,7 +101,6 @@ enum Decoder {
     Gzip(Box<MultiGzDecoder<Raw>>),
     GzipMember(Box<GzDecoder<Raw>>),
     Zstd(Box<zstd::Decoder<'static, Raw>>),
-    Bzip2(Box<MultiBzDecoder<Raw>>),
     Xz(Box<XzReader<Raw>>),
     /// After the last member.
     Spent,
@@ -164,7 +157,6 @@ impl Source {
             Compression::None => Decoder::Plain(raw),
             Compression::Gzip if apart => Decoder::GzipMember(Box::new(GzDecoder::new(raw))),
             Compression::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(raw))),
-            Compression::Bzip2 => Decoder::Bzip2(Box::new(MultiBzDecoder::new(raw))),
             Compression::Xz => {
                 let kib = 1 << (self.limits.zstd_window_log.clamp(10, 31) - 10);
                 // The decoder's own tables come on top of the dictionary.
@@ -280,7 +272,6 @@ impl Source {
                 Decoder::Gzip(d) => d.read(buffer),
                 Decoder::GzipMember(d) => d.read(buffer),
                 Decoder::Zstd(d) => d.read(buffer),
-                Decoder::Bzip2(d) => d.read(buffer),
                 Decoder::Xz(d) => d.read(buffer),
                 Decoder::Spent => Ok(0),
             };

@@ -16,8 +16,10 @@ use crate::split::{Around, Piece, Pieces, Splitter};
 use crate::{Error, Format, Reason};
 
 use elements::Elements;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) use target::Raw;
+pub(crate) use target::Target;
 use target::{Create, Encoder, create_new};
-pub(crate) use target::{Raw, Target};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes that have been handed over are taken out of the buffer when there are so many.

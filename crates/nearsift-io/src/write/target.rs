@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
 use lzma_rust2::{XzOptions, XzWriter};
 
@@ -73,7 +72,6 @@ pub(super) enum Encoder {
     Plain(BufWriter<Raw>),
     Gzip(BufWriter<GzEncoder<Raw>>),
     Zstd(BufWriter<zstd::Encoder<'static, Raw>>),
-    Bzip2(BufWriter<BzEncoder<Raw>>),
     Xz(BufWriter<XzWriter<Raw>>),
 }
 
@@ -85,10 +83,6 @@ impl Encoder {
             Compression::Gzip => {
                 let encoder = GzEncoder::new(raw, flate2::Compression::default());
                 Self::Gzip(BufWriter::with_capacity(BUFFER, encoder))
-            }
-            Compression::Bzip2 => {
-                let encoder = BzEncoder::new(raw, bzip2::Compression::default());
-                Self::Bzip2(BufWriter::with_capacity(BUFFER, encoder))
             }
             Compression::Xz => {
                 let encoder = XzWriter::new(raw, XzOptions::default())?;
@@ -108,7 +102,6 @@ impl Encoder {
             Self::Plain(w) => w.write_all(bytes),
             Self::Gzip(w) => w.write_all(bytes),
             Self::Zstd(w) => w.write_all(bytes),
-            Self::Bzip2(w) => w.write_all(bytes),
             Self::Xz(w) => w.write_all(bytes),
         }
     }
@@ -123,7 +116,6 @@ impl Encoder {
             Self::Plain(w) => w.into_inner().map_err(io::IntoInnerError::into_error),
             Self::Gzip(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
             Self::Zstd(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
-            Self::Bzip2(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
             Self::Xz(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
         }
     }

@@ -44,12 +44,6 @@ pub fn zst(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
-pub fn bz2(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-    encoder.write_all(bytes).expect("memory");
-    encoder.finish().expect("memory")
-}
-
 pub fn xz(bytes: &[u8]) -> Vec<u8> {
     let options = lzma_rust2::XzOptions::with_preset(1);
     let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).expect("an encoder");
@@ -152,12 +146,6 @@ pub fn tree(folder: &Path) -> Vec<(String, String)> {
                 let mut plain = Vec::new();
                 let mut decoder = flate2::read::MultiGzDecoder::new(&bytes[..]);
                 std::io::Read::read_to_end(&mut decoder, &mut plain).expect("gzip");
-                plain
-            }
-            [b'B', b'Z', b'h', ..] => {
-                let mut plain = Vec::new();
-                let mut decoder = bzip2::read::MultiBzDecoder::new(&bytes[..]);
-                std::io::Read::read_to_end(&mut decoder, &mut plain).expect("bzip2");
                 plain
             }
             [0xfd, b'7', b'z', b'X', ..] => {
