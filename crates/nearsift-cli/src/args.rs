@@ -68,7 +68,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct Input {
-    /// Files, folders, glob patterns, or - for standard input; .gz and .zst are seen through.
+    /// Files, folders, glob patterns, or - for standard input; .gz, .zst and .xz are seen through.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -113,6 +113,9 @@ pub enum FormatArg {
     Json,
     Csv,
     Tsv,
+    Parquet,
+    Arrow,
+    Warc,
     Text,
     Html,
 }
