@@ -154,9 +154,9 @@ pub struct Matching {
     /// SimHash: the largest Hamming distance, inclusive, in bits [default: 3 of 64, in proportion].
     #[arg(long, value_name = "K", conflicts_with = "min_score")]
     pub max_distance: Option<u32>,
-    /// The smallest score, inclusive, from 0 to 1: of sketches that are verified, the quadratic mean
-    /// of cosine and alignment [default: 0.63]; of sketches that are not, their own [default: 0.4]; of
-    /// fingerprints, 1 - 2 x distance / bits.
+    /// The smallest score, inclusive, from 0 to 1: of sketches that are verified, from the cosine
+    /// and the alignment of the texts [default: 0.63]; of sketches that are not, their own [default:
+    /// 0.4]; of fingerprints, 1 - 2 x distance / bits.
     #[arg(long, value_name = "S", value_parser = parse_score)]
     pub min_score: Option<f64>,
     /// Sketches: whether the texts of candidates are compared exactly [default: exact].

@@ -9,7 +9,7 @@ use nearsift::join::Threads;
 use nearsift::recipe::Recipe;
 use nearsift::sketch::Score;
 use nearsift::sketch::join::Settings;
-use nearsift::verify::MIN_VALUE;
+use nearsift::verify::MIN_SCORE;
 
 pub use search::{Decision, Extent, Near, PairLine, search};
 pub use texts::{TextSource, Texts};
@@ -40,7 +40,7 @@ impl Way {
 /// Which pairs of sketched documents are near duplicates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
-    /// Those whose texts, compared exactly, have at least this value.
+    /// Those whose texts, compared exactly, score at least this.
     Verified(f64),
     /// Those whose sketches are.
     Scored(Score),
@@ -73,7 +73,7 @@ impl Rule {
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Rule::Verified(score) => write!(f, "verified value at least {score}"),
+            Rule::Verified(score) => write!(f, "verified score at least {score}"),
             Rule::Scored(score) => write!(f, "sketch score at least {}", score.value()),
         }
     }
@@ -126,7 +126,7 @@ pub fn way(recipe: &RecipeArgs, matching: &Matching) -> Result<Way, Failure> {
         Method::Sketch => {
             let recipe = crate::recipes::recipe(recipe, "sketch")?;
             let rule = match matching.verify.unwrap_or(Verify::Exact) {
-                Verify::Exact => Rule::Verified(matching.min_score.unwrap_or(MIN_VALUE)),
+                Verify::Exact => Rule::Verified(matching.min_score.unwrap_or(MIN_SCORE)),
                 Verify::Off => Rule::Scored(Score::at_least(matching.min_score.unwrap_or(SCORE))),
             };
             Ok(Way::Sketch { recipe, rule })

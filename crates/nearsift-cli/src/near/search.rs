@@ -43,7 +43,16 @@ pub struct PairLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sketch_score: Option<f64>,
     #[serde(flatten)]
-    verified: Option<Verified>,
+    texts: Option<TextMeasures>,
+}
+
+/// What the texts of a pair measure, where they were compared.
+#[derive(Debug, Serialize)]
+struct TextMeasures {
+    cosine: f64,
+    alignment: f64,
+    jaccard: f64,
+    containment: f64,
 }
 
 impl<'a> PairLine<'a> {
@@ -55,7 +64,12 @@ impl<'a> PairLine<'a> {
             score: pair.score(),
             distance: both.map(|(a, b)| a.distance(&b)),
             sketch_score: both.map(|(a, b)| a.score(&b).value()),
-            verified: pair.verified,
+            texts: pair.verified.map(|texts| TextMeasures {
+                cosine: texts.cosine,
+                alignment: texts.alignment,
+                jaccard: texts.jaccard,
+                containment: texts.containment,
+            }),
         }
     }
 }
@@ -63,9 +77,9 @@ impl<'a> PairLine<'a> {
 impl Near {
     const SAME_TEXT: Near = Near { a: 0, b: 0, sketch_score: 1.0, verified: None, same_text: true };
 
-    /// What decided: the value of the texts, else the score of the sketches.
+    /// What decided: the score of the texts, else that of the sketches.
     pub fn score(&self) -> f64 {
-        self.verified.map_or(self.sketch_score, |verified| verified.value)
+        self.verified.map_or(self.sketch_score, |verified| verified.score)
     }
 
     /// The pair as the clustering rules take it.
@@ -130,8 +144,8 @@ pub fn search<'c, T: TextSource>(
     };
     let pairs = match rule {
         Rule::Scored(_) => candidates.iter().map(|pair| near(pair, None)).collect(),
-        Rule::Verified(min_value) => {
-            let measured = verify(&candidates, &texts, &frequencies, min_value)?;
+        Rule::Verified(min_score) => {
+            let measured = verify(&candidates, &texts, &frequencies, min_score)?;
             let found = candidates.iter().zip(measured);
             found.filter_map(|(pair, measured)| Some(near(pair, Some(measured?)))).collect()
         }
@@ -201,12 +215,12 @@ impl<T: TextSource> Decision<'_, T> {
     ///
     /// A text that cannot be read back is like no other.
     pub fn judge(&self) -> impl FnMut(u32, u32) -> bool {
-        let min_value = match self.rule {
-            Rule::Verified(min_value) => Some(min_value),
+        let min_score = match self.rule {
+            Rule::Verified(min_score) => Some(min_score),
             Rule::Scored(_) => None,
         };
         let mut examiner =
-            min_value.map(|least| Examiner::new(&self.texts, &self.frequencies, least));
+            min_score.map(|least| Examiner::new(&self.texts, &self.frequencies, least));
         let least = self.rule.candidate();
         move |a, b| {
             let both = self.corpus.sketch(a).zip(self.corpus.sketch(b));

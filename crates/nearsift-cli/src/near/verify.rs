@@ -26,12 +26,12 @@ pub fn verify(
     pairs: &[Pair],
     texts: &impl TextSource,
     frequencies: &DocumentFrequencies,
-    min_value: f64,
+    min_score: f64,
 ) -> Result<Vec<Option<Verified>>, Failure> {
     let chunks: Vec<Vec<Option<Verified>>> = pairs
         .par_chunks(CHUNK)
         .map_init(
-            || Examiner::new(texts, frequencies, min_value),
+            || Examiner::new(texts, frequencies, min_score),
             |examiner, pairs| {
                 interrupt::check()?;
                 pairs.iter().map(|pair| examiner.compare(pair.a, pair.b)).collect()
@@ -45,7 +45,7 @@ pub fn verify(
 pub struct Examiner<'t, T> {
     texts: &'t T,
     frequencies: &'t DocumentFrequencies,
-    min_value: f64,
+    min_score: f64,
     reduced: Reduced,
     profiler: Profiler,
     verifier: Verifier,
@@ -57,12 +57,12 @@ impl<'t, T: TextSource> Examiner<'t, T> {
     pub fn new(
         texts: &'t T,
         frequencies: &'t DocumentFrequencies,
-        min_value: f64,
+        min_score: f64,
     ) -> Examiner<'t, T> {
         Examiner {
             texts,
             frequencies,
-            min_value,
+            min_score,
             reduced: Reduced::default(),
             profiler: Profiler::default(),
             verifier: Verifier::new(),
@@ -74,7 +74,7 @@ impl<'t, T: TextSource> Examiner<'t, T> {
     /// What two documents measure when they are alike enough.
     pub fn compare(&mut self, a: u32, b: u32) -> Result<Option<Verified>, Failure> {
         let (a, b) = (self.profile(a)?, self.profile(b)?);
-        Ok(self.verifier.compare_at_least(&a, &b, self.min_value))
+        Ok(self.verifier.compare_at_least(&a, &b, self.min_score))
     }
 
     fn profile(&mut self, document: u32) -> Result<Rc<Profile>, Failure> {

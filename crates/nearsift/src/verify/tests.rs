@@ -74,10 +74,20 @@ proptest! {
         let (x, y) = (Profile::of(&a, idf), Profile::of(&b, idf));
         let mut verifier = Verifier::new();
         let all = verifier.compare(&x, &y);
-        for minimum in [minimum, all.value] {
-            let expect = (all.value >= minimum).then_some(all);
+        for minimum in [minimum, all.score] {
+            let expect = (all.score >= minimum).then_some(all);
             prop_assert_eq!(verifier.compare_at_least(&x, &y, minimum), expect);
         }
+    }
+
+    #[test]
+    fn scores_grow_with_values_and_turn_back(a in 0.0..=1.0f64, b in 0.0..=1.0f64, spaced: bool) {
+        if (a - b).abs() > 1e-12 {
+            prop_assert_eq!(a < b, score(a, spaced) < score(b, spaced));
+        }
+        prop_assert!((0.0..=1.0).contains(&score(a, spaced)));
+        prop_assert!((value(score(a, spaced), spaced) - a).abs() < 1e-12);
+        prop_assert!((score(SPACED, true) - MIN_SCORE).abs() < 1e-15);
     }
 
     #[test]

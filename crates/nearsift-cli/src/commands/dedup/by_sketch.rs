@@ -66,7 +66,7 @@ fn heading(pair: &Near) -> String {
     match pair.verified {
         Some(verified) => format!(
             "score {:.3}: cosine {:.3}, alignment {:.3}, containment {:.3}",
-            verified.value, verified.cosine, verified.alignment, verified.containment
+            verified.score, verified.cosine, verified.alignment, verified.containment
         ),
         None if pair.same_text => "the same text".to_owned(),
         None => format!("score {:.3}", pair.sketch_score),
