@@ -1,6 +1,6 @@
-//! `nearsift fingerprint`: one JSON line a document.
+//! `nearsift fingerprint`: one JSON line a document, with its fingerprint or its sketch.
 
-use nearsift::recipe::Outcome;
+use nearsift::recipe::{Fingerprinter, Outcome, Recipe};
 use nearsift_io::Inputs;
 use serde::Serialize;
 
@@ -9,14 +9,39 @@ use crate::args::{FingerprintArgs, Global};
 use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::scan::{Problems, scan};
+use crate::scan::{Problems, Seen, scan};
 
 #[derive(Serialize)]
 struct Line {
     id: String,
-    fingerprint: Option<String>,
+    #[serde(flatten)]
+    value: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+}
+
+/// `null` where there is none.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Value {
+    Fingerprint(Option<String>),
+    Sketch(Option<String>),
+}
+
+fn line(document: &Seen<'_>, fingerprinter: &mut Fingerprinter<'_>, recipe: &Recipe) -> Line {
+    let (value, reason) = if recipe.is_sketch() {
+        let sketched = document.text.sketch(fingerprinter);
+        let reason = sketched.err();
+        (Value::Sketch(sketched.ok().map(|s| s.sketch.to_string())), reason)
+    } else {
+        let outcome = document.fingerprint(fingerprinter);
+        let reason = match outcome {
+            Outcome::Fingerprint(_) => None,
+            Outcome::None(reason) => Some(reason),
+        };
+        (Value::Fingerprint(outcome.fingerprint().map(|f| f.to_string())), reason)
+    };
+    Line { id: document.id.to_owned(), value, reason: reason.map(|r| r.to_string()) }
 }
 
 pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
@@ -32,18 +57,7 @@ pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
         global,
         "fingerprints",
         || recipe.counter(),
-        |fingerprinter, document| match document.fingerprint(fingerprinter) {
-            Outcome::Fingerprint(value) => Line {
-                id: document.id.to_owned(),
-                fingerprint: Some(value.to_string()),
-                reason: None,
-            },
-            Outcome::None(reason) => Line {
-                id: document.id.to_owned(),
-                fingerprint: None,
-                reason: Some(reason.to_string()),
-            },
-        },
+        |fingerprinter, document| line(&document, fingerprinter, &recipe),
         |_, done| match done {
             Ok(line) => out.json(&line),
             Err(note) => {
