@@ -13,6 +13,7 @@ impl<const W: usize> BitSet<W> {
         (0..count as usize).collect()
     }
 
+    #[cfg(test)]
     pub(super) fn and(self, other: BitSet<W>) -> BitSet<W> {
         BitSet(std::array::from_fn(|w| self.0[w] & other.0[w]))
     }
@@ -82,43 +83,151 @@ fn information(weights: &[f64], bit: usize) -> f64 {
     -(1.0 - weights.get(bit).copied().unwrap_or(0.0)).log2()
 }
 
-/// A number in `0..2^width` made of some bits of a value. Values that agree on the bits have
-/// the same digit; others hardly ever, and digits of different levels are independent.
+/// A number made of some bits of a value, by which values are moved into buckets. Values that agree on
+/// the bits have the same digit.
+///
+/// Few bits are gathered in one place and mixed one to one, so that all digits together separate
+/// all that differ, and any of them depends on biased and even bits alike. Many bits are hashed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Digit<const W: usize> {
+    rotation: u32,
     bits: [u64; W],
-    multipliers: [u64; W],
+    gather: [u64; W],
+    gathered: u64,
+    multiplier: u64,
+    skip: u32,
     shift: u32,
 }
 
-impl<const W: usize> Digit<W> {
-    /// # Panics
-    /// When `width` is not from 1 to 32.
-    pub(super) fn new(bits: BitSet<W>, level: u32, width: u32) -> Digit<W> {
-        assert!((1..=32).contains(&width), "digits of 1 to 32 bits");
-        // Multiplicative hashing: every bit of the set moves the high bits of the product.
-        // A bit at position p moves only those from p on, so low positions are given priority by
-        // the multiplier and high ones are in the digit already.
-        let multipliers = std::array::from_fn(|w| {
-            let seed = (u64::from(level) * 4 + w as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mixed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) | 1
-        });
-        Digit { bits: bits.0, multipliers, shift: 64 - width }
+/// A set of bits that values are being moved by, and how far that has got.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<const W: usize> {
+    pub(super) bits: BitSet<W>,
+    /// Decides how bits are mixed: what was moved by before was of another level.
+    level: u32,
+    /// Bits of digits that were used already.
+    used: u32,
+    /// How many bits of digits there are, if they are one to one.
+    exact: Option<u32>,
+}
+
+impl<const W: usize> Source<W> {
+    pub(super) fn new(bits: BitSet<W>, level: u32) -> Source<W> {
+        Source { bits, level, used: 0, exact: gather(bits).map(|gather| gather.count) }
     }
 
+    /// The next digit, of that many bits, or of as many as there are; `None` when all are used.
+    pub(super) fn digit(&self, width: u32) -> Option<Digit<W>> {
+        let random = |i: u32| {
+            let seed = u64::from(self.level * 8 + i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mixed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) | 1
+        };
+        let mut digit = Digit {
+            rotation: 0,
+            bits: self.bits.0,
+            gather: std::array::from_fn(|w| random(w as u32)),
+            gathered: u64::MAX,
+            multiplier: 1,
+            skip: self.used,
+            shift: 64 - width,
+        };
+        if let Some(Gather { word, rotation, bits, factor, count }) = gather(self.bits) {
+            if self.used >= count {
+                return None;
+            }
+            digit.rotation = rotation;
+            digit.gather = [0; W];
+            digit.gather[word] = factor;
+            digit.bits = [0; W];
+            digit.bits[word] = bits;
+            digit.gathered = !(u64::MAX >> count);
+            digit.multiplier = random(7);
+            digit.shift = 64 - width.min(count - self.used);
+        } else if self.used + width > 40 {
+            return None;
+        }
+        Some(digit)
+    }
+
+    /// After one more digit was used.
+    pub(super) fn after(self, digit: &Digit<W>) -> Source<W> {
+        Source { used: self.used + digit.width(), ..self }
+    }
+
+    /// The bits that may still tell values apart.
+    pub(super) fn left(&self) -> BitSet<W> {
+        if self.exact.is_some_and(|exact| self.used >= exact) { BitSet::NONE } else { self.bits }
+    }
+
+    /// What the values are moved by when they agree on more bits.
+    pub(super) fn with(&self, more: BitSet<W>) -> Source<W> {
+        Source::new(self.left().or(more), self.level + 1)
+    }
+}
+
+/// How bits are brought to the top of a word: `(word rotated right by rotation & bits) * factor` holds
+/// them, `count` of them, in its highest bits.
+struct Gather {
+    word: usize,
+    rotation: u32,
+    bits: u64,
+    factor: u64,
+    count: u32,
+}
+
+/// For at most 24 bits in at most two runs of one word, counted round.
+///
+/// The word is rotated so that one run, A, starts at bit 0. The factor moves A to the very top, and
+/// the other run, B, right below it. Of the two other products, B by A's power of two overflows, as B
+/// lies above A; A by B's ends below the gathered bits, as B is between: nothing is added to them.
+fn gather<const W: usize>(bits: BitSet<W>) -> Option<Gather> {
+    let mut words = (0..W).filter(|&w| bits.0[w] != 0);
+    let word = words.next()?;
+    let set = bits.0[word];
+    let count = set.count_ones();
+    if words.next().is_some() || count > 24 {
+        return None;
+    }
+    (0..64).find_map(|rotation| {
+        let bits = set.rotate_right(rotation);
+        let first = bits.trailing_ones();
+        let second = bits & u64::MAX << first;
+        if first == 0 || bits >> 63 == 1 {
+            return None;
+        }
+        let mut factor = 1 << (64 - first);
+        if second != 0 {
+            let end = 64 - second.leading_zeros();
+            let run = second >> second.trailing_zeros();
+            if run & (run + 1) != 0 || first + end > 64 {
+                return None;
+            }
+            factor |= 1 << (64 - first - end);
+        }
+        Some(Gather { word, rotation, bits, factor, count })
+    })
+}
+
+impl<const W: usize> Digit<W> {
     /// The number of different digits.
     pub(super) fn count(&self) -> usize {
-        1 << (64 - self.shift)
+        1 << self.width()
+    }
+
+    /// The digit's bits.
+    pub(super) fn width(&self) -> u32 {
+        64 - self.shift
     }
 
     #[inline(always)]
     pub(super) fn of(&self, value: &[u64; W]) -> usize {
         let mut sum = 0u64;
         for w in 0..W {
-            sum = sum.wrapping_add((value[w] & self.bits[w]).wrapping_mul(self.multipliers[w]));
+            sum = sum.wrapping_add((value[w].rotate_right(self.rotation) & self.bits[w]).wrapping_mul(self.gather[w]));
         }
-        (sum >> self.shift) as usize
+        let mixed = (sum & self.gathered).wrapping_mul(self.multiplier);
+        (mixed << self.skip >> self.shift) as usize
     }
 }
 
@@ -148,7 +257,7 @@ pub(super) fn bit_weights<const W: usize>(values: &[[u64; W]], bits: u32) -> Vec
 
 /// The chance that two of the values agree on the bits, estimated from a sample.
 pub(super) fn agreement<const W: usize>(values: &[[u64; W]], bits: BitSet<W>) -> f64 {
-    let digit = Digit::new(bits, 0, 32);
+    let Some(digit) = Source::new(bits, 0).digit(32) else { return 1.0 };
     let mut digits: Vec<usize> = sample(values).map(|value| digit.of(value)).collect();
     digits.sort_unstable();
     let taken = digits.len() as f64;
@@ -199,17 +308,58 @@ mod tests {
     }
 
     #[test]
-    fn digits_spread_values_evenly_at_every_level() {
+    fn few_bits_make_digits_that_are_one_to_one() {
+        let check = |bits: BitSet<2>, widths: &[u32]| {
+            let count = bits.iter().count();
+            let mut seen = std::collections::BTreeSet::new();
+            for i in 0..1u64 << count {
+                // All other bits are set, which must not matter.
+                let mut value = bits.0.map(|word| !word);
+                for (place, bit) in bits.iter().enumerate() {
+                    value[bit / 64] |= (i >> place & 1) << (bit % 64);
+                }
+                let mut source = Source::new(bits, 5);
+                let mut digits = Vec::new();
+                for &width in widths {
+                    let digit = source.digit(width).expect("bits left");
+                    assert!(digit.of(&value) < digit.count());
+                    digits.push(digit.of(&value));
+                    source = source.after(&digit);
+                }
+                assert!(source.digit(1).is_none());
+                assert_eq!(source.left(), BitSet::NONE);
+                assert!(seen.insert(digits));
+            }
+        };
+        check((0..9).collect(), &[9]);
+        check((60..64).collect(), &[1, 20]);
+        check((57..64).collect(), &[4, 3]);
+        check((0..5).chain(54..64).collect(), &[15]);
+        check((3..9).chain(57..64).collect(), &[9, 4]);
+        check((64..70).chain(70..75).chain(120..128).collect(), &[11, 20]);
+        check((70..75).chain(80..82).collect(), &[7]);
+    }
+
+    #[test]
+    fn many_bits_are_spread_evenly_at_every_level() {
         for level in 0..20 {
-            for part in BitSet::<2>::ALL.cut(&[1; 8], &[0.5; 128]) {
-                let digit = Digit::new(part, level, 8);
+            for part in BitSet::<2>::ALL.cut(&[1; 4], &[0.5; 128]) {
+                let digit = Source::new(part, level).digit(8).expect("bits left");
                 let mut counts = [0; 256];
                 for i in 0..1u128 << 16 {
                     let value = i << part.iter().next().expect("a bit");
                     counts[digit.of(&[value as u64, (value >> 64) as u64])] += 1;
                 }
-                assert!(counts.iter().all(|count| (128..=512).contains(count)), "{level}");
+                assert!(counts.iter().all(|count| (64..=1024).contains(count)), "{counts:?}");
             }
         }
+    }
+
+    #[test]
+    fn no_bits_make_no_digit_that_tells_anything() {
+        let source = Source::<1>::new(BitSet::NONE, 0);
+        let digits: Vec<usize> =
+            [0, 1, u64::MAX].map(|v| source.digit(3).map_or(0, |digit| digit.of(&[v]))).to_vec();
+        assert_eq!(digits, [0, 0, 0]);
     }
 }

@@ -69,7 +69,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         &mut self,
         forest: &Forest,
         node: &Node<W>,
-        place: Place,
+        place: Place<W>,
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {

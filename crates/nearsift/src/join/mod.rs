@@ -238,15 +238,20 @@ impl<'a> SelfJoin<'a> {
         }
         let workers = Workers::start(threads)?;
         let budget = Budget::of(&all, workers.count(), memory_bytes)?;
+        let run = |count, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)| workers.run(count, task);
         let groups = match bits.words() {
-            1 => Groups::of(chunks::<1>(column.as_words()), budget.slices),
-            2 => Groups::of(chunks::<2>(column.as_words()), budget.slices),
-            _ => Groups::of(chunks::<4>(column.as_words()), budget.slices),
+            1 => Groups::of(chunks::<1>(column.as_words()), budget.slices, run),
+            2 => Groups::of(chunks::<2>(column.as_words()), budget.slices, run),
+            _ => Groups::of(chunks::<4>(column.as_words()), budget.slices, run),
         };
-        let distinct = (groups.firsts.len() < column.len()).then(|| {
-            groups.firsts.iter().flat_map(|&d| column.words_of(d as usize)).copied().collect()
+        let values = groups.values();
+        let distinct = (values < column.len()).then(|| {
+            let firsts = (0..values as u32).map(|value| groups.first(value) as usize);
+            let mut words = Vec::with_capacity(values * bits.words());
+            firsts.for_each(|document| words.extend_from_slice(column.words_of(document)));
+            words
         });
-        let question = Question { values: groups.firsts.len() as u64, bits, max_distance };
+        let question = Question { values: values as u64, bits, max_distance };
         let words = distinct.as_deref().unwrap_or(column.as_words());
         let weights = match bits.words() {
             1 => bits::bit_weights(chunks::<1>(words), bits.count()),
@@ -278,12 +283,12 @@ impl<'a> SelfJoin<'a> {
 
     /// The number of distinct fingerprints.
     pub fn distinct(&self) -> usize {
-        self.groups.firsts.len()
+        self.groups.values()
     }
 
     /// The first document with the same fingerprint as `document`: itself, or an earlier one.
     pub fn first_of(&self, document: u32) -> u32 {
-        self.groups.firsts[self.groups.value_of[document as usize] as usize]
+        self.groups.first(self.groups.value_of(document))
     }
 
     /// The inclusive distance, in bits.

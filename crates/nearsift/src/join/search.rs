@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::bits::{Digit, agreement, bit_weights};
+use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
 use super::forest::Forest;
 use super::partition::{Buckets, Slice, Spread, count, digit_width};
 use super::plan::Speed;
@@ -127,10 +127,11 @@ impl<const W: usize> Search<'_, W> {
             ControlFlow::Continue(())
         };
         let root = self.root();
+        let whole = self.slices == 1 || root.branches.is_empty();
+        let ids: Vec<u32> = if whole { (0..self.values.len() as u32).collect() } else { vec![] };
         let ended = if root.branches.is_empty() {
-            let ids: Vec<u32> = (0..self.values.len() as u32).collect();
             if forest.is_some() {
-                run_tasks(1, &|_| with_worker(&mut |worker| worker.crowded(&root, Place::START, self.values, &ids)))
+                run_tasks(1, &|_| with_worker(&mut |worker| worker.crowded(&root, Place::start(), self.values, &ids)))
             } else {
                 let rows = row_ranges(self.values.len());
                 run_tasks(rows.len(), &|task| {
@@ -143,7 +144,7 @@ impl<const W: usize> Search<'_, W> {
             run_tasks(root.branches.len() * self.slices, &|task| {
                 let (branch, slice) = (task / self.slices, task % self.slices);
                 with_worker(&mut |worker| {
-                    worker.slice(&root.branches[branch], self.values, slice)
+                    worker.slice(&root.branches[branch], self.values, &ids, slice)
                 })
             })
         };
@@ -187,17 +188,20 @@ fn row_ranges(n: usize) -> Vec<Range<usize>> {
 
 /// Where a bucket stands beside its node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
-    /// Digits that brought the values here; the next must be of another level.
-    level: u32,
+pub(super) struct Place<const W: usize> {
+    /// What brought the values here.
+    source: Source<W>,
     /// How many times new cuts were made.
     new_cuts: u32,
     /// How many values the last new cuts were made for.
     made_for: usize,
 }
 
-impl Place {
-    const START: Place = Place { level: 1, new_cuts: 0, made_for: usize::MAX };
+impl<const W: usize> Place<W> {
+    /// The place of values of which nothing is known.
+    fn start() -> Place<W> {
+        Place { source: Source::new(BitSet::NONE, 0), new_cuts: 0, made_for: usize::MAX }
+    }
 }
 
 /// One thread's part of a search.
@@ -249,16 +253,29 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// Searches one slice of all values for pairs of the node.
-    fn slice(&mut self, node: &Node<W>, values: &[[u64; W]], slice: usize) -> ControlFlow<()> {
+    fn slice(
+        &mut self,
+        node: &Node<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+        slice: usize,
+    ) -> ControlFlow<()> {
+        let mut place = Place { source: Source::new(node.part, 0), ..Place::start() };
+        let digit = place.source.digit(self.slices.max(2).ilog2());
+        let Some(digit) = digit.filter(|digit| self.slices > 1 && digit.count() == self.slices)
+        else {
+            // Without bits to tell slices apart the first holds all.
+            return if slice == 0 {
+                self.spread(node, place, values, ids)
+            } else {
+                ControlFlow::Continue(())
+            };
+        };
         let mut part = std::mem::take(&mut self.part);
-        if self.slices > 1 {
-            let digit = Digit::new(node.agreed, 0, self.slices.ilog2());
-            part.fill(values, &digit, slice);
-        } else {
-            part.take_all(values);
-        }
+        part.fill(values, &digit, slice);
         self.work.moves += part.values.len() as u64;
-        let ended = self.spread(node, Place::START, &part.values, &part.ids);
+        place.source = place.source.after(&digit);
+        let ended = self.spread(node, place, &part.values, &part.ids);
         self.part = part;
         ended
     }
@@ -268,17 +285,19 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     fn spread(
         &mut self,
         node: &Node<W>,
-        place: Place,
+        place: Place<W>,
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
         let n = values.len();
-        let mut buffers = self.spare.pop().unwrap_or_default();
         let width = digit_width(n, self.tuning.target, self.tuning.digit_bits);
-        let digit = Digit::new(node.agreed, place.level, width);
+        let Some(digit) = place.source.digit(width) else {
+            return self.crowded(node, place, values, ids);
+        };
+        let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
         let spread = count(values, &digit, &mut buffers.counts);
-        let ended = if self.pays(n, 1, &[spread]) {
+        let ended = if self.pays(n, 1, spread) {
             self.descend(node, place, &digit, &mut buffers, 0, values, ids)
         } else {
             self.crowded(node, place, values, ids)
@@ -292,7 +311,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     fn descend(
         &mut self,
         node: &Node<W>,
-        place: Place,
+        place: Place<W>,
         digit: &Digit<W>,
         buffers: &mut Buffers<W>,
         first_count: usize,
@@ -302,7 +321,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let counts = &buffers.counts[first_count..first_count + digit.count()];
         buffers.buckets.fill(values, ids, digit, counts);
         self.work.moves += values.len() as u64;
-        let place = Place { level: place.level + 1, ..place };
+        let place = Place { source: place.source.after(digit), ..place };
         for (values, ids) in buffers.buckets.iter() {
             self.visit(node, place, values, ids)?;
         }
@@ -313,7 +332,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     pub(super) fn visit(
         &mut self,
         node: &Node<W>,
-        place: Place,
+        place: Place<W>,
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
@@ -334,17 +353,25 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let width = digit_width(n, self.tuning.target, self.tuning.digit_bits);
         let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
-        let mut spreads = Spread { pairs: 0, largest: 0 };
+        let mut all = Spread { pairs: 0, largest: 0 };
         for branch in &node.branches {
-            let digit = Digit::new(branch.agreed, place.level, width);
-            let spread = count(values, &digit, &mut buffers.counts);
-            spreads.pairs += spread.pairs;
-            spreads.largest = spreads.largest.max(spread.largest);
+            let spread = match place.source.with(branch.part).digit(width) {
+                Some(digit) => count(values, &digit, &mut buffers.counts),
+                None => Spread { pairs: u64::MAX, largest: n },
+            };
+            all.pairs = all.pairs.saturating_add(spread.pairs);
+            all.largest = all.largest.max(spread.largest);
         }
-        let ended = if self.pays(n, node.branches.len(), &[spreads]) {
-            node.branches.iter().enumerate().try_for_each(|(b, branch)| {
-                let digit = Digit::new(branch.agreed, place.level, width);
-                self.descend(branch, place, &digit, &mut buffers, b << width, values, ids)
+        let ended = if self.pays(n, node.branches.len(), all) {
+            let mut counted = 0;
+            node.branches.iter().try_for_each(|branch| {
+                let place = Place { source: place.source.with(branch.part), ..place };
+                let Some(digit) = place.source.digit(width) else {
+                    return ControlFlow::Continue(());
+                };
+                let first = counted;
+                counted += digit.count();
+                self.descend(branch, place, &digit, &mut buffers, first, values, ids)
             })
         } else {
             self.crowded(node, place, values, ids)
@@ -368,12 +395,11 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// Whether moving `n` values that many times leaves few enough pairs to compare.
-    fn pays(&self, n: usize, times: usize, spreads: &[Spread]) -> bool {
-        let pairs: u64 = spreads.iter().map(|spread| spread.pairs).sum();
+    fn pays(&self, n: usize, times: usize, spread: Spread) -> bool {
         if self.tuning.gain.is_infinite() {
-            return spreads.iter().all(|spread| spread.largest < n);
+            return spread.largest < n;
         }
-        let cost = pairs as f64 * self.speed.comparison_ns
+        let cost = spread.pairs as f64 * self.speed.comparison_ns
             + (n * times) as f64 * self.speed.move_ns;
         cost < self.speed.all_pairs(n) * self.tuning.gain
     }
@@ -383,7 +409,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     fn crowded(
         &mut self,
         node: &Node<W>,
-        place: Place,
+        place: Place<W>,
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
@@ -400,9 +426,9 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     pub(super) fn new_cuts(
         &self,
         node: &Node<W>,
-        place: Place,
+        place: Place<W>,
         values: &[[u64; W]],
-    ) -> Option<(Node<W>, Place)> {
+    ) -> Option<(Node<W>, Place<W>)> {
         let n = values.len();
         // New cuts must find fewer values than those around them did, or they could repeat.
         let fewer = place.new_cuts == 0 || n <= place.made_for / 4 * 3;
@@ -419,7 +445,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let forecast = own.grow(n as f64, &weights, Script::Free, &self.speed);
         let cost = forecast.nanoseconds(&self.speed) * n as f64;
         let pays = cost < self.speed.all_pairs(n) * self.tuning.gain;
-        let place = Place { new_cuts: place.new_cuts + 1, made_for: n, level: place.level };
+        let place = Place { new_cuts: place.new_cuts + 1, made_for: n, ..place };
         (pays && !own.branches.is_empty()).then_some((own, place))
     }
 

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::groups::Postings;
 use super::search::{Sink, Wanted};
 use super::{Pair, SelfJoin, Work};
 
@@ -56,12 +57,11 @@ impl SelfJoin<'_> {
     /// The number of pairs that [`SelfJoin::for_each_pair`] would give, and the work that counting
     /// took. No pair is kept in memory.
     pub fn count_pairs(&self) -> (u64, Work) {
-        let mut sizes = vec![0u32; self.distinct()];
-        for &value in &self.groups.value_of {
-            sizes[value as usize] += 1;
-        }
-        let size = |value: u32| u64::from(sizes[value as usize]);
-        let repeats = sizes.iter().map(|&m| u64::from(m) * u64::from(m - 1) / 2).sum();
+        let postings = self.groups.postings();
+        let size = |value: u32| {
+            postings.as_ref().map_or(1, |postings| postings.of_value(value).len() as u64)
+        };
+        let repeats = (0..self.distinct() as u32).map(|v| size(v) * (size(v) - 1) / 2).sum();
         let total = Mutex::new(repeats);
         let sink = Batches(|found: &[(u32, u32)]| {
             *locked(&total) += found.iter().map(|&(a, b)| size(a) * size(b)).sum::<u64>();
@@ -72,24 +72,23 @@ impl SelfJoin<'_> {
     }
 
     /// Calls `f`, from one thread at a time, with pairs of documents `(a, b)`, `a < b`, all within
-    /// the distance, that connect whatever the full pairs connect. Which ones, how often and in what
-    /// order may differ from run to run.
+    /// the distance, that connect whatever the full pairs connect: one fewer than each component has
+    /// documents. Which ones and in what order may differ from run to run.
     ///
     /// Where many documents lie near each other it takes far less time than all pairs would, and
     /// it keeps none of them.
     pub fn for_each_connecting(&self, mut f: impl FnMut(u32, u32) + Send) {
-        let firsts = &self.groups.firsts;
-        for (document, &value) in self.groups.value_of.iter().enumerate() {
-            let first = firsts[value as usize];
-            if first != document as u32 {
-                f(first, document as u32);
+        for document in 0..self.documents() as u32 {
+            let first = self.first_of(document);
+            if first != document {
+                f(first, document);
             }
         }
         let f = Mutex::new(f);
         let sink = Batches(|found: &[(u32, u32)]| {
             let mut f = locked(&f);
             for &(a, b) in found {
-                f(firsts[a as usize], firsts[b as usize]);
+                f(self.groups.first(a), self.groups.first(b));
             }
             ControlFlow::Continue(())
         });
@@ -106,9 +105,7 @@ impl SelfJoin<'_> {
     }
 
     fn for_each<B>(&self, form: Form, mut f: impl FnMut(Pair) -> ControlFlow<B>) -> ControlFlow<B> {
-        let postings =
-            self.distinct.is_some().then(|| Postings::of(&self.groups.value_of, self.distinct()));
-        let view = View { join: self, form, postings };
+        let view = View { join: self, form, postings: self.groups.postings() };
         let (degrees, work) = match view.all_edges() {
             Found::Edges(edges) => return view.emit(0..self.documents(), edges, &mut f),
             Found::TooMany { degrees, work } => (degrees, work),
@@ -121,40 +118,6 @@ impl SelfJoin<'_> {
             start = end;
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// The documents of each value.
-struct Postings {
-    /// Where each value's documents end.
-    ends: Vec<u32>,
-    /// Ascending for each value.
-    documents: Vec<u32>,
-}
-
-impl Postings {
-    fn of(value_of: &[u32], values: usize) -> Postings {
-        let mut ends = vec![0u32; values];
-        for &value in value_of {
-            ends[value as usize] += 1;
-        }
-        let mut start = 0;
-        for end in &mut ends {
-            start += std::mem::replace(end, start);
-        }
-        let mut documents = vec![0; value_of.len()];
-        for (document, &value) in value_of.iter().enumerate() {
-            let place = &mut ends[value as usize];
-            documents[*place as usize] = document as u32;
-            *place += 1;
-        }
-        Postings { ends, documents }
-    }
-
-    fn of_value(&self, value: u32) -> &[u32] {
-        let value = value as usize;
-        let start = if value == 0 { 0 } else { self.ends[value - 1] };
-        &self.documents[start as usize..self.ends[value] as usize]
     }
 }
 
@@ -275,7 +238,7 @@ impl View<'_, '_> {
             || (self.form == Form::Full
                 && self.postings.as_ref().is_some_and(|postings| {
                     let last = postings.of_value(to).last();
-                    last.is_some_and(|&last| last > self.join.groups.firsts[from as usize])
+                    last.is_some_and(|&last| last > self.join.groups.first(from))
                 }))
     }
 
@@ -321,7 +284,7 @@ impl View<'_, '_> {
         // In rows an edge takes half as much; their places are counted in 32 bits.
         let capacity = (self.join.pair_capacity * 2).min(u32::MAX as usize);
         for document in start..self.join.documents() {
-            let value = self.join.groups.value_of[document];
+            let value = self.join.groups.value_of(document as u32);
             if self.skips(document) || sources.has(value) {
                 continue;
             }
@@ -336,8 +299,8 @@ impl View<'_, '_> {
 
     /// Whether no pair of this form begins with the document.
     fn skips(&self, document: usize) -> bool {
-        let value = self.join.groups.value_of[document] as usize;
-        self.form == Form::Compact && self.join.groups.firsts[value] as usize != document
+        let document = document as u32;
+        self.form == Form::Compact && self.join.first_of(document) != document
     }
 
     /// The edges that lead from these values: by searching all again, which took `work` before, or
@@ -417,15 +380,15 @@ impl View<'_, '_> {
                 continue;
             }
             let a = document as u32;
-            let value = groups.value_of[document];
+            let value = groups.value_of(a);
             targets.clear();
-            edges.targets_of(value, groups.firsts[value as usize] != a, &mut targets);
+            edges.targets_of(value, groups.first(value) != a, &mut targets);
             others.clear();
             match (&self.postings, self.form) {
                 (None, _) => others.extend(&targets),
                 (Some(postings), Form::Compact) => {
                     others.extend(&postings.of_value(value)[1..]);
-                    others.extend(targets.iter().map(|&to| groups.firsts[to as usize]));
+                    others.extend(targets.iter().map(|&to| groups.first(to)));
                 }
                 (Some(postings), Form::Full) => {
                     for to in std::iter::once(value).chain(targets.iter().copied()) {

@@ -32,6 +32,8 @@ struct Test<const W: usize> {
 pub(super) struct Node<const W: usize> {
     /// Bits on which the pairs agree: values that differ in them need not meet.
     pub(super) agreed: BitSet<W>,
+    /// Of them, those that the node above does not agree on.
+    pub(super) part: BitSet<W>,
     /// What is known of the bits that are not agreed: of all of them, and of the part last cut.
     whole: Bound<W>,
     inner: Bound<W>,
@@ -47,6 +49,7 @@ impl<const W: usize> Node<W> {
         let whole = Bound { bits: BitSet::lowest(bits), most: max_distance };
         Node {
             agreed: BitSet::NONE,
+            part: BitSet::NONE,
             whole,
             inner: whole,
             tests: Vec::new(),
@@ -138,6 +141,7 @@ impl<const W: usize> Node<W> {
                 };
                 branches.push(Node {
                     agreed: self.agreed.or(part),
+                    part,
                     whole: Bound { bits: self.whole.bits.without(part), ..self.whole },
                     inner,
                     tests: own,
