@@ -1,5 +1,7 @@
 //! Sets of bits of a value: their digits, and what is known of the values that vary in them.
 
+use crate::fingerprint::Bits;
+
 /// A set of bits of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BitSet<const W: usize>(pub(super) [u64; W]);
@@ -224,10 +226,21 @@ impl<const W: usize> Digit<W> {
     pub(super) fn of(&self, value: &[u64; W]) -> usize {
         let mut sum = 0u64;
         for w in 0..W {
-            sum = sum.wrapping_add((value[w].rotate_right(self.rotation) & self.bits[w]).wrapping_mul(self.gather[w]));
+            sum = sum.wrapping_add(
+                (value[w].rotate_right(self.rotation) & self.bits[w]).wrapping_mul(self.gather[w]),
+            );
         }
         let mixed = (sum & self.gathered).wrapping_mul(self.multiplier);
         (mixed << self.skip >> self.shift) as usize
+    }
+}
+
+/// [`bit_weights`] of values given as words.
+pub(super) fn weights(words: &[u64], bits: Bits) -> Vec<f64> {
+    match bits.words() {
+        1 => bit_weights(words.as_chunks::<1>().0, bits.count()),
+        2 => bit_weights(words.as_chunks::<2>().0, bits.count()),
+        _ => bit_weights(words.as_chunks::<4>().0, bits.count()),
     }
 }
 
@@ -285,7 +298,9 @@ mod tests {
 
     #[test]
     fn parts_are_disjoint_and_cover_every_bit() {
-        for (bits, shares) in [(64, vec![1; 5]), (64, vec![3, 1, 2]), (128, vec![1; 9]), (256, vec![2; 33])] {
+        for (bits, shares) in
+            [(64, vec![1; 5]), (64, vec![3, 1, 2]), (128, vec![1; 9]), (256, vec![2; 33])]
+        {
             let weights: Vec<f64> = (0..bits).map(|b| if b % 7 == 0 { 0.0 } else { 0.3 }).collect();
             let whole = BitSet::<4>::lowest(bits);
             let mut seen = BitSet::<4>::NONE;

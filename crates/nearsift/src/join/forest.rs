@@ -1,6 +1,6 @@
 //! Connected values, and the search that only connects.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::search::{Place, Sink, Worker};
@@ -54,6 +54,14 @@ impl Forest {
         }
     }
 
+    /// The number of pairs of ids that are in one set; `roots` is left sorted.
+    pub(super) fn known_pairs(&self, ids: &[u32], roots: &mut Vec<u32>) -> u64 {
+        roots.clear();
+        roots.extend(ids.iter().map(|&id| self.root(id)));
+        roots.sort_unstable();
+        roots.chunk_by(|a, b| a == b).map(|set| set.len() as u64 * (set.len() as u64 - 1) / 2).sum()
+    }
+
     /// Whether the ids are all in one set.
     pub(super) fn is_one(&self, ids: &[u32]) -> bool {
         let Some((first, rest)) = ids.split_first() else { return true };
@@ -81,20 +89,9 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         if n < 2 * PROBE {
             return self.compare(node, values, ids);
         }
-        let roots: Vec<u32> = ids.iter().map(|&id| forest.root(id)).collect();
-        let (root, members) = majority(&roots);
-        if members == n {
-            return ControlFlow::Continue(());
-        }
-        if members * 8 >= n * 7 {
-            // What is connected already need not be compared with itself.
-            let (mut inside, mut outside) = (Part::default(), Part::default());
-            for i in 0..n {
-                let part = if roots[i] == root { &mut inside } else { &mut outside };
-                part.push(values[i], ids[i]);
-            }
-            self.connect_across(forest, &outside, &inside)?;
-            return self.compare(node, &outside.values, &outside.ids);
+        let known = forest.known_pairs(ids, &mut self.roots);
+        if known * 4 >= (n * (n - 1)) as u64 {
+            return self.connect_sets(forest, values, ids);
         }
         // The probe's rows are done either way; the rest is followed only if that is faster.
         let before = self.seen;
@@ -108,21 +105,45 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         self.compare_rows(node, values, ids, PROBE..n)
     }
 
-    /// Connects each value of `few` with those near it of `many`, which are all connected.
+    /// Compares values of different sets only.
+    fn connect_sets(
+        &mut self,
+        forest: &Forest,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
+        let mut order: Vec<(u32, u32)> =
+            ids.iter().zip(0..).map(|(&id, at)| (forest.root(id), at)).collect();
+        order.sort_unstable();
+        let sorted = Part {
+            values: order.iter().map(|&(_, at)| values[at as usize]).collect(),
+            ids: order.iter().map(|&(_, at)| ids[at as usize]).collect(),
+        };
+        let mut end = 0;
+        for set in order.chunk_by(|a, b| a.0 == b.0) {
+            let start = end;
+            end += set.len();
+            self.connect_across(forest, &sorted, start..end)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Connects each of some values with those near it that come after them.
     fn connect_across(
         &mut self,
         forest: &Forest,
-        few: &Part<W>,
-        many: &Part<W>,
+        part: &Part<W>,
+        rows: Range<usize>,
     ) -> ControlFlow<()> {
         const CHUNK: usize = 1 << 12;
-        for (q, query) in few.values.chunks(TILE).enumerate() {
-            for (c, chunk) in many.values.chunks(CHUNK).enumerate() {
-                self.work.comparisons += (query.len() * chunk.len()) as u64;
-                self.kernel.across_within(query, chunk, self.max_distance, &mut self.hits);
+        for first in rows.clone().step_by(TILE) {
+            let queries = &part.values[first..rows.end.min(first + TILE)];
+            for (c, chunk) in part.values[rows.end..].chunks(CHUNK).enumerate() {
+                self.work.comparisons += (queries.len() * chunk.len()) as u64;
+                self.kernel.across_within(queries, chunk, self.max_distance, &mut self.hits);
                 for (i, j) in self.hits.drain(..) {
-                    let (a, b) =
-                        (few.ids[q * TILE + i as usize], many.ids[c * CHUNK + j as usize]);
+                    let a = part.ids[first + i as usize];
+                    let b = part.ids[rows.end + c * CHUNK + j as usize];
                     if forest.unite(a, b) {
                         self.found.push((a.min(b), a.max(b)));
                     }
@@ -178,19 +199,14 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
     }
 }
 
-/// Some of the values of a bucket.
-#[derive(Debug, Default)]
+/// Values of a bucket with their ids.
+#[derive(Debug)]
 struct Part<const W: usize> {
     values: Vec<[u64; W]>,
     ids: Vec<u32>,
 }
 
 impl<const W: usize> Part<W> {
-    fn push(&mut self, value: [u64; W], id: u32) {
-        self.values.push(value);
-        self.ids.push(id);
-    }
-
     fn pop(&mut self) -> Option<([u64; W], u32)> {
         self.values.pop().zip(self.ids.pop())
     }
@@ -198,21 +214,6 @@ impl<const W: usize> Part<W> {
     fn swap_remove(&mut self, at: usize) -> ([u64; W], u32) {
         (self.values.swap_remove(at), self.ids.swap_remove(at))
     }
-}
-
-/// The only element that may be more than half of all, and how many there are of it.
-///
-/// # References
-/// Boyer and Moore, 'MJRTY: a fast majority vote algorithm', 1991.
-fn majority(all: &[u32]) -> (u32, usize) {
-    let (mut candidate, mut lead) = (0, 0usize);
-    for &x in all {
-        if lead == 0 {
-            candidate = x;
-        }
-        lead = if x == candidate { lead + 1 } else { lead - 1 };
-    }
-    (candidate, all.iter().filter(|&&x| x == candidate).count())
 }
 
 #[cfg(test)]
@@ -241,12 +242,5 @@ mod tests {
             assert_eq!(alone.root(id), shared.root(id));
             assert!(alone.root(id) <= id);
         }
-    }
-
-    #[test]
-    fn majorities() {
-        let check = |all: &[u32], expect| assert_eq!(majority(all), expect);
-        check(&[7, 1, 7, 2, 7], (7, 3));
-        check(&[4, 4], (4, 2));
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::bits::{BitSet, Source};
 use super::partition::{Buckets, Slice, count, digit_width};
+use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
 
 /// Which documents have the same value. Values are numbered in order of their first document.
@@ -97,6 +98,16 @@ impl Groups {
         match self {
             Groups::Distinct(_) => value,
             Groups::Repeated { firsts, .. } => firsts[value as usize],
+        }
+    }
+
+    /// Appends the words of the distinct values of the column that was grouped.
+    pub(super) fn append_values(&self, column: &Fingerprints, to: &mut Vec<u64>) {
+        match self {
+            Groups::Distinct(_) => to.extend_from_slice(column.as_words()),
+            Groups::Repeated { firsts, .. } => {
+                firsts.iter().for_each(|&d| to.extend_from_slice(column.words_of(d as usize)));
+            }
         }
     }
 
@@ -227,10 +238,7 @@ mod tests {
         }
     }
 
-    fn in_order(
-        count: usize,
-        task: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
-    ) -> ControlFlow<()> {
+    fn in_order(count: usize, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> {
         (0..count).try_for_each(task)
     }
 

@@ -19,15 +19,16 @@
 //! ```
 
 mod bits;
+mod cross;
 mod forest;
 mod groups;
 mod partition;
 mod plan;
 mod search;
 mod stream;
-mod tree;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -39,6 +40,7 @@ use crate::hamming::kernels::Kernel;
 use groups::Groups;
 use search::{Search, Sink, Tuning, Wanted};
 
+pub use cross::CrossJoin;
 pub use plan::{Explanation, MAX_BLOCKS, Plan, Question, Speed};
 pub use search::Work;
 
@@ -76,7 +78,7 @@ pub struct Settings {
     /// Who does the work.
     pub threads: Threads,
     /// Bytes that may be used beside the column, or `None` for what is usual: some 50 bytes a
-    /// 64-bit document, and up to 40 more for pairs when there are many.
+    /// 64-bit document, and when pairs are many up to 40 more for them, or 512 MiB if that is more.
     pub memory_bytes: Option<u64>,
     /// The machine's measured speeds, or `None` for what is usual with its instructions. They decide
     /// what is done, never what is found.
@@ -86,7 +88,13 @@ pub struct Settings {
 impl Settings {
     /// All pairs within `max_distance`, on one thread, by the planner's choice.
     pub fn new(max_distance: u32) -> Settings {
-        Settings { max_distance, plan: None, threads: Threads::One, memory_bytes: None, speed: None }
+        Settings {
+            max_distance,
+            plan: None,
+            threads: Threads::One,
+            memory_bytes: None,
+            speed: None,
+        }
     }
 }
 
@@ -112,6 +120,16 @@ pub enum JoinError {
     TooMany {
         /// The number given.
         documents: u64,
+    },
+    /// The two sets of a join are of different widths.
+    #[error(
+        "fingerprints of {left} and of {right} bits cannot be compared: make both with one recipe"
+    )]
+    TwoWidths {
+        /// The width of the left set in bits.
+        left: u32,
+        /// The width of the right set in bits.
+        right: u32,
     },
     /// The plan cannot answer the question.
     #[error("the plan '{plan}' does not fit: {remedy}")]
@@ -203,6 +221,16 @@ impl Workers {
         }
     }
 
+    fn group(&self, column: &Fingerprints, slices: usize) -> Groups {
+        let words = column.as_words();
+        let run = |count, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)| self.run(count, task);
+        match column.bits().words() {
+            1 => Groups::of(chunks::<1>(words), slices, run),
+            2 => Groups::of(chunks::<2>(words), slices, run),
+            _ => Groups::of(chunks::<4>(words), slices, run),
+        }
+    }
+
     fn sort(&self, edges: &mut [u64]) {
         match self {
             Workers::One => edges.sort_unstable(),
@@ -226,38 +254,23 @@ impl<'a> SelfJoin<'a> {
         let bits = column.bits();
         let documents = column.len() as u64;
         let Settings { max_distance, plan, threads, memory_bytes, speed } = settings;
-        if max_distance > bits.count() {
-            return Err(JoinError::DistanceBeyondWidth { max_distance, bits: bits.count() });
-        }
-        if documents > u64::from(u32::MAX) {
-            return Err(JoinError::TooMany { documents });
-        }
         let all = Question { values: documents, bits, max_distance };
+        all.check()?;
         if let Some(plan) = plan {
             plan.check(&all)?;
         }
         let workers = Workers::start(threads)?;
         let budget = Budget::of(&all, workers.count(), memory_bytes)?;
-        let run = |count, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)| workers.run(count, task);
-        let groups = match bits.words() {
-            1 => Groups::of(chunks::<1>(column.as_words()), budget.slices, run),
-            2 => Groups::of(chunks::<2>(column.as_words()), budget.slices, run),
-            _ => Groups::of(chunks::<4>(column.as_words()), budget.slices, run),
-        };
+        let groups = workers.group(column, budget.slices);
         let values = groups.values();
         let distinct = (values < column.len()).then(|| {
-            let firsts = (0..values as u32).map(|value| groups.first(value) as usize);
             let mut words = Vec::with_capacity(values * bits.words());
-            firsts.for_each(|document| words.extend_from_slice(column.words_of(document)));
+            groups.append_values(column, &mut words);
             words
         });
         let question = Question { values: values as u64, bits, max_distance };
         let words = distinct.as_deref().unwrap_or(column.as_words());
-        let weights = match bits.words() {
-            1 => bits::bit_weights(chunks::<1>(words), bits.count()),
-            2 => bits::bit_weights(chunks::<2>(words), bits.count()),
-            _ => bits::bit_weights(chunks::<4>(words), bits.count()),
-        };
+        let weights = bits::weights(words, bits);
         let speed = speed.unwrap_or_else(|| Speed::nominal(bits));
         let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights, &speed));
         Ok(SelfJoin {
@@ -374,7 +387,11 @@ impl Budget {
             if threads > 1 && n > 1 << 14 { (4 * threads).next_power_of_two() / 4 } else { 1 };
         slices = slices.min(MOST_SLICES);
         let Some(limit) = limit else {
-            return Ok(Budget { slices, pair_capacity: (n as usize * 5).max(1 << 20) });
+            while search(slices) > (24 * n * words).clamp(1 << 24, 4 << 30) && slices < MOST_SLICES
+            {
+                slices *= 2;
+            }
+            return Ok(Budget { slices, pair_capacity: (n as usize * 5).max(1 << 26) });
         };
         while standing + search(slices) + fewest_pairs > limit && slices < MOST_SLICES {
             slices *= 2;

@@ -64,6 +64,20 @@ pub struct Question {
     pub max_distance: u32,
 }
 
+impl Question {
+    /// Whether it can be asked.
+    pub(super) fn check(&self) -> Result<(), JoinError> {
+        let (max_distance, bits) = (self.max_distance, self.bits.count());
+        if max_distance > bits {
+            return Err(JoinError::DistanceBeyondWidth { max_distance, bits });
+        }
+        if self.values > u64::from(u32::MAX) {
+            return Err(JoinError::TooMany { documents: self.values });
+        }
+        Ok(())
+    }
+}
+
 /// What a plan is expected to do for a question, if the values are spread evenly.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
@@ -95,11 +109,7 @@ impl fmt::Display for Explanation {
         )?;
         writeln!(f, "plan               {}", self.plan)?;
         if self.moves > 0.0 {
-            writeln!(
-                f,
-                "sets of blocks     {}, moves of each value {:.1}",
-                self.sets, self.moves
-            )?;
+            writeln!(f, "sets of blocks     {}, moves of each value {:.1}", self.sets, self.moves)?;
         }
         writeln!(f, "comparisons        {:.3e} expected", self.comparisons)?;
         writeln!(f, "memory             {} bytes beside the pairs", self.bytes)?;

@@ -89,14 +89,8 @@ impl Tuning {
 
     /// Splits whatever can be split, so that tests reach every path with few values.
     #[cfg(test)]
-    pub(super) const EAGER: Tuning = Tuning {
-        leaf: 2,
-        gain: f64::INFINITY,
-        target: 1,
-        digit_bits: 2,
-        new_cuts: 1,
-        crowd: 3,
-    };
+    pub(super) const EAGER: Tuning =
+        Tuning { leaf: 2, gain: f64::INFINITY, target: 1, digit_bits: 2, new_cuts: 1, crowd: 3 };
 }
 
 /// Pairs are handed on in batches of about this many.
@@ -131,7 +125,11 @@ impl<const W: usize> Search<'_, W> {
         let ids: Vec<u32> = if whole { (0..self.values.len() as u32).collect() } else { vec![] };
         let ended = if root.branches.is_empty() {
             if forest.is_some() {
-                run_tasks(1, &|_| with_worker(&mut |worker| worker.crowded(&root, Place::start(), self.values, &ids)))
+                run_tasks(1, &|_| {
+                    with_worker(&mut |worker| {
+                        worker.crowded(&root, Place::start(), self.values, &ids)
+                    })
+                })
             } else {
                 let rows = row_ranges(self.values.len());
                 run_tasks(rows.len(), &|task| {
@@ -219,7 +217,7 @@ pub(super) struct Worker<'a, const W: usize, S> {
     pub(super) hits: Vec<(u32, u32)>,
     /// Hits so far.
     pub(super) seen: u64,
-    roots: Vec<u32>,
+    pub(super) roots: Vec<u32>,
     pub(super) found: Vec<(u32, u32)>,
     pub(super) work: Work,
 }
@@ -297,7 +295,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
         let spread = count(values, &digit, &mut buffers.counts);
-        let ended = if self.pays(n, 1, spread) {
+        let ended = if self.pays(ids, 1, spread, !node.branches.is_empty()) {
             self.descend(node, place, &digit, &mut buffers, 0, values, ids)
         } else {
             self.crowded(node, place, values, ids)
@@ -362,7 +360,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             all.pairs = all.pairs.saturating_add(spread.pairs);
             all.largest = all.largest.max(spread.largest);
         }
-        let ended = if self.pays(n, node.branches.len(), all) {
+        let deeper = node.branches.iter().any(|branch| !branch.branches.is_empty());
+        let ended = if self.pays(ids, node.branches.len(), all, deeper) {
             let mut counted = 0;
             node.branches.iter().try_for_each(|branch| {
                 let place = Place { source: place.source.with(branch.part), ..place };
@@ -394,14 +393,29 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         }
     }
 
-    /// Whether moving `n` values that many times leaves few enough pairs to compare.
-    fn pays(&self, n: usize, times: usize, spread: Spread) -> bool {
+    /// Whether moving values that many times leaves few enough pairs to compare, if they are to be
+    /// cut deeper after that, or not.
+    fn pays(&mut self, ids: &[u32], times: usize, spread: Spread, deeper: bool) -> bool {
+        /// What remains after a cut is for the deeper ones to reduce. There are few of these, so
+        /// even if they fail all is compared a few times at most.
+        const DEEPER: f64 = 3.0;
+        let n = ids.len();
+        let gain = self.tuning.gain * if deeper { DEEPER } else { 1.0 };
         if self.tuning.gain.is_infinite() {
             return spread.largest < n;
         }
-        let cost = spread.pairs as f64 * self.speed.comparison_ns
-            + (n * times) as f64 * self.speed.move_ns;
-        cost < self.speed.all_pairs(n) * self.tuning.gain
+        let moves = (n * times) as f64 * self.speed.move_ns;
+        let all = self.speed.all_pairs(n);
+        if spread.pairs as f64 * self.speed.comparison_ns + moves < all * gain {
+            return true;
+        }
+        let Some(forest) = self.forest else { return false };
+        // Pairs that are connected already stay together, and need not be compared again.
+        let known = forest.known_pairs(ids, &mut self.roots);
+        let left = spread.pairs.saturating_sub(known * times as u64);
+        let unknown = all - known as f64 * self.speed.comparison_ns;
+        let cost = left as f64 * self.speed.comparison_ns + moves;
+        spread.largest < n && cost < unknown * gain
     }
 
     /// Searches values that the node's own cuts, or moving them by the bits they agree on, do not
@@ -501,12 +515,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// Turns hits, pairs of places in a bucket, into found pairs of ids.
-    fn keep_hits(
-        &mut self,
-        node: &Node<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
-    ) -> ControlFlow<()> {
+    fn keep_hits(&mut self, node: &Node<W>, values: &[[u64; W]], ids: &[u32]) -> ControlFlow<()> {
         self.seen += self.hits.len() as u64;
         if let Some(forest) = self.forest {
             self.unite_hits(forest, ids);

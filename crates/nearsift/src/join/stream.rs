@@ -408,7 +408,7 @@ impl View<'_, '_> {
 }
 
 /// Hands found pairs on to a function.
-struct Batches<F>(F);
+pub(super) struct Batches<F>(pub(super) F);
 
 impl<F: Fn(&[(u32, u32)]) -> ControlFlow<()> + Sync> Sink for Batches<F> {
     fn take(&self, found: &mut Vec<(u32, u32)>) -> ControlFlow<()> {
@@ -428,10 +428,10 @@ fn reserve(edges: &mut Vec<u64>, more: usize, capacity: usize) {
 }
 
 // A poisoned lock means that another thread panicked; the panic itself is what reaches the caller.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn unlocked<T>(mutex: Mutex<T>) -> T {
+pub(super) fn unlocked<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

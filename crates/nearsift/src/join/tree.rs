@@ -65,9 +65,7 @@ impl<const W: usize> Node<W> {
     /// Whether a pair within the distance, with this difference (XOR), is of this node.
     #[inline]
     pub(super) fn claims(&self, difference: &[u64; W]) -> bool {
-        self.tests
-            .iter()
-            .all(|test| test.bits.differ_at_most(difference, test.most) == test.holds)
+        self.tests.iter().all(|test| test.bits.differ_at_most(difference, test.most) == test.holds)
     }
 
     /// The nodes at which values are compared: this one, or those below it.
@@ -167,7 +165,9 @@ impl Cut {
     /// The limits of the groups.
     fn limits(self, most: u32) -> Vec<u32> {
         let total = most + 1;
-        (0..self.groups).map(|g| total * (g + 1) / self.groups - total * g / self.groups - 1).collect()
+        (0..self.groups)
+            .map(|g| total * (g + 1) / self.groups - total * g / self.groups - 1)
+            .collect()
     }
 }
 
@@ -329,7 +329,8 @@ impl Planner {
                 };
                 if next.is_none() {
                     let smallest = (BUCKET as f64).min(state.log_n.exp2());
-                    forecast.comparisons = forecast.comparisons.max((smallest - 1.0).max(0.0) / 2.0);
+                    forecast.comparisons =
+                        forecast.comparisons.max((smallest - 1.0).max(0.0) / 2.0);
                 }
                 total.moves += digits + forecast.moves;
                 total.comparisons += forecast.comparisons;
