@@ -225,10 +225,8 @@ impl<const W: usize> Digit<W> {
     #[inline(always)]
     pub(super) fn of(&self, value: &[u64; W]) -> usize {
         let mut sum = 0u64;
-        for w in 0..W {
-            sum = sum.wrapping_add(
-                (value[w].rotate_right(self.rotation) & self.bits[w]).wrapping_mul(self.gather[w]),
-            );
+        for ((word, bits), gather) in value.iter().zip(&self.bits).zip(&self.gather) {
+            sum = sum.wrapping_add((word.rotate_right(self.rotation) & bits).wrapping_mul(*gather));
         }
         let mixed = (sum & self.gathered).wrapping_mul(self.multiplier);
         (mixed << self.skip >> self.shift) as usize

@@ -68,13 +68,6 @@ impl Groups {
         Groups::Repeated { value_of, firsts }
     }
 
-    pub(super) fn documents(&self) -> usize {
-        match self {
-            Groups::Distinct(documents) => *documents,
-            Groups::Repeated { value_of, .. } => value_of.len(),
-        }
-    }
-
     /// The number of values.
     pub(super) fn values(&self) -> usize {
         match self {
@@ -245,7 +238,7 @@ mod tests {
     #[test]
     fn one_value_many_times_is_one_group() {
         let groups = Groups::of(&[[5u64]; 5000], 1, in_order);
-        assert_eq!((groups.documents(), groups.values(), groups.first(0)), (5000, 1, 0));
+        assert_eq!((groups.values(), groups.first(0)), (1, 0));
         let postings = groups.postings().expect("repeats");
         assert_eq!(postings.of_value(0).len(), 5000);
     }

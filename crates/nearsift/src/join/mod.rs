@@ -387,7 +387,7 @@ impl Budget {
             if threads > 1 && n > 1 << 14 { (4 * threads).next_power_of_two() / 4 } else { 1 };
         slices = slices.min(MOST_SLICES);
         let Some(limit) = limit else {
-            while search(slices) > (24 * n * words).clamp(1 << 24, 4 << 30) && slices < MOST_SLICES
+            while search(slices) > (30 * n * words).clamp(1 << 24, 4 << 30) && slices < MOST_SLICES
             {
                 slices *= 2;
             }
