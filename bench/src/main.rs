@@ -8,6 +8,7 @@
 mod contests;
 mod corpus;
 mod dedup;
+mod hamming;
 mod harness;
 mod join;
 mod machine;
@@ -58,6 +59,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: contests::join,
     },
     Benchmark {
+        name: "hamming",
+        about: "queries and joins within distance 3, against peers in Rust and Python",
+        run: hamming::run,
+    },
+    Benchmark {
         name: "dedup",
         about: "a generated corpus on disk to the documents worth keeping, end to end",
         run: dedup::run,
@@ -87,7 +93,10 @@ struct Settings {
     /// Chinese documents of the generated corpus, in 1,000; the others are English.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(0..=1_000))]
     chinese: u32,
-    /// The seed of the generated corpus.
+    /// Fingerprints of the comparison in Hamming space, a run for each number.
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000000,10000000")]
+    fingerprints: Vec<usize>,
+    /// The seed of the generated corpus and fingerprints.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Where generated input and output go.

@@ -5,6 +5,7 @@
 
 pub mod examples;
 pub mod random;
+pub mod sketches;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};

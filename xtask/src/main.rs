@@ -13,6 +13,7 @@ mod fuzz;
 mod steps;
 mod tables;
 mod tables_normalise;
+mod tables_rarity;
 mod tables_words;
 mod tools;
 

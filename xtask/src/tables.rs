@@ -27,6 +27,11 @@ pub const TABLES: &[Table] = &[
         run: crate::tables_words::run,
     },
     Table {
+        name: "rarity",
+        about: "document frequencies of features, from word counts of jieba and of symspellpy",
+        run: crate::tables_rarity::run,
+    },
+    Table {
         name: "examples",
         about: "the example corpus, its pages in three charsets and its truth, from examples/source",
         run: crate::examples::run,

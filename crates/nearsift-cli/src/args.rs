@@ -58,8 +58,12 @@ pub enum Command {
     Keywords(Keywords),
     /// List all recipes, with parameters and digests.
     Recipes,
+    /// Measure near-duplicate pairs and clusters against a truth.
+    Eval(Eval),
     /// Check a file of golden vectors.
     Vectors(Vectors),
+    /// Measure this machine; every answer is checked.
+    Bench(Bench),
 }
 
 #[derive(Debug, Args)]
@@ -251,11 +255,97 @@ pub struct Keywords {
     pub charset: Option<String>,
 }
 
+/// Measures recall, precision and clusters on labelled documents, of nearsift's own pairs or of any
+/// other tool's.
+///
+/// A truth file is a table (CSV, TSV, JSON lines; .gz and .zst are seen through) and is known by its
+/// columns: `a b label` or `id1 id2 label`, the label being POS, GREY or NEG, or 1 or 0 (without it: POS);
+/// `id cluster` or `id group`; `id origin rate`, with `edit` beside it; `core_id labelled_duplicates` (a
+/// list of ids). A table `base variant op rate` tells how documents were edited, for the tables by edit
+/// and rate. Pairs that no file lists are NEG. GREY pairs are left out of precision and recall.
+#[derive(Debug, Args)]
+pub struct Eval {
+    #[command(flatten)]
+    pub input: Input,
+    /// A field that is put before the text, with a blank between: CORE's titles.
+    #[arg(help_heading = "What is read", long, value_name = "FIELD")]
+    pub title_field: Option<String>,
+    /// What is true: a file, or `fields` when the input has the columns itself. May be given again for
+    /// a table of edits.
+    #[arg(help_heading = "What is true", long, required = true, value_name = "FILE|fields")]
+    pub truth: Vec<PathBuf>,
+    /// Up to which combined edit two documents of one origin are POS, inclusive: the sum of their
+    /// rates, the larger for two with edit `trunc`. Above it they are GREY. `any`: all are POS.
+    #[arg(
+        help_heading = "What is true",
+        long,
+        value_name = "RATE|any",
+        default_value = "0.30",
+        value_parser = parse_within
+    )]
+    pub positive_within: nearsift::evaluate::PositiveWithin,
+    /// Measure these pairs instead of nearsift's: a table `a b score`, such as the output of `nearsift
+    /// pairs`. The larger score is the more alike. Without --min-score every pair of the file is
+    /// accepted.
+    #[arg(help_heading = "What is measured", long, value_name = "FILE")]
+    pub pairs: Option<PathBuf>,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub matching: Matching,
+    /// How accepted pairs become clusters.
+    #[arg(
+        help_heading = "What is measured",
+        long,
+        value_name = "RULE",
+        default_value = "components"
+    )]
+    pub cluster: ClusterRule,
+    /// Add what exact similarities of all pairs reach at their best threshold: Jaccard and IDF cosine
+    /// of long and short shingles (characters 5 and 3, or words 5 and 2 where most text has spaces).
+    #[arg(help_heading = "What comes out", long)]
+    pub peer_rows: bool,
+    /// Samples for the confidence intervals; 0 for none.
+    #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "1000", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub replicates: u32,
+    /// What decides the samples.
+    #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// A folder for eval.json, the same content as --json; it must be empty or not exist.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub struct Vectors {
     /// Golden vectors: JSON lines of recipe, params, input and value.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Bench {
+    #[command(subcommand)]
+    pub what: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Benchmark {
+    /// Search among fingerprints: memory, scans, queries, joins.
+    Hamming(BenchHamming),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchHamming {
+    /// Fingerprints; 10^9 of them need most of 24 GB.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1_000..=4_000_000_000))]
+    pub n: u64,
+    /// The seed of the fingerprints.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Rounds of each measurement; figures are medians.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub rounds: u32,
 }
 
 /// Bytes from a number with an optional unit: KB, MB, GB, TB (powers of 1000) or KiB ... (of 1024).
@@ -279,6 +369,20 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let number: f64 = digits.trim().parse().map_err(|_| error())?;
     let bytes = number * factor as f64;
     if (1.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(error()) }
+}
+
+fn parse_within(text: &str) -> Result<nearsift::evaluate::PositiveWithin, String> {
+    use nearsift::evaluate::PositiveWithin;
+    if text == "any" {
+        return Ok(PositiveWithin::Origin);
+    }
+    text.parse()
+        .ok()
+        .filter(|rate| (0.0..=2.0).contains(rate))
+        .map(PositiveWithin::CombinedEdit)
+        .ok_or_else(|| {
+            format!("'{text}' is not a combined edit: expected a number from 0 to 2, or any")
+        })
 }
 
 fn parse_score(text: &str) -> Result<f64, String> {

@@ -12,6 +12,7 @@ use crate::args::{FormatArg, Reading};
 use crate::failure::Failure;
 
 /// A document's text, and what was noticed on the way.
+#[derive(Clone)]
 pub struct Text<'a> {
     pub text: Cow<'a, str>,
     /// Characters that could not be decoded.
@@ -31,7 +32,7 @@ impl Text<'_> {
         }
     }
 
-    fn into_owned(self) -> Text<'static> {
+    pub fn into_owned(self) -> Text<'static> {
         Text { text: Cow::Owned(self.text.into_owned()), ..self }
     }
 }

@@ -53,7 +53,9 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Compare(args) => commands::compare::run(args, &cli.global),
         Command::Keywords(args) => commands::keywords::run(args, &cli.global),
         Command::Recipes => commands::recipes::run(&cli.global),
+        Command::Eval(args) => commands::eval::run(args, &cli.global),
         Command::Vectors(args) => commands::vectors::run(args, &cli.global),
+        Command::Bench(args) => commands::bench::run(args, &cli.global),
     }
 }
 

@@ -36,9 +36,14 @@ impl Out {
         self.line(&line)
     }
 
+    /// Shows what was written so far.
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        check(self.writer.flush())
+    }
+
     /// Must be called at the end: what a buffer holds back may not be writable.
     pub fn finish(mut self) -> Result<(), Failure> {
-        check(self.writer.flush())
+        self.flush()
     }
 }
 

@@ -20,7 +20,7 @@ const RECIPES: &str = "docs/RECIPES.md";
 const WITH_COMMANDS: [&str; 4] = [ENGLISH, CHINESE, RECIPES, "examples/README.md"];
 
 /// The documents whose links are followed.
-const WITH_LINKS: [&str; 10] = [
+const WITH_LINKS: [&str; 11] = [
     ENGLISH,
     CHINESE,
     RECIPES,
@@ -29,6 +29,7 @@ const WITH_LINKS: [&str; 10] = [
     "CONTRIBUTING.md",
     "docs/ALGORITHM.md",
     "docs/BAD-INPUT.md",
+    "docs/QUALITY.md",
     "docs/TESTING.md",
     "examples/README.md",
 ];

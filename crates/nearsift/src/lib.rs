@@ -11,8 +11,10 @@
 //! | [`compare`] | two texts | every measure of likeness, and the differences |
 //! | [`hamming`] | fingerprints | distances |
 //! | [`join`] | fingerprints | all pairs within a distance |
+//! | [`verify`] | two texts of a pair | exact measures of their likeness |
 //! | [`cluster`] | pairs | groups |
 //! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
+//! | [`evaluate`] | scored pairs, clusters and a truth | recall, precision, agreement |
 //!
 //! This crate opens no file and no socket, reads no clock and no environment, and starts no thread
 //! unless it is asked to: the same input gives the same output, always.
@@ -20,9 +22,12 @@
 pub mod cluster;
 pub mod compare;
 pub mod dedup;
+pub mod evaluate;
 pub mod feature;
 pub mod fingerprint;
 pub mod hamming;
 pub mod join;
 pub mod recipe;
+pub mod sketch;
 pub mod text;
+pub mod verify;

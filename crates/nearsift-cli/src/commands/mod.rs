@@ -1,7 +1,9 @@
 //! One module a command: settings, one call, the result.
 
+pub mod bench;
 pub mod compare;
 pub mod dedup;
+pub mod eval;
 pub mod fingerprint;
 pub mod keywords;
 pub mod pairs;

@@ -477,14 +477,37 @@ fn mistakes() {
     insta::assert_snapshot!("mistakes", shown);
 }
 
+/// The figures are the machine's, the answers are not.
+#[test]
+fn bench() {
+    let folder = Folder::new();
+    let bench = ["bench", "hamming", "--n", "20000", "--rounds", "1"];
+    let json = folder.run([&bench[..], &["--json"]].concat()).expect(0).json_lines().remove(0);
+    let rows = json["rows"].as_array().expect("rows");
+    assert!(rows.len() > 10, "{json}");
+    for row in rows {
+        assert!(row["figure"].as_f64().is_some_and(|figure| figure > 0.0), "{row}");
+        assert!(row["found"].is_u64() && row["found"] == row["expected"], "{row}");
+    }
+    let text = folder.run(bench).expect(0).stdout;
+    assert_eq!(text.lines().count(), rows.len() + 1, "{text}");
+    assert!(!text.contains("WRONG"), "{text}");
+    folder.run(["bench", "hamming", "--n", "10"]).expect(2);
+    folder.run(["bench"]).expect(2);
+}
+
 #[test]
 fn help() {
     let folder = Folder::new();
     let mut shown = folder.run(["--help"]).expect(0).stdout;
-    for command in ["dedup", "pairs", "fingerprint", "compare", "keywords", "recipes", "vectors"] {
+    for command in
+        ["dedup", "pairs", "fingerprint", "compare", "keywords", "recipes", "eval", "vectors"]
+    {
         let help = folder.run([command, "-h"]).expect(0).stdout;
         shown.push_str(&format!("\n$ nearsift {command} -h\n{help}"));
     }
+    let help = folder.run(["bench", "hamming", "-h"]).expect(0).stdout;
+    shown.push_str(&format!("\n$ nearsift bench hamming -h\n{help}"));
     insta::assert_snapshot!("help", shown);
     assert_eq!(
         folder.run(["--version"]).expect(0).stdout,

@@ -4,6 +4,7 @@ mod answers;
 mod bad_input;
 mod commands;
 mod data;
+mod eval;
 mod examples;
 mod faults;
 mod report;

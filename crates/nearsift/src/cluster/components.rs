@@ -40,7 +40,8 @@ impl Components {
         self.sizes[large as usize] += self.sizes[small as usize];
     }
 
-    fn root(&mut self, mut document: u32) -> u32 {
+    /// The document that stands for all that are linked with this one.
+    pub(super) fn root(&mut self, mut document: u32) -> u32 {
         loop {
             let parent = self.parents[document as usize];
             if parent == document {
@@ -50,6 +51,11 @@ impl Components {
             self.parents[document as usize] = above;
             document = above;
         }
+    }
+
+    /// The number of documents that a root stands for.
+    pub(super) fn size(&self, root: u32) -> u32 {
+        self.sizes[root as usize]
     }
 
     /// The components, each represented by its best member.

@@ -2,7 +2,7 @@
 //!
 //! A *component* is a set of documents that are connected, perhaps through others: chains can join
 //! documents that are not alike. A *star* holds only documents that are directly linked to its
-//! representative. Which document is better is the caller's policy, given as a [`KeepOrder`].
+//! representative. A group by *majority link* holds documents most of whose pairs are alike. Which document is better is the caller's policy, given as a [`KeepOrder`].
 //!
 //! ```
 //! use nearsift::cluster::{Clusters, KeepOrder};
@@ -24,13 +24,17 @@
 //! ```
 
 mod components;
+mod id;
 mod keep;
+mod majority;
 mod star;
 #[cfg(test)]
 mod tests;
 
 pub use components::Components;
+pub use id::ClusterId;
 pub use keep::{KeepOrder, KeepOrderError};
+pub use majority::{Capped, Link, MajorityLink};
 
 /// The cluster of every document and the representative of every cluster; 8 bytes a document.
 ///

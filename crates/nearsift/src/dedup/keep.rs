@@ -7,9 +7,10 @@ use std::str::FromStr;
 use crate::cluster::KeepOrder;
 
 /// Which member of a group is its representative and stays.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Keep {
     /// The one that comes first in the input.
+    #[default]
     First,
     /// The one with the most characters.
     Longest,

@@ -22,14 +22,17 @@
 //! ```
 
 mod keep;
+mod sketches;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 pub use keep::Keep;
+pub use sketches::{Accepted, Grouping, SketchCorpus, SketchEntry};
 
-use crate::cluster::Clusters;
+use crate::cluster::{Capped, Clusters, Link, MajorityLink};
+use crate::compare::score_of_distance;
 use crate::fingerprint::{Bits, Fingerprint, Fingerprints};
 pub use crate::join::Pair;
 use crate::join::{Explanation, JoinError, SelfJoin, Settings, Threads};
@@ -79,6 +82,8 @@ pub enum Clustering {
     Components,
     /// Only what is linked to the representative itself.
     Star,
+    /// Groups that join only when at least half of the sampled pairs across them are linked.
+    Majority,
 }
 
 /// What is asked of a corpus.
@@ -119,7 +124,7 @@ pub enum Reason {
 }
 
 /// A document that does not stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Removal {
     /// The document.
     pub document: u32,
@@ -130,6 +135,8 @@ pub struct Removal {
     /// The distance of the two fingerprints in bits, where both have one. Members of a component
     /// may be farther from their representative than the largest distance: others lie between.
     pub distance: Option<u32>,
+    /// How alike the fingerprints or sketches of the two are, from 0 to 1, where both have one.
+    pub score: Option<f64>,
 }
 
 /// A corpus cannot hold more documents than 32-bit numbers name.
@@ -256,10 +263,22 @@ impl Corpus {
         let leaders = match options.clustering {
             Clustering::Components => Clusters::components(self.len(), links, &keep),
             Clustering::Star => Clusters::stars(self.len(), links, &keep),
+            Clustering::Majority => {
+                let distance = |a, b| {
+                    let both = self.fingerprint(a).zip(self.fingerprint(b));
+                    both.map(|(a, b)| a.distance(&b))
+                };
+                let links = links.into_iter().map(|(a, b)| {
+                    let strength = distance(a, b).map_or(0, |d| u32::MAX - d);
+                    Link { a, b, strength }
+                });
+                let near = |a, b| distance(a, b).is_some_and(|d| d <= options.max_distance);
+                Clusters::by_majority(self.len(), links, MajorityLink::default(), &keep, near).0
+            }
         };
         let representatives = leader.iter().map(|&l| leaders.representative(l)).collect();
         let clusters = Clusters::by_representative(representatives);
-        Ok(Found { corpus: self, clusters })
+        Ok(Found { columns: Columns::Fingerprints(self), clusters, capped: Capped::default() })
     }
 
     fn join(&self, options: &Options) -> Result<SelfJoin<'_>, JoinError> {
@@ -335,14 +354,27 @@ fn exact_links(groups: &[Vec<u32>]) -> Vec<Pair> {
 /// Which documents stay, and which go in whose favour.
 #[derive(Debug, Clone)]
 pub struct Found<'c> {
-    corpus: &'c Corpus,
+    columns: Columns<'c>,
     clusters: Clusters,
+    capped: Capped,
+}
+
+/// What is known of the documents that were grouped.
+#[derive(Debug, Clone, Copy)]
+enum Columns<'c> {
+    Fingerprints(&'c Corpus),
+    Sketches(&'c SketchCorpus),
 }
 
 impl Found<'_> {
     /// The groups, those of one document included.
     pub fn clusters(&self) -> &Clusters {
         &self.clusters
+    }
+
+    /// What the largest size of a group kept apart: of this a user should be told.
+    pub fn capped(&self) -> Capped {
+        self.capped
     }
 
     /// The documents that go, in the order of the input.
@@ -353,13 +385,32 @@ impl Found<'_> {
     /// Why a document goes; of one that stays, it is its own representative.
     pub fn removal(&self, document: u32) -> Removal {
         let representative = self.clusters.representative(document);
-        let key = |d: u32| self.corpus.text_keys[d as usize];
-        let print = |d: u32| self.corpus.fingerprint(d);
+        let (keys, distance, score) = match self.columns {
+            Columns::Fingerprints(corpus) => {
+                let print = |d: u32| corpus.fingerprint(d);
+                let both = print(document).zip(print(representative));
+                let distance = both.map(|(a, b)| a.distance(&b));
+                let bits = corpus.fingerprints.bits().count();
+                (
+                    corpus.text_keys.as_slice(),
+                    distance,
+                    distance.map(|d| score_of_distance(d, bits)),
+                )
+            }
+            Columns::Sketches(corpus) => {
+                let sketch = |d: u32| corpus.sketch(d);
+                let both = sketch(document).zip(sketch(representative));
+                let distance = both.map(|(a, b)| a.distance(&b));
+                (corpus.text_keys(), distance, both.map(|(a, b)| a.score(&b).value()))
+            }
+        };
+        let key = |d: u32| keys[d as usize];
         Removal {
             document,
             representative,
             reason: if key(document) == key(representative) { Reason::Exact } else { Reason::Near },
-            distance: print(document).zip(print(representative)).map(|(a, b)| a.distance(&b)),
+            distance,
+            score,
         }
     }
 }

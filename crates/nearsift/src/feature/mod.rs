@@ -1,9 +1,12 @@
 //! From text to features: hashed, weighted units.
 
+pub mod by_script;
 pub mod count;
+pub mod frequency;
 mod hash;
 pub mod keywords;
 pub mod rarity;
+pub mod sample;
 pub mod shingle;
 pub mod tokens;
 pub mod weight;

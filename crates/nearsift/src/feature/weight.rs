@@ -18,6 +18,7 @@ use std::str::FromStr;
 /// | `log-tf` | 1 + log2 tf |
 /// | `tf-idf` | tf x idf |
 /// | `log-tf-idf` | (1 + log2 tf) x idf |
+/// | `log-tf-root-idf` | (1 + log2 tf) x the square root of idf |
 /// | `levels` | the level 1 to 5 that a given list has for the feature, 1 where it has none |
 /// | `entropy` | (1 + log2 tf) x g, where g = 1 + sum over documents of p log p / log N, p = tf / (all occurrences) |
 ///
@@ -36,6 +37,8 @@ pub enum Weighting {
     TfIdf,
     /// (1 + log2 count) x rarity.
     LogTfIdf,
+    /// (1 + log2 count) x the square root of the rarity.
+    LogTfRootIdf,
     /// A given level from 1 to 5.
     Levels,
     /// (1 + log2 count) x entropy weight over the corpus.
@@ -44,19 +47,23 @@ pub enum Weighting {
 
 impl Weighting {
     /// All weightings with their names.
-    pub const ALL: [(Weighting, &'static str); 7] = [
+    pub const ALL: [(Weighting, &'static str); 8] = [
         (Weighting::None, "none"),
         (Weighting::Tf, "tf"),
         (Weighting::LogTf, "log-tf"),
         (Weighting::TfIdf, "tf-idf"),
         (Weighting::LogTfIdf, "log-tf-idf"),
+        (Weighting::LogTfRootIdf, "log-tf-root-idf"),
         (Weighting::Levels, "levels"),
         (Weighting::Entropy, "entropy"),
     ];
 
     /// Whether the weight needs to know how rare a feature is.
     pub fn needs_rarity(self) -> bool {
-        matches!(self, Weighting::TfIdf | Weighting::LogTfIdf | Weighting::Entropy)
+        matches!(
+            self,
+            Weighting::TfIdf | Weighting::LogTfIdf | Weighting::LogTfRootIdf | Weighting::Entropy
+        )
     }
 
     /// The unscaled weight of a feature that occurs `count` times, with its rarity in sixteenths (for
@@ -71,6 +78,9 @@ impl Weighting {
             Weighting::LogTf => log_count,
             Weighting::TfIdf => u64::from(count) * rarity,
             Weighting::LogTfIdf | Weighting::Entropy => (log_count * rarity).div_ceil(16),
+            // In eighths: the root of a rarity in sixteenths is in quarters, and that of four times as
+            // much in eighths.
+            Weighting::LogTfRootIdf => (log_count * (4 * rarity).isqrt()).div_ceil(16),
             Weighting::Levels => rarity,
         };
         weight.max(1)
@@ -155,6 +165,9 @@ mod tests {
         check("tf-idf", 3, 50, 150);
         check("tf-idf", 3, 0, 1);
         check("log-tf-idf", 4, 32, 96);
+        check("log-tf-root-idf", 1, 64, 16);
+        check("log-tf-root-idf", 4, 64, 48);
+        check("log-tf-root-idf", 1, 0, 1);
         check("levels", 7, 5, 5);
         check("entropy", 1, 16, 16);
         assert!("tfidf".parse::<Weighting>().unwrap_err().contains("tf-idf"));

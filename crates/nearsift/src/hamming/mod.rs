@@ -1,9 +1,11 @@
 //! Distances between fingerprints, and how many neighbours come by chance.
 //!
 //! The Hamming distance of two fingerprints is the number of bit positions in which they differ.
-//! [`kernels`] holds the code that compares many at once; [`crate::join`] finds all near pairs.
+//! [`kernels`] holds the code that compares many at once; [`scan`] finds the neighbours of a query by
+//! comparing it with all; [`crate::join`] finds all near pairs.
 
 pub mod kernels;
+pub mod scan;
 
 /// The Hamming distance of two 64-bit fingerprints, in bits, from 0 to 64.
 ///

@@ -178,15 +178,16 @@ pub struct SelfJoin<'a> {
     pair_capacity: usize,
 }
 
+/// Started [`Threads`].
 #[derive(Debug)]
-enum Workers {
+pub(crate) enum Workers {
     One,
     Own(rayon::ThreadPool),
     Current,
 }
 
 impl Workers {
-    fn start(threads: Threads) -> Result<Workers, JoinError> {
+    pub(crate) fn start(threads: Threads) -> Result<Workers, JoinError> {
         match threads {
             Threads::One => Ok(Workers::One),
             Threads::Own(count) if count.get() == 1 => Ok(Workers::One),
@@ -199,7 +200,7 @@ impl Workers {
         }
     }
 
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         match self {
             Workers::One => 1,
             Workers::Own(pool) => pool.current_num_threads(),
@@ -208,7 +209,7 @@ impl Workers {
     }
 
     /// Runs `task(0)` to `task(count - 1)`, in any order; ends early when one breaks.
-    fn run(
+    pub(crate) fn run(
         &self,
         count: usize,
         task: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
@@ -231,7 +232,7 @@ impl Workers {
         }
     }
 
-    fn sort(&self, edges: &mut [u64]) {
+    pub(crate) fn sort(&self, edges: &mut [u64]) {
         match self {
             Workers::One => edges.sort_unstable(),
             Workers::Own(pool) => pool.install(|| edges.par_sort_unstable()),

@@ -9,12 +9,13 @@ use super::compat::{Compat, Input, InputKind};
 use super::spec::{Features, Idf, Normalise, Punctuation, Ranking, Spec};
 use super::{Kind, NoFingerprint, Outcome, Recipe};
 use crate::feature::count::{OnceFilter, TermCounter};
+use crate::feature::frequency::DocumentFrequencies;
 use crate::feature::keywords::{self, KeywordExtractor, KeywordOptions, OtherScripts};
 use crate::feature::rarity::{CorpusStatistics, RarityTable};
 use crate::feature::shingle::{Reduced, char_shingles, word_shingles};
 use crate::feature::tokens::WordCutter;
 use crate::feature::weight::Weighting;
-use crate::feature::{FeatureSet, hash_char_shingles, hash_token};
+use crate::feature::{FeatureSet, by_script, hash_char_shingles, hash_token};
 use crate::fingerprint::votes::Votes;
 use crate::text::normalise::normalise_into;
 use crate::text::script::{Class, class};
@@ -50,7 +51,7 @@ struct Weighed {
 /// # Complexity
 /// O(bytes) for each text; working memory of some 60 bytes for each character of the longest text.
 pub struct Fingerprinter<'r> {
-    recipe: &'r Recipe,
+    pub(super) recipe: &'r Recipe,
     normalised: String,
     reduced: Reduced,
     // Whether `reduced` is of the text in `normalised`.
@@ -58,15 +59,16 @@ pub struct Fingerprinter<'r> {
     words: WordCutter<'r>,
     keywords: Option<KeywordExtractor<'r>>,
     joined: String,
-    counter: TermCounter,
+    pub(super) counter: TermCounter,
     // The word number of each distinct feature, in the counter's order.
     ids: Vec<Option<WordId>>,
-    hashes: Vec<u64>,
-    once: OnceFilter,
+    pub(super) hashes: Vec<u64>,
+    pub(super) once: OnceFilter,
     weighed: Vec<Weighed>,
-    features: FeatureSet,
-    votes: Votes,
+    pub(super) features: FeatureSet,
+    pub(super) votes: Votes,
     scratch: Vec<u8>,
+    pub(super) telling: Vec<u64>,
 }
 
 /// Memory for more hashes than this is not kept.
@@ -90,6 +92,7 @@ impl<'r> Fingerprinter<'r> {
             features: FeatureSet::default(),
             votes: Votes::new(recipe.bits()),
             scratch: Vec::new(),
+            telling: Vec::new(),
         }
     }
 
@@ -204,11 +207,11 @@ impl<'r> Fingerprinter<'r> {
         u32::try_from(self.normalised.chars().count()).unwrap_or(u32::MAX)
     }
 
-    fn has_letters(&self) -> bool {
+    pub(super) fn has_letters(&self) -> bool {
         self.normalised.chars().any(|c| class(c) != Class::Separator)
     }
 
-    fn prepare(&mut self, spec: &Spec, text: &str) {
+    pub(super) fn prepare(&mut self, spec: &Spec, text: &str) {
         self.normalised.clear();
         match spec.normalise {
             Normalise::Full => normalise_into(text, &mut self.normalised),
@@ -256,7 +259,7 @@ impl<'r> Fingerprinter<'r> {
     }
 
     /// Fills `hashes` with every occurrence of a feature.
-    fn hash_features(&mut self, spec: &Spec) {
+    pub(super) fn hash_features(&mut self, spec: &Spec) {
         let Fingerprinter { hashes, normalised, reduced, words, joined, .. } = self;
         hashes.clear();
         if hashes.capacity() > HUGE {
@@ -264,20 +267,7 @@ impl<'r> Fingerprinter<'r> {
             *hashes = Vec::new();
         }
         match spec.features {
-            Features::Auto => {
-                for (class, stretch) in reduced.stretches() {
-                    if class == Class::Unspaced {
-                        if stretch.chars().nth(1).is_none() {
-                            hashes.push(hash_token(stretch));
-                        }
-                        hash_char_shingles(stretch, 2, hashes);
-                        hash_char_shingles(stretch, 3, hashes);
-                    } else {
-                        hash_char_shingles(stretch, 5, hashes);
-                    }
-                }
-                hashes.extend(reduced.words().map(hash_token));
-            }
+            Features::Auto => by_script::hash_features(reduced, hashes),
             Features::Chars(n) => {
                 hash_char_shingles(characters(spec, normalised, reduced), usize::from(n), hashes);
             }
@@ -438,23 +428,9 @@ fn each_feature(
     joined: &mut String,
     mut each: impl FnMut(u64, &str, Option<WordId>),
 ) {
-    let mut plain = |token: &str| each(hash_token(token), token, None);
+    let plain = |token: &str| each(hash_token(token), token, None);
     match spec.features {
-        Features::Auto => {
-            for (class, stretch) in reduced.stretches() {
-                if class == Class::Unspaced {
-                    // A lone character between words of another script is its own feature.
-                    if stretch.chars().nth(1).is_none() {
-                        plain(stretch);
-                    }
-                    char_shingles(stretch, 2, &mut plain);
-                    char_shingles(stretch, 3, &mut plain);
-                } else {
-                    char_shingles(stretch, 5, &mut plain);
-                }
-            }
-            reduced.words().for_each(plain);
-        }
+        Features::Auto => by_script::each_feature(reduced, plain),
         Features::Chars(n) => {
             let text =
                 if spec.punctuation == Punctuation::Drop { reduced.text() } else { normalised };
@@ -497,8 +473,9 @@ fn distinct(hashes: &[u64], enough: u32, counter: &mut TermCounter) -> u32 {
 }
 
 /// Where the rarity of a recipe's features is looked up.
-enum Rarity<'r> {
+pub(super) enum Rarity<'r> {
     Shipped(&'r Lexicon),
+    ByScript(&'r DocumentFrequencies),
     Table(&'r RarityTable),
     /// Not a rarity at all, but it takes the same place.
     Levels(&'r RarityTable),
@@ -508,11 +485,14 @@ enum Rarity<'r> {
 
 impl<'r> Rarity<'r> {
     /// What the weight asks for; `None` when it asks for nothing.
-    fn of_weight(recipe: &'r Recipe, spec: &Spec) -> Option<Rarity<'r>> {
+    pub(super) fn of_weight(recipe: &'r Recipe, spec: &Spec) -> Option<Rarity<'r>> {
         match spec.weight {
             Weighting::Levels => recipe.tables.levels.as_ref().map(Rarity::Levels),
             Weighting::Entropy => recipe.tables.corpus.as_deref().map(Rarity::Entropy),
             weight if weight.needs_rarity() => match spec.idf {
+                Idf::Shipped if spec.features == Features::Auto => {
+                    Some(Rarity::ByScript(DocumentFrequencies::shipped()))
+                }
                 Idf::Shipped => Some(Rarity::Shipped(recipe.lexicon())),
                 Idf::File => recipe.tables.idf.as_deref().map(Rarity::Table),
                 Idf::Corpus => recipe.tables.corpus.as_deref().map(Rarity::Corpus),
@@ -521,12 +501,13 @@ impl<'r> Rarity<'r> {
         }
     }
 
-    fn sixteenths(&self, hash: u64, id: Option<WordId>) -> u32 {
+    pub(super) fn sixteenths(&self, hash: u64, id: Option<WordId>) -> u32 {
         match self {
             Rarity::Shipped(lexicon) => {
                 let idf = id.map_or_else(|| lexicon.idf_of_unknown(hash), |id| lexicon.idf(id));
                 (idf * 16.0).round() as u32
             }
+            Rarity::ByScript(table) => table.idf_sixteenths(hash).into(),
             Rarity::Table(table) => (table.get(hash) * 16.0).round() as u32,
             Rarity::Levels(table) => table.get(hash) as u32,
             Rarity::Corpus(corpus) => corpus.idf(hash),

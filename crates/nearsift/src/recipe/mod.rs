@@ -17,6 +17,7 @@
 
 pub mod compat;
 mod fingerprinter;
+mod sketcher;
 pub mod spec;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use std::sync::{Arc, LazyLock};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::feature::frequency::DocumentFrequencies;
 use crate::feature::rarity::{CorpusStatistics, RarityTable};
 use crate::feature::weight::Weighting;
 use crate::fingerprint::{Bits, Fingerprint};
@@ -38,7 +40,8 @@ use crate::text::words::HiddenMarkov;
 use crate::text::words::{Lexicon, Segmenter, StopWords, UnknownWords};
 use compat::{Compat, CompatError, InputKind};
 pub use fingerprinter::{Explained, Fingerprinter};
-use spec::{Features, Idf, Spec, WordBackend};
+pub use sketcher::Sketched;
+use spec::{Features, Form, Idf, Spec, WordBackend};
 
 /// The version of the native recipes. It changes when any fingerprint of theirs would.
 pub const VERSION: u32 = 1;
@@ -147,6 +150,11 @@ pub struct Tables {
     pub levels: Option<RarityTable>,
 }
 
+const SKETCH: (&str, &str) = (
+    "sketch",
+    "the dual sketch of 64 bytes: a 256-bit SimHash and 64 minwise values of four bits, of features by script weighed by their rarity",
+);
+
 const NATIVE: [(&str, &str); 2] = [
     ("simhash", "features by script, weighted 1 + log2 of their count"),
     (
@@ -192,7 +200,7 @@ impl Recipe {
             None => {
                 let known = |e: CompatError| match e {
                     CompatError::UnknownRecipe { .. } => format!(
-                        "unknown: expected simhash or keywords with 32, 64, 128 or 256, or one of {}",
+                        "unknown: expected sketch, simhash or keywords with 32, 64, 128 or 256, or one of {}",
                         Compat::ALL.iter().map(|d| d.name).collect::<Vec<_>>().join(", ")
                     ),
                     other => other.to_string(),
@@ -239,6 +247,11 @@ impl Recipe {
             Kind::Native(spec) => spec.bits,
             Kind::Compat(compat) => compat.bits(),
         }
+    }
+
+    /// Whether it makes dual sketches: see [`Fingerprinter::sketch`].
+    pub fn is_sketch(&self) -> bool {
+        matches!(&self.kind, Kind::Native(spec) if spec.form == Form::Sketch)
     }
 
     /// Whether it must see the whole corpus before the first fingerprint: give it
@@ -302,6 +315,9 @@ impl Recipe {
                 if matches!(spec.features, Features::Words(_) | Features::Keywords) {
                     add("words", self.lexicon().digest());
                 }
+                if rarity_is_by_script(spec) {
+                    add("frequencies", DocumentFrequencies::shipped().digest());
+                }
                 if spec.words == WordBackend::Hmm {
                     add(HMM_MODEL, 0);
                 }
@@ -335,7 +351,8 @@ impl Recipe {
             Bits::ALL.iter().map(move |bits| (format!("{name}{}", bits.count()), *about))
         });
         let compat = Compat::ALL.iter().map(|recipe| (recipe.name.to_owned(), recipe.about));
-        native
+        std::iter::once((SKETCH.0.to_owned(), SKETCH.1))
+            .chain(native)
             .chain(compat)
             .map(|(name, about)| (Recipe::parse(&name).expect("a listed recipe"), about))
             .collect()
@@ -393,7 +410,15 @@ impl fmt::Debug for Recipe {
     }
 }
 
+/// Whether the rarity is that of the shipped table of features by script.
+fn rarity_is_by_script(spec: &Spec) -> bool {
+    spec.weight.needs_rarity() && spec.idf == Idf::Shipped && spec.features == Features::Auto
+}
+
 fn native(name: &str) -> Option<Spec> {
+    if name == SKETCH.0 {
+        return Some(Spec::sketch());
+    }
     let digits = name.trim_start_matches(|c: char| c.is_ascii_lowercase());
     let bits = Bits::from_count(digits.parse().ok()?)?;
     match &name[..name.len() - digits.len()] {

@@ -49,10 +49,19 @@ pub enum Normalise {
     None,
 }
 
+/// What a recipe makes of weighted features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// A SimHash fingerprint.
+    SimHash,
+    /// A dual sketch: a SimHash fingerprint of 256 bits and minwise values.
+    Sketch,
+}
+
 /// Where the rarity of a feature comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Idf {
-    /// The shipped table of Chinese words.
+    /// The shipped tables: one of Chinese words, one of the features by script.
     Shipped,
     /// A table given by the user.
     File,
@@ -81,6 +90,8 @@ pub enum WordBackend {
 /// Everything that decides a native recipe's fingerprints, but for the dictionaries' content.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spec {
+    /// What is made of the features.
+    pub form: Form,
     /// The width.
     pub bits: Bits,
     /// The features.
@@ -109,6 +120,7 @@ impl Spec {
     /// The default features, unscaled by any dictionary.
     pub fn simhash(bits: Bits) -> Spec {
         Spec {
+            form: Form::SimHash,
             bits,
             features: Features::Auto,
             weight: Weighting::LogTf,
@@ -120,6 +132,16 @@ impl Spec {
             tags: Vec::new(),
             words: WordBackend::Dictionary,
             min_features: 12,
+        }
+    }
+
+    /// The dual sketch: the default features, weighed by their rarity.
+    pub fn sketch() -> Spec {
+        Spec {
+            form: Form::Sketch,
+            weight: Weighting::LogTfRootIdf,
+            min_features: 8,
+            ..Spec::simhash(Bits::B256)
         }
     }
 
@@ -204,13 +226,19 @@ impl Spec {
     /// # Errors
     /// What does not fit, and what to do.
     pub fn validate(&self) -> Result<(), String> {
-        let words = matches!(self.features, Features::Keywords | Features::Words(1));
+        let in_a_table =
+            matches!(self.features, Features::Keywords | Features::Words(1) | Features::Auto);
+        if self.form == Form::Sketch
+            && !(self.weight.needs_rarity() && self.features == Features::Auto)
+        {
+            return Err("a sketch weighs the features by script by their rarity: leave features=auto, and weight=log-tf-root-idf, log-tf-idf, tf-idf or entropy".into());
+        }
         if self.weight == Weighting::Entropy && self.idf != Idf::Corpus {
             return Err("weight=entropy is counted from the corpus: add idf=corpus".into());
         }
-        if self.weight.needs_rarity() && self.idf == Idf::Shipped && !words {
+        if self.weight.needs_rarity() && self.idf == Idf::Shipped && !in_a_table {
             return Err(format!(
-                "the shipped IDF table holds words, and features={} are not: use idf=corpus, idf=file, or features=word1",
+                "the shipped IDF tables hold words and the features by script, and features={} are neither: use idf=corpus, idf=file, features=word1 or features=auto",
                 self.features
             ));
         }

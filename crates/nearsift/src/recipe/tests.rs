@@ -122,6 +122,10 @@ fn written_forms() {
         "keywords64:features=keywords,weight=tf-idf,idf=shipped,normalise=full,top=30,rank=tf-idf,tags=n+v,\
          words=dictionary,min-features=4",
     );
+    check(
+        "sketch",
+        "sketch:features=auto,weight=log-tf-root-idf,idf=shipped,normalise=full,min-features=8",
+    );
     check("text-dedup:ngram=5", "text-dedup:ngram=5,min_length=5,seed=42");
 }
 
@@ -131,14 +135,16 @@ fn what_cannot_be_is_refused_with_what_can() {
         let error = Recipe::parse(written).expect_err(written).to_string();
         assert!(error.contains(says), "{written}: {error}");
     };
-    check("simhash65", "expected simhash or keywords");
-    check("", "expected simhash or keywords");
+    check("simhash65", "expected sketch, simhash or keywords");
+    check("", "expected sketch, simhash or keywords");
     check("simhash64:", "nothing after the colon");
     check("simhash64:features", "expected parameter=value");
     check("simhash64:colour=red", "expected one of features, weight");
     check("simhash64:features=char0", "char1 to char16");
     check("simhash64:weight=heavy", "log-tf");
-    check("simhash64:weight=tf-idf", "the shipped IDF table holds words");
+    check("simhash64:features=char3,weight=tf-idf", "the shipped IDF tables hold words");
+    check("sketch:features=char3", "leave features=auto");
+    check("sketch:weight=tf", "by their rarity");
     check("simhash64:weight=entropy", "add idf=corpus");
     check("simhash64:min-features=0", "a whole number from 1");
     check("keywords64:tags=n,v", "expected parameter=value");

@@ -1,0 +1,141 @@
+//! The pairs that are measured: nearsift's own, or another tool's.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use nearsift::compare::score_of_distance;
+use nearsift::dedup::{Corpus, Entry};
+use nearsift::evaluate::ScoredPair;
+use nearsift_io::ReadOptions;
+
+use super::documents::Documents;
+use super::table::{self, about};
+use crate::args::Eval;
+use crate::commands::{dedup, max_distance};
+use crate::failure::Failure;
+use crate::output::escaped;
+
+/// Pairs with scores, and which of them count as accepted.
+pub struct Scored {
+    /// What made the pairs.
+    pub method: String,
+    /// For nearsift's own pairs: the recipe in full.
+    pub recipe: Option<String>,
+    pub pairs: Vec<ScoredPair>,
+    /// The smallest accepted score, inclusive.
+    pub threshold: f64,
+    /// What the threshold means, and how far below it pairs were looked for.
+    pub searched: String,
+    /// Rows that name a document that is not there.
+    pub unknown: u64,
+}
+
+/// All pairs that the chosen method can score, also below its threshold, so that every threshold can
+/// be judged.
+///
+/// # Errors
+/// An unknown recipe, or a threshold out of range.
+pub fn scored_pairs(args: &Eval, documents: &Documents) -> Result<Scored, Failure> {
+    let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
+    let accepted = max_distance(&args.matching, &recipe)?;
+    let recipe = documents.with_corpus(recipe);
+    recipe.fingerprinter()?;
+    let bits = recipe.bits().count();
+    let mut corpus = Corpus::new(recipe.bits());
+    for (outcome, text_key) in documents.fingerprints(&recipe) {
+        corpus.push(Entry { fingerprint: outcome.fingerprint(), text_key, value: None });
+    }
+    // Beyond a quarter of the bits unrelated documents crowd in.
+    let floor = accepted.max(bits / 4);
+    let mut pairs = Vec::new();
+    let flow = corpus
+        .pairs(&dedup::search(&args.matching, floor), |pair| {
+            let score = score_of_distance(pair.distance, bits);
+            pairs.push(ScoredPair { a: pair.a, b: pair.b, score });
+            match pairs.len() {
+                MOST_PAIRS => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        })
+        .map_err(Failure::new)?;
+    if flow.is_break() {
+        return Err(Failure::new(format!(
+            "more than {MOST_PAIRS} pairs within distance {floor}: too many documents are alike; evaluate a sample"
+        )));
+    }
+    Ok(Scored {
+        method: args.recipe.recipe.clone().unwrap_or_else(|| recipe.name().to_owned()),
+        recipe: Some(recipe.to_string()),
+        pairs,
+        threshold: score_of_distance(accepted, bits),
+        searched: format!("distance {accepted} of {bits} bits, searched up to {floor}"),
+        unknown: 0,
+    })
+}
+
+/// The most pairs that are held: 24 bytes each, twice.
+const MOST_PAIRS: usize = 50_000_000;
+
+/// Another tool's pairs.
+///
+/// # Errors
+/// A file that is no table of pairs, or whose ids are all unknown.
+pub fn given_pairs(
+    file: &Path,
+    args: &Eval,
+    options: &ReadOptions,
+    documents: &Documents,
+) -> Result<Scored, Failure> {
+    if args.matching.max_distance.is_some() {
+        return Err(Failure::new(
+            "--max-distance: the pairs of --pairs have scores; give --min-score, or neither",
+        ));
+    }
+    let (mut pairs, mut rows, mut unknown) = (Vec::new(), 0u64, 0u64);
+    table::read(file, options, &["a", "b", "score", "id1", "id2"], |row| {
+        rows += 1;
+        let id = |column: usize, name: &str| {
+            row.text(column).or_else(|| row.text(column + 3)).ok_or_else(|| {
+                about(file, row.line, &format!("expected an id in the column '{name}', found none"))
+            })
+        };
+        let score = match row.text(2) {
+            None => 1.0,
+            Some(text) => text.parse::<f64>().ok().filter(|s| s.is_finite()).ok_or_else(|| {
+                about(
+                    file,
+                    row.line,
+                    &format!("expected a number as score, found '{}'", escaped(text)),
+                )
+            })?,
+        };
+        match (documents.number(id(0, "a")?), documents.number(id(1, "b")?)) {
+            (Some(a), Some(b)) => pairs.push(ScoredPair { a, b, score }),
+            _ => unknown += 1,
+        }
+        if pairs.len() > MOST_PAIRS {
+            return Err(Failure::new(format!("{}: more than {MOST_PAIRS} pairs", file.display())));
+        }
+        Ok(())
+    })?;
+    if rows > 0 && rows == unknown {
+        return Err(Failure::new(format!(
+            "{}: none of its ids is the id of a document; see --id-field",
+            file.display()
+        )));
+    }
+    let lowest = pairs.iter().map(|p| p.score).reduce(f64::min);
+    let threshold = args.matching.min_score.or(lowest).unwrap_or(0.0);
+    let searched = match args.matching.min_score {
+        Some(_) => "as given with --min-score",
+        None => "every pair of the file",
+    };
+    Ok(Scored {
+        method: file.display().to_string(),
+        recipe: None,
+        pairs,
+        threshold,
+        searched: searched.to_owned(),
+        unknown,
+    })
+}

@@ -1,0 +1,202 @@
+//! Columns of documents that have dual sketches, and what follows from accepted pairs.
+
+use super::{Clustering, Columns, Found, Keep, MAX_DOCUMENTS};
+use crate::cluster::{Capped, Clusters, Link, MajorityLink};
+use crate::recipe::Sketched;
+use crate::sketch::join::{
+    KeyColumns, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches,
+};
+use crate::sketch::{KEYS, Sketch};
+
+/// What is known of one document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SketchEntry {
+    /// Its sketch and keys, if it has any.
+    pub sketched: Option<Sketched>,
+    /// The key of its normalised text, `None` for a text without letters and digits.
+    pub text_key: Option<u128>,
+    /// What the keep policy compares; `None` when the document lacks it.
+    pub value: Option<f64>,
+}
+
+/// Columns of numbers about documents with dual sketches, in the order of the input.
+///
+/// 64 bytes a document for the sketch, 128 for the keys while candidates are searched, and some 32 for
+/// the rest.
+///
+/// ```
+/// use nearsift::dedup::{Accepted, Grouping, SketchCorpus, SketchEntry};
+/// use nearsift::recipe::Recipe;
+/// use nearsift::sketch::{Score, join::Settings};
+///
+/// let recipe = Recipe::parse("sketch")?;
+/// let mut fingerprinter = recipe.fingerprinter()?;
+/// let mut corpus = SketchCorpus::default();
+/// for text in ["今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。",
+///              "本报讯：昨天的大雨使两条地铁线路停运了三个小时。",
+///              "今天下午，市图书馆举办了一场儿童绘本阅读活动。"] {
+///     let sketched = fingerprinter.sketch(text).ok();
+///     corpus.push(SketchEntry { sketched, text_key: fingerprinter.text_key(), value: None });
+/// }
+/// let (candidates, _) = corpus.candidates(&corpus.join(Settings::new(Score::at_least(0.3)))?);
+/// let accepted: Vec<_> =
+///     candidates.iter().map(|p| Accepted { a: p.a, b: p.b, strength: 0 }).collect();
+/// let found = corpus.find(&accepted, &Grouping::default(), |_, _| true);
+/// assert_eq!(found.clusters().kept().collect::<Vec<_>>(), [0, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default, Clone)]
+pub struct SketchCorpus {
+    sketches: Sketches,
+    keys: KeyColumns,
+    // 0 for no letters and digits.
+    text_keys: Vec<u128>,
+    values: Vec<Option<f64>>,
+}
+
+/// A pair of documents that are near duplicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Accepted {
+    /// The earlier document.
+    pub a: u32,
+    /// The later document.
+    pub b: u32,
+    /// How sure it is: of two pairs the one with the larger number is the nearer.
+    pub strength: u32,
+}
+
+/// How accepted pairs become groups, and what stays.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Grouping {
+    /// The rule.
+    pub clustering: Clustering,
+    /// The bounds of [`Clustering::Majority`].
+    pub majority: MajorityLink,
+    /// Which member of a group stays.
+    pub keep: Keep,
+}
+
+impl SketchCorpus {
+    /// Appends a document.
+    ///
+    /// # Panics
+    /// Past [`MAX_DOCUMENTS`].
+    pub fn push(&mut self, entry: SketchEntry) {
+        assert!(self.len() < MAX_DOCUMENTS, "a corpus holds at most {MAX_DOCUMENTS} documents");
+        self.sketches.push(entry.sketched.as_ref().map(|s| &s.sketch));
+        self.keys.push(&entry.sketched.map_or([NO_KEY; KEYS], |s| s.keys));
+        self.text_keys.push(entry.text_key.unwrap_or(0));
+        self.values.push(entry.value);
+    }
+
+    /// The number of documents.
+    pub fn len(&self) -> usize {
+        self.text_keys.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.text_keys.is_empty()
+    }
+
+    /// The sketch of a document, if it has one.
+    pub fn sketch(&self, document: u32) -> Option<Sketch> {
+        self.sketches.get(document as usize)
+    }
+
+    pub(super) fn text_keys(&self) -> &[u128] {
+        &self.text_keys
+    }
+
+    /// The search for candidates, ready to run.
+    ///
+    /// # Errors
+    /// As [`SketchJoin::new`].
+    pub fn join(&self, settings: Settings) -> Result<SketchJoin<'_>, SketchJoinError> {
+        SketchJoin::new(&self.sketches, Some(&self.keys), settings)
+    }
+
+    /// The pairs of different texts whose sketches score high enough, in ascending order. Of documents
+    /// with equal sketches the first stands for all.
+    pub fn candidates(&self, join: &SketchJoin<'_>) -> (Vec<Pair>, crate::sketch::join::Work) {
+        let (mut links, work) = join.links();
+        links.retain(|pair| !self.same_text(pair.a, pair.b));
+        (links, work)
+    }
+
+    /// Whether two documents have the same letters and digits.
+    pub fn same_text(&self, a: u32, b: u32) -> bool {
+        let key = self.text_keys[a as usize];
+        key != 0 && key == self.text_keys[b as usize]
+    }
+
+    /// For each document the first one with the same text: itself, or an earlier one.
+    ///
+    /// # Complexity
+    /// O(n log n) time; 8 bytes a document while it runs.
+    pub fn first_of_text(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        order.sort_unstable_by_key(|&d| (self.text_keys[d as usize], d));
+        let mut first: Vec<u32> = (0..self.len() as u32).collect();
+        for same in order.chunk_by(|&a, &b| self.same_text(a, b)) {
+            same.iter().for_each(|&document| first[document as usize] = same[0]);
+        }
+        first
+    }
+
+    /// Groups near duplicates and chooses what stays: documents with the same text belong together, and
+    /// the rule decides about the others.
+    ///
+    /// `judge` is asked about pairs of documents that were not accepted, where the rule wants to know;
+    /// each of them is the first with its text.
+    /// Accepted pairs are of any documents, in any order, each once.
+    ///
+    /// # Complexity
+    /// O(n log n + pairs log pairs).
+    pub fn find(
+        &self,
+        accepted: &[Accepted],
+        grouping: &Grouping,
+        mut judge: impl FnMut(u32, u32) -> bool,
+    ) -> Found<'_> {
+        let keep = grouping.keep.order(&self.values);
+        // The best document of each text leads all that share it: groups are made of leaders, and the
+        // others follow theirs. So equal documents are never apart.
+        let first = self.first_of_text();
+        let mut leader: Vec<u32> = (0..self.len() as u32).collect();
+        for document in 0..self.len() as u32 {
+            let best = &mut leader[first[document as usize] as usize];
+            if keep.rank(document) < keep.rank(*best) {
+                *best = document;
+            }
+        }
+        for document in 0..self.len() {
+            // A first document comes before those that repeat it, and its leader is settled.
+            leader[document] = leader[first[document] as usize];
+        }
+        let links = accepted.iter().filter(|pair| !self.same_text(pair.a, pair.b)).map(|pair| {
+            let leader = |document: u32| leader[document as usize];
+            Link { a: leader(pair.a), b: leader(pair.b), strength: pair.strength }
+        });
+        let mut capped = Capped::default();
+        let leaders = match grouping.clustering {
+            Clustering::Components => {
+                Clusters::components(self.len(), links.map(|link| (link.a, link.b)), &keep)
+            }
+            Clustering::Star => {
+                Clusters::stars(self.len(), links.map(|link| (link.a, link.b)), &keep)
+            }
+            Clustering::Majority => {
+                let first = |document: u32| first[document as usize];
+                let judge = |a, b| judge(first(a), first(b));
+                let found =
+                    Clusters::by_majority(self.len(), links, grouping.majority, &keep, judge);
+                capped = found.1;
+                found.0
+            }
+        };
+        let representatives = leader.iter().map(|&l| leaders.representative(l)).collect();
+        let clusters = Clusters::by_representative(representatives);
+        Found { columns: Columns::Sketches(self), clusters, capped }
+    }
+}

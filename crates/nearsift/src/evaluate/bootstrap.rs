@@ -1,0 +1,331 @@
+//! How much of a figure is chance: bootstrapped intervals.
+
+use super::agreement::{DocumentClass, PairTable, document_classes, pairs_of};
+use super::{DocumentClasses, Label, Ranking, Truth};
+
+/// How the bootstrap is done. The same values give the same intervals on every machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bootstrap {
+    /// How many samples are drawn.
+    pub replicates: u32,
+    /// What decides the samples.
+    pub seed: u64,
+    /// The part of the samples that an interval covers, below 1.
+    pub confidence: f64,
+}
+
+impl Default for Bootstrap {
+    /// 1,000 samples, 95% of them.
+    fn default() -> Bootstrap {
+        Bootstrap { replicates: 1_000, seed: 1, confidence: 0.95 }
+    }
+}
+
+/// Between which values a figure lies, both inclusive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// The intervals of all figures of one evaluation; `None` where no sample has a value.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Intervals {
+    /// R@P99 at the corpus's own size.
+    pub recall_at_p99: Option<Interval>,
+    /// R@P99 with every false pair counted 100 times.
+    pub recall_at_p99_x100: Option<Interval>,
+    /// The precision at the threshold.
+    pub precision: Option<Interval>,
+    /// The recall at the threshold.
+    pub recall: Option<Interval>,
+    /// The F1 at the threshold.
+    pub f1: Option<Interval>,
+    /// The adjusted Rand index of the pairs at the threshold.
+    pub pair_ari: Option<Interval>,
+    /// The adjusted Rand index of the clusters, without grey pairs.
+    pub cluster_ari: Option<Interval>,
+    /// The macro-F1 over documents.
+    pub macro_f1: Option<Interval>,
+}
+
+const FIGURES: usize = 8;
+
+/// Percentile intervals of a ranking, of its threshold (inclusive) and of clusters.
+///
+/// Pairs of one origin are not independent, so what is drawn, with replacement, are the truth's
+/// [units](Truth::units): all documents of an origin or cluster at once. A pair within a unit counts as often
+/// as the unit was drawn; a pair of two units as often as the product says.
+///
+/// # Panics
+/// When `clusters` is of another number of documents than the truth, or `confidence` is not between 0
+/// and 1.
+///
+/// # Complexity
+/// O(replicates * (documents + accepted pairs + positive pairs)).
+///
+/// # References
+/// Davison and Hinkley, 'Bootstrap methods and their application', 1997, sections 3.8 and 5.3.
+/// Owen and Eckles, 'Bootstrapping data arrays of arbitrary order', Annals of Applied Statistics 6(3), 2012:
+/// the product of weights.
+pub fn intervals(
+    truth: &Truth,
+    ranking: &Ranking,
+    threshold: f64,
+    clusters: &[u32],
+    how: &Bootstrap,
+) -> Intervals {
+    assert!(how.confidence > 0.0 && how.confidence < 1.0, "a confidence is between 0 and 1");
+    let sample = Sample::new(truth, ranking, threshold, clusters);
+    let mut values: [Vec<f64>; FIGURES] = Default::default();
+    let mut weights = vec![0u32; sample.units.len()];
+    for replicate in 0..how.replicates {
+        draw(how.seed, replicate, &mut weights);
+        for (values, value) in values.iter_mut().zip(sample.figures(&weights)) {
+            values.extend(value);
+        }
+    }
+    let mut all = values.into_iter().map(|values| percentiles(values, how.confidence));
+    let mut next = || all.next().flatten();
+    Intervals {
+        recall_at_p99: next(),
+        recall_at_p99_x100: next(),
+        precision: next(),
+        recall: next(),
+        f1: next(),
+        pair_ari: next(),
+        cluster_ari: next(),
+        macro_f1: next(),
+    }
+}
+
+fn percentiles(mut values: Vec<f64>, confidence: f64) -> Option<Interval> {
+    values.sort_unstable_by(f64::total_cmp);
+    let last = values.len().checked_sub(1)?;
+    let at = |part: f64| values[(part * last as f64).round() as usize];
+    Some(Interval { low: at((1.0 - confidence) / 2.0), high: at((1.0 + confidence) / 2.0) })
+}
+
+/// As many units as there are, drawn with replacement: how often each was drawn.
+fn draw(seed: u64, replicate: u32, weights: &mut [u32]) {
+    weights.fill(0);
+    let mut own = u64::from(replicate);
+    let mut state = seed ^ split_mix(&mut own);
+    for _ in 0..weights.len() {
+        let unit = (u128::from(split_mix(&mut state)) * weights.len() as u128) >> 64;
+        weights[unit as usize] += 1;
+    }
+}
+
+/// # References
+/// Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', OOPSLA 2014.
+fn split_mix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// What is counted of one unit.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unit {
+    documents: u64,
+    positives: u64,
+    greys: u64,
+    /// Pairs together in the truth's clusters.
+    in_truth: u64,
+    /// Pairs together in the truth's clusters and in the measured ones.
+    in_both: u64,
+    /// Grey pairs together in the truth's clusters, in the measured ones, and in both.
+    grey_in_truth: u64,
+    grey_in_measured: u64,
+    grey_in_both: u64,
+    classes: DocumentClasses,
+}
+
+/// A pair of the ranking.
+struct Step {
+    units: [u32; 2],
+    is_true: bool,
+    /// Whether the next pair has another score.
+    ends_tie: bool,
+}
+
+/// Everything that a replicate needs, by unit.
+struct Sample {
+    units: Vec<Unit>,
+    steps: Vec<Step>,
+    /// How many of the steps the threshold accepts.
+    accepted: usize,
+    /// The measured clusters: how many documents of which unit.
+    clusters: Vec<Vec<(u32, u64)>>,
+}
+
+impl Sample {
+    fn new(truth: &Truth, ranking: &Ranking, threshold: f64, clusters: &[u32]) -> Sample {
+        let mut number = vec![0u32; truth.documents()];
+        let mut units: Vec<Unit> = Vec::new();
+        for (document, &unit) in truth.units().iter().enumerate() {
+            if unit as usize == document {
+                number[document] = units.len() as u32;
+                units.push(Unit::default());
+            } else {
+                number[document] = number[unit as usize];
+            }
+        }
+        for (document, class) in document_classes(truth, clusters).into_iter().enumerate() {
+            let unit = &mut units[number[document] as usize];
+            unit.documents += 1;
+            unit.classes.add(class, 1);
+        }
+        for &(a, b, label) in truth.labelled() {
+            let is_together = |of: &[u32]| of[a as usize] == of[b as usize];
+            let in_truth = is_together(truth.clusters());
+            let in_measured = is_together(clusters);
+            let unit = &mut units[number[a as usize] as usize];
+            match label {
+                Label::Positive => unit.positives += 1,
+                Label::Grey => {
+                    unit.greys += 1;
+                    unit.grey_in_truth += u64::from(in_truth);
+                    unit.grey_in_measured += u64::from(in_measured);
+                    unit.grey_in_both += u64::from(in_truth && in_measured);
+                }
+                Label::Negative => {}
+            }
+        }
+        // A cluster of the truth lies within one unit.
+        let mut cells: Vec<(u32, u32, u32)> =
+            (0..truth.documents()).map(|d| (truth.clusters()[d], clusters[d], number[d])).collect();
+        cells.sort_unstable();
+        for group in cells.chunk_by(|x, y| x.0 == y.0) {
+            let unit = &mut units[group[0].2 as usize];
+            unit.in_truth += pairs_of(group.len() as u64);
+            unit.in_both += group
+                .chunk_by(|x, y| x.1 == y.1)
+                .map(|both| pairs_of(both.len() as u64))
+                .sum::<u64>();
+        }
+        cells.sort_unstable_by_key(|cell| (cell.1, cell.2));
+        let clusters = cells
+            .chunk_by(|x, y| x.1 == y.1)
+            .map(|cluster| {
+                let of_unit = |cells: &[(u32, u32, u32)]| (cells[0].2, cells.len() as u64);
+                cluster.chunk_by(|x, y| x.2 == y.2).map(of_unit).collect()
+            })
+            .collect();
+        let pairs = ranking.pairs();
+        let score = |at: usize| pairs.get(at).map(|p| p.0.score);
+        let steps = (0..pairs.len())
+            .map(|at| {
+                let (pair, label) = pairs[at];
+                Step {
+                    units: [number[pair.a as usize], number[pair.b as usize]],
+                    is_true: label == Label::Positive,
+                    ends_tie: score(at) != score(at + 1),
+                }
+            })
+            .collect();
+        let accepted = pairs.partition_point(|p| p.0.score >= threshold);
+        Sample { units, steps, accepted, clusters }
+    }
+
+    /// The figures of one replicate, in the order of [`Intervals`].
+    fn figures(&self, weights: &[u32]) -> [Option<f64>; FIGURES] {
+        let weight = |unit: u32| f64::from(weights[unit as usize]);
+        let sum = |of: &dyn Fn(&Unit) -> u64| -> f64 {
+            self.units.iter().zip(weights).map(|(u, &w)| of(u) as f64 * f64::from(w)).sum()
+        };
+        let positives = sum(&|u| u.positives);
+        let (mut found, mut wrong) = (0.0f64, 0.0f64);
+        let mut best = [0.0f64; 2];
+        let mut accepted = (0.0, 0.0);
+        for (at, step) in self.steps.iter().enumerate() {
+            if at == self.accepted {
+                accepted = (found, wrong);
+            }
+            // Beyond the threshold, once even all positive pairs could not make up for the false ones,
+            // nothing changes any more.
+            if at >= self.accepted && 0.01 * positives < 0.99 * wrong {
+                break;
+            }
+            let [a, b] = step.units;
+            let times = if a == b { weight(a) } else { weight(a) * weight(b) };
+            *if step.is_true { &mut found } else { &mut wrong } += times;
+            if step.ends_tie {
+                for (best, false_weight) in best.iter_mut().zip([1.0, 100.0]) {
+                    if found > 0.0 && found / (found + false_weight * wrong) >= 0.99 {
+                        *best = best.max(found);
+                    }
+                }
+            }
+        }
+        if self.accepted == self.steps.len() {
+            accepted = (found, wrong);
+        }
+        let (found, wrong) = accepted;
+        let documents = self.pairs_across(self.units.iter().map(|u| u.documents).zip(weights));
+        let together: f64 = self
+            .clusters
+            .iter()
+            .map(|cells| {
+                let weighted = cells.iter().map(|&(unit, n)| (n, &weights[unit as usize]));
+                self.pairs_across(weighted)
+            })
+            .sum();
+        let in_truth = sum(&|u| u.in_truth - u.grey_in_truth);
+        let in_both = sum(&|u| u.in_both - u.grey_in_both);
+        let together = together - sum(&|u| u.grey_in_measured);
+        let documents = documents - sum(&|u| u.greys);
+        let pairs = PairTable {
+            both: found,
+            truth_only: positives - found,
+            measured_only: wrong,
+            neither: documents - positives - wrong,
+        };
+        let clusters = PairTable {
+            both: in_both,
+            truth_only: in_truth - in_both,
+            measured_only: together - in_both,
+            neither: documents - in_truth - together + in_both,
+        };
+        let mut classes = DocumentClasses::default();
+        for (unit, &w) in self.units.iter().zip(weights) {
+            for (class, count) in [
+                (DocumentClass::TrueDuplicate, unit.classes.true_duplicates),
+                (DocumentClass::FalseDuplicate, unit.classes.false_duplicates),
+                (DocumentClass::MissedDuplicate, unit.classes.missed_duplicates),
+                (DocumentClass::TrueSingle, unit.classes.true_singles),
+            ] {
+                classes.add(class, count * u64::from(w));
+            }
+        }
+        let part = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+        [
+            part(best[0], positives),
+            part(best[1], positives),
+            part(found, found + wrong),
+            part(found, positives),
+            part(2.0 * found, positives + found + wrong),
+            Some(pairs.adjusted_rand_index()),
+            Some(clusters.adjusted_rand_index()),
+            classes.macro_f1(),
+        ]
+    }
+
+    /// Pairs of documents, of which each unit has some and is drawn some times: those within a unit as
+    /// often as it was drawn, and those of two units as often as the product.
+    fn pairs_across<'w>(&self, units: impl Iterator<Item = (u64, &'w u32)>) -> f64 {
+        let (mut all, mut squares, mut within) = (0.0, 0.0, 0.0);
+        for (documents, &weight) in units {
+            let (n, w) = (documents as f64, f64::from(weight));
+            all += w * n;
+            squares += w * w * n * n;
+            within += w * pairs_of(documents) as f64;
+        }
+        (all * all - squares) / 2.0 + within
+    }
+}

@@ -1,0 +1,129 @@
+//! The columns of a corpus that candidates are searched in: its sketches, and its keys.
+
+use crate::sketch::{KEYS, Keys, Sketch, WORDS};
+
+/// The key of a document that has none: it brings no documents together.
+///
+/// A document without a sketch has 32 of them. A real key that happens to have this value, one in
+/// 2^32, is lost, and its document has 31 others.
+pub const NO_KEY: u32 = 0;
+
+/// The sketches of a corpus by the number of the document: 64 bytes each.
+///
+/// A document may have none, if it has too few features. Its place holds 64 bytes of 0, which no
+/// text's sketch is.
+///
+/// ```
+/// use nearsift::sketch::{Sketch, join::Sketches};
+/// let mut sketches = Sketches::new();
+/// sketches.push(Some(&Sketch::from_words([1; 8])));
+/// sketches.push(None);
+/// assert_eq!(sketches.len(), 2);
+/// assert_eq!(sketches.get(0), Some(Sketch::from_words([1; 8])));
+/// assert_eq!(sketches.get(1), None);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sketches {
+    words: Vec<[u64; WORDS]>,
+}
+
+const NO_SKETCH: [u64; WORDS] = [0; WORDS];
+
+impl Sketches {
+    /// No documents.
+    pub fn new() -> Sketches {
+        Sketches::default()
+    }
+
+    /// No documents, and room for some.
+    pub fn with_capacity(documents: usize) -> Sketches {
+        Sketches { words: Vec::with_capacity(documents) }
+    }
+
+    /// Appends a document's sketch, or `None` for a document without one.
+    pub fn push(&mut self, sketch: Option<&Sketch>) {
+        self.words.push(sketch.map_or(NO_SKETCH, |sketch| *sketch.words()));
+    }
+
+    /// The number of documents, those without a sketch included.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The sketch of a document, if it has one.
+    ///
+    /// # Panics
+    /// When there is no such document.
+    pub fn get(&self, document: usize) -> Option<Sketch> {
+        let words = self.words[document];
+        (words != NO_SKETCH).then_some(Sketch::from_words(words))
+    }
+
+    /// The documents that have a sketch, ascending.
+    pub(super) fn present(&self) -> impl Iterator<Item = (u32, &[u64; WORDS])> {
+        (0u32..).zip(&self.words).filter(|(_, words)| **words != NO_SKETCH)
+    }
+
+    #[inline]
+    pub(super) fn words(&self, document: u32) -> &[u64; WORDS] {
+        &self.words[document as usize]
+    }
+}
+
+/// The keys of a corpus, by the number of the key and then of the document: 128 bytes a document,
+/// needed only while candidates are searched.
+///
+/// ```
+/// use nearsift::sketch::{KEYS, join::{KeyColumns, NO_KEY}};
+/// let mut keys = KeyColumns::new();
+/// keys.push(&std::array::from_fn(|i| i as u32 + 1));
+/// keys.push(&[NO_KEY; KEYS]);
+/// assert_eq!(keys.len(), 2);
+/// assert_eq!(keys.column(31), [32, 0]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyColumns {
+    columns: [Vec<u32>; KEYS],
+}
+
+impl KeyColumns {
+    /// No documents.
+    pub fn new() -> KeyColumns {
+        KeyColumns::default()
+    }
+
+    /// No documents, and room for some.
+    pub fn with_capacity(documents: usize) -> KeyColumns {
+        KeyColumns { columns: std::array::from_fn(|_| Vec::with_capacity(documents)) }
+    }
+
+    /// Appends a document's keys; [`NO_KEY`] in every place for a document without a sketch.
+    pub fn push(&mut self, keys: &Keys) {
+        for (column, &key) in self.columns.iter_mut().zip(keys) {
+            column.push(key);
+        }
+    }
+
+    /// The number of documents.
+    pub fn len(&self) -> usize {
+        self.columns[0].len()
+    }
+
+    /// Whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The key of that number of every document.
+    ///
+    /// # Panics
+    /// When `key` is [`KEYS`] or more.
+    pub fn column(&self, key: usize) -> &[u32] {
+        &self.columns[key]
+    }
+}

@@ -1,0 +1,277 @@
+//! Scoring many pairs of sketches at once, with the instructions that the processor has.
+//!
+//! As in [`crate::hamming::kernels`], every kernel is the same safe code, compiled once for each
+//! instruction set. Sketches are laid out in tiles, word by word, so that a register holds the same
+//! word of eight of them and no lanes have to be added up.
+
+#![expect(unsafe_code, reason = "functions compiled for instructions found at run time")]
+
+use std::fmt;
+
+use crate::sketch::{Score, WORDS};
+
+/// Sketches a tile.
+pub(super) const LANES: usize = 8;
+
+/// Eight sketches, word by word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Tile([[u64; LANES]; WORDS]);
+
+impl Tile {
+    /// Lays out the sketches, eight a tile. The lanes that remain of the last are 0.
+    pub(super) fn lay_out<'a>(
+        sketches: impl IntoIterator<Item = &'a [u64; WORDS]>,
+        tiles: &mut Vec<Tile>,
+    ) {
+        tiles.clear();
+        let mut lane = LANES;
+        for sketch in sketches {
+            if lane == LANES {
+                tiles.push(Tile::default());
+                lane = 0;
+            }
+            if let Some(tile) = tiles.last_mut() {
+                for (words, &word) in tile.0.iter_mut().zip(sketch) {
+                    words[lane] = word;
+                }
+            }
+            lane += 1;
+        }
+    }
+}
+
+/// What two sketches may lack of [`Score::MAX`]: a score of at least `min_score` is a cost,
+/// `min(distance, 128) + 2 x differing minwise values`, of at most this.
+pub(super) fn budget(min_score: Score) -> u64 {
+    u64::from(Score::MAX.points()) - u64::from(min_score.points())
+}
+
+/// The instruction set that scoring runs on. Only sets that this processor has can be obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kernel(Set);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Set {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Kernel {
+    /// Every kernel that this processor can run, slowest first.
+    pub(super) fn available() -> Vec<Kernel> {
+        let mut kernels = vec![Kernel(Set::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+                kernels.push(Kernel(Set::Avx2));
+            }
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
+                kernels.push(Kernel(Set::Avx512));
+            }
+        }
+        kernels
+    }
+
+    /// The fastest kernel that this processor can run.
+    pub(super) fn best() -> Kernel {
+        Kernel::available().pop().unwrap_or(Kernel(Set::Portable))
+    }
+
+    /// About how long it takes to score a pair, in nanoseconds, for cost estimates.
+    pub(super) fn comparison_ns(self) -> f64 {
+        match self.0 {
+            Set::Portable => 14.0,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => 3.0,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => 1.0,
+        }
+    }
+
+    /// Appends every `(q, p)` where the cost of query `q` and the sketch at place `p` of the tiles
+    /// (`p % 8` of tile `p / 8`) is at most `budget`: each once, in no fixed order. Lanes that hold
+    /// no sketch may be found too.
+    pub(super) fn within(
+        self,
+        queries: &[[u64; WORDS]],
+        tiles: &[Tile],
+        budget: u64,
+        hits: &mut Vec<(u32, u32)>,
+    ) {
+        match self.0 {
+            Set::Portable => within(queries, tiles, budget, hits),
+            // SAFETY: a kernel is only made after its instructions were found on this processor.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { x86::within_avx2(queries, tiles, budget, hits) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { x86::within_avx512(queries, tiles, budget, hits) },
+        }
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Set::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => "AVX-512 VPOPCNTDQ",
+        })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Tile, WORDS, within};
+
+    macro_rules! compiled_for {
+        ($features:literal, $within:ident) => {
+            #[target_feature(enable = $features)]
+            pub(super) fn $within(
+                queries: &[[u64; WORDS]],
+                tiles: &[Tile],
+                budget: u64,
+                hits: &mut Vec<(u32, u32)>,
+            ) {
+                within(queries, tiles, budget, hits);
+            }
+        };
+    }
+
+    compiled_for!("avx2,popcnt", within_avx2);
+    compiled_for!("avx512f,avx512vpopcntdq,popcnt", within_avx512);
+}
+
+/// Queries that are compared with a tile before it is looked at whether any is near.
+const GROUP: usize = 4;
+
+#[inline(always)]
+fn within(queries: &[[u64; WORDS]], tiles: &[Tile], budget: u64, hits: &mut Vec<(u32, u32)>) {
+    let (groups, rest) = queries.as_chunks::<GROUP>();
+    for (g, group) in groups.iter().enumerate() {
+        group_within(group, (g * GROUP) as u32, tiles, budget, hits);
+    }
+    for (i, query) in rest.iter().enumerate() {
+        let first = (groups.len() * GROUP + i) as u32;
+        group_within(&[*query], first, tiles, budget, hits);
+    }
+}
+
+#[inline(always)]
+fn group_within<const G: usize>(
+    group: &[[u64; WORDS]; G],
+    first_query: u32,
+    tiles: &[Tile],
+    budget: u64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    for (t, tile) in tiles.iter().enumerate() {
+        let mut least = [u64::MAX; LANES];
+        for query in group {
+            let costs = costs(query, tile);
+            for lane in 0..LANES {
+                least[lane] = least[lane].min(costs[lane]);
+            }
+        }
+        let mut any = false;
+        for cost in least {
+            any |= cost <= budget;
+        }
+        if any {
+            for (g, query) in group.iter().enumerate() {
+                let costs = costs(query, tile);
+                for (lane, cost) in costs.iter().enumerate() {
+                    if *cost <= budget {
+                        hits.push((first_query + g as u32, (t * LANES + lane) as u32));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the query and each sketch of the tile lack of the highest score.
+#[inline(always)]
+fn costs(query: &[u64; WORDS], tile: &Tile) -> [u64; LANES] {
+    const EVEN_BITS: u64 = 0x5555_5555_5555_5555;
+    const LOW_PAIRS: u64 = 0x3333_3333_3333_3333;
+    let mut costs = [0; LANES];
+    for lane in 0..LANES {
+        let differing = |word: usize| query[word] ^ tile.0[word][lane];
+        let distance = differing(0).count_ones()
+            + differing(1).count_ones()
+            + differing(2).count_ones()
+            + differing(3).count_ones();
+        // A bit for each half of a minwise value that differs; then one for each value, those of
+        // the four words side by side, so that one population count does for all.
+        let halves = |word: usize| {
+            let bits = differing(word);
+            (bits | bits >> 1) & EVEN_BITS
+        };
+        let values = |one: usize, other: usize| {
+            let pairs = halves(one) | halves(other) << 1;
+            (pairs | pairs >> 2) & LOW_PAIRS
+        };
+        let differing_values = (values(4, 5) | values(6, 7) << 2).count_ones();
+        costs[lane] = u64::from(distance).min(128) + 2 * u64::from(differing_values);
+    }
+    costs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sketch::Sketch;
+    use proptest::prelude::*;
+
+    /// Sketches in few clusters, so that high scores do occur.
+    fn sketches() -> impl Strategy<Value = Vec<[u64; WORDS]>> {
+        let flips = prop::collection::vec(0..64 * WORDS, 0..90);
+        prop::collection::vec((0..4u64, flips), 0..60).prop_map(|documents| {
+            documents
+                .into_iter()
+                .map(|(centre, flips)| {
+                    let mut words = [centre.wrapping_mul(0x9e37_79b9_7f4a_7c15); WORDS];
+                    for bit in flips {
+                        words[bit / 64] ^= 1 << (bit % 64);
+                    }
+                    words
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_kernel_scores_as_a_plain_loop(
+            queries in sketches(),
+            others in sketches(),
+            min_score in prop_oneof![0.0..=1.0, 0.3..=0.6],
+        ) {
+            let min_score = Score::at_least(min_score);
+            let mut expect = Vec::new();
+            for (q, query) in queries.iter().enumerate() {
+                for (p, other) in others.iter().enumerate() {
+                    let score = Sketch::from_words(*query).score(&Sketch::from_words(*other));
+                    if score >= min_score {
+                        expect.push((q as u32, p as u32));
+                    }
+                }
+            }
+            let mut tiles = Vec::new();
+            Tile::lay_out(&others, &mut tiles);
+            for kernel in Kernel::available() {
+                let mut hits = Vec::new();
+                kernel.within(&queries, &tiles, budget(min_score), &mut hits);
+                hits.retain(|hit| (hit.1 as usize) < others.len());
+                hits.sort_unstable();
+                prop_assert_eq!(&hits, &expect, "by {}", kernel);
+            }
+        }
+    }
+}

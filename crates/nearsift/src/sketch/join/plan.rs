@@ -1,0 +1,168 @@
+//! Plans of a join of sketches, what each costs, and what it finds.
+
+use std::fmt;
+
+use super::search::{Bound, runs};
+use super::{SketchJoin, SketchJoinError};
+use crate::sketch::KEYS;
+
+/// Which pairs of distinct sketches are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plan {
+    /// Every two.
+    AllPairs,
+    /// Those that share a key.
+    Keys,
+}
+
+impl Plan {
+    /// The most distinct sketches of which all pairs are compared unless asked otherwise.
+    ///
+    /// At 1 ns a comparison that takes half a second, less than a twentieth of what it takes to make
+    /// as many sketches; and it misses nothing. The number is the same on every machine, slow ones
+    /// too, because the pairs that are found depend on it.
+    pub const ALL_PAIRS_UP_TO: u64 = 32_768;
+
+    /// The plan for a number of distinct sketches.
+    pub fn choose(distinct: u64) -> Plan {
+        if distinct <= Plan::ALL_PAIRS_UP_TO { Plan::AllPairs } else { Plan::Keys }
+    }
+
+    /// The share that the plan is expected to compare of the pairs with a true similarity, weighted
+    /// Jaccard, from 0 to 1, as long as no key is crowded.
+    ///
+    /// A key is made of two whole minwise values, each of which two documents share with chance J;
+    /// so they share one of 32 keys with chance 1 - (1 - J^2)^32.
+    ///
+    /// ```
+    /// use nearsift::sketch::join::Plan;
+    /// assert_eq!(Plan::AllPairs.recall(0.1), 1.0);
+    /// assert!((Plan::Keys.recall(0.4) - 0.996).abs() < 0.001);
+    /// ```
+    pub fn recall(self, similarity: f64) -> f64 {
+        match self {
+            Plan::AllPairs => 1.0,
+            Plan::Keys => {
+                let misses_one = 1.0 - similarity * similarity;
+                1.0 - (0..KEYS).fold(1.0, |misses, _| misses * misses_one)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Plan::AllPairs => "all pairs",
+            Plan::Keys => "keys",
+        })
+    }
+}
+
+/// The share of the pairs of one similarity that is expected to be compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Recall {
+    /// Weighted Jaccard similarity of the texts, from 0 to 1.
+    pub similarity: f64,
+    /// The share, from 0 to 1.
+    pub expected: f64,
+}
+
+/// What a join of sketches is expected to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// The plan.
+    pub plan: Plan,
+    /// Documents.
+    pub documents: u64,
+    /// Distinct sketches among them.
+    pub distinct: u64,
+    /// Pairs of distinct sketches that are scored. For keys: counted in a few of the columns.
+    pub comparisons: f64,
+    /// Memory beside the sketches and keys, in bytes, at most.
+    pub bytes: u64,
+    /// Expected time on one thread, in seconds: a forecast from nominal speeds, good to a small factor.
+    pub seconds: f64,
+    /// The share of true pairs that is compared, by similarity.
+    pub recall: [Recall; 6],
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "join of {} documents, {} distinct sketches", self.documents, self.distinct)?;
+        writeln!(f, "plan          {}", self.plan)?;
+        writeln!(f, "comparisons   {:.3e} expected", self.comparisons)?;
+        writeln!(f, "memory        {} bytes at most beside sketches and keys", self.bytes)?;
+        writeln!(f, "time          {:.3} s expected on one thread", self.seconds)?;
+        write!(f, "compared      ")?;
+        for (i, Recall { similarity, expected }) in self.recall.iter().enumerate() {
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{:.2} % of pairs alike by {similarity}", 100.0 * expected)?;
+        }
+        Ok(())
+    }
+}
+
+/// Nanoseconds to sort a document into its place by one key and to fetch its sketch.
+const KEY_NS: f64 = 40.0;
+
+impl SketchJoin<'_> {
+    /// What the plan is expected to do.
+    ///
+    /// # Complexity
+    /// With keys, a tenth of the search: a few columns are sorted to count who shares a key.
+    pub fn explain(&self) -> Explanation {
+        let distinct = self.distinct() as f64;
+        let (comparisons, sorting_ns) = match self.keys {
+            None => (distinct * (distinct - 1.0).max(0.0) / 2.0, 0.0),
+            Some(_) => (self.comparisons_by_keys(), KEYS as f64 * distinct * KEY_NS),
+        };
+        let documents = self.documents() as u64;
+        Explanation {
+            plan: self.plan,
+            documents,
+            distinct: self.distinct() as u64,
+            comparisons,
+            bytes: standing_bytes(documents) + PAIR_BYTES * self.pair_capacity as u64,
+            seconds: (sorting_ns + comparisons * self.kernel.comparison_ns()) / 1e9,
+            recall: [0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
+                .map(|similarity| Recall { similarity, expected: self.plan.recall(similarity) }),
+        }
+    }
+
+    /// Estimated from three of the columns.
+    fn comparisons_by_keys(&self) -> f64 {
+        const SAMPLE: [usize; 3] = [0, KEYS / 3, 2 * KEYS / 3];
+        let bound = Bound::of(self.max_comparisons);
+        let mut entries = Vec::new();
+        let mut comparisons = 0.0;
+        for key in SAMPLE {
+            self.sort_by_key(key, &mut entries);
+            comparisons += runs(&entries).map(|run| bound.comparisons(run.len())).sum::<f64>();
+        }
+        comparisons * KEYS as f64 / SAMPLE.len() as f64
+    }
+}
+
+/// Bytes beside the pairs: two columns of documents, the entries that are sorted and as many of a
+/// crowded key twice as long, repeats, and counters.
+fn standing_bytes(documents: u64) -> u64 {
+    documents * (4 + 4 + 8 + 16 + 8 + 2) + (1 << 16)
+}
+
+/// A pair's edge, and a document's number while it is decided which of them stay.
+const PAIR_BYTES: u64 = 12;
+
+/// How many pairs are held at once.
+pub(super) fn pair_capacity(documents: u64, limit: Option<u64>) -> Result<usize, SketchJoinError> {
+    // A document may be in a pair with every other.
+    let fewest = documents + 4096;
+    let Some(limit) = limit else {
+        return Ok((documents as usize * 16).max(1 << 20));
+    };
+    let needed = standing_bytes(documents) + PAIR_BYTES * fewest;
+    if needed > limit {
+        return Err(SketchJoinError::Memory { documents, needed, limit });
+    }
+    Ok(((limit - needed) / PAIR_BYTES + fewest) as usize)
+}

@@ -1,0 +1,267 @@
+//! From pairs of distinct sketches to pairs of documents, in ascending order.
+//!
+//! The search finds pairs in no order and some of them several times. They are gathered, sorted and
+//! read off document by document. When there are more than the memory may hold, only those of the
+//! first documents are kept, and the search is made again for the rest.
+
+use std::convert::Infallible;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::groups::Repeats;
+use super::search::Sink;
+use super::{Pair, SketchJoin, Work};
+
+/// Which pairs of documents stand for a pair of sketches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// All of them.
+    Full,
+    /// The pair of their first documents; and repeats are paired with the first of their sketch.
+    Compact,
+}
+
+impl SketchJoin<'_> {
+    /// Calls `f` with every pair of documents that was found, each once with `a < b`, in ascending
+    /// order of `(a, b)`, until it breaks.
+    ///
+    /// A sketch that m documents share gives m (m - 1) / 2 pairs; [`SketchJoin::for_each_link`]
+    /// gives m - 1.
+    ///
+    /// # Complexity
+    /// The search as [`SketchJoin::explain`] forecasts it, and O(log n) for each pair. Pairs beyond
+    /// the memory limit are searched again, once for each part of them that fits.
+    pub fn for_each_pair<B>(
+        &self,
+        f: impl FnMut(Pair) -> ControlFlow<B>,
+    ) -> (ControlFlow<B>, Work) {
+        self.for_each(Form::Full, f)
+    }
+
+    /// Calls `f` with the pairs in compact form, in ascending order of `(a, b)`, until it breaks:
+    /// each repeated document is linked to the first document of its sketch, and each two sketches
+    /// that score high enough are linked by their first documents.
+    pub fn for_each_link<B>(
+        &self,
+        f: impl FnMut(Pair) -> ControlFlow<B>,
+    ) -> (ControlFlow<B>, Work) {
+        self.for_each(Form::Compact, f)
+    }
+
+    /// Every pair, as [`SketchJoin::for_each_pair`] gives them; 12 bytes a pair.
+    pub fn pairs(&self) -> (Vec<Pair>, Work) {
+        self.collect(Form::Full)
+    }
+
+    /// Every link, as [`SketchJoin::for_each_link`] gives them; 12 bytes a link.
+    pub fn links(&self) -> (Vec<Pair>, Work) {
+        self.collect(Form::Compact)
+    }
+
+    /// Calls `f`, from one thread at a time, with pairs of documents `(a, b)`, `a < b`: those of
+    /// [`SketchJoin::for_each_link`], some of them several times, in an order that may differ from
+    /// run to run. No pair is kept in memory.
+    pub fn for_each_connecting(&self, mut f: impl FnMut(u32, u32) + Send) -> Work {
+        for (document, &first) in (0u32..).zip(&self.groups.first_of) {
+            if first != document {
+                f(first, document);
+            }
+        }
+        self.search(0, &HandOver { f: Mutex::new(f), end: self.documents() as u32 })
+    }
+
+    fn collect(&self, form: Form) -> (Vec<Pair>, Work) {
+        let mut pairs = Vec::new();
+        let (ControlFlow::Continue(()), work) = self.for_each(form, |pair| {
+            pairs.push(pair);
+            ControlFlow::<Infallible>::Continue(())
+        });
+        (pairs, work)
+    }
+
+    fn for_each<B>(
+        &self,
+        form: Form,
+        mut f: impl FnMut(Pair) -> ControlFlow<B>,
+    ) -> (ControlFlow<B>, Work) {
+        let repeats = self.groups.repeat().then(|| Repeats::of(&self.groups));
+        let view = View { join: self, form, repeats };
+        let documents = self.documents() as u32;
+        let (mut start, mut work) = (0, None);
+        while start < documents {
+            let gather = Gather {
+                view: &view,
+                start,
+                end: AtomicU32::new(documents),
+                edges: Mutex::default(),
+            };
+            let from = if view.both_ways() { 0 } else { start };
+            let done = self.search(from, &gather);
+            work.get_or_insert(done);
+            let (range, edges) = gather.finish();
+            let next = range.end;
+            if let ControlFlow::Break(broken) = view.emit(range, &edges, &mut f) {
+                return (ControlFlow::Break(broken), work.unwrap_or_default());
+            }
+            start = next;
+        }
+        (ControlFlow::Continue(()), work.unwrap_or_default())
+    }
+}
+
+/// A join as seen by one form of its pairs.
+struct View<'j, 'a> {
+    join: &'j SketchJoin<'a>,
+    form: Form,
+    /// Only when some sketch is repeated.
+    repeats: Option<Repeats>,
+}
+
+impl View<'_, '_> {
+    /// Whether a pair of documents may begin with one of the later sketch.
+    fn both_ways(&self) -> bool {
+        self.form == Form::Full && self.repeats.is_some()
+    }
+
+    /// The first document from `start` on with which pairs of this form begin that have the sketch
+    /// of the document `first`.
+    #[inline]
+    fn due(&self, first: u32, start: u32) -> Option<u32> {
+        match &self.repeats {
+            Some(repeats) if self.form == Form::Full => repeats.from(first, start).next(),
+            _ => (first >= start).then_some(first),
+        }
+    }
+
+    /// Calls `f` with the pairs that begin with documents of the range, given their sketches'
+    /// edges, sorted.
+    fn emit<B>(
+        &self,
+        range: Range<u32>,
+        edges: &[u64],
+        f: &mut impl FnMut(Pair) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let sketches = self.join.sketches;
+        let mut others = Vec::new();
+        for a in range {
+            let first = self.join.first_of(a);
+            if first != a && self.form == Form::Compact {
+                continue;
+            }
+            others.clear();
+            let lowest = u64::from(first) << 32;
+            let edges = &edges[edges.partition_point(|&edge| edge < lowest)..];
+            let targets = edges
+                .iter()
+                .take_while(|&&edge| edge >> 32 == u64::from(first))
+                .map(|&edge| edge as u32);
+            match (&self.repeats, self.form) {
+                (None, _) => others.extend(targets),
+                (Some(repeats), Form::Compact) => {
+                    others.extend(repeats.from(first, a + 1));
+                    others.extend(targets);
+                }
+                (Some(repeats), Form::Full) => {
+                    others.extend(repeats.from(first, a + 1));
+                    targets.for_each(|to| others.extend(repeats.from(to, a + 1)));
+                }
+            }
+            others.sort_unstable();
+            let (Some(sketch), false) = (sketches.get(a as usize), others.is_empty()) else {
+                continue;
+            };
+            for &b in &others {
+                let other = crate::sketch::Sketch::from_words(*sketches.words(b));
+                f(Pair { a, b, score: sketch.score(&other) })?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The found pairs that begin with documents of a range, as many as fit the memory: the range ends
+/// earlier when there are more.
+struct Gather<'v, 'j, 'a> {
+    view: &'v View<'j, 'a>,
+    start: u32,
+    end: AtomicU32,
+    /// `from << 32 | to`, both the first documents of sketches.
+    edges: Mutex<Vec<u64>>,
+}
+
+impl Gather<'_, '_, '_> {
+    fn is_due(&self, from: u32) -> bool {
+        self.view.due(from, self.start).is_some_and(|due| due < self.end())
+    }
+
+    /// Sorts the edges, drops those that were found before and, if still more than half of the room
+    /// is taken, those of the later documents.
+    fn make_room(&self, edges: &mut Vec<u64>) {
+        edges.sort_unstable();
+        edges.dedup();
+        if edges.len() * 2 <= self.view.join.pair_capacity {
+            return;
+        }
+        let due = |edge: u64| self.view.due((edge >> 32) as u32, self.start).unwrap_or(u32::MAX);
+        let mut dues: Vec<u32> = edges.iter().map(|&edge| due(edge)).collect();
+        let half = dues.len() / 2;
+        let middle = *dues.select_nth_unstable(half).1;
+        let end = middle.max(self.start + 1).min(self.end());
+        self.end.store(end, Ordering::Relaxed);
+        edges.retain(|&edge| due(edge) < end);
+    }
+
+    fn finish(self) -> (Range<u32>, Vec<u64>) {
+        let end = self.end();
+        let mut edges = self.edges.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.view.join.workers.sort(&mut edges);
+        edges.dedup();
+        (self.start..end, edges)
+    }
+}
+
+impl Sink for Gather<'_, '_, '_> {
+    fn take(&self, found: &mut Vec<(u32, u32)>) {
+        let mut edges = locked(&self.edges);
+        for (a, b) in found.drain(..) {
+            if self.is_due(a) {
+                edges.push(u64::from(a) << 32 | u64::from(b));
+            }
+            if self.view.both_ways() && self.is_due(b) {
+                edges.push(u64::from(b) << 32 | u64::from(a));
+            }
+            if edges.len() >= self.view.join.pair_capacity {
+                self.make_room(&mut edges);
+            }
+        }
+    }
+
+    fn end(&self) -> u32 {
+        self.end.load(Ordering::Relaxed)
+    }
+}
+
+/// Hands found pairs on to a function.
+struct HandOver<F> {
+    f: Mutex<F>,
+    end: u32,
+}
+
+impl<F: FnMut(u32, u32) + Send> Sink for HandOver<F> {
+    fn take(&self, found: &mut Vec<(u32, u32)>) {
+        let mut f = locked(&self.f);
+        for (a, b) in found.drain(..) {
+            f(a, b);
+        }
+    }
+
+    fn end(&self) -> u32 {
+        self.end
+    }
+}
+
+// A poisoned lock means that another thread panicked; the panic itself is what reaches the caller.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,168 @@
+//! Exact comparison of two documents whose texts are at hand.
+//!
+//! A sketch estimates likeness; where the texts can be read again, the estimate is replaced by two
+//! exact measures that fail in different ways. The *cosine* of the angle between the documents'
+//! weighted features does not mind order, and gives rare features their due. The *alignment*, 2 x (the
+//! length of the longest common subsequence) / (both lengths), does mind order, and an edit costs it
+//! no more than the characters that were edited. The *value* of a pair is the mean of the two.
+//!
+//! ```
+//! use nearsift::verify::{Profile, Verifier};
+//! let of = |text| Profile::of(text, |_| 16);
+//! let mut verifier = Verifier::new();
+//! let found = verifier.compare(&of("今天北京晴"), &of("今天上海晴"));
+//! assert_eq!(found.alignment, 2.0 * 3.0 / 10.0);
+//! assert_eq!(found.cosine, 1.0 / 7.0);
+//! assert_eq!(found.value, (found.cosine + found.alignment) / 2.0);
+//! assert_eq!(verifier.compare_at_least(&of("今天北京晴"), &of("今天上海晴"), 0.5), None);
+//! ```
+//!
+//! Weights are integers, and a measure is made of exact integers by a fixed sequence of divisions,
+//! multiplications, additions and square roots, which IEEE 754 rounds in one way: two documents have
+//! the same value on every machine, whichever comes first.
+//!
+//! # References
+//! Salton and Buckley, 'Term-weighting approaches in automatic text retrieval', 1988 (the cosine of
+//! weighted terms); Navarro, 'A guided tour to approximate string matching', ACM Computing Surveys
+//! 33(1), 2001 (the longest common subsequence as an edit distance by insertions and deletions);
+//! Ioffe, 'Improved consistent sampling, weighted minhash and L1 sketching', ICDM 2010 (weighted
+//! Jaccard similarity); Broder, 'On the resemblance and containment of documents', SEQUENCES 1997.
+
+mod accept;
+mod align;
+mod anchor;
+mod profile;
+#[cfg(test)]
+mod tests;
+
+pub use accept::Acceptance;
+pub use profile::{Profile, Profiler};
+
+use serde::Serialize;
+
+use align::Aligner;
+
+/// How alike two documents are, by exact measures from 0 to 1.
+///
+/// A document without a feature, or without a letter, has 0 with every other for the measures that need
+/// one: nothing was seen that could be alike.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Verified {
+    /// The mean of `cosine` and `alignment`.
+    pub value: f64,
+    /// The cosine of the angle between the weight vectors.
+    pub cosine: f64,
+    /// 2 x (the length of the longest common subsequence of letters and digits) / (both lengths). Of
+    /// texts that are too long for the exact length a lower bound, close where edits are few.
+    pub alignment: f64,
+    /// The sum of the smaller weights / the sum of the larger weights.
+    pub jaccard: f64,
+    /// The sum of the smaller weights / the sum of the weights of the document where it is smaller: 1
+    /// when one document contains the other.
+    pub containment: f64,
+}
+
+impl Verified {
+    /// The value on an integer scale from 0 to 2^32 - 1, rounded down: an order of pairs.
+    pub fn strength(&self) -> u32 {
+        (self.value * f64::from(u32::MAX)) as u32
+    }
+}
+
+/// Compares profiles, and keeps its working memory from pair to pair.
+///
+/// # Complexity
+/// For n features: O(n). For texts of l and m characters without their equal ends: O(l x m / 64) while
+/// l x m is at most 2^24 (a quarter of that for near duplicates), for longer ones O((l + m) log(l + m))
+/// and at most some 64 steps a character. The working memory is at most 5 MB, and 32 bytes for each
+/// character of longer texts.
+#[derive(Debug)]
+pub struct Verifier {
+    aligner: Aligner,
+}
+
+impl Default for Verifier {
+    fn default() -> Verifier {
+        Verifier::new()
+    }
+}
+
+impl Verifier {
+    /// A verifier that has compared nothing yet.
+    pub fn new() -> Verifier {
+        Verifier { aligner: Aligner::new() }
+    }
+
+    /// All measures of two documents whose weights follow from the same document frequencies.
+    pub fn compare(&mut self, a: &Profile, b: &Profile) -> Verified {
+        self.measure(a, b, Overlap::of(a, b), 0)
+    }
+
+    /// All measures of two documents whose value is `minimum` or more; `None` for all others, which
+    /// cost less than [`Verifier::compare`] does.
+    pub fn compare_at_least(&mut self, a: &Profile, b: &Profile, minimum: f64) -> Option<Verified> {
+        let overlap = Overlap::of(a, b);
+        // What the alignment must have in common, less one for the rounding of the two lines.
+        let both = (a.characters() + b.characters()) as f64;
+        let needed = ((2.0 * minimum - overlap.cosine(a, b)) * both / 2.0).floor() - 1.0;
+        if needed > a.characters().min(b.characters()) as f64 {
+            return None;
+        }
+        let verified = self.measure(a, b, overlap, needed.max(0.0) as usize);
+        (verified.value >= minimum).then_some(verified)
+    }
+
+    /// All measures; a wrong and lower alignment when less than `least` characters are in common.
+    fn measure(&mut self, a: &Profile, b: &Profile, overlap: Overlap, least: usize) -> Verified {
+        let common = self.aligner.common(&a.characters, &b.characters, least);
+        let cosine = overlap.cosine(a, b);
+        let alignment = ratio(2 * common as u64, (a.characters() + b.characters()) as u64);
+        Verified {
+            value: (cosine + alignment) / 2.0,
+            cosine,
+            alignment,
+            jaccard: ratio(overlap.smaller, a.sum + b.sum - overlap.smaller),
+            containment: ratio(overlap.smaller, a.sum.min(b.sum)),
+        }
+    }
+}
+
+/// What two documents' features have in common.
+#[derive(Debug, Clone, Copy)]
+struct Overlap {
+    /// The sum of the products of the weights.
+    product: u64,
+    /// The sum of the smaller weights.
+    smaller: u64,
+}
+
+impl Overlap {
+    fn of(a: &Profile, b: &Profile) -> Overlap {
+        let (mut product, mut smaller) = (0, 0);
+        let (mut i, mut j) = (0, 0);
+        while i < a.hashes.len() && j < b.hashes.len() {
+            let (x, y) = (a.hashes[i], b.hashes[j]);
+            // Which of the two is smaller is a coin toss: no branch asks.
+            let shared = u64::from(x == y);
+            let (v, w) = (u64::from(a.weights[i]), u64::from(b.weights[j]));
+            product += shared * v * w;
+            smaller += shared * v.min(w);
+            i += usize::from(x <= y);
+            j += usize::from(y <= x);
+        }
+        Overlap { product, smaller }
+    }
+
+    /// The product of the squares is rounded before its root is taken, and not after: so the root of a
+    /// document's own square is that square.
+    fn cosine(&self, a: &Profile, b: &Profile) -> f64 {
+        if self.product == 0 {
+            return 0.0;
+        }
+        (self.product as f64 / (a.square as f64 * b.square as f64).sqrt()).min(1.0)
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
