@@ -2,7 +2,7 @@
 //! queries in one run, and everyone's counts are checked.
 
 mod data;
-mod peers;
+pub mod peers;
 mod program;
 mod python;
 

@@ -92,13 +92,13 @@ fn information(weights: &[f64], bit: usize) -> f64 {
 /// all that differ, and any of them depends on biased and even bits alike. Many bits are hashed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Digit<const W: usize> {
-    rotation: u32,
-    bits: [u64; W],
-    gather: [u64; W],
-    gathered: u64,
-    multiplier: u64,
-    skip: u32,
-    shift: u32,
+    pub(super) rotation: u32,
+    pub(super) bits: [u64; W],
+    pub(super) gather: [u64; W],
+    pub(super) gathered: u64,
+    pub(super) multiplier: u64,
+    pub(super) skip: u32,
+    pub(super) shift: u32,
 }
 
 /// A set of bits that values are being moved by, and how far that has got.

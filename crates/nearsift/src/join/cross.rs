@@ -75,16 +75,19 @@ impl<'a> CrossJoin<'a> {
             plan.check(&all)?;
         }
         let workers = Workers::start(threads)?;
-        let budget = Budget::of(&all, workers.count(), memory_bytes)?;
+        let budget = Budget::of(&all, workers.count(), memory_bytes, 0)?;
         let left_groups = workers.group(left, budget.slices);
         let right_groups = workers.group(right, budget.slices);
         let values = left_groups.values() + right_groups.values();
+        let question = Question { values: values as u64, ..all };
+        let copy = 8 * bits.words() as u64;
+        let kept = values as u64 * copy + left_groups.bytes(0) + right_groups.bytes(0);
+        let budget = Budget::of(&question, workers.count(), memory_bytes, kept)?;
         let mut words = Vec::with_capacity(values * bits.words());
         left_groups.append_values(left, &mut words);
         right_groups.append_values(right, &mut words);
         let weights = bits::weights(&words, bits);
         let speed = speed.unwrap_or_else(|| Speed::nominal(bits));
-        let question = Question { values: values as u64, ..all };
         Ok(CrossJoin {
             left,
             right,

@@ -76,6 +76,16 @@ impl Groups {
         }
     }
 
+    /// The most bytes that finding repeats, and afterwards keeping them with [`Postings`], a copy of
+    /// the distinct values of that many words and a row for each value, takes.
+    pub(super) fn bytes(&self, words: usize) -> u64 {
+        let Groups::Repeated { value_of, firsts } = self else { return 0 };
+        let (documents, values) = (value_of.len() as u64, firsts.len() as u64);
+        // A list of repeats that grows by doubling.
+        let found = 16 * (documents - values) + 4 * documents + 4 * values;
+        found.max(8 * documents + (12 + 8 * words as u64) * values)
+    }
+
     /// The number of a document's value.
     #[inline]
     pub(super) fn value_of(&self, document: u32) -> u32 {

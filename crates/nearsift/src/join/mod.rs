@@ -20,6 +20,7 @@
 
 mod bits;
 mod cross;
+mod filter;
 mod forest;
 mod groups;
 mod partition;
@@ -77,8 +78,9 @@ pub struct Settings {
     pub plan: Option<Plan>,
     /// Who does the work.
     pub threads: Threads,
-    /// Bytes that may be used beside the column, or `None` for what is usual: some 50 bytes a
-    /// 64-bit document, and when pairs are many up to 40 more for them, or 512 MiB if that is more.
+    /// Bytes that may be used beside the column and the pairs of one document, or `None` for what is
+    /// usual: some 50 bytes a 64-bit document, and when pairs are many up to 40 more for them, or
+    /// 512 MiB if that is more.
     pub memory_bytes: Option<u64>,
     /// The machine's measured speeds, or `None` for what is usual with its instructions. They decide
     /// what is done, never what is found.
@@ -141,12 +143,12 @@ pub enum JoinError {
     },
     /// The memory limit is below what any plan takes.
     #[error(
-        "the join of {documents} documents needs {needed} bytes at least and may use {limit}: raise the memory limit to {needed} bytes"
+        "the join of {documents} different fingerprints needs {needed} bytes at least and may use {limit}: raise the memory limit to {needed} bytes"
     )]
     Memory {
-        /// Documents in the column.
+        /// Different fingerprints; before repeats are known, all documents.
         documents: u64,
-        /// The smallest limit that works, in bytes.
+        /// The smallest limit that works, in bytes; if repeats are found with it, more may be asked.
         needed: u64,
         /// The limit given, in bytes.
         limit: u64,
@@ -261,15 +263,17 @@ impl<'a> SelfJoin<'a> {
             plan.check(&all)?;
         }
         let workers = Workers::start(threads)?;
-        let budget = Budget::of(&all, workers.count(), memory_bytes)?;
+        let budget = Budget::of(&all, workers.count(), memory_bytes, 0)?;
         let groups = workers.group(column, budget.slices);
         let values = groups.values();
+        let question = Question { values: values as u64, bits, max_distance };
+        let kept = groups.bytes(bits.words());
+        let budget = Budget::of(&question, workers.count(), memory_bytes, kept)?;
         let distinct = (values < column.len()).then(|| {
             let mut words = Vec::with_capacity(values * bits.words());
             groups.append_values(column, &mut words);
             words
         });
-        let question = Question { values: values as u64, bits, max_distance };
         let words = distinct.as_deref().unwrap_or(column.as_words());
         let weights = bits::weights(words, bits);
         let speed = speed.unwrap_or_else(|| Speed::nominal(bits));
@@ -372,17 +376,22 @@ struct Budget {
 }
 
 impl Budget {
-    fn of(question: &Question, threads: usize, limit: Option<u64>) -> Result<Budget, JoinError> {
+    /// For distinct values, beside `kept` bytes for what is known of them.
+    fn of(
+        question: &Question,
+        threads: usize,
+        limit: Option<u64>,
+        kept: u64,
+    ) -> Result<Budget, JoinError> {
         /// More slices than that would only read the values again and again.
         const MOST_SLICES: usize = 64;
         let n = question.values;
         let words = question.bits.words() as u64;
-        // Groups, postings and degrees; the distinct values; a pair's edges at the very least for
-        // one document that is near all others.
-        let standing = n * (4 + 4 + 8 + 9) + n * 8 * words;
-        let fewest_pairs = (n + 4096) * 8;
-        let any_blocks = Plan::Nested;
-        let search = |slices| plan::search_bytes(question, any_blocks, slices, threads);
+        // When pairs are too many to be held at once: how many each value has, and room for those of
+        // one range of documents, not so few that there were hundreds of ranges.
+        let standing = kept + 4 * n;
+        let fewest_pairs = (n / 8 + 4096) * 8;
+        let search = |slices| plan::search_bytes(question, Plan::Nested, slices, threads);
         // Small slices let threads share the work evenly.
         let mut slices =
             if threads > 1 && n > 1 << 14 { (4 * threads).next_power_of_two() / 4 } else { 1 };

@@ -1,6 +1,7 @@
 //! Moving values into buckets by a digit of their bits.
 
 use super::bits::Digit;
+use super::filter::{CHUNK, Filter, Picked};
 
 /// Values with their ids, in buckets. The memory is kept from one use to the next.
 #[derive(Debug, Default)]
@@ -105,25 +106,19 @@ impl<const W: usize> Slice<W> {
 
     /// Takes the values with the digit `wanted`. The memory is kept from one use to the next.
     pub(super) fn fill(&mut self, values: &[[u64; W]], digit: &Digit<W>, wanted: usize) {
-        /// Values that are judged at a time.
-        const CHUNK: usize = 1024;
         // A sixteenth more than an even share; beyond that it grows.
         let share = values.len() / digit.count() * 17 / 16 + CHUNK;
         self.values.clear();
         self.ids.clear();
         self.values.reserve(share);
         self.ids.reserve(share);
-        let mut places = [0u32; CHUNK];
+        let filter = Filter::best();
+        let mut picked = Picked::NONE;
         for (c, chunk) in values.chunks(CHUNK).enumerate() {
-            // Without a branch on what cannot be foreseen.
-            let mut taken = 0;
-            for (i, value) in chunk.iter().enumerate() {
-                places[taken] = i as u32;
-                taken += usize::from(digit.of(value) == wanted);
-            }
+            filter.pick(chunk, digit, wanted, &mut picked);
             let first = (c * CHUNK) as u32;
-            self.values.extend(places[..taken].iter().map(|&i| chunk[i as usize]));
-            self.ids.extend(places[..taken].iter().map(|&i| first + i));
+            self.values.extend_from_slice(picked.values());
+            self.ids.extend(picked.places().iter().map(|place| first + place));
         }
     }
 }

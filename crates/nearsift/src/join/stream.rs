@@ -155,13 +155,14 @@ enum Edges {
         /// The first edge whose source was not looked up yet.
         cursor: usize,
     },
-    /// The targets of all sources: 4 bytes an edge and 4 a value.
-    Rows { targets: Vec<u32>, ends: Vec<u32> },
+    /// The targets of the values from `first` on: 4 bytes an edge and 4 a value.
+    Rows { first: u32, targets: Vec<u32>, ends: Vec<u32> },
 }
 
 impl Edges {
-    /// Rows for the given numbers of edges, to be filled by [`Edges::add`].
-    fn rows(degrees: impl Iterator<Item = u32>) -> Edges {
+    /// Rows for the given numbers of edges of the values from `first` on, to be filled by
+    /// [`Edges::add`].
+    fn rows(first: u32, degrees: impl Iterator<Item = u32>) -> Edges {
         let mut total = 0;
         // Each entry is its row's start until edges are added, and the row's end after.
         let mut start_of = |degree| {
@@ -170,14 +171,14 @@ impl Edges {
             start
         };
         let ends = degrees.map(&mut start_of).collect();
-        Edges::Rows { targets: vec![0; total as usize], ends }
+        Edges::Rows { first, targets: vec![0; total as usize], ends }
     }
 
     fn add(&mut self, from: u32, to: u32) {
         match self {
             Edges::Sorted { edges, .. } => edges.push(u64::from(from) << 32 | u64::from(to)),
-            Edges::Rows { targets, ends } => {
-                let place = &mut ends[from as usize];
+            Edges::Rows { first, targets, ends } => {
+                let place = &mut ends[(from - *first) as usize];
                 targets[*place as usize] = to;
                 *place += 1;
             }
@@ -200,8 +201,8 @@ impl Edges {
                     edges[start..].iter().take_while(|&&edge| edge >> 32 == u64::from(source));
                 to.extend(row.map(|&edge| edge as u32));
             }
-            Edges::Rows { targets, ends } => {
-                let source = source as usize;
+            Edges::Rows { first, targets, ends } => {
+                let source = (source - *first) as usize;
                 let start = if source == 0 { 0 } else { ends[source - 1] };
                 to.extend(&targets[start as usize..ends[source] as usize]);
             }
@@ -281,6 +282,7 @@ impl View<'_, '_> {
     fn next_range(&self, start: usize, degrees: &[u32]) -> (usize, ValueSet) {
         let mut sources = ValueSet::new(degrees.len());
         let mut edges = 0;
+        let (mut least, mut most) = (u32::MAX, 0);
         // In rows an edge takes half as much; their places are counted in 32 bits.
         let capacity = (self.join.pair_capacity * 2).min(u32::MAX as usize);
         for document in start..self.join.documents() {
@@ -289,9 +291,13 @@ impl View<'_, '_> {
                 continue;
             }
             edges += degrees[value as usize] as usize;
-            if edges > capacity && document > start {
+            // The row of a value takes as much as an edge. With repeats, rows span nearly all values.
+            let (first, last) = (least.min(value), most.max(value));
+            let rows = if self.postings.is_none() { (last - first) as usize } else { 0 };
+            if edges + rows > capacity && document > start {
                 return (document, sources);
             }
+            (least, most) = (first, last);
             sources.insert(value);
         }
         (self.join.documents(), sources)
@@ -311,11 +317,11 @@ impl View<'_, '_> {
         let again =
             work.comparisons as f64 * speed.comparison_ns + work.moves as f64 * speed.move_ns;
         let across = sources.iter().count() as f64 * join.distinct() as f64 * speed.comparison_ns;
-        let rows = degrees
-            .iter()
-            .enumerate()
-            .map(|(value, &degree)| if sources.has(value as u32) { degree } else { 0 });
-        let edges = Mutex::new(Edges::rows(rows));
+        let first = sources.iter().next().unwrap_or(0);
+        let last = sources.iter().last().unwrap_or(0);
+        let rows = (first..=last)
+            .map(|value| if sources.has(value) { degrees[value as usize] } else { 0 });
+        let edges = Mutex::new(Edges::rows(first, rows));
         if across < again {
             match join.column.bits().words() {
                 1 => self.compare_across::<1>(sources, &edges),
