@@ -3,6 +3,7 @@
 //! The Hamming distance of two fingerprints is the number of bit positions in which they differ.
 //! [`kernels`] holds the code that compares many at once; [`crate::join`] finds all near pairs.
 
+pub mod index;
 pub mod kernels;
 
 /// The Hamming distance of two 64-bit fingerprints, in bits, from 0 to 64.

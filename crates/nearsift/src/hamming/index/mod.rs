@@ -1,0 +1,5 @@
+//! x
+mod bits;
+mod code;
+mod kernel;
+mod table;
