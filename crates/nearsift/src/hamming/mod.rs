@@ -5,6 +5,7 @@
 
 pub mod index;
 pub mod kernels;
+pub mod planner;
 
 /// The Hamming distance of two 64-bit fingerprints, in bits, from 0 to 64.
 ///

@@ -1,8 +1,9 @@
 //! One table of an index: how a fingerprint becomes a bucket and an entry, and back.
 
-use super::bits::{gather, get, lowest, ones, put, scatter, shift_down, shift_up, weight};
+use super::bits::{gather, lowest, ones, put, scatter, shift_down, shift_up, weight};
 use super::code::{self, Balls, DATA_BITS, SYNDROME_BITS, WINDOW_BITS, syndrome};
 use super::kernel::{Packing, Probe, Target};
+use crate::hamming::planner::binomial;
 
 /// Data bits of a codeword that keys may leave out while entries need no parity bits.
 pub(super) const MAX_LOW_BITS: u32 = 3;
@@ -248,20 +249,11 @@ fn data_positions(dropped: u32) -> u32 {
         .fold(0, |mask, p| mask | code::position(p))
 }
 
-/// The number of ways to choose `k` of `n`.
-pub(super) fn binomial(n: u32, k: u32) -> f64 {
-    if k > n {
-        return 0.0;
-    }
-    (0..k).fold(1.0, |c, i| c * f64::from(n - i) / f64::from(i + 1))
-}
-
 /// A mask of the given bit positions.
 pub(super) fn mask_of<const W: usize>(positions: &[u32]) -> [u64; W] {
     let mut mask = [0; W];
     for &p in positions {
-        let bit = get(&[1u64], 0, 1) << (p % 64);
-        mask[(p / 64) as usize] |= bit;
+        mask[(p / 64) as usize] |= 1 << (p % 64);
     }
     mask
 }
