@@ -68,7 +68,8 @@ fn percentile(times: &mut [u64], per_mille: usize) -> f64 {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |i: usize, default: u32| arguments.get(i).map_or(default, |a| a.parse().expect("a number"));
+    let number =
+        |i: usize, default: u32| arguments.get(i).map_or(default, |a| a.parse().expect("a number"));
     let n = number(0, 1_000_000) as usize;
     let bits = Bits::from_count(number(1, 64)).expect("a width");
     let max_distance = number(2, 3);
@@ -78,11 +79,9 @@ fn main() {
     let plan = match arguments.get(4).map(String::as_str) {
         Some("code") => Plan::PerfectCode { tables: number(5, 2), key_bits: number(6, 26) },
         Some("multi") => Plan::MultiIndex { blocks: number(5, 3), key_bits: number(6, 16) },
-        Some("permuted") => Plan::Permuted {
-            blocks: number(5, 5),
-            matched: number(6, 2),
-            key_bits: number(7, 16),
-        },
+        Some("permuted") => {
+            Plan::Permuted { blocks: number(5, 5), matched: number(6, 2), key_bits: number(7, 16) }
+        }
         Some("linear") => Plan::Linear,
         Some("4x16") => Plan::Blocks4x16,
         _ => Plan::choose(&question).expect("a plan"),
@@ -95,7 +94,11 @@ fn main() {
     let settings = Settings { plan: Some(plan), threads, ..Settings::new(max_distance) };
     let index = Index::build(bits, &values, Ids::None, &settings).expect("an index");
     let bytes = index.as_bytes().len() as f64 / n as f64;
-    println!("built in {:.2} s, {} values, {bytes:.2} bytes each", started.elapsed().as_secs_f64(), index.values());
+    println!(
+        "built in {:.2} s, {} values, {bytes:.2} bytes each",
+        started.elapsed().as_secs_f64(),
+        index.values()
+    );
 
     let mut random = Random::new(11);
     let query = |random: &mut Random| {

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::image::{Directory, LONG_RECORD, Layout, Part, header_bytes};
+use super::image::{Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, u32_at, u64_at};
 use super::kernel::pages::Pages;
-use super::kernel::{LINE, LONG, PADDING, line_of};
+use super::kernel::{LINE, LONG, PADDING, line_of, read_entry};
 use super::table::{Table, mask_of};
 use super::{Ids, Threads};
 use crate::hamming::planner::{Plan, PlanError};
@@ -17,14 +17,13 @@ const PART_VALUES: u64 = 1 << 15;
 const SLICE_VALUES: u64 = 1 << 22;
 /// Into how many slices a big set is cut: each reads all values once.
 const SLICES: u64 = 6;
+/// Entries from which on a long bucket becomes an index of its own.
+const CROWDED: u32 = if cfg!(test) { 300 } else { 8192 };
 /// Mean entries of a bucket above which one byte cannot count them.
 const COUNTED: u64 = 24;
 
 /// The tables of a plan, with the blocks of permuted ones.
-fn tables_of<const W: usize>(
-    plan: Plan,
-    order: &[u32],
-) -> Result<Vec<(Table<W>, u64)>, PlanError> {
+fn tables_of<const W: usize>(plan: Plan, order: &[u32]) -> Result<Vec<(Table<W>, u64)>, PlanError> {
     let bits = 64 * W as u32;
     let unfit = |remedy: String| PlanError::DoesNotFit { plan, remedy };
     let whole = |table: Option<Table<W>>| {
@@ -68,6 +67,12 @@ fn tables_of<const W: usize>(
             })
             .collect(),
     }
+}
+
+/// The tables of a plan by prefix, over the bits in their own order.
+pub(super) fn prefix_tables<const W: usize>(plan: Plan) -> Result<Vec<Table<W>>, PlanError> {
+    let order: Vec<u32> = (0..64 * W as u32).collect();
+    Ok(tables_of(plan, &order)?.into_iter().map(|(table, _)| table).collect())
 }
 
 /// All sets of `chosen` of `of` things, as bits.
@@ -197,6 +202,62 @@ pub(super) fn build<const W: usize>(
     plan: Plan,
     max_distance: u32,
 ) -> Result<(Pages, Layout<W>), PlanError> {
+    let (mut image, mut layout) = build_tables(source, plan, max_distance)?;
+    let mut inner = Vec::new();
+    let mut len = layout.len;
+    for part in &layout.parts {
+        for record in part.long_at.clone().step_by(LONG_RECORD) {
+            let (key, count) = (u32_at(&image, record), u32_at(&image, record + 4));
+            if count < CROWDED {
+                continue;
+            }
+            let size = part.table.packing.bytes();
+            let entries = &image[part.entries_at.clone()];
+            let start = u64_at(&image, record + 8);
+            let values: Vec<[u64; W]> = (start..start + u64::from(count))
+                .map(|i| part.table.unfile(key, &read_entry(entries, i as usize * size)))
+                .collect();
+            let source = Source { values: &values, ids: Ids::None, threads: source.threads };
+            let plan = crowded_plan(64 * W as u32, max_distance, count);
+            let (mut bytes, inner_layout) = build_tables(&source, plan, max_distance)?;
+            inner_layout.write(&mut bytes);
+            len = len.next_multiple_of(LINE);
+            inner.push((record, len, bytes));
+            len += inner_layout.len;
+        }
+    }
+    if !inner.is_empty() {
+        let mut whole = Pages::zeroed(len);
+        whole[..layout.len].copy_from_slice(&image);
+        for (record, at, bytes) in inner {
+            whole[at..at + bytes.len()].copy_from_slice(&bytes);
+            whole[record + 16..record + 24].copy_from_slice(&(at as u64).to_le_bytes());
+            whole[record + 24..record + 32].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        }
+        image = whole;
+        layout.len = len;
+        for part in &mut layout.parts {
+            part.crowded = crowded(&image, part.long_at.clone()).expect("indexes just built");
+        }
+    }
+    layout.write(&mut image);
+    Ok((image, layout))
+}
+
+/// The plan for the values of a crowded bucket: they agree on nearly all of the bits that the table
+/// looks at, so the blocks must do with the others.
+fn crowded_plan(bits: u32, max_distance: u32, count: u32) -> Plan {
+    let blocks = (max_distance + 1).div_ceil(2).min(bits / 2);
+    let key_bits = ((bits - bits / 2) / blocks).min(count.ilog2() - 3).clamp(1, 24);
+    Plan::MultiIndex { blocks, key_bits }
+}
+
+/// Builds the image of an index but for its header and its crowded buckets.
+fn build_tables<const W: usize>(
+    source: &Source<'_, W>,
+    plan: Plan,
+    max_distance: u32,
+) -> Result<(Pages, Layout<W>), PlanError> {
     let order = bit_order(source.values, &block_sizes(plan, 64 * W as u32));
     let tables = tables_of::<W>(plan, &order)?;
     let n = source.values.len() as u64;
@@ -246,7 +307,6 @@ pub(super) fn build<const W: usize>(
         parts,
         len: at,
     };
-    layout.write(&mut image);
     Ok((image, layout))
 }
 
@@ -259,7 +319,11 @@ fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
 }
 
 /// Applies a function to every item, in parallel if asked.
-fn map<T: Send, R: Send>(threads: Threads, items: Vec<T>, f: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
+fn map<T: Send, R: Send>(
+    threads: Threads,
+    items: Vec<T>,
+    f: impl Fn(T) -> R + Sync + Send,
+) -> Vec<R> {
     match threads {
         Threads::One => items.into_iter().map(f).collect(),
         _ => items.into_par_iter().map(f).collect(),
@@ -298,7 +362,8 @@ fn add_table<const W: usize>(
     let total = |part: usize| counts.iter().map(|c| u64::from(c[part])).sum::<u64>();
     let slice_values = (n as u64).div_ceil(SLICES).max(SLICE_VALUES);
 
-    let mut filer = Filer { directory, size, image, directory_from: at, entries_from, key: 0, entries: 0 };
+    let mut filer =
+        Filer { directory, size, image, directory_from: at, entries_from, key: 0, entries: 0 };
     let mut long = Vec::new();
     let mut first = 0;
     while first < 1 << part_bits {
@@ -308,7 +373,16 @@ fn add_table<const W: usize>(
             held += total(end);
             end += 1;
         }
-        for settled in settle_slice(source, &table, &chunks, &counts, first..end, part_bits, directory, postings.is_some()) {
+        for settled in settle_slice(
+            source,
+            &table,
+            &chunks,
+            &counts,
+            first..end,
+            part_bits,
+            directory,
+            postings.is_some(),
+        ) {
             filer.add(&settled);
             if let Some(postings) = &mut postings {
                 postings.append(&settled.filed, filer.image);
@@ -323,6 +397,7 @@ fn add_table<const W: usize>(
         records.extend_from_slice(&key.to_le_bytes());
         records.extend_from_slice(&len.to_le_bytes());
         records.extend_from_slice(&filer.entries.to_le_bytes());
+        records.extend_from_slice(&[0; 16]);
         filer.append(packed);
         if let Some(postings) = &mut postings {
             postings.append(packed, filer.image);
@@ -333,7 +408,16 @@ fn add_table<const W: usize>(
     let long_from = entries_at.end.next_multiple_of(LINE);
     let long_at = long_from..long_from + records.len();
     image[long_at.clone()].copy_from_slice(&records);
-    Part { block: table.block(), table, directory, directory_at, entries_at, long_at, blocks }
+    Part {
+        block: table.block(),
+        table,
+        directory,
+        directory_at,
+        entries_at,
+        long_at,
+        crowded: Vec::new(),
+        blocks,
+    }
 }
 
 /// Writes buckets in order.

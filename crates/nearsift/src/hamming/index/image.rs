@@ -22,8 +22,9 @@
 //!
 //! *Directory of counts*: lines of 64 bytes, each the first entry's number (8) and the counts of 56
 //! buckets. A count of 255 stands for a long bucket, whose entries come after all others: the long
-//! buckets are listed by key, 16 bytes each: key (4), length (4), first entry (8). *Directory of
-//! offsets*: 4 bytes a bucket and 4 more, the number of its first entry. *Entries* are followed by 64
+//! buckets are listed by key, 32 bytes each: key (4), length (4), first entry (8), and, where the bucket is
+//! so crowded that its values are filed again in an index of their own, that index's offset and length (8
+//! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry. *Entries* are followed by 64
 //! bytes of 0. *Ids* stand in the order of the first table's entries; where values are shared, the
 //! starts say (4 bytes each, one more than values) where each value's ids begin.
 
@@ -39,7 +40,7 @@ pub(super) const MAGIC: &[u8; 8] = b"nsfthidx";
 pub(super) const VERSION: u32 = 1;
 const HEADER: usize = 128;
 const RECORD: usize = 160;
-pub(super) const LONG_RECORD: usize = 16;
+pub(super) const LONG_RECORD: usize = 32;
 /// The most tables of an index.
 pub(super) const MAX_TABLES: usize = 64;
 
@@ -101,8 +102,43 @@ pub(super) struct Part<const W: usize> {
     /// With the padding.
     pub(super) entries_at: Range<usize>,
     pub(super) long_at: Range<usize>,
+    /// The long buckets that are indexes of their own, by key.
+    pub(super) crowded: Vec<Crowded<W>>,
     /// Of a permuted table, the blocks in its key.
     pub(super) blocks: u64,
+}
+
+/// A bucket that is an index of its own.
+#[derive(Debug, Clone)]
+pub(super) struct Crowded<const W: usize> {
+    pub(super) key: u32,
+    pub(super) at: Range<usize>,
+    pub(super) layout: Layout<W>,
+}
+
+/// The crowded buckets among the long ones.
+pub(super) fn crowded<const W: usize>(
+    bytes: &[u8],
+    long_at: Range<usize>,
+) -> Result<Vec<Crowded<W>>, FormatError> {
+    let damaged = || FormatError::Damaged { what: "an index inside a bucket is none" };
+    let mut crowded: Vec<Crowded<W>> = Vec::new();
+    for record in bytes[long_at].as_chunks::<LONG_RECORD>().0 {
+        let (key, from, len) = (u32_at(record, 0), u64_at(record, 16), u64_at(record, 24));
+        if len == 0 {
+            continue;
+        }
+        let end = from.checked_add(len).filter(|&end| end <= bytes.len() as u64);
+        let at = from as usize..end.ok_or_else(damaged)? as usize;
+        if width(&bytes[at.clone()])? != 64 * W as u32
+            || crowded.last().is_some_and(|last| last.key >= key)
+        {
+            return Err(damaged());
+        }
+        let layout = Layout::read_inner(&bytes[at.clone()])?;
+        crowded.push(Crowded { key, at, layout });
+    }
+    Ok(crowded)
 }
 
 /// A header that was checked.
@@ -206,6 +242,18 @@ impl<const W: usize> Layout<W> {
 
     /// The layout that a header states, with every section inside the bytes.
     pub(super) fn read(bytes: &[u8]) -> Result<Layout<W>, FormatError> {
+        let mut layout = Layout::read_inner(bytes)?;
+        for part in &mut layout.parts {
+            part.crowded = crowded(&bytes[..layout.len], part.long_at.clone())?;
+            if part.crowded.iter().any(|inner| inner.layout.max_distance < layout.max_distance) {
+                return Err(FormatError::Damaged { what: "an index inside a bucket falls short" });
+            }
+        }
+        Ok(layout)
+    }
+
+    /// The same of an index whose buckets are no indexes of their own.
+    fn read_inner(bytes: &[u8]) -> Result<Layout<W>, FormatError> {
         let damaged = |what| FormatError::Damaged { what };
         let total = u64_at(bytes, 16);
         if total > bytes.len() as u64 {
@@ -280,6 +328,7 @@ impl<const W: usize> Layout<W> {
                     LONG_RECORD as u64,
                     0,
                 )?,
+                crowded: Vec::new(),
                 blocks: u64_at(bytes, at + 120),
                 table,
             });

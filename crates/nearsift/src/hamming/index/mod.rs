@@ -19,9 +19,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+/// Does the same with what is held of any width.
+macro_rules! wide {
+    ($wide:expr, $layout:ident => $does:expr) => {
+        match $wide {
+            Wide::One($layout) => $does,
+            Wide::Two($layout) => $does,
+            Wide::Four($layout) => $does,
+        }
+    };
+}
+
 mod bits;
 mod build;
 mod code;
+mod fresh;
 mod image;
 mod kernel;
 mod query;
@@ -41,6 +53,7 @@ use kernel::Kernel;
 use kernel::pages::Pages;
 use query::{Flight, FoundValue, rank_of};
 
+pub use fresh::FreshTable;
 pub use image::FormatError;
 pub use search::{Ask, Found, Hit, Match, Outcome, Scratch, Search, SearchError, Work};
 
@@ -184,17 +197,6 @@ enum Wide<A, B, C> {
     Four(C),
 }
 
-/// Does the same with the layout of any width.
-macro_rules! wide {
-    ($wide:expr, $layout:ident => $does:expr) => {
-        match $wide {
-            Wide::One($layout) => $does,
-            Wide::Two($layout) => $does,
-            Wide::Four($layout) => $does,
-        }
-    };
-}
-
 /// Fingerprints filed so that all within a distance of a query are found fast. It never changes.
 ///
 /// # Complexity
@@ -258,7 +260,8 @@ impl Index<'static> {
             settings: &Settings,
             plan: Plan,
         ) -> Result<(Pages, Layout<W>), PlanError> {
-            let source = Source { values: words.as_chunks::<W>().0, ids, threads: settings.threads };
+            let source =
+                Source { values: words.as_chunks::<W>().0, ids, threads: settings.threads };
             build::build(&source, plan, settings.max_distance)
         }
         let (pages, layout) = match bits.words() {
@@ -375,7 +378,7 @@ impl<'a> Index<'a> {
             }
             if i >= 3 {
                 let flight = &mut flights[(i - 3) % search::FLIGHTS];
-                let outcome = flight.scan(layout, bytes, self.kernel, ask, |found| {
+                let outcome = flight.scan(layout, bytes, self.kernel, ask, &mut |found| {
                     let ids = |id: &mut dyn FnMut(u64)| self.ids_of(layout, &found, id);
                     each(i - 3, &Hit::new(found.distance, &found.value, &ids))
                 });

@@ -2,19 +2,22 @@
 //!
 //! The three steps are apart so that the steps of several queries can overlap while memory is slow.
 
+use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-use super::bits::distance_in;
+use super::bits::{distance_in, lowest};
 use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
 use super::kernel::{Kernel, Near, Probe, Run, line_of, prefetch, read_entry};
-use super::table::Aim;
 use super::search::{Ask, Outcome};
+use super::table::Aim;
 use crate::hamming::planner::Plan;
 
 /// Nanoseconds of looking into one more bucket, to choose radii by.
 const BUCKET_NS: f64 = 25.0;
 /// Entries that are scanned before their hits are handed on.
 const PIECE: u64 = 1 << 14;
+/// Entries that take as long to scan as an index inside a bucket takes to search, about.
+const CROWDED_COST: u64 = 4000;
 /// Bytes of a run that are fetched ahead.
 const AHEAD: u64 = 512;
 
@@ -39,6 +42,8 @@ struct Search<const W: usize> {
     probed: usize,
     /// Entries of the runs.
     entries: u64,
+    /// Buckets that are indexes of their own, by their place among these.
+    crowded: Vec<usize>,
 }
 
 /// A query under way.
@@ -50,6 +55,8 @@ pub(super) struct Flight<const W: usize> {
     /// Whether radii are still to be chosen, by what the directories say.
     choosing: bool,
     near: Vec<Near>,
+    /// For the buckets that are indexes of their own.
+    inner: Option<Box<Flight<W>>>,
 }
 
 impl<const W: usize> Flight<W> {
@@ -66,6 +73,7 @@ impl<const W: usize> Flight<W> {
             runs: Vec::new(),
             probed: 0,
             entries: 0,
+            crowded: Vec::new(),
         };
         Flight {
             query: [0; W],
@@ -73,6 +81,7 @@ impl<const W: usize> Flight<W> {
             searches: layout.parts.iter().map(search).collect(),
             choosing: false,
             near: Vec::new(),
+            inner: None,
         }
     }
 
@@ -97,6 +106,7 @@ impl<const W: usize> Flight<W> {
             search.aim = part.table.aim(query, max_distance);
             search.probes.clear();
             search.runs.clear();
+            search.crowded.clear();
             search.probed = 0;
             search.entries = 0;
             search.radius = -1;
@@ -104,7 +114,8 @@ impl<const W: usize> Flight<W> {
             if permuted.is_some_and(|blocks| part.blocks >> blocks != 0) {
                 continue;
             }
-            let radius = if self.choosing || permuted.is_some() { 0 } else { part.table.max_radius() };
+            let radius =
+                if self.choosing || permuted.is_some() { 0 } else { part.table.max_radius() };
             for radius in 0..=radius {
                 part.table.shell(&search.aim, radius, |probe| search.probes.push(probe));
             }
@@ -135,6 +146,15 @@ impl<const W: usize> Flight<W> {
     /// within its radius: sum of (radius + 1) = distance + 1. Each time the cheapest shell is added.
     fn choose(&mut self, layout: &Layout<W>, bytes: &[u8], kernel: Kernel) {
         let entry_ns = kernel.entry_ns() * W as f64;
+        // Each table's own bucket suffices, and is cheaper than any table's further ones.
+        let cheap = |search: &Search<W>, part: &Part<W>| {
+            search.entries as f64 * entry_ns < f64::from(part.table.key_bits) * BUCKET_NS
+        };
+        if self.max_distance as usize + 1 == self.searches.len()
+            && self.searches.iter().zip(&layout.parts).all(|(search, part)| cheap(search, part))
+        {
+            return;
+        }
         for search in &mut self.searches {
             search.radius = -1;
         }
@@ -173,6 +193,7 @@ impl<const W: usize> Flight<W> {
         for search in &mut self.searches {
             if search.radius < 0 {
                 search.runs.clear();
+                search.crowded.clear();
                 search.entries = 0;
             }
         }
@@ -186,7 +207,7 @@ impl<const W: usize> Flight<W> {
         bytes: &[u8],
         kernel: Kernel,
         ask: &Ask,
-        mut each: impl FnMut(FoundValue<W>) -> ControlFlow<()>,
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
         let mut left = ask.budget.unwrap_or(u64::MAX);
@@ -194,6 +215,15 @@ impl<const W: usize> Flight<W> {
             let part = &layout.parts[t];
             let entries = &bytes[part.entries_at.clone()];
             outcome.work.probes += self.searches[t].probed as u64;
+            if !self.searches[t].crowded.is_empty() {
+                let ask = Ask { max_distance: self.max_distance, budget: ask.budget.map(|_| left) };
+                let inner = self.scan_crowded(layout, t, bytes, kernel, &ask, each);
+                left = left.saturating_sub(inner.work.candidates);
+                outcome.add(&inner);
+                if outcome.truncated || outcome.stopped {
+                    return outcome;
+                }
+            }
             let mut from = 0;
             while from < self.searches[t].runs.len() {
                 let search = &mut self.searches[t];
@@ -238,6 +268,43 @@ impl<const W: usize> Flight<W> {
         outcome
     }
 
+    /// Searches the buckets of table `t` that are indexes of their own.
+    fn scan_crowded(
+        &mut self,
+        layout: &Layout<W>,
+        t: usize,
+        bytes: &[u8],
+        kernel: Kernel,
+        ask: &Ask,
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut inner = self.inner.take();
+        for &c in &self.searches[t].crowded {
+            let crowded = &layout.parts[t].crowded[c];
+            let inner = match &mut inner {
+                Some(inner) if inner.fits(&crowded.layout) => inner,
+                none => none.insert(Box::new(Flight::new(&crowded.layout))),
+            };
+            let bytes = &bytes[crowded.at.clone()];
+            inner.start(&crowded.layout, bytes, &self.query, self.max_distance);
+            inner.look_up(&crowded.layout, bytes, kernel);
+            let left = ask.budget.map(|budget| budget.saturating_sub(outcome.work.candidates));
+            let ask = Ask { budget: left, ..*ask };
+            outcome.add(&inner.scan(&crowded.layout, bytes, kernel, &ask, &mut |found| {
+                if self.owns(layout, t, &found.value) {
+                    return each(FoundValue { rank: None, ..found });
+                }
+                ControlFlow::Continue(())
+            }));
+            if outcome.truncated || outcome.stopped {
+                break;
+            }
+        }
+        self.inner = inner;
+        outcome
+    }
+
     /// Whether table `t` is the first whose radius covers the value: every value within the distance has
     /// one, and other tables that come upon it leave it out.
     fn owns(&self, layout: &Layout<W>, t: usize, value: &[u64; W]) -> bool {
@@ -273,11 +340,23 @@ impl<const W: usize> Search<W> {
             }
         }
         self.probed = self.probes.len();
-        for run in &mut self.runs[from..] {
+        if !self.runs[from..].iter().any(|run| run.len == u32::MAX) {
+            self.entries += self.runs[from..].iter().map(|run| u64::from(run.len)).sum::<u64>();
+            return;
+        }
+        let long = &bytes[part.long_at.clone()];
+        let fresh = self.runs.split_off(from);
+        for mut run in fresh {
             if run.len == u32::MAX {
-                (run.start, run.len) = long_bucket(&bytes[part.long_at.clone()], run.key);
+                (run.start, run.len) = long_bucket(long, run.key);
+                if let Ok(c) = part.crowded.binary_search_by_key(&run.key, |crowded| crowded.key) {
+                    self.crowded.push(c);
+                    self.entries += CROWDED_COST;
+                    continue;
+                }
             }
             self.entries += u64::from(run.len);
+            self.runs.push(run);
         }
     }
 }
@@ -310,19 +389,38 @@ pub(super) fn rank_of<const W: usize>(
     value: &[u64; W],
 ) -> Option<u64> {
     let part = &layout.parts[0];
-    let mut search = Search {
-        aim: part.table.aim(value, 0),
-        radius: 0,
-        probes: vec![],
-        runs: vec![],
-        probed: 0,
-        entries: 0,
+    let (key, entry) = part.table.file(value);
+    let directory = &bytes[part.directory_at.clone()];
+    let mut runs = Vec::with_capacity(1);
+    let run = match part.directory {
+        Directory::Counts => {
+            kernel.look_up_counts(directory, &[Probe { key, near: 0 }], &mut runs);
+            let run = runs.first()?;
+            match run.len {
+                u32::MAX => long_bucket(&bytes[part.long_at.clone()], key),
+                len => (run.start, len),
+            }
+        }
+        Directory::Offsets => {
+            let start = u32_at(directory, key as usize * 4);
+            (u64::from(start), u32_at(directory, key as usize * 4 + 4).saturating_sub(start))
+        }
     };
-    search.probes.push(search.aim.own);
-    search.look_up(part, bytes, kernel);
-    let mut near = Vec::new();
+    // The entries of a bucket are in ascending order.
     let entries = &bytes[part.entries_at.clone()];
-    kernel.scan(entries, &part.table.packing, &search.runs, &search.aim.target, &mut near);
-    near.first().map(|near| search.runs[0].start + u64::from(near.entry))
+    let size = part.table.packing.bytes();
+    let live = lowest::<W>(part.table.packing.bits);
+    let (mut low, mut high) = (run.0, run.0.checked_add(u64::from(run.1))?);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let at = usize::try_from(middle).ok()?.checked_mul(size)?;
+        entries.get(at..at.checked_add(8 * W)?)?;
+        let found = read_entry::<W>(entries, at);
+        match std::array::from_fn(|w| found[w] & live[w]).cmp(&entry) {
+            Ordering::Equal => return Some(middle),
+            Ordering::Less => low = middle + 1,
+            Ordering::Greater => high = middle,
+        }
+    }
+    None
 }
-

@@ -118,7 +118,9 @@ pub struct Found {
 #[non_exhaustive]
 pub enum SearchError {
     /// The query has another width.
-    #[error("a query of {got} words was asked of fingerprints of {expected}: two widths cannot be compared")]
+    #[error(
+        "a query of {got} words was asked of fingerprints of {expected}: two widths cannot be compared"
+    )]
     Words {
         /// Words given.
         got: usize,
@@ -126,7 +128,9 @@ pub enum SearchError {
         expected: usize,
     },
     /// The distance is beyond what the index was built for.
-    #[error("distance {asked} was asked of an index for {max_distance} at most: build it for {asked}")]
+    #[error(
+        "distance {asked} was asked of an index for {max_distance} at most: build it for {asked}"
+    )]
     DistanceBeyondIndex {
         /// The distance asked.
         asked: u32,

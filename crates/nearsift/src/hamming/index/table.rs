@@ -82,7 +82,7 @@ impl<const W: usize> Table<W> {
             dropped,
             visible,
             balls: by_code.then(|| Balls::new(dropped)),
-            packing: Packing { bits, syndrome: by_code, low_bits, low },
+            packing: Packing::new::<W>(bits, by_code, low_bits, low),
             key_bits,
             window_bits,
         })

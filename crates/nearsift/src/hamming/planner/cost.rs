@@ -109,7 +109,10 @@ impl fmt::Display for Forecast {
         )?;
         writeln!(f, "plan               {}", self.plan)?;
         if self.plan == Plan::Linear {
-            writeln!(f, "                   only a scan is left: no table pays at this size and distance")?;
+            writeln!(
+                f,
+                "                   only a scan is left: no table pays at this size and distance"
+            )?;
         } else {
             writeln!(f, "probes             {:.0} buckets in {} tables", self.probes, self.tables)?;
         }
@@ -368,7 +371,12 @@ mod tests {
         check(Plan::PerfectCode { tables: 3, key_bits: 26 }, Bits::B64, 4, "from 1 to 2");
         check(Plan::PerfectCode { tables: 2, key_bits: 28 }, Bits::B64, 3, "from 8 to 27");
         check(Plan::MultiIndex { blocks: 0, key_bits: 8 }, Bits::B64, 4, "blocks must be");
-        check(Plan::Permuted { blocks: 20, matched: 10, key_bits: 20 }, Bits::B64, 4, "are the most");
+        check(
+            Plan::Permuted { blocks: 20, matched: 10, key_bits: 20 },
+            Bits::B64,
+            4,
+            "are the most",
+        );
         check(Plan::Linear, Bits::B64, 65, "64 at most");
     }
 }

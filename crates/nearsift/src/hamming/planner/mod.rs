@@ -89,7 +89,9 @@ impl Plan {
             if (least..=most).contains(&got) {
                 return Ok(());
             }
-            Err(format!("{name} must be from {least} to {most} at {width} bits, and {got} is asked"))
+            Err(format!(
+                "{name} must be from {least} to {most} at {width} bits, and {got} is asked"
+            ))
         };
         match self {
             Plan::Linear => Ok(()),

@@ -70,9 +70,33 @@ pub(super) struct Packing {
     pub(super) low_bits: u32,
     /// The codewords of the low bits.
     pub(super) low: [u64; 8],
+    /// For eight words of entries, stored one after the other, where each byte comes from, and which of
+    /// the bytes come from anywhere.
+    unpack: [u8; 64],
+    unpacked: u64,
 }
 
 impl Packing {
+    /// Entries of that many bits, for fingerprints of `W` words.
+    pub(super) fn new<const W: usize>(
+        bits: u32,
+        syndrome: bool,
+        low_bits: u32,
+        low: [u64; 8],
+    ) -> Packing {
+        let size = bits.div_ceil(8) as usize;
+        let mut unpack = [0; 64];
+        let mut unpacked = 0;
+        for (i, from) in unpack.iter_mut().enumerate() {
+            let (entry, byte) = (i / (8 * W), i % (8 * W));
+            if byte < size {
+                *from = (entry * size + byte) as u8;
+                unpacked |= 1 << i;
+            }
+        }
+        Packing { bits, syndrome, low_bits, low, unpack, unpacked }
+    }
+
     /// Bytes of an entry.
     #[inline]
     pub(super) fn bytes(&self) -> usize {

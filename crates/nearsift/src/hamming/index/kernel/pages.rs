@@ -83,7 +83,11 @@ mod inner {
             // SAFETY: the range lies in the mapping. That huge pages are refused changes nothing but
             // the speed.
             unsafe {
-                libc::madvise(map.as_ptr().add(skipped).cast(), mapped - skipped, libc::MADV_HUGEPAGE);
+                libc::madvise(
+                    map.as_ptr().add(skipped).cast(),
+                    mapped - skipped,
+                    libc::MADV_HUGEPAGE,
+                );
             }
             Pages { map, mapped, skipped, len }
         }

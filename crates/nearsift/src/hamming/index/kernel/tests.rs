@@ -7,9 +7,15 @@ use super::*;
 fn packings<const W: usize>() -> Vec<Packing> {
     let low = std::array::from_fn(|i| (i as u64).wrapping_mul(0x1234_5671) & 0x7fff_ffff);
     let full = 64 * W as u32;
-    [(full, false, 0), (full - 21, false, 0), (full - 26, true, 0), (full - 24, true, 2), (full - 23, true, 3)]
-        .map(|(bits, syndrome, low_bits)| Packing { bits, syndrome, low_bits, low })
-        .to_vec()
+    [
+        (full, false, 0),
+        (full - 21, false, 0),
+        (full - 26, true, 0),
+        (full - 24, true, 2),
+        (full - 23, true, 3),
+    ]
+    .map(|(bits, syndrome, low_bits)| Packing::new::<W>(bits, syndrome, low_bits, low))
+    .to_vec()
 }
 
 fn check<const W: usize>(

@@ -39,16 +39,6 @@ pub(super) fn scan_avx512<const W: usize>(
 ) {
     let size = packing.bytes();
     let lanes = 8 / W;
-    // Which byte each byte of the lanes comes from, and which come from none.
-    let mut from = [0u8; 64];
-    let mut kept = 0u64;
-    for (i, from) in from.iter_mut().enumerate() {
-        let (entry, byte) = (i / (8 * W), i % (8 * W));
-        if byte < size {
-            *from = (entry * size + byte) as u8;
-            kept |= 1 << i;
-        }
-    }
     let spread = |words: &[u64; W]| {
         let mut all = [0u64; 8];
         for (i, word) in all.iter_mut().enumerate() {
@@ -60,7 +50,7 @@ pub(super) fn scan_avx512<const W: usize>(
     // SAFETY: 64 bytes of each array are read.
     let (from, low) = unsafe {
         (
-            _mm512_loadu_si512(from.as_ptr().cast()),
+            _mm512_loadu_si512(packing.unpack.as_ptr().cast()),
             _mm512_loadu_si512(packing.low.as_ptr().cast()),
         )
     };
@@ -82,7 +72,7 @@ pub(super) fn scan_avx512<const W: usize>(
             // SAFETY: the run's bytes are followed by 64 more.
             let packed =
                 unsafe { _mm512_loadu_si512(bytes.as_ptr().add(first as usize * size).cast()) };
-            let lane = _mm512_maskz_permutexvar_epi8(kept, from, packed);
+            let lane = _mm512_maskz_permutexvar_epi8(packing.unpacked, from, packed);
             let differ = _mm512_and_si512(_mm512_xor_si512(lane, rest), mask);
             let mut distance = _mm512_popcnt_epi64(differ);
             if packing.syndrome {
@@ -106,11 +96,8 @@ pub(super) fn scan_avx512<const W: usize>(
             let left = run.len - first;
             let present =
                 if left as usize >= lanes { 0xff } else { (1u16 << (left as usize * W)) - 1 };
-            let mut found = _mm512_mask_cmple_epu64_mask(
-                first_words & present as u8,
-                distance,
-                max,
-            );
+            let mut found =
+                _mm512_mask_cmple_epu64_mask(first_words & present as u8, distance, max);
             if found != 0 {
                 let mut distances = [0u64; 8];
                 // SAFETY: 64 bytes of the array are written.
