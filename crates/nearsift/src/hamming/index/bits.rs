@@ -120,7 +120,7 @@ pub(super) fn weight<const W: usize>(words: &[u64; W]) -> u32 {
 }
 
 /// The Hamming distance where `mask` has ones.
-#[inline]
+#[inline(always)]
 pub(super) fn distance_in<const W: usize>(a: &[u64; W], b: &[u64; W], mask: &[u64; W]) -> u32 {
     (0..W).map(|w| ((a[w] ^ b[w]) & mask[w]).count_ones()).sum()
 }

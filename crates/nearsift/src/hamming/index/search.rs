@@ -56,19 +56,18 @@ impl Outcome {
     }
 }
 
+/// Calls its argument for every id of a fingerprint.
+type EachId<'a> = dyn Fn(&mut dyn FnMut(u64)) + 'a;
+
 /// A fingerprint within the distance, as a search comes upon it.
 pub struct Hit<'a> {
     distance: u32,
     value: &'a [u64],
-    ids: &'a dyn Fn(&mut dyn FnMut(u64)),
+    ids: &'a EachId<'a>,
 }
 
 impl<'a> Hit<'a> {
-    pub(super) fn new(
-        distance: u32,
-        value: &'a [u64],
-        ids: &'a dyn Fn(&mut dyn FnMut(u64)),
-    ) -> Hit<'a> {
+    pub(super) fn new(distance: u32, value: &'a [u64], ids: &'a EachId<'a>) -> Hit<'a> {
         Hit { distance, value, ids }
     }
 

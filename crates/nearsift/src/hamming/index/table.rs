@@ -93,11 +93,6 @@ impl<const W: usize> Table<W> {
         std::array::from_fn(|w| self.window[w] | self.plain[w])
     }
 
-    /// Bits of the block.
-    pub(super) fn block_bits(&self) -> u32 {
-        self.window_bits + self.key_plain_bits()
-    }
-
     fn key_plain_bits(&self) -> u32 {
         weight(&self.plain)
     }
@@ -236,7 +231,7 @@ impl<const W: usize> Table<W> {
             probe(Probe { key: own.key ^ flips as u32, near: flips });
             let lowest = flips & flips.wrapping_neg();
             let ripple = flips + lowest;
-            flips = ripple | ((flips ^ ripple) >> 2) / lowest;
+            flips = ripple | (((flips ^ ripple) >> 2) / lowest);
         }
     }
 }

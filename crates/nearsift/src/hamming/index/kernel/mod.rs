@@ -11,7 +11,7 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::bits::{lowest, ones};
+use super::bits::{distance_in, lowest, ones};
 use super::code::SYNDROME_BITS;
 
 /// Bytes of a cache line, and of a line of a directory of counts.
@@ -340,9 +340,7 @@ fn scan<const W: usize>(
         for i in 0..run.len {
             let entry = read_entry::<W>(bytes, i as usize * size);
             let mut distance = (packing.offset(entry[0]) ^ run.near).count_ones();
-            for w in 0..W {
-                distance += ((entry[w] ^ target.rest[w]) & target.mask[w]).count_ones();
-            }
+            distance += distance_in(&entry, &target.rest, &target.mask);
             if distance <= target.max_distance {
                 near.push(Near { run: r as u32, entry: i, distance });
             }
