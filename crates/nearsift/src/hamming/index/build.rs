@@ -18,7 +18,7 @@ const SLICE_VALUES: u64 = 1 << 22;
 /// Into how many slices a big set is cut: each reads all values once.
 const SLICES: u64 = 6;
 /// Entries from which on a long bucket becomes an index of its own.
-const CROWDED: u32 = if cfg!(test) { 300 } else { 8192 };
+const CROWDED: u32 = if cfg!(test) { 300 } else { 2048 };
 /// Mean entries of a bucket above which one byte cannot count them.
 const COUNTED: u64 = 24;
 

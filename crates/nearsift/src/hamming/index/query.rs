@@ -17,7 +17,7 @@ const BUCKET_NS: f64 = 25.0;
 /// Entries that are scanned before their hits are handed on.
 const PIECE: u64 = 1 << 14;
 /// Entries that take as long to scan as an index inside a bucket takes to search, about.
-const CROWDED_COST: u64 = 4000;
+const CROWDED_COST: u64 = 1500;
 /// Bytes of a run that are fetched ahead.
 const AHEAD: u64 = 512;
 

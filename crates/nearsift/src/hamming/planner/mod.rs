@@ -44,7 +44,7 @@ pub enum Plan {
         /// Bits of the chosen blocks that a table is addressed by.
         key_bits: u32,
     },
-    /// Tables by the perfect [31,26] Hamming code over disjoint windows of 31 bits, each searched within
+    /// Tables by the perfect (31, 26) Hamming code over disjoint windows of 31 bits, each searched within
     /// radius 1 at most: two values within distance 2 `tables` - 1 are found.
     PerfectCode {
         /// Windows.
