@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use gaoya::simhash::SimHashIndex;
 use nearsift::fingerprint::{Bits, Fingerprints};
-use nearsift::hamming::scan::{Budget, Scan};
+use nearsift::hamming::Budget;
+use nearsift::hamming::scan::Scan;
 use nearsift::join::{SelfJoin, Settings};
 
 /// Answers all queries with the number of hits of all of them.

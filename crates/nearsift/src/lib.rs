@@ -30,4 +30,7 @@ pub mod join;
 pub mod recipe;
 pub mod sketch;
 pub mod text;
+mod threads;
 pub mod verify;
+
+pub use threads::Threads;

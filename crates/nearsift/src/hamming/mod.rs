@@ -5,10 +5,13 @@
 //! comparing it with all, [`index`] by tables, which [`planner`] chooses; [`crate::join`] finds all near
 //! pairs.
 
+mod answer;
 pub mod index;
 pub mod kernels;
 pub mod planner;
 pub mod scan;
+
+pub use answer::{Budget, Match, Outcome, Work};
 
 /// The Hamming distance of two 64-bit fingerprints, in bits, from 0 to 64.
 ///

@@ -74,10 +74,10 @@ impl<'a> CrossJoin<'a> {
         if let Some(plan) = plan {
             plan.check(&all)?;
         }
-        let workers = Workers::start(threads)?;
+        let workers = Workers::start(threads).map_err(JoinError::Threads)?;
         let budget = Budget::of(&all, workers.count(), memory_bytes, 0)?;
-        let left_groups = workers.group(left, budget.slices);
-        let right_groups = workers.group(right, budget.slices);
+        let left_groups = super::group(left, budget.slices, &workers);
+        let right_groups = super::group(right, budget.slices, &workers);
         let values = left_groups.values() + right_groups.values();
         let question = Question { values: values as u64, ..all };
         let copy = 8 * bits.words() as u64;

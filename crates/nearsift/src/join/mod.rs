@@ -31,16 +31,15 @@ mod stream;
 mod tests;
 mod tree;
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-
-use rayon::prelude::*;
 
 use crate::fingerprint::{Bits, Fingerprints};
 use crate::hamming::kernels::Kernel;
+use crate::threads::Workers;
 use groups::Groups;
 use search::{Search, Sink, Tuning, Wanted};
 
+pub use crate::threads::Threads;
 pub use cross::CrossJoin;
 pub use plan::{Explanation, MAX_BLOCKS, Plan, Question, Speed};
 pub use search::Work;
@@ -54,18 +53,6 @@ pub struct Pair {
     pub b: u32,
     /// Their Hamming distance, in bits.
     pub distance: u32,
-}
-
-/// Who does the work. The result is the same for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Threads {
-    /// The calling thread alone.
-    #[default]
-    One,
-    /// That many threads, started for this join and ended with it.
-    Own(NonZeroUsize),
-    /// The rayon pool that the caller runs in, or rayon's global one.
-    Current,
 }
 
 /// What is asked of a self-join.
@@ -180,66 +167,14 @@ pub struct SelfJoin<'a> {
     pair_capacity: usize,
 }
 
-/// Started [`Threads`].
-#[derive(Debug)]
-pub(crate) enum Workers {
-    One,
-    Own(rayon::ThreadPool),
-    Current,
-}
-
-impl Workers {
-    pub(crate) fn start(threads: Threads) -> Result<Workers, JoinError> {
-        match threads {
-            Threads::One => Ok(Workers::One),
-            Threads::Own(count) if count.get() == 1 => Ok(Workers::One),
-            Threads::Own(count) => rayon::ThreadPoolBuilder::new()
-                .num_threads(count.get())
-                .build()
-                .map(Workers::Own)
-                .map_err(JoinError::Threads),
-            Threads::Current => Ok(Workers::Current),
-        }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        match self {
-            Workers::One => 1,
-            Workers::Own(pool) => pool.current_num_threads(),
-            Workers::Current => rayon::current_num_threads(),
-        }
-    }
-
-    /// Runs `task(0)` to `task(count - 1)`, in any order; ends early when one breaks.
-    pub(crate) fn run(
-        &self,
-        count: usize,
-        task: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
-    ) -> ControlFlow<()> {
-        let parallel = || (0..count).into_par_iter().with_max_len(1).try_for_each(task);
-        match self {
-            Workers::One => (0..count).try_for_each(task),
-            Workers::Own(pool) => pool.install(parallel),
-            Workers::Current => parallel(),
-        }
-    }
-
-    fn group(&self, column: &Fingerprints, slices: usize) -> Groups {
-        let words = column.as_words();
-        let run = |count, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)| self.run(count, task);
-        match column.bits().words() {
-            1 => Groups::of(chunks::<1>(words), slices, run),
-            2 => Groups::of(chunks::<2>(words), slices, run),
-            _ => Groups::of(chunks::<4>(words), slices, run),
-        }
-    }
-
-    pub(crate) fn sort(&self, edges: &mut [u64]) {
-        match self {
-            Workers::One => edges.sort_unstable(),
-            Workers::Own(pool) => pool.install(|| edges.par_sort_unstable()),
-            Workers::Current => edges.par_sort_unstable(),
-        }
+/// Groups the equal fingerprints of a column.
+fn group(column: &Fingerprints, slices: usize, workers: &Workers) -> Groups {
+    let words = column.as_words();
+    let run = |count, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)| workers.run(count, task);
+    match column.bits().words() {
+        1 => Groups::of(chunks::<1>(words), slices, run),
+        2 => Groups::of(chunks::<2>(words), slices, run),
+        _ => Groups::of(chunks::<4>(words), slices, run),
     }
 }
 
@@ -262,9 +197,9 @@ impl<'a> SelfJoin<'a> {
         if let Some(plan) = plan {
             plan.check(&all)?;
         }
-        let workers = Workers::start(threads)?;
+        let workers = Workers::start(threads).map_err(JoinError::Threads)?;
         let budget = Budget::of(&all, workers.count(), memory_bytes, 0)?;
-        let groups = workers.group(column, budget.slices);
+        let groups = group(column, budget.slices, &workers);
         let values = groups.values();
         let question = Question { values: values as u64, bits, max_distance };
         let kept = groups.bytes(bits.words());

@@ -1,5 +1,6 @@
 //! The join against brute force, on data made to hurt it.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use proptest::prelude::*;

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use nearsift::hamming::Budget;
 use nearsift::hamming::kernels::{Kernel, QUERIES};
-use nearsift::hamming::scan::{Budget, Scan};
+use nearsift::hamming::scan::Scan;
 
 use super::fingerprints::{Sample, Shape};
 use super::table::{Format, Row, Table, median_time};

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
+use super::Ids;
 use super::image::{Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, u32_at, u64_at};
 use super::kernel::pages::Pages;
 use super::kernel::{LINE, LONG, PADDING, line_of, read_entry};
+use super::linear::{fold_for, write_plane};
 use super::table::{Table, mask_of};
-use super::{Ids, Threads};
 use crate::hamming::planner::{Plan, PlanError};
+use crate::threads::Workers;
 
 /// Values that a part of the key space should hold, so that a part is sorted in the near cache.
 const PART_VALUES: u64 = 1 << 15;
@@ -139,7 +139,7 @@ fn cut(bits: u32, blocks: u32, i: u32) -> Range<usize> {
 pub(super) struct Source<'a, const W: usize> {
     pub(super) values: &'a [[u64; W]],
     pub(super) ids: Ids<'a>,
-    pub(super) threads: Threads,
+    pub(super) workers: &'a Workers,
 }
 
 /// An entry on its way into a bucket. Entries are ordered by it, so that the bytes depend on nothing
@@ -217,7 +217,7 @@ pub(super) fn build<const W: usize>(
             let values: Vec<[u64; W]> = (start..start + u64::from(count))
                 .map(|i| part.table.unfile(key, &read_entry(entries, i as usize * size)))
                 .collect();
-            let source = Source { values: &values, ids: Ids::None, threads: source.threads };
+            let source = Source { values: &values, ids: Ids::None, workers: source.workers };
             let plan = crowded_plan(64 * W as u32, max_distance, count);
             let (mut bytes, inner_layout) = build_tables(&source, plan, max_distance)?;
             inner_layout.write(&mut bytes);
@@ -273,7 +273,9 @@ fn build_tables<const W: usize>(
                 + (PADDING + 3 * LINE) as u64
         })
         .sum();
-    let most = most + header as u64 + n * id_bytes as u64 + (n + 1) * 4 + 2 * LINE as u64;
+    let fold = fold_for::<W>(plan, max_distance);
+    let plane = fold.map_or(0, |fold| n * u64::from(fold.bits() / 8) + LINE as u64);
+    let most = most + plane + header as u64 + n * id_bytes as u64 + (n + 1) * 4 + 2 * LINE as u64;
     let mut image = Pages::zeroed(most as usize);
     let ids_at = header..header + source.values.len() * id_bytes;
     let mut at = ids_at.end.next_multiple_of(LINE);
@@ -281,8 +283,18 @@ fn build_tables<const W: usize>(
     let mut parts: Vec<Part<W>> = Vec::with_capacity(tables.len());
     for (table, blocks) in tables {
         let postings = parts.is_empty().then_some(&mut postings);
-        let part = add_table(source, table, blocks, &mut image, at, postings);
+        let mut part = add_table(source, table, blocks, &mut image, at, postings);
         at = part.long_at.end.next_multiple_of(LINE);
+        if let Some(fold) = fold {
+            let (before, after) = image.split_at_mut(at);
+            let len = part.entries_at.len() - PADDING;
+            let entries = &before[part.entries_at.start..part.entries_at.start + len];
+            let size = fold.bits() as usize / 8;
+            let plane_at = at..at + len / (8 * W) * size;
+            write_plane::<W>(fold, entries, &mut after[..plane_at.len()]);
+            at = plane_at.end.next_multiple_of(LINE);
+            part.plane = Some((fold, plane_at));
+        }
         parts.push(part);
     }
     let starts_at = postings.shared.filter(|_| id_bytes > 0).map(|shared| {
@@ -318,18 +330,6 @@ fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
     }
 }
 
-/// Applies a function to every item, in parallel if asked.
-fn map<T: Send, R: Send>(
-    threads: Threads,
-    items: Vec<T>,
-    f: impl Fn(T) -> R + Sync + Send,
-) -> Vec<R> {
-    match threads {
-        Threads::One => items.into_iter().map(f).collect(),
-        _ => items.into_par_iter().map(f).collect(),
-    }
-}
-
 /// Files all values in one table, whose sections start at byte `at` of the image.
 fn add_table<const W: usize>(
     source: &Source<'_, W>,
@@ -346,13 +346,10 @@ fn add_table<const W: usize>(
     let size = table.packing.bytes();
     let part_bits = (n as u64 / PART_VALUES).max(1).ilog2().min(table.key_bits).min(14);
     let part_of = |value: &[u64; W]| u64::from(table.key(value)) >> (table.key_bits - part_bits);
-    let chunk = match source.threads {
-        Threads::One => n,
-        _ => n.div_ceil(rayon::current_num_threads().min(64)),
-    };
+    let chunk = n.div_ceil(source.workers.count().min(64));
     let chunks: Vec<Range<usize>> =
         (0..n).step_by(chunk.max(1)).map(|from| from..(from + chunk).min(n)).collect();
-    let counts: Vec<Vec<u32>> = map(source.threads, chunks.clone(), |chunk| {
+    let counts: Vec<Vec<u32>> = source.workers.map(chunks.clone(), |chunk| {
         let mut counts = vec![0; 1 << part_bits];
         for value in &source.values[chunk] {
             counts[part_of(value) as usize] += 1;
@@ -415,6 +412,7 @@ fn add_table<const W: usize>(
         directory_at,
         entries_at,
         long_at,
+        plane: None,
         crowded: Vec::new(),
         blocks,
     }
@@ -500,7 +498,7 @@ fn settle_slice<const W: usize>(
             left = rest;
         }
     }
-    map(source.threads, pieces, |(chunk, mut pieces)| {
+    source.workers.map(pieces, |(chunk, mut pieces)| {
         let shift = table.key_bits - part_bits;
         for (value, document) in source.values[chunk.clone()].iter().zip(chunk.start..) {
             let part = (u64::from(table.key(value)) >> shift) as usize;
@@ -527,7 +525,7 @@ fn settle_slice<const W: usize>(
             (part, items)
         })
         .collect();
-    map(source.threads, parts, |(part, items)| {
+    source.workers.map(parts, |(part, items)| {
         let shift = table.key_bits - part_bits;
         settle(table, (part as u64) << shift, shift, items, with_ids, directory)
     })

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use super::bits::distance_in;
 use super::build::prefix_tables;
 use super::kernel::{Kernel, Near, PADDING, Probe, Run};
-use super::search::{self, Ask, Hit, Outcome, Scratch, Search, SearchError};
+use super::search::{self, Ask, Hit, Scratch, Search, SearchError};
 use super::table::Table;
 use super::{BuildError, Wide};
 use crate::fingerprint::Bits;
+use crate::hamming::Outcome;
 use crate::hamming::planner::{Plan, PlanError, Planner, Question};
 
 /// Nanoseconds of looking into one more bucket, to choose radii by.
@@ -274,7 +275,7 @@ impl<const W: usize> Fresh<W> {
         each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        let mut left = ask.budget.unwrap_or(u64::MAX);
+        let mut left = ask.budget.limit();
         let mut found: Vec<(u32, [u64; W], u64)> = Vec::new();
         let mut near: Vec<Near> = Vec::new();
         let mut chosen = self.choose(query, ask.max_distance, kernel);

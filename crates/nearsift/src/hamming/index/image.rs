@@ -9,14 +9,14 @@
 //! | 8 | version, 4 bytes | | 32 | plain bits of the key, 4 words |
 //! | 12 | bits of a fingerprint, 4 | | 64 | data bits left out of the key, 4 bytes |
 //! | 16 | length in bytes, 8 | | 68 | directory: 0 counts, 1 offsets, 4 |
-//! | 24 | xxh3 of the header from byte 32 on, seeded with xxh3 of bytes 0 to 23, 8 | | 72 | 0, 8 |
+//! | 24 | xxh3 of the header from byte 32 on, seeded with xxh3 of bytes 0 to 23, 8 | | 72 | bits of a value's fold in the plane, or 0, 8 |
 //! | 32 | xxh3 of all sections, 8 | | 80 | offset of the directory, 8 |
 //! | 40 | distinct values, 8 | | 88 | offset of the entries, 8 |
 //! | 48 | documents, 8 | | 96 | entries, 8 |
 //! | 56 | largest distance, 4 | | 104 | offset of the long buckets, 8 |
 //! | 60 | plan and its three numbers, 4 each | | 112 | long buckets, 8 |
 //! | 76 | tables, 4 | | 120 | blocks of a permuted table, one bit each, 8 |
-//! | 80 | bytes of an id: 0, 4 or 8, 4 | | 128 | 0 |
+//! | 80 | bytes of an id: 0, 4 or 8, 4 | | 128 | offset of the plane or 0, 8 |
 //! | 88 | offset of the ids, 8 | | | |
 //! | 96 | offset of the postings' starts or 0, 8 | | | |
 //!
@@ -25,7 +25,7 @@
 //! buckets are listed by key, 32 bytes each: key (4), length (4), first entry (8), and, where the bucket is
 //! so crowded that its values are filed again in an index of their own, that index's offset and length (8
 //! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry. *Entries* are followed by 64
-//! bytes of 0. *Ids* stand in the order of the first table's entries; where values are shared, the
+//! bytes of 0. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
 //! starts say (4 bytes each, one more than values) where each value's ids begin.
 
 use std::ops::Range;
@@ -35,6 +35,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::kernel::{LINE, LINE_BUCKETS, PADDING};
 use super::table::Table;
 use crate::hamming::planner::Plan;
+use crate::hamming::scan::Fold;
 
 pub(super) const MAGIC: &[u8; 8] = b"nsfthidx";
 pub(super) const VERSION: u32 = 1;
@@ -102,6 +103,8 @@ pub(super) struct Part<const W: usize> {
     /// With the padding.
     pub(super) entries_at: Range<usize>,
     pub(super) long_at: Range<usize>,
+    /// Of the linear plan, where the folds of all entries are, if they are of use.
+    pub(super) plane: Option<(Fold, Range<usize>)>,
     /// The long buckets that are indexes of their own, by key.
     pub(super) crowded: Vec<Crowded<W>>,
     /// Of a permuted table, the blocks in its key.
@@ -236,6 +239,10 @@ impl<const W: usize> Layout<W> {
             put_u64(bytes, at + 104, part.long_at.start as u64);
             put_u64(bytes, at + 112, (part.long_at.len() / LONG_RECORD) as u64);
             put_u64(bytes, at + 120, part.blocks);
+            if let Some((fold, plane_at)) = &part.plane {
+                put_u64(bytes, at + 72, u64::from(fold.bits()));
+                put_u64(bytes, at + 128, plane_at.start as u64);
+            }
         }
         seal(bytes);
     }
@@ -312,6 +319,20 @@ impl<const W: usize> Layout<W> {
                 return Err(damaged("a table does not hold every value"));
             }
             let size = table.packing.bytes() as u64;
+            let plane = match u64_at(bytes, at + 72) {
+                0 => None,
+                bits => {
+                    let fold = u32::try_from(bits).ok().and_then(Fold::of_bits);
+                    let fold = fold
+                        .filter(|fold| fold.bits() < 64 * W as u32)
+                        .ok_or(damaged("an unknown plane"))?;
+                    let size = u64::from(fold.bits() / 8);
+                    Some((fold, section(u64_at(bytes, at + 128), distinct, size, 0)?))
+                }
+            };
+            if plan == Plan::Linear && (tables != 1 || size != 8 * W as u64) {
+                return Err(damaged("a linear index holds whole values once"));
+            }
             parts.push(Part {
                 block: table.block(),
                 directory,
@@ -328,6 +349,7 @@ impl<const W: usize> Layout<W> {
                     LONG_RECORD as u64,
                     0,
                 )?,
+                plane,
                 crowded: Vec::new(),
                 blocks: u64_at(bytes, at + 120),
                 table,

@@ -36,38 +36,29 @@ mod code;
 mod fresh;
 mod image;
 mod kernel;
+mod linear;
 mod query;
 mod search;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{Plan, PlanError, Question};
+use crate::threads::Workers;
 use build::Source;
 use image::Layout;
 use kernel::Kernel;
 use kernel::pages::Pages;
 use query::{Flight, FoundValue, rank_of};
 
+pub use crate::hamming::{Budget, Match, Outcome, Work};
+pub use crate::threads::Threads;
 pub use fresh::FreshTable;
 pub use image::FormatError;
-pub use search::{Ask, Found, Hit, Match, Outcome, Scratch, Search, SearchError, Work};
-
-/// Who builds. The bytes are the same for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Threads {
-    /// The calling thread alone.
-    #[default]
-    One,
-    /// That many threads, started for this call and ended with it.
-    Own(NonZeroUsize),
-    /// The rayon pool that the caller runs in, or rayon's global one.
-    Current,
-}
+pub use search::{Ask, Found, Hit, Scratch, Search, SearchError};
 
 /// What stands for a document in the answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,14 +215,6 @@ impl Index<'static> {
         ids: Ids<'_>,
         settings: &Settings,
     ) -> Result<Index<'static>, BuildError> {
-        if let Threads::Own(threads) = settings.threads {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads.get())
-                .build()
-                .map_err(BuildError::Threads)?;
-            let settings = Settings { threads: Threads::Current, ..*settings };
-            return pool.install(|| Index::build(bits, words, ids, &settings));
-        }
         if bits == Bits::B32 {
             return Err(BuildError::Width { bits: bits.count() });
         }
@@ -254,27 +237,29 @@ impl Index<'static> {
             None => Plan::choose(&question)?,
         };
         plan.fits(bits, settings.max_distance)?;
+        let workers = Workers::start(settings.threads).map_err(BuildError::Threads)?;
         fn build<const W: usize>(
             words: &[u64],
             ids: Ids<'_>,
-            settings: &Settings,
+            workers: &Workers,
             plan: Plan,
+            max_distance: u32,
         ) -> Result<(Pages, Layout<W>), PlanError> {
-            let source =
-                Source { values: words.as_chunks::<W>().0, ids, threads: settings.threads };
-            build::build(&source, plan, settings.max_distance)
+            let source = Source { values: words.as_chunks::<W>().0, ids, workers };
+            build::build(&source, plan, max_distance)
         }
+        let max_distance = settings.max_distance;
         let (pages, layout) = match bits.words() {
             1 => {
-                let (pages, layout) = build(words, ids, settings, plan)?;
+                let (pages, layout) = build(words, ids, &workers, plan, max_distance)?;
                 (pages, Wide::One(layout))
             }
             2 => {
-                let (pages, layout) = build(words, ids, settings, plan)?;
+                let (pages, layout) = build(words, ids, &workers, plan, max_distance)?;
                 (pages, Wide::Two(layout))
             }
             _ => {
-                let (pages, layout) = build(words, ids, settings, plan)?;
+                let (pages, layout) = build(words, ids, &workers, plan, max_distance)?;
                 (pages, Wide::Four(layout))
             }
         };
@@ -366,8 +351,11 @@ impl<'a> Index<'a> {
         ask: &Ask,
         each: &mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
     ) -> Outcome {
-        let mut total = Outcome::default();
         let bytes = &*self.bytes;
+        if let Some(scan) = layout.scan(bytes) {
+            return layout.scan_batch(&scan, bytes, queries, ask, each);
+        }
+        let mut total = Outcome::default();
         // Query i is taken up, i - 1 is looked up and i - 3 is scanned.
         for i in 0..queries.len() + 3 {
             if let Some(query) = queries.get(i) {
@@ -434,5 +422,26 @@ impl Search for Index<'_> {
             let flights = layout.flights(scratch);
             self.batch_in(layout, flights, query.as_chunks().0, ask, &mut |_, hit| each(hit))
         }))
+    }
+
+    fn nearest(
+        &self,
+        query: &[u64],
+        count: usize,
+        ask: &Ask,
+        scratch: &mut Scratch,
+    ) -> Result<Found, SearchError> {
+        search::check(self, query, ask)?;
+        let bound = wide!(&self.layout, layout => layout
+            .scan(&self.bytes)
+            .map(|scan| linear::bound(&scan, &query.as_chunks().0[0], count, ask)));
+        let Some((max_distance, nearest)) = bound else {
+            return search::nearest_by_steps(self, query, count, ask, scratch);
+        };
+        let budget = ask.budget.after(nearest.work.candidates);
+        let mut found = self.range(query, &Ask { max_distance, budget }, scratch)?;
+        found.matches.truncate(count);
+        found.outcome.add(&nearest);
+        Ok(found)
     }
 }

@@ -8,9 +8,10 @@ use std::ops::ControlFlow;
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
 use super::kernel::{Kernel, Near, Probe, Run, line_of, prefetch, read_entry};
-use super::search::{Ask, Outcome};
+use super::search::Ask;
 use super::table::Aim;
 use crate::hamming::planner::Plan;
+use crate::hamming::{Budget, Outcome};
 
 /// Nanoseconds of looking into one more bucket, to choose radii by.
 const BUCKET_NS: f64 = 25.0;
@@ -210,13 +211,13 @@ impl<const W: usize> Flight<W> {
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
-        let mut left = ask.budget.unwrap_or(u64::MAX);
+        let mut left = ask.budget.limit();
         for t in 0..self.searches.len() {
             let part = &layout.parts[t];
             let entries = &bytes[part.entries_at.clone()];
             outcome.work.probes += self.searches[t].probed as u64;
             if !self.searches[t].crowded.is_empty() {
-                let ask = Ask { max_distance: self.max_distance, budget: ask.budget.map(|_| left) };
+                let ask = Ask { budget: Budget::Fingerprints(left), ..*ask };
                 let inner = self.scan_crowded(layout, t, bytes, kernel, &ask, each);
                 left = left.saturating_sub(inner.work.candidates);
                 outcome.add(&inner);
@@ -289,8 +290,7 @@ impl<const W: usize> Flight<W> {
             let bytes = &bytes[crowded.at.clone()];
             inner.start(&crowded.layout, bytes, &self.query, self.max_distance);
             inner.look_up(&crowded.layout, bytes, kernel);
-            let left = ask.budget.map(|budget| budget.saturating_sub(outcome.work.candidates));
-            let ask = Ask { budget: left, ..*ask };
+            let ask = Ask { budget: ask.budget.after(outcome.work.candidates), ..*ask };
             outcome.add(&inner.scan(&crowded.layout, bytes, kernel, &ask, &mut |found| {
                 if self.owns(layout, t, &found.value) {
                     return each(FoundValue { rank: None, ..found });

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use super::image::Layout;
 use super::query::Flight;
 use crate::fingerprint::Bits;
+use crate::hamming::{Budget, Match, Outcome};
 
 /// Queries that are under way at a time.
 pub(super) const FLIGHTS: usize = 4;
@@ -15,44 +16,14 @@ pub(super) const FLIGHTS: usize = 4;
 pub struct Ask {
     /// The inclusive distance, in bits.
     pub max_distance: u32,
-    /// The most fingerprints that one query may be compared with, or `None` for no limit. A query that
-    /// needs more is answered in part, and says so: [`Outcome::truncated`].
-    pub budget: Option<u64>,
+    /// How many fingerprints one query may be compared with.
+    pub budget: Budget,
 }
 
 impl Ask {
     /// Everything within `max_distance`, inclusive, at any cost.
     pub const fn within(max_distance: u32) -> Ask {
-        Ask { max_distance, budget: None }
-    }
-}
-
-/// What a query cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Work {
-    /// Buckets that were looked up.
-    pub probes: u64,
-    /// Fingerprints that the query was compared with.
-    pub candidates: u64,
-}
-
-/// How a query or a batch of them ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// Whether the budget ended some query before it was answered in full.
-    pub truncated: bool,
-    /// Whether the caller ended some query.
-    pub stopped: bool,
-    /// What it cost.
-    pub work: Work,
-}
-
-impl Outcome {
-    pub(super) fn add(&mut self, other: &Outcome) {
-        self.truncated |= other.truncated;
-        self.stopped |= other.stopped;
-        self.work.probes += other.work.probes;
-        self.work.candidates += other.work.candidates;
+        Ask { max_distance, budget: Budget::Unlimited }
     }
 }
 
@@ -92,15 +63,6 @@ impl fmt::Debug for Hit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hit").field("distance", &self.distance).field("value", &self.value).finish()
     }
-}
-
-/// A document within the distance. Ordered by distance, then by id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Match {
-    /// Its Hamming distance from the query, in bits.
-    pub distance: u32,
-    /// Its id.
-    pub id: u64,
 }
 
 /// All matches of a query.
@@ -201,20 +163,31 @@ pub trait Search {
         ask: &Ask,
         scratch: &mut Scratch,
     ) -> Result<Found, SearchError> {
-        check(self, query, ask)?;
-        let mut outcome = Outcome::default();
-        for max_distance in 0..=ask.max_distance {
-            let budget = ask.budget.map(|b| b.saturating_sub(outcome.work.candidates));
-            let mut found = self.range(query, &Ask { max_distance, budget }, scratch)?;
-            outcome.add(&found.outcome);
-            let last = max_distance == ask.max_distance || outcome.truncated;
-            if last || found.matches.len() >= count {
-                found.matches.truncate(count);
-                return Ok(Found { matches: found.matches, outcome });
-            }
-        }
-        Ok(Found { matches: Vec::new(), outcome })
+        nearest_by_steps(self, query, count, ask, scratch)
     }
+}
+
+/// [`Search::nearest`] by searching within one bit more each time.
+pub(super) fn nearest_by_steps<S: Search + ?Sized>(
+    searched: &S,
+    query: &[u64],
+    count: usize,
+    ask: &Ask,
+    scratch: &mut Scratch,
+) -> Result<Found, SearchError> {
+    check(searched, query, ask)?;
+    let mut outcome = Outcome::default();
+    for max_distance in 0..=ask.max_distance {
+        let budget = ask.budget.after(outcome.work.candidates);
+        let mut found = searched.range(query, &Ask { max_distance, budget }, scratch)?;
+        outcome.add(&found.outcome);
+        let last = max_distance == ask.max_distance || outcome.truncated;
+        if last || found.matches.len() >= count {
+            found.matches.truncate(count);
+            return Ok(Found { matches: found.matches, outcome });
+        }
+    }
+    Ok(Found { matches: Vec::new(), outcome })
 }
 
 /// Whether a query can be answered.

@@ -254,13 +254,36 @@ fn ids_of_all_kinds() {
 }
 
 #[test]
+fn bytes_at_any_place_give_the_same() {
+    let values = values(Shape::Clustered, 3000, 2, 4);
+    for plan in [Plan::Linear, Plan::MultiIndex { blocks: 4, key_bits: 8 }] {
+        let settings = Settings { plan: Some(plan), ..Settings::new(9) };
+        let index = Index::build(Bits::B128, &values, Ids::Positions, &settings).unwrap();
+        let mut moved = vec![0; index.as_bytes().len() + 64];
+        for at in [1, 4, 8, 62] {
+            moved[at..][..index.as_bytes().len()].copy_from_slice(index.as_bytes());
+            let again = Index::from_bytes(&moved[at..]).unwrap();
+            for query in queries(&values, 2, 9, 4) {
+                let ask = Ask::within(9);
+                let ranges =
+                    [&index, &again].map(|i| i.range(&query, &ask, &mut i.scratch()).unwrap());
+                assert_eq!(ranges[0].matches, ranges[1].matches, "{plan}, byte {at}");
+                let nearest =
+                    [&index, &again].map(|i| i.nearest(&query, 7, &ask, &mut i.scratch()).unwrap());
+                assert_eq!(nearest[0].matches, nearest[1].matches, "{plan}, byte {at}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_budget_and_a_break_end_a_query() {
     let values = values(Shape::OneBall, 5000, 1, 1);
     for plan in plans(Bits::B64, 3) {
         let settings = Settings { plan: Some(plan), ..Settings::new(3) };
         let index = Index::build(Bits::B64, &values, Ids::None, &settings).unwrap();
         let mut scratch = index.scratch();
-        let ask = Ask { max_distance: 3, budget: Some(100) };
+        let ask = Ask { max_distance: 3, budget: Budget::Fingerprints(100) };
         let found = index.range(&values[..1], &ask, &mut scratch).unwrap();
         assert!(found.outcome.truncated && found.outcome.work.candidates <= 100, "{plan}");
         let mut hits = 0;
@@ -318,7 +341,7 @@ proptest! {
             let _ = damaged.verify();
             let mut scratch = damaged.scratch();
             let query: Vec<u64> = (0..damaged.bits().words()).map(|_| seed).collect();
-            let ask = Ask { max_distance: damaged.max_distance().min(3), budget: Some(100_000) };
+            let ask = Ask { max_distance: damaged.max_distance().min(3), budget: Budget::Fingerprints(100_000) };
             let found = damaged.range(&query, &ask, &mut scratch);
             prop_assert!(found.is_ok() || !intact);
         }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use super::{Plan, PlanError, binomial};
 use crate::fingerprint::Bits;
+use crate::hamming::kernels::QUERIES;
+use crate::hamming::scan::Fold;
 use crate::hamming::{CHANCE_WARNING, chance_neighbours};
 
 /// Whether one query waits for the answer to the one before.
@@ -56,6 +58,8 @@ pub struct Calibration {
     pub entry_ns: f64,
     /// A word of a scan from memory.
     pub scan_word_ns: f64,
+    /// A word of a scan that is in the cache, and of each further query of a pass.
+    pub compare_word_ns: f64,
     /// A line that is waited for.
     pub wait_ns: f64,
     /// Bytes of the cache.
@@ -72,6 +76,7 @@ impl Default for Calibration {
             farther_line_ns: 3.0,
             entry_ns: 0.55,
             scan_word_ns: 0.6,
+            compare_word_ns: 0.1,
             wait_ns: 250.0,
             cache_bytes: 16e6,
         }
@@ -200,7 +205,12 @@ impl Planner {
         let buckets = 2f64.powi(shape.key_bits as i32);
         let mean = n / buckets;
         let directory = if mean > 24.0 { 4.0 * buckets } else { buckets * 64.0 / 56.0 };
-        let bytes = 4096.0 + f64::from(shape.tables) * (directory + n * shape.entry_bytes);
+        let plane = match plan {
+            Plan::Linear => Fold::for_distance(question.bits.count(), question.max_distance),
+            _ => None,
+        };
+        let plane = n * plane.map_or(0.0, |fold| f64::from(fold.bits() / 8));
+        let bytes = 4096.0 + plane + f64::from(shape.tables) * (directory + n * shape.entry_bytes);
         let probes = self.probes(plan, question, &shape);
         let candidates = probes * mean;
         let line_ns = if bytes < c.cache_bytes {
@@ -214,7 +224,7 @@ impl Planner {
         let filled = 1.0 - (-mean).exp();
         let length = mean / filled.max(1e-9) * shape.entry_bytes / 64.0;
         let nanoseconds = if plan == Plan::Linear {
-            c.query_ns + n * words * if bytes < c.cache_bytes { c.entry_ns } else { c.scan_word_ns }
+            c.query_ns + n * self.scan_ns(question, bytes < c.cache_bytes)
         } else {
             let waits = match question.queries {
                 Queries::Single if bytes > c.cache_bytes => 2.0 * c.wait_ns,
@@ -239,6 +249,22 @@ impl Planner {
                 question.max_distance,
             ),
         })
+    }
+
+    /// A value of a scan, which reads a plane of folds where one helps. Batched queries share a pass.
+    fn scan_ns(&self, question: &Question, cached: bool) -> f64 {
+        let c = &self.calibration;
+        let bits = question.bits.count();
+        let fold = Fold::for_distance(bits, question.max_distance).map_or(bits, Fold::bits);
+        let words = f64::from(fold) / 64.0;
+        let left =
+            if fold == bits { 0.0 } else { chance_neighbours(1, fold, question.max_distance) };
+        let read = if cached { c.compare_word_ns } else { c.scan_word_ns };
+        let pass = match question.queries {
+            Queries::Single => words * read,
+            Queries::Batched => words * (read / QUERIES as f64 + c.compare_word_ns),
+        };
+        pass + left * (c.far_line_ns + c.probe_ns)
     }
 
     /// Buckets that a query looks up: radii as even as they can be, sum of (radius + 1) = distance + 1.

@@ -28,6 +28,17 @@ impl Fold {
             Fold::B128 => 128,
         }
     }
+
+    /// How many bits it has by this number: the reverse of [`Fold::bits`].
+    pub(in crate::hamming) fn of_bits(bits: u32) -> Option<Fold> {
+        Fold::ALL.into_iter().find(|fold| fold.bits() == bits)
+    }
+
+    /// The fold that serves a distance best at a width, both in bits, if any is better than none.
+    pub fn for_distance(bits: u32, max_distance: u32) -> Option<Fold> {
+        let narrower = Fold::ALL.into_iter().filter(|fold| fold.bits() < bits);
+        super::cheapest(narrower.map(Some).chain([None]), bits, max_distance, 1)
+    }
 }
 
 /// The values of all fingerprints, folded to fewer bits, in the order of the fingerprints.

@@ -306,6 +306,20 @@ fn sum_before(line: &[u8; LINE], place: usize) -> u64 {
     sum
 }
 
+/// Numbers without padding, for which all bytes are valid.
+pub(super) trait Words: Copy {}
+impl Words for u16 {}
+impl Words for u32 {}
+impl<const W: usize> Words for [u64; W] {}
+impl Words for u64 {}
+
+/// The bytes as little-endian numbers, in place; `None` when the machine or the bytes' place forbid it.
+pub(super) fn words_of<T: Words>(bytes: &[u8]) -> Option<&[T]> {
+    // SAFETY: every pattern of bytes is a `T`.
+    let (before, words, after) = unsafe { bytes.align_to::<T>() };
+    (cfg!(target_endian = "little") && before.is_empty() && after.is_empty()).then_some(words)
+}
+
 /// The entry at byte `at` of `bytes`, which must hold `8 * W` bytes from there on.
 #[inline(always)]
 pub(super) fn read_entry<const W: usize>(bytes: &[u8], at: usize) -> [u64; W] {
