@@ -1,7 +1,7 @@
 //! Equal fingerprints, found first: the join then runs over distinct values only.
 
-use super::blocks::{Block, HASH_BITS};
-use super::partition::{Buckets, Digit, Slice, digit_bits};
+use super::bits::{BitSet, Digit};
+use super::partition::{Buckets, Slice, count, digit_width};
 
 /// Which documents have the same value. Values are numbered in order of their first document.
 #[derive(Debug)]
@@ -20,18 +20,15 @@ impl Groups {
     /// `(8 W + 4) * n / slices * 2` more are used meanwhile.
     pub(super) fn of<const W: usize>(values: &[[u64; W]], slices: usize) -> Groups {
         let mut first_of: Vec<u32> = (0..values.len() as u32).collect();
-        let digit = Digit { skip: 0, bits: slices.ilog2() };
         let mut levels = Vec::new();
-        if slices == 1 {
-            let ids: Vec<u32> = first_of.clone();
-            group(values, &ids, 0, &mut levels, &mut first_of);
-        } else {
-            let ids: Vec<u32> = first_of.clone();
-            let mut part = Slice::default();
-            for slice in 0..slices {
-                part.fill(values, &ids, &Block::WHOLE, digit, slice);
-                group(&part.values, &part.ids, digit.bits, &mut levels, &mut first_of);
+        let mut part = Slice::default();
+        for slice in 0..slices {
+            if slices == 1 {
+                part.take_all(values);
+            } else {
+                part.fill(values, &Digit::new(BitSet::ALL, 0, slices.ilog2()), slice);
             }
+            group(&part.values, &part.ids, 1, &mut levels, &mut first_of);
         }
         let mut firsts = Vec::new();
         let mut value_of = first_of;
@@ -48,27 +45,32 @@ impl Groups {
     }
 }
 
-/// Sets `first_of` for the documents `ids`, whose values agree on the first `used` bits of their
-/// hashes.
+/// Sets `first_of` for the documents `ids`.
 fn group<const W: usize>(
     values: &[[u64; W]],
     ids: &[u32],
-    used: u32,
-    levels: &mut Vec<Buckets<W>>,
+    level: u32,
+    levels: &mut Vec<(Buckets<W>, Vec<u32>)>,
     first_of: &mut [u32],
 ) {
     const SMALL: usize = 64;
-    if values.len() > SMALL && used < HASH_BITS {
-        let bits = digit_bits(values.len(), SMALL / 2, 8).min(HASH_BITS - used);
-        let mut buckets = levels.pop().unwrap_or_default();
-        if buckets.fill(values, ids, &Block::WHOLE, Digit { skip: used, bits }) {
+    if values.len() > SMALL {
+        let digit = Digit::new(BitSet::ALL, level, digit_width(values.len(), SMALL / 2, 10));
+        let (mut buckets, mut counts) = levels.pop().unwrap_or_default();
+        counts.clear();
+        let spread = count(values, &digit, &mut counts);
+        // Where most values are equal, no digit tells them apart.
+        let split = spread.largest < values.len() / 2;
+        if split {
+            buckets.fill(values, ids, &digit, &counts);
             for (values, ids) in buckets.iter() {
-                group(values, ids, used + bits, levels, first_of);
+                group(values, ids, level + 1, levels, first_of);
             }
-            levels.push(buckets);
+        }
+        levels.push((buckets, counts));
+        if split {
             return;
         }
-        levels.push(buckets);
     }
     let mut sorted: Vec<(&[u64; W], u32)> = values.iter().zip(ids.iter().copied()).collect();
     sorted.sort_unstable();

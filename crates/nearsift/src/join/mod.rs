@@ -18,12 +18,14 @@
 //! # Ok::<(), nearsift::join::JoinError>(())
 //! ```
 
-mod blocks;
+mod bits;
+mod forest;
 mod groups;
 mod partition;
 mod plan;
 mod search;
 mod stream;
+mod tree;
 #[cfg(test)]
 mod tests;
 
@@ -37,7 +39,7 @@ use crate::hamming::kernels::Kernel;
 use groups::Groups;
 use search::{Search, Sink, Tuning, Wanted};
 
-pub use plan::{Explanation, MAX_BLOCKS, Plan, Question};
+pub use plan::{Explanation, MAX_BLOCKS, Plan, Question, Speed};
 pub use search::Work;
 
 /// Two documents whose fingerprints lie within the distance.
@@ -64,7 +66,7 @@ pub enum Threads {
 }
 
 /// What is asked of a self-join.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// The inclusive distance, in bits, from 0 to the width.
     pub max_distance: u32,
@@ -76,12 +78,15 @@ pub struct Settings {
     /// Bytes that may be used beside the column, or `None` for what is usual: some 50 bytes a
     /// 64-bit document, and up to 40 more for pairs when there are many.
     pub memory_bytes: Option<u64>,
+    /// The machine's measured speeds, or `None` for what is usual with its instructions. They decide
+    /// what is done, never what is found.
+    pub speed: Option<Speed>,
 }
 
 impl Settings {
     /// All pairs within `max_distance`, on one thread, by the planner's choice.
     pub fn new(max_distance: u32) -> Settings {
-        Settings { max_distance, plan: None, threads: Threads::One, memory_bytes: None }
+        Settings { max_distance, plan: None, threads: Threads::One, memory_bytes: None, speed: None }
     }
 }
 
@@ -146,7 +151,7 @@ pub struct SelfJoin<'a> {
     weights: Vec<f64>,
     max_distance: u32,
     plan: Plan,
-    shape: plan::Shape,
+    speed: Speed,
     kernel: Kernel,
     tuning: Tuning,
     workers: Workers,
@@ -220,7 +225,7 @@ impl<'a> SelfJoin<'a> {
     pub fn new(column: &'a Fingerprints, settings: Settings) -> Result<SelfJoin<'a>, JoinError> {
         let bits = column.bits();
         let documents = column.len() as u64;
-        let Settings { max_distance, plan, threads, memory_bytes } = settings;
+        let Settings { max_distance, plan, threads, memory_bytes, speed } = settings;
         if max_distance > bits.count() {
             return Err(JoinError::DistanceBeyondWidth { max_distance, bits: bits.count() });
         }
@@ -229,7 +234,7 @@ impl<'a> SelfJoin<'a> {
         }
         let all = Question { values: documents, bits, max_distance };
         if let Some(plan) = plan {
-            plan.shape(&all)?;
+            plan.check(&all)?;
         }
         let workers = Workers::start(threads)?;
         let budget = Budget::of(&all, workers.count(), memory_bytes)?;
@@ -244,11 +249,12 @@ impl<'a> SelfJoin<'a> {
         let question = Question { values: groups.firsts.len() as u64, bits, max_distance };
         let words = distinct.as_deref().unwrap_or(column.as_words());
         let weights = match bits.words() {
-            1 => blocks::bit_weights(chunks::<1>(words), bits.count()),
-            2 => blocks::bit_weights(chunks::<2>(words), bits.count()),
-            _ => blocks::bit_weights(chunks::<4>(words), bits.count()),
+            1 => bits::bit_weights(chunks::<1>(words), bits.count()),
+            2 => bits::bit_weights(chunks::<2>(words), bits.count()),
+            _ => bits::bit_weights(chunks::<4>(words), bits.count()),
         };
-        let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights));
+        let speed = speed.unwrap_or_else(|| Speed::nominal(bits));
+        let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights, &speed));
         Ok(SelfJoin {
             column,
             groups,
@@ -256,7 +262,7 @@ impl<'a> SelfJoin<'a> {
             weights,
             max_distance,
             plan,
-            shape: plan.shape(&question)?,
+            speed,
             kernel: Kernel::best(),
             tuning: Tuning::DEFAULT,
             workers,
@@ -298,7 +304,7 @@ impl<'a> SelfJoin<'a> {
             max_distance: self.max_distance,
         };
         self.plan
-            .explain_for(&question, &self.weights)
+            .explain_for(&question, &self.weights, &self.speed)
             .expect("the plan was checked when the join was made")
     }
 
@@ -320,10 +326,10 @@ impl<'a> SelfJoin<'a> {
             values: self.values::<W>(),
             weights: &self.weights,
             max_distance: self.max_distance,
-            plan: self.plan,
-            shape: self.shape,
+            script: self.plan.script(),
             wanted,
             kernel: self.kernel,
+            speed: self.speed,
             tuning: self.tuning,
             slices: self.slices,
         };
@@ -356,7 +362,7 @@ impl Budget {
         // one document that is near all others.
         let standing = n * (4 + 4 + 8 + 9) + n * 8 * words;
         let fewest_pairs = (n + 4096) * 8;
-        let any_blocks = Plan::MultiSort { matched: 1 };
+        let any_blocks = Plan::Nested;
         let search = |slices| plan::search_bytes(question, any_blocks, slices, threads);
         // Small slices let threads share the work evenly.
         let mut slices =

@@ -8,7 +8,6 @@ use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::plan::Speed;
 use super::search::{Sink, Wanted};
 use super::{Pair, SelfJoin, Work};
 
@@ -345,7 +344,7 @@ impl View<'_, '_> {
     /// by comparing these with all, whichever is cheaper.
     fn edges_from(&self, sources: &ValueSet, degrees: &[u32], work: &Work) -> Edges {
         let join = self.join;
-        let speed = Speed::of(join.column.bits().words(), join.kernel);
+        let speed = join.speed;
         let again =
             work.comparisons as f64 * speed.comparison_ns + work.moves as f64 * speed.move_ns;
         let across = sources.iter().count() as f64 * join.distinct() as f64 * speed.comparison_ns;

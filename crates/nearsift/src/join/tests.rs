@@ -154,12 +154,12 @@ fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> 
     let links = compact(column, &expect);
     let connected_pairs: Vec<(u32, u32)> = expect.iter().map(|p| (p.a, p.b)).collect();
     let labels = components(column.len(), &connected_pairs);
-    let mut plans = vec![None, Some(Plan::AllPairs)];
+    let mut plans = vec![None, Some(Plan::AllPairs), Some(Plan::Nested)];
     plans.extend((1..=3).map(|matched| Some(Plan::MultiSort { matched })));
     plans.push(Some(Plan::Blocks4x16));
     for plan in plans {
         let question = Question { values: column.len() as u64, bits: column.bits(), max_distance };
-        if plan.is_some_and(|plan| plan.shape(&question).is_err()) {
+        if plan.is_some_and(|plan| plan.check(&question).is_err()) {
             continue;
         }
         let mut join = join(column, max_distance, plan);
