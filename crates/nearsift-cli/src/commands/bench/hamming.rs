@@ -1,4 +1,7 @@
-//! `nearsift bench hamming`: one function for each group of rows. A figure is that of one thread.
+//! `nearsift bench hamming`: one function for each group of rows.
+//!
+//! An index is built, and pairs are joined, by all threads that the program has; every other figure is
+//! that of one thread.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
