@@ -2,7 +2,7 @@
 //!
 //! The Hamming distance of two fingerprints is the number of bit positions in which they differ.
 //! [`kernels`] holds the code that compares many at once; [`scan`] finds the neighbours of a query by
-//! comparing it with all, [`index`] by tables, which [`planner`] chooses; [`crate::join`] finds all near
+//! comparing it with all, [`mod@index`] by tables; [`planner`] chooses how; [`crate::join`] finds all near
 //! pairs.
 
 mod answer;

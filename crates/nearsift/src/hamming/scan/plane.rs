@@ -7,7 +7,7 @@ use std::borrow::Cow;
 pub enum Fold {
     /// 16 bits: for distances up to 2.
     B16,
-    /// 32 bits: for distances up to about 9.
+    /// 32 bits: for distances up to about 8.
     B32,
     /// 64 bits of 128 or 256: for distances up to about 22.
     B64,
