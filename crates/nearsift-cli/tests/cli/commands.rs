@@ -511,10 +511,11 @@ fn bench() {
     let bench = ["bench", "hamming", "--n", "20000", "--rounds", "1"];
     let json = folder.run([&bench[..], &["--json"]].concat()).expect(0).json_lines().remove(0);
     let rows = json["rows"].as_array().expect("rows");
-    assert!(rows.len() > 10, "{json}");
+    let checked = rows.iter().filter(|row| row["found"].is_u64()).count();
+    assert!(checked > 20 && rows.len() > checked, "{json}");
     for row in rows {
         assert!(row["figure"].as_f64().is_some_and(|figure| figure > 0.0), "{row}");
-        assert!(row["found"].is_u64() && row["found"] == row["expected"], "{row}");
+        assert_eq!(row["found"], row["expected"], "{row}");
     }
     let text = folder.run(bench).expect(0).stdout;
     assert_eq!(text.lines().count(), rows.len() + 1, "{text}");
