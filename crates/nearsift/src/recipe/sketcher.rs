@@ -82,3 +82,116 @@ impl Fingerprinter<'_> {
         Ok(Sketched { sketch: Sketch::from_words(words), keys: minwise::keys(&values) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, HashMap};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::feature::frequency::DocumentFrequencies;
+    use crate::feature::rarity::RarityTable;
+    use crate::feature::shingle::Reduced;
+    use crate::feature::{by_script, hash_token};
+    use crate::fingerprint::votes::lane_hash;
+    use crate::recipe::{Recipe, Tables};
+    use crate::text::normalise::normalise;
+
+    /// The definition: features counted in a map, sums of ± weight, the least value of each bin.
+    fn naive(
+        recipe: &Recipe,
+        mut rarity: impl FnMut(u64) -> u32,
+        text: &str,
+    ) -> Result<Sketched, NoFingerprint> {
+        let Kind::Native(spec) = &recipe.kind else { panic!("a native recipe") };
+        let mut reduced = Reduced::default();
+        reduced.fill(&normalise(text));
+        let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
+        by_script::each_feature(&reduced, |feature| {
+            *counts.entry(hash_token(feature)).or_default() += 1;
+        });
+        let (found, needed) = (counts.len() as u32, spec.min_features);
+        if found == 0 {
+            return Err(NoFingerprint::Empty);
+        }
+        if found < needed {
+            return Err(NoFingerprint::TooFewFeatures { found, needed });
+        }
+        let mut sums = [0i64; 256];
+        for (&hash, &count) in &counts {
+            let weight = spec.weight.weight(count, rarity(hash)).min(255) as i64;
+            for (bit, sum) in sums.iter_mut().enumerate() {
+                let one = lane_hash(hash, bit / 64) >> (bit % 64) & 1 == 1;
+                *sum += if one { weight } else { -weight };
+            }
+        }
+        let mut words = [0; 8];
+        for (bit, &sum) in sums.iter().enumerate() {
+            words[bit / 64] |= u64::from(sum > 0) << (bit % 64);
+        }
+        let mut telling: Vec<u64> = counts.keys().copied().filter(|&h| rarity(h) > 44).collect();
+        if telling.is_empty() {
+            telling.extend(counts.keys());
+        }
+        let values = minwise::tests::naive(&telling).expect("there are features");
+        for (i, value) in values.iter().enumerate() {
+            words[4 + i / 16] |= (value & 15) << (4 * (i % 16));
+        }
+        Ok(Sketched { sketch: Sketch::from_words(words), keys: minwise::keys(&values) })
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[一-龥，。]{0,900}",
+            "[一-三 。]{0,120}",
+            "(的|我们|中国|人民|法院){0,20}",
+            "[a-c一-三ßé ,。1カ한ไ😀]{0,120}",
+            "([a-z]{1,7}[ ,.]){0,150}",
+            // Counts whose weights pass 255.
+            "a{0,3}(一二三四五){0,2000}",
+            "(the|of|and|water)( the| of| and| to| water){0,40}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(96))]
+        #[test]
+        fn a_sketch_equals_its_definition(
+            texts in prop::collection::vec(text(), 1..4),
+            written in prop::sample::select(vec![
+                "sketch",
+                "sketch:min-features=1",
+                "sketch:weight=log-tf-idf,min-features=3",
+                "sketch:weight=tf-idf,min-features=1",
+            ]),
+        ) {
+            let recipe = Recipe::parse(written).expect("a recipe");
+            let table = DocumentFrequencies::shipped();
+            let mut fingerprinter = recipe.fingerprinter().expect("complete");
+            for text in texts {
+                let expect = naive(&recipe, |hash| table.idf_sixteenths(hash).into(), &text);
+                prop_assert_eq!(fingerprinter.sketch(&text), expect);
+            }
+        }
+
+        #[test]
+        fn a_table_of_the_user_is_heeded(texts in prop::collection::vec(text(), 1..3)) {
+            let written = "中国 0.5\n我们 2.9\n一二 11\n的 0\n";
+            let table = RarityTable::parse_idf(written).expect("a table");
+            let tables = Tables { idf: Some(table.clone().into()), ..Tables::default() };
+            let recipe = Recipe::parse("sketch:idf=file,min-features=1").expect("a recipe");
+            let recipe = recipe.with_tables(tables);
+            let mut fingerprinter = recipe.fingerprinter().expect("complete");
+            let mut known: HashMap<u64, u32> = HashMap::new();
+            for text in texts {
+                let expect = naive(
+                    &recipe,
+                    |hash| *known.entry(hash).or_insert((table.get(hash) * 16.0).round() as u32),
+                    &text,
+                );
+                prop_assert_eq!(fingerprinter.sketch(&text), expect);
+            }
+        }
+    }
+}

@@ -66,12 +66,12 @@ pub fn keys(values: &[u64; BINS]) -> Keys {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// Every bin asks for the least over all rounds that offer it anything.
-    fn naive(hashes: &[u64]) -> Option<[u64; BINS]> {
+    pub(crate) fn naive(hashes: &[u64]) -> Option<[u64; BINS]> {
         let offered = |bin: u64, round: u64| {
             hashes
                 .iter()
