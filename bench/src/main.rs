@@ -13,6 +13,7 @@ mod harness;
 mod join;
 mod machine;
 mod process;
+mod sketch;
 mod start;
 mod votes;
 mod words;
@@ -47,6 +48,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "fingerprints",
         about: "character 3-grams to fingerprints, against gaoya",
         run: contests::fingerprints,
+    },
+    Benchmark {
+        name: "sketch",
+        about: "documents of 1,000 characters to dual sketches, stage by stage, against MinHash in Python",
+        run: sketch::run,
     },
     Benchmark {
         name: "words",

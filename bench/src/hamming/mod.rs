@@ -4,7 +4,7 @@
 mod data;
 mod peers;
 mod program;
-mod python;
+pub mod python;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

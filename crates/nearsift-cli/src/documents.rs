@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome};
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
 use nearsift::text::decode::{Content, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
 use nearsift_io::{Body, Format, Inputs, Parser, ReadOptions, Reader};
@@ -29,6 +29,15 @@ impl Text<'_> {
                 Outcome::None(NoFingerprint::NavigationOnly)
             }
             (outcome, _) => outcome,
+        }
+    }
+
+    /// The sketch of the document, if it has one of its own.
+    pub fn sketch(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<Sketched, NoFingerprint> {
+        let made = fingerprinter.sketch(&self.text);
+        match self.page {
+            Some(PageKind::NavigationOnly) => made.and(Err(NoFingerprint::NavigationOnly)),
+            _ => made,
         }
     }
 

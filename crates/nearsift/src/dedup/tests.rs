@@ -59,6 +59,7 @@ proptest! {
         let expected = match clustering {
             Clustering::Components => Clusters::components(n, all, &order),
             Clustering::Star => Clusters::stars(n, all, &order),
+            Clustering::Majority => unreachable!("not drawn"),
         };
         prop_assert_eq!(found.clusters(), &expected);
 

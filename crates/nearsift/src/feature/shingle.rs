@@ -3,7 +3,7 @@
 //! # References
 //! Broder, 'On the resemblance and containment of documents', SEQUENCES 1997, section 2.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use crate::text::script::{Class, class};
 
@@ -103,18 +103,27 @@ fn next_run(text: &str) -> Option<(Class, &str, &str)> {
         let same = |&&b: &&u8| b.is_ascii() && ASCII[usize::from(b)] == own;
         (own, bytes.iter().take_while(same).count())
     } else {
-        let mut characters = text.char_indices();
-        let own = characters.next().map_or(Class::Separator, |(_, c)| class(c));
-        (
-            own,
-            characters
-                .find(|&(_, c)| c.is_ascii() || class(c) != own)
-                .map_or(text.len(), |(at, _)| at),
-        )
+        let own = text.chars().next().map_or(Class::Separator, class);
+        let mut at = 0;
+        while let Some(first) = bytes.get(at).filter(|first| !first.is_ascii()) {
+            // Nearly all Han characters are told by their first two bytes.
+            if own == Class::Unspaced && HAN.contains(&[*first, bytes[at + 1]]) {
+                at += 3;
+                continue;
+            }
+            match text[at..].chars().next().filter(|&c| class(c) == own) {
+                Some(c) => at += c.len_utf8(),
+                None => break,
+            }
+        }
+        (own, at)
     };
     let (run, after) = text.split_at(end);
     Some((own, run, after))
 }
+
+/// The first two bytes of U+4E00 to U+9FBF, all of which are Han.
+const HAN: RangeInclusive<[u8; 2]> = [0xe4, 0xb8]..=[0xe9, 0xbe];
 
 /// The class of each ASCII character: no punctuation is a letter, and no letter is unspaced.
 const ASCII: [Class; 128] = {
@@ -222,6 +231,17 @@ mod tests {
     fn ascii_has_the_classes_of_the_table() {
         for byte in 0..128u8 {
             assert_eq!(ASCII[usize::from(byte)], class(char::from(byte)), "{byte}");
+        }
+    }
+
+    #[test]
+    fn first_bytes_tell_han() {
+        for c in '\u{800}'..='\u{ffff}' {
+            let is_han = HAN.contains(c.to_string().as_bytes().first_chunk().expect("three bytes"));
+            assert_eq!(is_han, ('\u{4e00}'..='\u{9fbf}').contains(&c));
+            if is_han {
+                assert_eq!(class(c), Class::Unspaced, "{c}");
+            }
         }
     }
 

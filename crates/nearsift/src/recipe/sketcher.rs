@@ -3,6 +3,7 @@
 use super::fingerprinter::{Fingerprinter, Rarity};
 use super::spec::Form;
 use super::{Kind, NoFingerprint};
+use crate::feature::weight::Weighting;
 use crate::sketch::{Keys, Sketch, minwise};
 
 /// A document's sketch, and the keys that find candidates for it.
@@ -17,6 +18,115 @@ pub struct Sketched {
 /// A feature in more than about one document of seven, by its rarity in sixteenths of a bit, takes no
 /// part in the minwise values: what so many documents have says nothing.
 const COMMON: u32 = 44;
+
+/// The features of a document, parted by what becomes of them. Their order in a part means nothing.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    /// Those that occur once and are as rare as can be, about half of all: of one weight, they vote
+    /// faster than the others.
+    rarest: Column,
+    /// The others that take part in the minwise values.
+    telling: Column,
+    /// Those that do not.
+    common: Column,
+    /// The weights of features by their count and rarity, where both are small.
+    weights: Vec<u8>,
+}
+
+/// Hashes and weights up to a length, with room for more.
+#[derive(Debug, Default)]
+struct Column {
+    hashes: Vec<u64>,
+    weights: Vec<u8>,
+    len: usize,
+}
+
+impl Column {
+    /// Makes room for `n` features, and for one more that is not kept.
+    fn clear(&mut self, n: usize) {
+        self.hashes.resize(n + 1, 0);
+        self.weights.resize(n + 1, 0);
+        self.len = 0;
+    }
+
+    /// Adds a feature if `kept`, without a branch: the next one overwrites what was not kept.
+    #[inline(always)]
+    fn push_if(&mut self, kept: bool, hash: u64, weight: u8) {
+        self.hashes[self.len] = hash;
+        self.weights[self.len] = weight;
+        self.len += usize::from(kept);
+    }
+
+    fn features(&self) -> (&[u64], &[u8]) {
+        (&self.hashes[..self.len], &self.weights[..self.len])
+    }
+}
+
+/// The rarity in sixteenths of a bit at which the shipped table ends.
+const RAREST: u32 = 165;
+
+/// Weights of features that occur up to this often are in a table.
+const FEW: u32 = 16;
+
+impl Sorted {
+    /// Takes the features of a document: hashes that occur once, and others with their counts.
+    ///
+    /// # Complexity
+    /// O(features), about 2 ns each.
+    fn fill(
+        &mut self,
+        once: &[u64],
+        (others, counts): (&[u64], &[u32]),
+        weighting: Weighting,
+        rarity: impl Fn(u64) -> u32,
+    ) {
+        let weigh = |count, rarity| weighting.weight(count, rarity).min(255) as u8;
+        let Sorted { rarest, telling, common, weights } = self;
+        // A fingerprinter has one weighting: its table is made once.
+        if weights.is_empty() {
+            weights.extend((1..=FEW).flat_map(|c| (0..=RAREST).map(move |r| weigh(c, r))));
+        }
+        for column in [&mut *rarest, &mut *telling, &mut *common] {
+            column.clear(once.len() + others.len());
+        }
+        for &hash in once {
+            let rarity = rarity(hash);
+            let weight = match weights[..=RAREST as usize].get(rarity as usize) {
+                Some(&weight) => weight,
+                None => weigh(1, rarity),
+            };
+            rarest.push_if(rarity == RAREST, hash, weight);
+            telling.push_if(rarity > COMMON && rarity != RAREST, hash, weight);
+            common.push_if(rarity <= COMMON, hash, weight);
+        }
+        for (&hash, &count) in others.iter().zip(counts) {
+            let rarity = rarity(hash);
+            let weight = if count <= FEW && rarity <= RAREST {
+                weights[((count - 1) * (RAREST + 1) + rarity) as usize]
+            } else {
+                weigh(count, rarity)
+            };
+            telling.push_if(rarity > COMMON, hash, weight);
+            common.push_if(rarity <= COMMON, hash, weight);
+        }
+    }
+
+    fn rarest(&self) -> &[u64] {
+        self.rarest.features().0
+    }
+
+    fn weight_of_rarest(&self) -> u8 {
+        self.weights[RAREST as usize]
+    }
+
+    fn telling(&self) -> (&[u64], &[u8]) {
+        self.telling.features()
+    }
+
+    fn common(&self) -> (&[u64], &[u8]) {
+        self.common.features()
+    }
+}
 
 impl Fingerprinter<'_> {
     /// The dual sketch of a text, or why it has none.
@@ -45,24 +155,10 @@ impl Fingerprinter<'_> {
 
         self.prepare(spec, text);
         self.hash_features(spec);
-        let Fingerprinter { hashes, once, counter, features, telling, votes, .. } = self;
+        let Fingerprinter { hashes, once, tally, sorted, votes, .. } = self;
         let (once, rest) = once.split(hashes);
-        counter.clear();
-        for &hash in rest {
-            counter.add(hash);
-        }
-        features.clear();
-        telling.clear();
-        let counted = counter.hashes().iter().copied().zip(counter.counts().iter().copied());
-        for (hash, count) in once.iter().map(|&hash| (hash, 1)).chain(counted) {
-            let sixteenths = rarity.sixteenths(hash, None);
-            features.push(hash, spec.weight.weight(count, sixteenths).min(255) as u8);
-            if sixteenths > COMMON {
-                telling.push(hash);
-            }
-        }
-
-        let found = features.len() as u32;
+        let counted = tally.count(rest);
+        let found = (once.len() + counted.0.len()) as u32;
         if found < spec.min_features {
             return Err(if self.has_letters() {
                 NoFingerprint::TooFewFeatures { found, needed: spec.min_features }
@@ -70,11 +166,21 @@ impl Fingerprinter<'_> {
                 NoFingerprint::Empty
             });
         }
+        match rarity {
+            Rarity::ByScript(table) => {
+                sorted.fill(once, counted, spec.weight, |hash| table.idf_sixteenths(hash).into());
+            }
+            rarity => sorted.fill(once, counted, spec.weight, |hash| rarity.sixteenths(hash, None)),
+        }
         votes.clear();
-        votes.add(&features.hashes, &features.weights);
+        votes.add_uniform(sorted.rarest(), sorted.weight_of_rarest());
+        for (hashes, weights) in [sorted.telling(), sorted.common()] {
+            votes.add(hashes, weights);
+        }
         let simhash = votes.finish().expect("every feature has a weight");
         // A text of common features alone has nothing else to tell it by.
-        let values = minwise::values(telling).or_else(|| minwise::values(&features.hashes));
+        let values = minwise::values_of(&[sorted.rarest(), sorted.telling().0])
+            .or_else(|| minwise::values(sorted.common().0));
         let values = values.expect("there are features");
         let mut words = [0; crate::sketch::WORDS];
         words[..4].copy_from_slice(simhash.words());
