@@ -119,6 +119,11 @@ impl Sorted {
         self.weights[RAREST as usize]
     }
 
+    /// All features with their weights.
+    fn parts(&self) -> [(&[u64], &[u8]); 3] {
+        [self.rarest.features(), self.telling(), self.common()]
+    }
+
     fn telling(&self) -> (&[u64], &[u8]) {
         self.telling.features()
     }
@@ -129,6 +134,12 @@ impl Sorted {
 }
 
 impl Fingerprinter<'_> {
+    /// The hashes of the distinct features of the text that [`sketch`](Fingerprinter::sketch) was last
+    /// called with, whether or not it has a sketch. The text alone decides their order.
+    pub fn sketched_features(&self) -> Vec<u64> {
+        self.sorted.parts().map(|(hashes, _)| hashes).concat()
+    }
+
     /// The dual sketch of a text, or why it has none.
     ///
     /// # Panics
@@ -158,6 +169,12 @@ impl Fingerprinter<'_> {
         let Fingerprinter { hashes, once, tally, sorted, votes, .. } = self;
         let (once, rest) = once.split(hashes);
         let counted = tally.count(rest);
+        match rarity {
+            Rarity::ByScript(table) => {
+                sorted.fill(once, counted, spec.weight, |hash| table.idf_sixteenths(hash).into());
+            }
+            rarity => sorted.fill(once, counted, spec.weight, |hash| rarity.sixteenths(hash, None)),
+        }
         let found = (once.len() + counted.0.len()) as u32;
         if found < spec.min_features {
             return Err(if self.has_letters() {
@@ -165,12 +182,6 @@ impl Fingerprinter<'_> {
             } else {
                 NoFingerprint::Empty
             });
-        }
-        match rarity {
-            Rarity::ByScript(table) => {
-                sorted.fill(once, counted, spec.weight, |hash| table.idf_sixteenths(hash).into());
-            }
-            rarity => sorted.fill(once, counted, spec.weight, |hash| rarity.sixteenths(hash, None)),
         }
         votes.clear();
         votes.add_uniform(sorted.rarest(), sorted.weight_of_rarest());
