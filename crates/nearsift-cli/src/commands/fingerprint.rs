@@ -45,7 +45,9 @@ impl Line {
 pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
     let inputs =
         Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
-    let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
+    // Only a fingerprint has a width to choose.
+    let default = if args.recipe.bits.is_some() { "simhash64" } else { "sketch" };
+    let recipe = crate::recipes::recipe(&args.recipe, default)?;
     let recipe = super::with_corpus(recipe, &inputs, global)?;
     recipe.fingerprinter()?;
     let mut out = Out::new();
