@@ -3,7 +3,7 @@
 //! # References
 //! Broder, 'On the resemblance and containment of documents', SEQUENCES 1997, section 2.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use crate::text::script::{Class, class};
 
@@ -106,9 +106,8 @@ fn next_run(text: &str) -> Option<(Class, &str, &str)> {
         let own = text.chars().next().map_or(Class::Separator, class);
         let mut at = 0;
         while let Some(first) = bytes.get(at).filter(|first| !first.is_ascii()) {
-            // Nearly all Han characters are told by their first two bytes.
-            if own == Class::Unspaced && HAN.contains(&[*first, bytes[at + 1]]) {
-                at += 3;
+            if own == Class::Unspaced && is_han([*first, bytes[at + 1]]) {
+                at += han_prefix(&bytes[at..]);
                 continue;
             }
             match text[at..].chars().next().filter(|&c| class(c) == own) {
@@ -122,8 +121,17 @@ fn next_run(text: &str) -> Option<(Class, &str, &str)> {
     Some((own, run, after))
 }
 
-/// The first two bytes of U+4E00 to U+9FBF, all of which are Han.
-const HAN: RangeInclusive<[u8; 2]> = [0xe4, 0xb8]..=[0xe9, 0xbe];
+/// The length in bytes of the characters from U+4E00 to U+9FBF that valid UTF-8 begins with: nearly all
+/// Han characters, told by their first two bytes.
+fn han_prefix(bytes: &[u8]) -> usize {
+    3 * bytes.as_chunks::<3>().0.iter().take_while(|c| is_han([c[0], c[1]])).count()
+}
+
+/// Whether these are the first two bytes of U+4E00 to U+9FBF, all of which are Han.
+#[inline]
+fn is_han(first: [u8; 2]) -> bool {
+    (0xe4b8..=0xe9be).contains(&u16::from_be_bytes(first))
+}
 
 /// The class of each ASCII character: no punctuation is a letter, and no letter is unspaced.
 const ASCII: [Class; 128] = {
@@ -237,7 +245,8 @@ mod tests {
     #[test]
     fn first_bytes_tell_han() {
         for c in '\u{800}'..='\u{ffff}' {
-            let is_han = HAN.contains(c.to_string().as_bytes().first_chunk().expect("three bytes"));
+            let first = *c.to_string().as_bytes().first_chunk().expect("three bytes");
+            let is_han = is_han(first);
             assert_eq!(is_han, ('\u{4e00}'..='\u{9fbf}').contains(&c));
             if is_han {
                 assert_eq!(class(c), Class::Unspaced, "{c}");

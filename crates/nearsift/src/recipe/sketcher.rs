@@ -19,60 +19,39 @@ pub struct Sketched {
 /// part in the minwise values: what so many documents have says nothing.
 const COMMON: u32 = 44;
 
-/// The features of a document, parted by what becomes of them. Their order in a part means nothing.
-#[derive(Debug, Default)]
-pub(super) struct Sorted {
-    /// Those that occur once and are as rare as can be, about half of all: of one weight, they vote
-    /// faster than the others.
-    rarest: Column,
-    /// The others that take part in the minwise values.
-    telling: Column,
-    /// Those that do not.
-    common: Column,
-    /// The weights of features by their count and rarity, where both are small.
-    weights: Vec<u8>,
-}
-
-/// Hashes and weights up to a length, with room for more.
-#[derive(Debug, Default)]
-struct Column {
-    hashes: Vec<u64>,
-    weights: Vec<u8>,
-    len: usize,
-}
-
-impl Column {
-    /// Makes room for `n` features, and for one more that is not kept.
-    fn clear(&mut self, n: usize) {
-        self.hashes.resize(n + 1, 0);
-        self.weights.resize(n + 1, 0);
-        self.len = 0;
-    }
-
-    /// Adds a feature if `kept`, without a branch: the next one overwrites what was not kept.
-    #[inline(always)]
-    fn push_if(&mut self, kept: bool, hash: u64, weight: u8) {
-        self.hashes[self.len] = hash;
-        self.weights[self.len] = weight;
-        self.len += usize::from(kept);
-    }
-
-    fn features(&self) -> (&[u64], &[u8]) {
-        (&self.hashes[..self.len], &self.weights[..self.len])
-    }
-}
-
 /// The rarity in sixteenths of a bit at which the shipped table ends.
 const RAREST: u32 = 165;
 
 /// Weights of features that occur up to this often are in a table.
 const FEW: u32 = 16;
 
+/// Memory for more features than this is not kept.
+const HUGE: usize = 1 << 20;
+
+/// The features of a document, parted by what becomes of them. Their order in a part means nothing.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    /// In the first `rarest_len` places those that occur once and are as rare as can be, about half
+    /// of all: of one weight, they vote faster than the others.
+    rarest: Vec<u64>,
+    rarest_len: usize,
+    /// The others: up to `telling_end` those that take part in the minwise values, and from
+    /// `common_begin` to `end` those that do not.
+    hashes: Vec<u64>,
+    weights: Vec<u8>,
+    telling_end: usize,
+    common_begin: usize,
+    end: usize,
+    rarities: Vec<u32>,
+    /// The weights of features by their count and rarity, where both are small.
+    known_weights: Vec<u8>,
+}
+
 impl Sorted {
     /// Takes the features of a document: hashes that occur once, and others with their counts.
     ///
     /// # Complexity
-    /// O(features), about 2 ns each.
+    /// O(features), about 3 ns each.
     fn fill(
         &mut self,
         once: &[u64],
@@ -81,55 +60,86 @@ impl Sorted {
         rarity: impl Fn(u64) -> u32,
     ) {
         let weigh = |count, rarity| weighting.weight(count, rarity).min(255) as u8;
-        let Sorted { rarest, telling, common, weights } = self;
         // A fingerprinter has one weighting: its table is made once.
-        if weights.is_empty() {
-            weights.extend((1..=FEW).flat_map(|c| (0..=RAREST).map(move |r| weigh(c, r))));
+        if self.known_weights.is_empty() {
+            let all = (1..=FEW).flat_map(|c| (0..=RAREST).map(move |r| weigh(c, r)));
+            self.known_weights.extend(all);
         }
-        for column in [&mut *rarest, &mut *telling, &mut *common] {
-            column.clear(once.len() + others.len());
+        self.make_room(once.len() + others.len());
+        let Sorted { rarest, hashes, weights, rarities, known_weights, end, .. } = self;
+        let (rarest, hashes) = (&mut rarest[..*end], &mut hashes[..*end]);
+        let weights = &mut weights[..*end];
+
+        // By itself: the table is larger than the nearest caches, and a loop that does nothing else
+        // waits for many of its entries at a time.
+        rarities.clear();
+        rarities.extend(once.iter().chain(others).map(|&hash| rarity(hash)));
+        let (of_once, of_others) = rarities.split_at(once.len());
+
+        let (mut rarest_len, mut telling_end, mut common_begin) = (0, 0, *end);
+        // Without a branch, which would be wrong every other time: where a feature does not belong, the
+        // next one overwrites it.
+        let mut part = |hash, weight, is_rarest: bool, is_common: bool| {
+            rarest[rarest_len] = hash;
+            rarest_len += usize::from(is_rarest);
+            let place = if is_common { common_begin - 1 } else { telling_end };
+            hashes[place] = hash;
+            weights[place] = weight;
+            telling_end += usize::from(!is_common & !is_rarest);
+            common_begin -= usize::from(is_common);
+        };
+        let weights_of_once = &known_weights[..=RAREST as usize];
+        for (&hash, &rarity) in once.iter().zip(of_once) {
+            let known = weights_of_once.get(rarity as usize);
+            let weight = known.copied().unwrap_or_else(|| weigh(1, rarity));
+            part(hash, weight, rarity == RAREST, rarity <= COMMON);
         }
-        for &hash in once {
-            let rarity = rarity(hash);
-            let weight = match weights[..=RAREST as usize].get(rarity as usize) {
-                Some(&weight) => weight,
-                None => weigh(1, rarity),
-            };
-            rarest.push_if(rarity == RAREST, hash, weight);
-            telling.push_if(rarity > COMMON && rarity != RAREST, hash, weight);
-            common.push_if(rarity <= COMMON, hash, weight);
-        }
-        for (&hash, &count) in others.iter().zip(counts) {
-            let rarity = rarity(hash);
+        for ((&hash, &count), &rarity) in others.iter().zip(counts).zip(of_others) {
             let weight = if count <= FEW && rarity <= RAREST {
-                weights[((count - 1) * (RAREST + 1) + rarity) as usize]
+                known_weights[((count - 1) * (RAREST + 1) + rarity) as usize]
             } else {
                 weigh(count, rarity)
             };
-            telling.push_if(rarity > COMMON, hash, weight);
-            common.push_if(rarity <= COMMON, hash, weight);
+            part(hash, weight, false, rarity <= COMMON);
         }
+        self.rarest_len = rarest_len;
+        self.telling_end = telling_end;
+        self.common_begin = common_begin;
+    }
+
+    fn make_room(&mut self, n: usize) {
+        if self.hashes.len() > HUGE {
+            // One huge document must not hold its memory for ever.
+            let known_weights = std::mem::take(&mut self.known_weights);
+            *self = Sorted { known_weights, ..Sorted::default() };
+        }
+        if self.hashes.len() < n {
+            self.rarest.resize(n, 0);
+            self.hashes.resize(n, 0);
+            self.weights.resize(n, 0);
+        }
+        self.end = n;
+    }
+
+    fn len(&self) -> usize {
+        self.rarest().len() + self.telling().0.len() + self.common().0.len()
     }
 
     fn rarest(&self) -> &[u64] {
-        self.rarest.features().0
+        &self.rarest[..self.rarest_len]
     }
 
     fn weight_of_rarest(&self) -> u8 {
-        self.weights[RAREST as usize]
-    }
-
-    /// All features with their weights.
-    fn parts(&self) -> [(&[u64], &[u8]); 3] {
-        [self.rarest.features(), self.telling(), self.common()]
+        self.known_weights[RAREST as usize]
     }
 
     fn telling(&self) -> (&[u64], &[u8]) {
-        self.telling.features()
+        (&self.hashes[..self.telling_end], &self.weights[..self.telling_end])
     }
 
     fn common(&self) -> (&[u64], &[u8]) {
-        self.common.features()
+        let range = self.common_begin..self.end;
+        (&self.hashes[range.clone()], &self.weights[range])
     }
 }
 
@@ -137,7 +147,7 @@ impl Fingerprinter<'_> {
     /// The hashes of the distinct features of the text that [`sketch`](Fingerprinter::sketch) was last
     /// called with, whether or not it has a sketch. The text alone decides their order.
     pub fn sketched_features(&self) -> Vec<u64> {
-        self.sorted.parts().map(|(hashes, _)| hashes).concat()
+        [self.sorted.rarest(), self.sorted.telling().0, self.sorted.common().0].concat()
     }
 
     /// The dual sketch of a text, or why it has none.
@@ -175,7 +185,7 @@ impl Fingerprinter<'_> {
             }
             rarity => sorted.fill(once, counted, spec.weight, |hash| rarity.sixteenths(hash, None)),
         }
-        let found = (once.len() + counted.0.len()) as u32;
+        let found = sorted.len() as u32;
         if found < spec.min_features {
             return Err(if self.has_letters() {
                 NoFingerprint::TooFewFeatures { found, needed: spec.min_features }
