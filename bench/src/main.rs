@@ -13,6 +13,9 @@ mod harness;
 mod join;
 mod machine;
 mod process;
+mod python;
+mod quality;
+mod sketch;
 mod sketch_join;
 mod start;
 mod votes;
@@ -50,6 +53,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: contests::fingerprints,
     },
     Benchmark {
+        name: "sketch",
+        about: "documents of 1,000 characters to dual sketches, stage by stage, against MinHash in Python",
+        run: sketch::run,
+    },
+    Benchmark {
         name: "words",
         about: "word segmentation and keywords, against jieba-rs",
         run: contests::words,
@@ -68,6 +76,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "sketch-join",
         about: "candidates of simulated dual sketches: 100,000 and a million, and adversarial ones",
         run: sketch_join::run,
+    },
+    Benchmark {
+        name: "quality",
+        about: "recall and precision on real text with known edits, against MinHash and SimHash tools",
+        run: quality::run,
     },
     Benchmark {
         name: "dedup",

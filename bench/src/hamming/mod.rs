@@ -4,13 +4,13 @@
 mod data;
 pub mod peers;
 mod program;
-mod python;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::Settings;
 use crate::harness::{Report, Row, median};
+use crate::python;
 use data::Shape;
 use peers::{FINDERS, JOINERS};
 

@@ -147,6 +147,34 @@ fn fingerprint() {
     }
     let keywords = one(&["--recipe", "keywords64", "--bits", "128"]);
     assert_eq!(keywords, one(&["--recipe", "keywords128"]));
+    let files = ["a.txt", "b.txt", "other.txt", "short.txt", "empty.txt"];
+    let run = folder.run([&["fingerprint", "--recipe", "sketch"], &files[..]].concat()).expect(0);
+    let lines = run.json_lines();
+    for (line, file) in lines.iter().zip(files) {
+        let keys: Vec<&str> =
+            line.as_object().expect("an object").keys().map(String::as_str).collect();
+        let digits = line["sketch"].as_str();
+        assert_eq!(line["id"], file);
+        match file {
+            "short.txt" | "empty.txt" => {
+                assert_eq!((keys, digits), (vec!["id", "reason", "sketch"], None), "{line}");
+            }
+            _ => {
+                assert_eq!(
+                    (keys, digits.map(str::len)),
+                    (vec!["id", "sketch"], Some(128)),
+                    "{line}"
+                );
+            }
+        }
+    }
+    let distance = |a: usize, b: usize| {
+        let sketch = |i: usize| -> nearsift::sketch::Sketch {
+            lines[i]["sketch"].as_str().expect("a sketch").parse().expect("hex digits")
+        };
+        sketch(a).distance(&sketch(b))
+    };
+    assert!(distance(0, 1) < distance(0, 2));
     let json = folder.run(["fingerprint", "a.txt", "--json"]).expect(0);
     assert_eq!(json.stdout, folder.run(["fingerprint", "a.txt"]).stdout);
 }
