@@ -15,6 +15,7 @@
 //! | [`cluster`] | pairs | groups |
 //! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
 //! | [`evaluate`] | scored pairs, clusters and a truth | recall, precision, agreement |
+//! | [`tune`] | the scores of a corpus's own pairs | a proposed threshold, estimates for all |
 //!
 //! This crate opens no file and no socket, reads no clock and no environment, and starts no thread
 //! unless it is asked to: the same input gives the same output, always.
@@ -30,4 +31,5 @@ pub mod join;
 pub mod recipe;
 pub mod sketch;
 pub mod text;
+pub mod tune;
 pub mod verify;
