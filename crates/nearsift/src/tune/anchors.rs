@@ -2,8 +2,6 @@
 
 use std::collections::BinaryHeap;
 
-use crate::sketch::join::Pair;
-
 /// A uniform sample of the documents of a stream, taken while it passes.
 ///
 /// Every document has a hash of the seed and its number, and those with the smallest hashes are the
@@ -90,33 +88,37 @@ impl Anchors {
         self.hashes[..self.kept].last().is_some_and(|&last| hash(self.seed, document) <= last)
     }
 
-    /// The pairs whose later document is an anchor. While they are more than `most`, half of the
+    /// The pairs whose `later` document is an anchor. While they are more than `most`, half of the
     /// anchors are given up: those with the larger hashes, so that the rest is a uniform sample still.
     ///
     /// ```
-    /// use nearsift::{sketch::{Score, join::Pair}, tune::Reservoir};
+    /// use nearsift::tune::Reservoir;
     /// let mut reservoir = Reservoir::new(1, 1000);
     /// (0..1000).for_each(|document| reservoir.offer(document));
     /// let mut anchors = reservoir.finish();
-    /// let pairs = (1..1000).map(|b| Pair { a: 0, b, score: Score::MAX });
-    /// let taken = anchors.pairs(pairs, 300);
+    /// let pairs = (1..1000).map(|later| (0, later));
+    /// let taken = anchors.pairs(pairs, |pair| pair.1, 300);
     /// assert_eq!(anchors.count(), 250);
-    /// assert!(taken.len() >= 249 && taken.iter().all(|pair| anchors.contains(pair.b)));
+    /// assert!(taken.len() >= 249 && taken.iter().all(|pair| anchors.contains(pair.1)));
     /// ```
     ///
     /// # Complexity
-    /// O(pairs); 12 bytes for each pair that is taken, at most `most` + 1 of them unless one anchor
-    /// has more.
-    pub fn pairs(&mut self, candidates: impl IntoIterator<Item = Pair>, most: usize) -> Vec<Pair> {
+    /// O(pairs); at most `most` + 1 pairs are held unless one anchor has more.
+    pub fn pairs<P>(
+        &mut self,
+        candidates: impl IntoIterator<Item = P>,
+        later: impl Fn(&P) -> u32,
+        most: usize,
+    ) -> Vec<P> {
         let mut taken = Vec::new();
         for pair in candidates {
-            if !self.contains(pair.b) {
+            if !self.contains(later(&pair)) {
                 continue;
             }
             taken.push(pair);
             while taken.len() > most && self.kept > 1 {
                 self.keep(self.kept / 2);
-                taken.retain(|pair: &Pair| self.contains(pair.b));
+                taken.retain(|pair| self.contains(later(pair)));
             }
         }
         taken
@@ -176,7 +178,8 @@ impl Iterator for RandomPairs {
         let number = self.next;
         self.next += 1;
         let all = self.items * (self.items - 1) / 2;
-        let (a, b) = if all == self.count { unranked(number, self.items) } else { self.draw(number) };
+        let (a, b) =
+            if all == self.count { unranked(number, self.items) } else { self.draw(number) };
         Some((a as u32, b as u32))
     }
 }
@@ -207,7 +210,6 @@ fn mixed(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::Score;
     use proptest::prelude::*;
 
     fn anchors(seed: u64, capacity: usize, documents: &[u32]) -> Anchors {
@@ -239,17 +241,17 @@ mod tests {
         ) {
             let all: Vec<u32> = (0..50).collect();
             let mut sample = anchors(seed, 32, &all);
-            let pairs: Vec<Pair> =
-                numbers.iter().map(|&(a, b)| Pair { a: a.min(b), b: a.max(b), score: Score::MAX }).collect();
-            let taken = sample.pairs(pairs.iter().copied(), most);
-            let expect: Vec<Pair> = pairs.iter().copied().filter(|p| sample.contains(p.b)).collect();
+            let pairs: Vec<(u32, u32)> =
+                numbers.iter().map(|&(a, b)| (a.min(b), a.max(b))).collect();
+            let taken = sample.pairs(pairs.iter().copied(), |pair| pair.1, most);
+            let expect: Vec<_> = pairs.iter().copied().filter(|p| sample.contains(p.1)).collect();
             prop_assert_eq!(&taken, &expect);
             prop_assert!(taken.len() <= most || sample.count() == 1);
             prop_assert!(sample.count().is_power_of_two());
             // No more anchors were given up than had to be.
             let mut more = anchors(seed, 32, &all);
             more.keep(2 * sample.count());
-            let with_more = pairs.iter().filter(|p| more.contains(p.b)).count();
+            let with_more = pairs.iter().filter(|p| more.contains(p.1)).count();
             prop_assert!(sample.count() == 32 || with_more > most);
         }
 

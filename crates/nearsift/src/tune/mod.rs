@@ -7,6 +7,7 @@
 //! - [`Reservoir`] and [`Anchors`]: a sample of *documents*, each of which is compared with all documents
 //!   before it. Within a sample of documents pairs are rare, for their number falls with its square; of the
 //!   pairs that an anchor has with all documents, none is lost.
+//! - [`near_before`]: what fingerprints an anchor is near to.
 //! - [`RandomPairs`]: what pairs score that have nothing to do with each other.
 //! - [`Histogram`]: how many pairs score what.
 //! - [`Proposal`]: the least score in the valley, or the default where there is none.
@@ -26,11 +27,13 @@
 //! ```
 
 mod anchors;
+mod before;
 mod estimate;
 mod histogram;
 mod proposal;
 
 pub use anchors::{Anchors, RandomPairs, Reservoir};
+pub use before::near_before;
 pub use estimate::{Estimate, Growth};
 pub use histogram::Histogram;
 pub use proposal::{AtDistance, Evidence, Proposal, WhyNot, max_distance};

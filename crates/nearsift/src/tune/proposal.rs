@@ -54,9 +54,9 @@ impl fmt::Display for WhyNot {
             WhyNot::TooFewPairs { pairs, needed } => {
                 write!(f, "there are {pairs} pairs to judge by, and {needed} are needed")
             }
-            WhyNot::NoRelated => {
-                f.write_str("there are hardly any pairs that are only related, so nothing to keep apart")
-            }
+            WhyNot::NoRelated => f.write_str(
+                "there are hardly any pairs that are only related, so nothing to keep apart",
+            ),
             WhyNot::NoValley => f.write_str(
                 "related pairs pass into near duplicates without a clear valley between the two",
             ),
@@ -265,7 +265,8 @@ mod tests {
     #[test]
     fn distances() {
         let of = |pairs, verified, near| AtDistance { pairs, verified, near };
-        let check = |seen: &[AtDistance], expect| assert_eq!(max_distance(seen), expect, "{seen:?}");
+        let check =
+            |seen: &[AtDistance], expect| assert_eq!(max_distance(seen), expect, "{seen:?}");
         check(&[], None);
         check(&[of(100, 100, 50)], None);
         check(&[of(100, 100, 100), of(0, 0, 0), of(10, 10, 10)], Some(2));
