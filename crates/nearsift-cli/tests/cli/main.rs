@@ -10,3 +10,4 @@ mod faults;
 mod report;
 mod same_bytes;
 mod support;
+mod tune;
