@@ -340,7 +340,7 @@ fn what_cannot_be_tuned() {
     folder.file("in.jsonl", "{\"id\":1,\"body\":\"x\"}\n".repeat(3));
     let run = folder.run(["tune", "in.jsonl"]).expect(3);
     assert!(
-        run.stderr.contains("'text'") && run.stdout.contains("3 unreadable"),
+        run.stderr.contains("--text-field") && run.stdout.contains("3 unreadable"),
         "{}",
         run.shown()
     );

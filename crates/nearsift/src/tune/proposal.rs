@@ -18,7 +18,7 @@ pub struct Proposal {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Evidence {
     /// Few pairs score from `from` to `to`: the score of that range that is nearest to the default was
-    /// taken.
+    /// taken, or the end of 0.50 to 0.75 that is nearest to the valley.
     Valley {
         /// The lower end, inclusive.
         from: f64,
@@ -81,10 +81,10 @@ impl Proposal {
     /// From the verified scores of pairs, near duplicates and related ones alike, each as likely to be
     /// among them as any other. `least` is what a threshold must exceed: the score that random pairs reach.
     ///
-    /// The density of the scores is smoothed over 0.06. The least density between 0.50 and 0.75 is a
-    /// valley when it is at most half of the highest on either side, with 30 pairs or more on each. What
-    /// one standard error cannot tell from the least belongs to the valley, and of that the score nearest
-    /// to [`MIN_SCORE`] is proposed: the default is left only as far as the pairs ask for it.
+    /// The density of the scores is smoothed over 0.06. The least density from 0.25 to 0.75 is a valley when
+    /// it is at most half of the highest on either side, with 30 pairs or more on each. What one standard
+    /// error cannot tell from the least belongs to the valley, and of that the score nearest to
+    /// [`MIN_SCORE`] is proposed, within 0.50 to 0.75: the default is left only as far as the pairs ask for it.
     ///
     /// # Complexity
     /// O(pairs).
@@ -98,7 +98,7 @@ impl Proposal {
 
 fn valley(histogram: &Histogram, least: f64) -> Result<Proposal, WhyNot> {
     let counts = histogram.counts();
-    let low = (*SANE.start()).max((least * STEPS as f64).floor() as usize + 1);
+    let low = FLOOR.max((least * STEPS as f64).floor() as usize) + 1;
     let pairs: u64 = counts[*SANE.start()..].iter().sum();
     if pairs < NEEDED {
         return Err(WhyNot::TooFewPairs { pairs, needed: NEEDED });
@@ -117,9 +117,8 @@ fn valley(histogram: &Histogram, least: f64) -> Result<Proposal, WhyNot> {
     let peak = |range: &[u64]| range.iter().copied().max().unwrap_or(0);
     let lower = peak(&densities[FLOOR..deepest]).min(peak(&densities[deepest + 1..]));
     let bottom = densities[deepest];
-    // At an end of the range the pairs may grow still fewer beyond it: no valley is inside.
-    let beyond = [deepest.checked_sub(1), Some(deepest + 1)];
-    let falls_on = beyond.into_iter().flatten().any(|at| densities[at] < bottom);
+    // At the upper end the pairs may grow still fewer beyond it: no valley is inside.
+    let falls_on = densities[deepest + 1] < bottom;
     if right < EACH_SIDE || 2 * bottom > lower || falls_on {
         return Err(WhyNot::NoValley);
     }
@@ -133,7 +132,7 @@ fn valley(histogram: &Histogram, least: f64) -> Result<Proposal, WhyNot> {
     let to = (deepest..=*SANE.end()).take_while(is_in).last().unwrap_or(deepest);
     let score = |at: usize| at as f64 / STEPS as f64;
     Ok(Proposal {
-        min_score: score(default.clamp(from, to)),
+        min_score: score(default.clamp(from, to).clamp(*SANE.start(), *SANE.end())),
         evidence: Evidence::Valley {
             from: score(from),
             to: score(to),
@@ -238,6 +237,8 @@ mod tests {
         check(&[(0.25, 1.0, 1000)], 0.0, Err(WhyNot::NoValley));
         check(&[(0.25, 0.5, 900), (0.5, 0.7, 300), (0.7, 1.0, 20)], 0.0, Err(WhyNot::NoValley));
         check(&[(0.25, 0.85, 1000), (0.95, 1.0, 300)], 0.0, Err(WhyNot::NoValley));
+        // A valley that is too low is not followed further than is sane.
+        check(&[(0.25, 0.33, 300), (0.44, 1.0, 800)], 0.3, Ok((0.50, 0.50)));
         // Random pairs that score high leave no room.
         check(&[(0.25, 0.5, 1000), copies], 0.8, Err(WhyNot::NoValley));
     }
@@ -251,8 +252,9 @@ mod tests {
             prop_assert!((0.5..=0.75).contains(&proposal.min_score));
             match proposal.evidence {
                 Evidence::Valley { from, to, depth } => {
-                    prop_assert!((from..=to).contains(&proposal.min_score) && depth <= 0.5);
-                    prop_assert!(from > least);
+                    prop_assert!(from > least && from <= to && to <= 0.75 && depth <= 0.5);
+                    let nearest = MIN_SCORE.clamp(from, to).max(0.5);
+                    prop_assert_eq!(proposal.min_score, nearest);
                 }
                 Evidence::Default(_) => prop_assert_eq!(proposal.min_score, MIN_SCORE),
             }

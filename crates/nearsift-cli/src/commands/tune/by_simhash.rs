@@ -141,6 +141,7 @@ impl Run<'_> {
             near.iter().copied().filter(|near| near.distance <= accepted).collect();
         let same_text = report.documents.same_text;
         let (pairs, removed) = found(&within, &anchors);
+        let pairs_found = pairs.value as u64;
         let forecast = Forecast {
             pairs: pairs.plus(Estimate::counted(same_text)).into(),
             removed_same_text: same_text,
@@ -154,6 +155,7 @@ impl Run<'_> {
             documents,
             linear_seconds: watch.reading + watch.reading_again,
             pair_seconds: explanation.seconds,
+            pairs: pairs_found,
             linear_bytes: documents * (COLUMNS + u64::from(bits) / 8)
                 + collected.ids.bytes()
                 + explanation.bytes,

@@ -11,7 +11,7 @@ use nearsift::tune::{Anchors, Estimate, Histogram, Proposal, RandomPairs, Reserv
 use nearsift::verify::{MIN_SCORE, Verified};
 
 use super::examples::{chosen, example};
-use super::forecast::{Cost, FREQUENCIES, SKETCH_COLUMNS, Stopwatch, TEXTS};
+use super::forecast::{Cost, FREQUENCIES, JOIN_COLUMNS, SKETCH_COLUMNS, Stopwatch};
 use super::report::{
     Band, Example, Forecast, Random, Report, STEPS, Sample, Seen, Threshold, steps,
 };
@@ -127,9 +127,10 @@ impl Run<'_> {
             // The last pass, which writes what stays, reads as the second does.
             linear_seconds: watch.reading + 2.0 * watch.reading_again,
             pair_seconds: watch.searching + each * candidates.len() as f64,
-            linear_bytes: documents * SKETCH_COLUMNS + collected.ids.bytes() + join.explain().bytes,
-            pair_bytes: size_of::<Pair>() as u64 * candidates.len() as u64
-                + TEXTS.min(texts_bytes as u64),
+            linear_bytes: documents * (SKETCH_COLUMNS + JOIN_COLUMNS) + collected.ids.bytes(),
+            text_bytes: texts_bytes as u64,
+            pairs: candidates.len() as u64,
+            bytes_each: size_of::<Pair>() as u64,
             fixed_bytes: FREQUENCIES,
         };
         report.forecast = cost.complete(forecast, args.documents);

@@ -9,6 +9,10 @@ use super::report::{Between, Forecast, Larger};
 /// Bytes that a document's columns take while candidates are searched: sketch, keys, key of the text, value
 /// of the keep policy.
 pub const SKETCH_COLUMNS: u64 = 64 + 128 + 16 + 16;
+/// Bytes a document that the search takes beside them, unless it is told otherwise.
+pub const JOIN_COLUMNS: u64 = 240;
+/// Pairs of one document that are looked at, at most, on average.
+const MAX_COMPARISONS: f64 = nearsift::sketch::join::Settings::MAX_COMPARISONS as f64;
 /// The frequency sample: levels of counters, and the table made of them.
 pub const FREQUENCIES: u64 = 40 << 20;
 /// Texts that are kept in memory, at most; more go into a file.
@@ -58,7 +62,11 @@ pub struct Cost {
     /// Of comparing: it grows with the documents at least, and with their square at most.
     pub pair_seconds: f64,
     pub linear_bytes: u64,
-    pub pair_bytes: u64,
+    /// Of the texts that are compared: at most [`TEXTS`].
+    pub text_bytes: u64,
+    /// Candidates, and the bytes of each.
+    pub pairs: u64,
+    pub bytes_each: u64,
     /// What does not grow.
     pub fixed_bytes: u64,
 }
@@ -66,7 +74,10 @@ pub struct Cost {
 impl Cost {
     /// Fills in the forecast, given the pairs and removals that it holds already.
     pub fn complete(&self, mut forecast: Forecast, larger: Option<u64>) -> Forecast {
-        forecast.memory_bytes = self.fixed_bytes + self.linear_bytes + self.pair_bytes;
+        forecast.memory_bytes = self.fixed_bytes
+            + self.linear_bytes
+            + self.text_bytes.min(TEXTS)
+            + self.pairs * self.bytes_each;
         forecast.seconds = self.linear_seconds + self.pair_seconds;
         forecast.larger = larger.map(|documents| self.larger(&forecast, documents));
         forecast
@@ -76,10 +87,14 @@ impl Cost {
         let grown = |value: f64| Growth::of(value, self.documents, documents);
         let removed = forecast.removed_same_text + forecast.removed_near.value;
         let others = documents.saturating_sub(1) as f64;
-        let between = |fixed: f64, linear: f64, by_pairs: f64| {
-            let Growth { linear: least, quadratic } = grown(by_pairs);
-            let own = fixed + grown(linear).linear;
-            Between::from(Growth { linear: own + least, quadratic: own + quadratic })
+        let texts = (self.text_bytes as f64 * documents as f64 / self.documents.max(1) as f64)
+            .min(TEXTS as f64);
+        let pairs = grown(self.pairs as f64).at_most(MAX_COMPARISONS * documents as f64);
+        let each = self.pair_seconds / self.pairs.max(1) as f64;
+        let between = |same: f64, of_each: f64| {
+            let Growth { linear, quadratic } = pairs;
+            let least = linear.min(quadratic) * of_each;
+            Between { low: same + least, high: same + linear.max(quadratic) * of_each }
         };
         Larger {
             documents,
@@ -88,11 +103,10 @@ impl Cost {
                 .into(),
             removed: grown(removed as f64).at_most(others).into(),
             memory_bytes: between(
-                self.fixed_bytes as f64,
-                self.linear_bytes as f64,
-                self.pair_bytes as f64,
+                self.fixed_bytes as f64 + grown(self.linear_bytes as f64).linear + texts,
+                self.bytes_each as f64,
             ),
-            seconds: between(0.0, self.linear_seconds, self.pair_seconds),
+            seconds: between(grown(self.linear_seconds).linear, each),
         }
     }
 }

@@ -17,7 +17,7 @@ pub fn print(out: &mut Out, report: &Report) -> Result<(), Failure> {
     ))?;
     let sample = &report.sample;
     let of = match sample.anchors == sample.population {
-        true => "all, so nothing is estimated".to_owned(),
+        true => "(all, so nothing is estimated)".to_owned(),
         false => format!("of {}, seed {}", grouped(sample.population), report.seed),
     };
     out.line(&format!("searched      {} {of}", plural(sample.anchors, "document")))?;

@@ -116,10 +116,13 @@ impl Threshold {
             (Some(asked), _) => (asked, Basis::Asked, "--min-score".to_owned()),
             (None, Evidence::Valley { from, to, depth }) => {
                 let percent = (100.0 * depth).round();
-                let kept =
-                    if proposal.min_score == default { ", the default among them" } else { "" };
+                let chosen = match proposal.min_score {
+                    score if score == default => ", the default among them",
+                    score if score > to => ", and lower than this is never proposed",
+                    _ => "",
+                };
                 let because = format!(
-                    "few pairs score {from:.2} to {to:.2}{kept}: {percent}% as many as on the lower side"
+                    "few pairs score {from:.2} to {to:.2}{chosen}: {percent}% as many as on the lower side"
                 );
                 (proposal.min_score, Basis::Proposed, because)
             }
