@@ -60,6 +60,8 @@ pub enum Command {
     Recipes,
     /// Measure near-duplicate pairs and clusters against a truth.
     Eval(Eval),
+    /// Propose a threshold for your own documents, with evidence and a forecast of the cost.
+    Tune(Tune),
     /// Check a file of golden vectors.
     Vectors(Vectors),
     /// Measure this machine; every answer is checked.
@@ -184,9 +186,19 @@ pub enum Verify {
 }
 
 #[derive(Debug, Args)]
+pub struct Configured {
+    /// Settings from a TOML file, such as `nearsift tune` writes: the names are those of the long
+    /// options, and the command line wins.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct Dedup {
     #[command(flatten)]
     pub input: Input,
+    #[command(flatten)]
+    pub configured: Configured,
     /// The folder for the results; it must be empty or not exist.
     #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
     pub output: PathBuf,
@@ -219,6 +231,8 @@ pub enum ClusterRule {
 pub struct Pairs {
     #[command(flatten)]
     pub input: Input,
+    #[command(flatten)]
+    pub configured: Configured,
     #[command(flatten)]
     pub recipe: RecipeArgs,
     #[command(flatten)]
@@ -286,6 +300,8 @@ pub struct Keywords {
 pub struct Eval {
     #[command(flatten)]
     pub input: Input,
+    #[command(flatten)]
+    pub configured: Configured,
     /// A field that is put before the text, with a blank between: CORE's titles.
     #[arg(help_heading = "What is read", long, value_name = "FIELD")]
     pub title_field: Option<String>,
@@ -328,6 +344,43 @@ pub struct Eval {
     /// A folder for eval.json, the same content as --json; it must be empty or not exist.
     #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+}
+
+/// Proposes what near duplicates are among your own documents, without labels.
+///
+/// A sample of the documents is searched against all of them and the pairs that are found are compared
+/// exactly. Shown are the scores of these and of random pairs, the threshold where the two kinds part, or
+/// the default where they do not, some pairs of every score, and what `dedup` would find and cost.
+#[derive(Debug, Args)]
+pub struct Tune {
+    #[command(flatten)]
+    pub input: Input,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub matching: Matching,
+    /// The documents that are searched against all others.
+    #[arg(help_heading = "What is looked at", long, value_name = "N", default_value = "100000", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sample: u32,
+    /// Random pairs of different documents, to see what chance scores.
+    #[arg(help_heading = "What is looked at", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub random_pairs: u32,
+    /// What decides the samples.
+    #[arg(help_heading = "What is looked at", long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Also forecast the cost for so many documents of the kind.
+    #[arg(help_heading = "What comes out", long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub documents: Option<u64>,
+    /// Pairs that are shown of every score.
+    #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub examples: u8,
+    /// Write the settings, for --config: a folder, in which nearsift.toml is written, or a file that
+    /// ends in .toml.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace a settings file that is there.
+    #[arg(help_heading = "What comes out", long, requires = "output")]
+    pub overwrite: bool,
 }
 
 #[derive(Debug, Args)]

@@ -15,6 +15,7 @@
 //! | [`cluster`] | pairs | groups |
 //! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
 //! | [`evaluate`] | scored pairs, clusters and a truth | recall, precision, agreement |
+//! | [`tune`] | the scores of a corpus's own pairs | a proposed threshold, estimates for all |
 //!
 //! This crate opens no file and no socket, reads no clock and no environment, and starts no thread
 //! unless it is asked to: the same input gives the same output, always.
@@ -31,6 +32,7 @@ pub mod recipe;
 pub mod sketch;
 pub mod text;
 mod threads;
+pub mod tune;
 pub mod verify;
 
 pub use threads::Threads;

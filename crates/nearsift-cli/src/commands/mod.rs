@@ -8,6 +8,7 @@ pub mod fingerprint;
 pub mod keywords;
 pub mod pairs;
 pub mod recipes;
+pub mod tune;
 pub mod vectors;
 
 use nearsift::recipe::Recipe;

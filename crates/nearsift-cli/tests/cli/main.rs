@@ -11,3 +11,4 @@ mod report;
 mod same_bytes;
 mod sketch;
 mod support;
+mod tune;

@@ -177,6 +177,11 @@ impl Corpus {
         self.text_keys.is_empty()
     }
 
+    /// The key of a document's normalised text; `None` for one without letters and digits.
+    pub fn text_key(&self, document: u32) -> Option<u128> {
+        Some(self.text_keys[document as usize]).filter(|&key| key != 0)
+    }
+
     /// How the search will be done, and what it is expected to cost.
     ///
     /// # Errors
@@ -332,7 +337,11 @@ impl Corpus {
         pairs
     }
 
-    fn fingerprint(&self, document: u32) -> Option<Fingerprint> {
+    /// The fingerprint of a document, if it has one.
+    ///
+    /// # Complexity
+    /// O(log n).
+    pub fn fingerprint(&self, document: u32) -> Option<Fingerprint> {
         self.fingerprinted
             .binary_search(&document)
             .ok()

@@ -91,6 +91,11 @@ impl Ids {
         &self.text[start as usize..self.ends[document] as usize]
     }
 
+    /// The memory that they take.
+    pub fn bytes(&self) -> u64 {
+        self.text.len() as u64 + 8 * self.ends.len() as u64
+    }
+
     fn duplicates(&self) -> u64 {
         let mut hashes: Vec<u64> = (0..self.ends.len() as u32)
             .map(|d| nearsift::feature::hash_token(self.get(d)))
