@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
-use super::chain::{Chain, Chainer, Hit, covered};
+use super::chain::{Chain, Chainer, Hit};
 use super::seed::Seeds;
 use super::{PartialError, Settings, WHOLE_PERCENT, Work};
 use crate::join::Workers;
@@ -79,8 +79,8 @@ impl Corpus {
         self.bytes.is_empty()
     }
 
-    /// The pairs of documents that share a chain of seeds, without those that chains cover both
-    /// of, which are whole duplicates.
+    /// The pairs of documents that share a chain of seeds, without those whose seeds say already that
+    /// they share most of both: these are whole duplicates.
     ///
     /// # Errors
     /// When threads cannot be started.
@@ -186,12 +186,11 @@ impl Corpus {
                 continue;
             }
             let (a, b) = ((run[0] >> 96) as u32, (run[0] >> 64) as u32);
-            let most = |covered: u64, document: u32| {
-                100 * covered >= WHOLE_PERCENT * u64::from(self.bytes[document as usize])
+            let shared: u64 = chains.iter().map(Chain::shared).sum();
+            let most = |document: u32| {
+                100 * shared >= WHOLE_PERCENT * u64::from(self.bytes[document as usize])
             };
-            if most(covered(chains.iter().map(|chain| chain.a.clone())), a)
-                && most(covered(chains.iter().map(|chain| chain.b.clone())), b)
-            {
+            if most(a) && most(b) {
                 work.whole += 1;
             } else {
                 pairs.push(Candidate { a, b, chains: chains.as_slice().into() });

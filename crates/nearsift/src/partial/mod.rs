@@ -52,7 +52,7 @@ pub use seed::{Seeder, Seeds};
 
 use crate::join::{JoinError, Threads};
 
-/// A document is contained when passages cover so much of it, in per cent of its letters.
+/// A document is contained when so much of it stands in the other, in per cent of its letters.
 const WHOLE_PERCENT: u64 = 80;
 
 /// What counts as a passage, and what the search may use.
@@ -72,12 +72,12 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 150 bytes (50 Chinese characters), score 0.6, 64 documents, one thread, 256 MiB.
+    /// 120 bytes (40 Chinese characters), score 0.7, 256 documents, one thread, 256 MiB.
     fn default() -> Settings {
         Settings {
-            min_bytes: 150,
-            min_score: 0.6,
-            max_documents: 64,
+            min_bytes: 120,
+            min_score: 0.7,
+            max_documents: 256,
             threads: Threads::One,
             memory_bytes: 256 << 20,
         }
@@ -94,11 +94,11 @@ impl Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Passages cover 80 % or more of `b`, and less of `a`: `a` contains `b`.
+    /// 80 % or more of the letters of `b` stand in `a`, and less of `a` in `b`: `a` contains `b`.
     Contains,
     /// The other way round.
     Contained,
-    /// They cover less of both: a quotation, a shared section.
+    /// Less of both: a quotation, a shared section.
     Overlap,
 }
 
@@ -111,9 +111,9 @@ pub struct Passage {
     pub a_range: Range<u64>,
     /// Where it stands in `b`.
     pub b_range: Range<u64>,
-    /// The share of the letters of `a` that are in the passage.
+    /// The share of the letters of `a` that are in the passage and stand in `b` in the same order.
     pub share_of_a: f64,
-    /// The share of the letters of `b`.
+    /// The share of the letters of `b` that do in `a`.
     pub share_of_b: f64,
     /// 2 x (the length of the longest common subsequence of both sides' letters) / (both lengths).
     pub score: f64,

@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
-use super::chain::{Chain, covered};
+use super::chain::Chain;
 use super::corpus::Candidate;
 use super::extend::Extender;
 use super::letters::{Letters, utf8_length};
 use super::{Kind, Passage, Settings, WHOLE_PERCENT};
 use crate::verify::{Profile, Verifier};
+
+/// The share of a document that makes it contained.
+const WHOLE: f64 = WHOLE_PERCENT as f64 / 100.0;
 
 /// Settles candidates by their texts, and keeps its working memory from pair to pair.
 #[derive(Debug, Default)]
@@ -67,32 +70,25 @@ impl Refiner {
                 _ => spans.push(span),
             }
         }
-        let mut scored: Vec<(Span, f64)> = Vec::new();
-        for span in spans {
-            if let Some(score) = self.score(&span, settings) {
-                scored.push((span, score));
-            }
+        let scored: Vec<(Span, f64)> = (spans.into_iter())
+            .filter_map(|span| self.score(&span, settings).map(|score| (span, score)))
+            .collect();
+        if scored.is_empty() {
+            return Verdict::Parts(Vec::new());
         }
-        let whole = |side: usize, of: fn(&Span) -> Range<usize>| {
-            let shared = covered(scored.iter().map(|(span, _)| {
-                let range = of(span);
-                range.start as u64..range.end as u64
-            }));
-            100 * shared >= WHOLE_PERCENT * self.sides[side].as_slice().len() as u64
-        };
-        let kind = match (whole(0, |span| span.a.clone()), whole(1, |span| span.b.clone())) {
-            _ if scored.is_empty() => return Verdict::Parts(Vec::new()),
-            (true, true) => return Verdict::Whole,
-            (true, false) => Kind::Contained,
-            (false, true) => Kind::Contains,
-            (false, false) => Kind::Overlap,
-        };
-        let lengths = [0, 1].map(|side| self.sides[side].as_slice().len() as f64);
         let [a, b] = &mut self.sides;
+        let lengths = [&*a, &*b].map(|letters| letters.as_slice().len() as f64);
+        let shared: f64 = scored.iter().map(|(span, score)| span.shared(*score)).sum();
+        let kind = match lengths.map(|length| shared >= WHOLE * length) {
+            [true, true] => return Verdict::Whole,
+            [true, false] => Kind::Contained,
+            [false, true] => Kind::Contains,
+            [false, false] => Kind::Overlap,
+        };
         let passages = scored.into_iter().map(|(span, score)| Passage {
             kind,
-            share_of_a: span.a.len() as f64 / lengths[0],
-            share_of_b: span.b.len() as f64 / lengths[1],
+            share_of_a: span.shared(score) / lengths[0],
+            share_of_b: span.shared(score) / lengths[1],
             a_range: a.original(text_a, span.a),
             b_range: b.original(text_b, span.b),
             score,
@@ -135,6 +131,11 @@ impl Refiner {
 }
 
 impl Span {
+    /// The letters that both sides have in common, by the score.
+    fn shared(&self, score: f64) -> f64 {
+        score * (self.a.len() + self.b.len()) as f64 / 2.0
+    }
+
     /// Whether another span that starts later goes on, in both texts, where this one is.
     fn meets(&self, next: &Span) -> bool {
         next.a.start <= self.a.end
