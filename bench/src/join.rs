@@ -133,7 +133,7 @@ pub fn measure(case: &Case, threads: usize) -> Measured {
 }
 
 /// The processor time of this thread so far, where Linux tells it and it does all the work.
-fn cpu_seconds(threads: usize) -> Option<f64> {
+pub fn cpu_seconds(threads: usize) -> Option<f64> {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = told.split_whitespace().next()?.parse().ok()?;
     (threads <= 1).then_some(nanoseconds / 1e9)

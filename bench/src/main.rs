@@ -13,6 +13,7 @@ mod harness;
 mod join;
 mod machine;
 mod process;
+mod sketch_join;
 mod start;
 mod votes;
 mod words;
@@ -62,6 +63,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "hamming",
         about: "queries and joins within distance 3, against peers in Rust and Python",
         run: hamming::run,
+    },
+    Benchmark {
+        name: "sketch-join",
+        about: "candidates of simulated dual sketches: 100,000 and a million, and adversarial ones",
+        run: sketch_join::run,
     },
     Benchmark {
         name: "dedup",

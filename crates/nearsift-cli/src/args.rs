@@ -68,7 +68,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct Input {
-    /// Files, folders, glob patterns, or - for standard input; .gz and .zst are seen through.
+    /// Files, folders, glob patterns, or - for standard input; .gz, .zst and .xz are seen through.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -113,6 +113,9 @@ pub enum FormatArg {
     Json,
     Csv,
     Tsv,
+    Parquet,
+    Arrow,
+    Warc,
     Text,
     Html,
 }
@@ -121,7 +124,7 @@ pub enum FormatArg {
 #[command(next_help_heading = "What decides a fingerprint")]
 pub struct RecipeArgs {
     /// What decides a fingerprint: a name, or name:parameter=value,... (see `nearsift recipes`)
-    /// [default: simhash64].
+    /// [default: sketch, or simhash64 where SimHash is asked].
     #[arg(long, value_name = "RECIPE")]
     pub recipe: Option<String>,
     /// The width of the fingerprint: 32, 64, 128 or 256 [default: the recipe's].
@@ -144,15 +147,21 @@ pub struct RecipeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "What is near")]
 pub struct Matching {
-    /// How near-duplicates are found.
-    #[arg(long, value_name = "METHOD", default_value = "simhash")]
-    pub method: Method,
-    /// The largest Hamming distance, inclusive, in bits [default: 3 of 64, in proportion].
+    /// How near-duplicates are found [default: sketch; simhash where --max-distance, --bits or a recipe
+    /// of fingerprints is given].
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<Method>,
+    /// SimHash: the largest Hamming distance, inclusive, in bits [default: 3 of 64, in proportion].
     #[arg(long, value_name = "K", conflicts_with = "min_score")]
     pub max_distance: Option<u32>,
-    /// The smallest score, inclusive, from 0 to 1, where the score is 1 - 2 x distance / bits.
+    /// The smallest score, inclusive, from 0 to 1: of sketches that are verified, from the cosine
+    /// and the alignment of the texts [default: 0.63]; of sketches that are not, their own [default:
+    /// 0.4]; of fingerprints, 1 - 2 x distance / bits.
     #[arg(long, value_name = "S", value_parser = parse_score)]
     pub min_score: Option<f64>,
+    /// Sketches: whether the texts of candidates are compared exactly [default: exact].
+    #[arg(long, value_name = "HOW")]
+    pub verify: Option<Verify>,
     /// The memory that the search may use beside the documents' own columns, such as 4GB.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
@@ -160,8 +169,18 @@ pub struct Matching {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Method {
+    /// Dual sketches: candidates by minwise keys, then compared exactly.
+    Sketch,
     /// SimHash fingerprints within a Hamming distance, exactly.
     Simhash,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Verify {
+    /// Candidates are read again and compared exactly.
+    Exact,
+    /// The score of the sketches decides.
+    Off,
 }
 
 #[derive(Debug, Args)]
@@ -178,18 +197,18 @@ pub struct Dedup {
     /// Which member of a group stays: first, longest, newest:FIELD or highest:FIELD.
     #[arg(help_heading = "What comes out", long, value_name = "POLICY", default_value = "first")]
     pub keep: String,
-    /// How pairs become groups.
-    #[arg(
-        help_heading = "What comes out",
-        long,
-        value_name = "RULE",
-        default_value = "components"
-    )]
-    pub cluster: ClusterRule,
+    /// How pairs become groups [default: majority for sketches, components for SimHash].
+    #[arg(help_heading = "What comes out", long, value_name = "RULE")]
+    pub cluster: Option<ClusterRule>,
+    /// With majority: the most different texts in a group; what is beyond is kept apart, and said.
+    #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..))]
+    pub max_cluster: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClusterRule {
+    /// Groups join only when at least half of the sampled pairs across them are near duplicates.
+    Majority,
     /// Everything that is linked, also through others.
     Components,
     /// Only what is linked to the kept document itself.
@@ -293,14 +312,9 @@ pub struct Eval {
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
-    /// How accepted pairs become clusters.
-    #[arg(
-        help_heading = "What is measured",
-        long,
-        value_name = "RULE",
-        default_value = "components"
-    )]
-    pub cluster: ClusterRule,
+    /// How accepted pairs become clusters [default: majority for sketches, components for all else].
+    #[arg(help_heading = "What is measured", long, value_name = "RULE")]
+    pub cluster: Option<ClusterRule>,
     /// Add what exact similarities of all pairs reach at their best threshold: Jaccard and IDF cosine
     /// of long and short shingles (characters 5 and 3, or words 5 and 2 where most text has spaces).
     #[arg(help_heading = "What comes out", long)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome};
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
 use nearsift::text::decode::{Content, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
 use nearsift_io::{Body, Format, Inputs, Parser, ReadOptions, Reader};
@@ -32,6 +32,14 @@ impl Text<'_> {
         }
     }
 
+    /// The sketch of the document, if it is one of its own.
+    pub fn sketch(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<Sketched, NoFingerprint> {
+        match (fingerprinter.sketch(&self.text), self.page) {
+            (Ok(_), Some(PageKind::NavigationOnly)) => Err(NoFingerprint::NavigationOnly),
+            (sketched, _) => sketched,
+        }
+    }
+
     pub fn into_owned(self) -> Text<'static> {
         Text { text: Cow::Owned(self.text.into_owned()), ..self }
     }
@@ -41,18 +49,29 @@ impl Text<'_> {
 pub fn text_of<'a>(body: Body<'a>, charset: Option<&str>) -> Text<'a> {
     match body {
         Body::Text(text) => Text { text, replaced: 0, page: None },
-        Body::Plain(bytes) => {
-            let decoded = decode(bytes, &Hints { label: charset, content: Content::Plain });
-            Text { text: decoded.text, replaced: decoded.replaced as u64, page: None }
+        Body::Plain { bytes, charset: sent } => {
+            let (text, replaced) = decoded(bytes, charset.or(sent.as_deref()), Content::Plain);
+            Text { text, replaced, page: None }
         }
-        Body::Html(bytes) => {
-            let decoded = decode(bytes, &Hints { label: charset, content: Content::Markup });
-            let page = extract(&decoded.text, &Limits::default());
-            Text {
-                text: Cow::Owned(page.text),
-                replaced: decoded.replaced as u64,
-                page: Some(page.kind),
-            }
+        Body::Html { bytes, charset: sent } => {
+            let (text, replaced) = decoded(bytes, charset.or(sent.as_deref()), Content::Markup);
+            let page = extract(&text, &Limits::default());
+            Text { text: Cow::Owned(page.text), replaced, page: Some(page.kind) }
+        }
+    }
+}
+
+/// The text, and how many characters could not be decoded.
+fn decoded<'a>(bytes: Cow<'a, [u8]>, label: Option<&str>, content: Content) -> (Cow<'a, str>, u64) {
+    let hints = Hints { label, content };
+    match bytes {
+        Cow::Borrowed(bytes) => {
+            let decoded = decode(bytes, &hints);
+            (decoded.text, decoded.replaced as u64)
+        }
+        Cow::Owned(bytes) => {
+            let decoded = decode(&bytes, &hints);
+            (Cow::Owned(decoded.text.into_owned()), decoded.replaced as u64)
         }
     }
 }
@@ -64,6 +83,9 @@ pub fn format(arg: FormatArg) -> Option<Format> {
         FormatArg::Json => Some(Format::Json),
         FormatArg::Csv => Some(Format::Csv),
         FormatArg::Tsv => Some(Format::Tsv),
+        FormatArg::Parquet => Some(Format::Parquet),
+        FormatArg::Arrow => Some(Format::Arrow),
+        FormatArg::Warc => Some(Format::Warc),
         FormatArg::Text => Some(Format::Text),
         FormatArg::Html => Some(Format::Html),
     }

@@ -5,6 +5,7 @@ mod commands;
 mod documents;
 mod failure;
 mod interrupt;
+mod near;
 mod output;
 mod progress;
 mod recipes;

@@ -10,7 +10,8 @@ pub struct Report {
     pub lead: String,
     pub figures: Vec<Figure>,
     pub warnings: Vec<String>,
-    pub distances: Histogram,
+    /// How near the pairs are.
+    pub nearness: Histogram,
     /// Group size, number of groups.
     pub sizes: Vec<(String, u64)>,
     pub largest: Vec<Group>,
@@ -80,6 +81,9 @@ pub fn visible(text: &str) -> String {
 /// A bar chart in SVG units.
 #[derive(Debug)]
 pub struct Histogram {
+    /// What the bars stand for, as a heading and as a sentence.
+    pub heading: &'static str,
+    pub about: &'static str,
     pub width: u32,
     pub height: u32,
     pub axis_y: u32,
@@ -105,37 +109,62 @@ const MAX_BARS: usize = 24;
 impl Histogram {
     /// A chart of how many pairs lie at distance 0, 1, 2, ...; empty when there is no pair.
     pub fn of_distances(counts: &[u64]) -> Histogram {
+        let share = counts.len().div_ceil(MAX_BARS).max(1);
+        let bins = counts.chunks(share).enumerate().map(|(index, bin)| {
+            let (first, last) = (index * share, (index + 1) * share - 1);
+            let label = if share == 1 { first.to_string() } else { format!("{first}-{last}") };
+            (bin.iter().sum(), format!("distance {label}"), label)
+        });
+        Histogram {
+            heading: "Distances of the pairs",
+            about: "Hamming distance in bits, and how many pairs lie at it.",
+            ..Histogram::of_bins(bins.collect())
+        }
+    }
+
+    /// A chart of how many pairs score in each of equal steps from 0 to 1, from the first that any does;
+    /// empty when there is no pair.
+    pub fn of_scores(counts: &[u64]) -> Histogram {
+        let step = 1.0 / counts.len() as f64;
+        let first = counts.iter().position(|&count| count > 0).unwrap_or(0);
+        let bins = counts.iter().enumerate().skip(first).map(|(index, &count)| {
+            let from = index as f64 * step;
+            (count, format!("score from {from:.2} to {:.2}", from + step), format!("{from:.2}"))
+        });
+        Histogram {
+            heading: "Scores of the pairs",
+            about: "Score from which on, and how many pairs have one up to the next.",
+            ..Histogram::of_bins(bins.collect())
+        }
+    }
+
+    /// Bars for `(count, title, label)`.
+    fn of_bins(bins: Vec<(u64, String, String)>) -> Histogram {
         let (width, height) = (720, 220);
         let (top, bottom) = (24, 34);
-        let mut bars = Vec::new();
-        if counts.iter().any(|&count| count > 0) {
-            let share = counts.len().div_ceil(MAX_BARS);
-            let bins: Vec<u64> = counts.chunks(share).map(|bin| bin.iter().sum()).collect();
-            let most = bins.iter().copied().max().unwrap_or(1).max(1);
-            let step = width / bins.len().max(4) as u32;
-            for (index, &count) in bins.iter().enumerate() {
-                let full = u64::from(height - top - bottom);
-                // A bar that stands for something is never invisible.
-                let tall = (u128::from(count) * u128::from(full) / u128::from(most)) as u32;
-                let tall = if count > 0 { tall.max(2) } else { 0 };
-                let (first, last) = (index * share, (index + 1) * share - 1);
-                let label = if share == 1 { first.to_string() } else { format!("{first}-{last}") };
-                let x = index as u32 * step + step / 8;
-                let y = height - bottom - tall;
-                bars.push(Bar {
-                    x,
-                    y,
-                    width: step * 3 / 4,
-                    height: tall,
-                    middle: x + step * 3 / 8,
-                    label_y: y - 5,
-                    title: format!("distance {label}: {} pairs", grouped(count)),
-                    count: if count > 0 { grouped(count) } else { String::new() },
-                    label,
-                });
+        let most = bins.iter().map(|bin| bin.0).max().unwrap_or(0);
+        let step = width / bins.len().max(4) as u32;
+        let bars = bins.into_iter().enumerate().map(|(index, (count, title, label))| {
+            let full = u64::from(height - top - bottom);
+            // A bar that stands for something is never invisible.
+            let tall = (u128::from(count) * u128::from(full) / u128::from(most.max(1))) as u32;
+            let tall = if count > 0 { tall.max(2) } else { 0 };
+            let x = index as u32 * step + step / 8;
+            let y = height - bottom - tall;
+            Bar {
+                x,
+                y,
+                width: step * 3 / 4,
+                height: tall,
+                middle: x + step * 3 / 8,
+                label_y: y - 5,
+                title: format!("{title}: {} pairs", grouped(count)),
+                count: if count > 0 { grouped(count) } else { String::new() },
+                label,
             }
-        }
-        Histogram { width, height, axis_y: height - 14, bars }
+        });
+        let bars = if most > 0 { bars.collect() } else { Vec::new() };
+        Histogram { heading: "", about: "", width, height, axis_y: height - 14, bars }
     }
 }
 
@@ -187,7 +216,7 @@ mod tests {
             lead: hostile.into(),
             figures: vec![],
             warnings: vec![hostile.into()],
-            distances: Histogram::of_distances(&[]),
+            nearness: Histogram::of_distances(&[]),
             sizes: vec![],
             largest: vec![Group { size: 2, kept: hostile.into(), removed: hostile.into() }],
             examples: vec![Example {

@@ -15,6 +15,7 @@ use crate::progress::Progress;
 
 /// A document as a worker sees it.
 pub struct Seen<'a> {
+    pub place: Place,
     pub id: &'a str,
     pub text: &'a Text<'a>,
     /// The values of the fields that were asked for.
@@ -67,9 +68,11 @@ pub fn scan<'r, T: Send>(
                 let records = chunk * CHUNK..((chunk + 1) * CHUNK).min(batch.len());
                 let done = records
                     .map(|i| {
-                        let document = parser.parse(&batch.record(i))?;
+                        let record = batch.record(i);
+                        let document = parser.parse(&record)?;
                         let text = text_of(document.body, charset.as_deref());
                         let seen = Seen {
+                            place: record.place,
                             id: &document.id,
                             replaced: document.replaced + text.replaced,
                             text: &text,

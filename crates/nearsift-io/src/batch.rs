@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::parse::Columns;
+use crate::parse::{Columns, Slot};
 use crate::{Format, Note};
 
 /// Where a record stands.
@@ -14,7 +14,7 @@ pub struct Place {
     /// that damage cuts short, are in no batch and have none.
     pub index: u64,
     /// From 1. JSON lines and CSV: the line of the file on which the record begins. JSON: the number of the
-    /// element, those that are too long counted. Text and HTML: 1.
+    /// element, those that are too long counted. Parquet and Arrow: the number of the row. Text and HTML: 1.
     pub line: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Record<'a> {
-    /// Its bytes as they stand in the file, with the line break.
+    /// Its bytes as they stand in the file, with the line break. Of a row of a table, its text.
     pub bytes: &'a [u8],
     /// Where it stands.
     pub place: Place,
@@ -30,6 +30,8 @@ pub struct Record<'a> {
     pub format: Format,
     pub(crate) columns: &'a Columns,
     pub(crate) closed: bool,
+    /// The fields of a row of a table, in the order of the plan; else empty.
+    pub(crate) cells: &'a [Slot<'static>],
 }
 
 /// Records that follow one another, perhaps over several files, and the problems met on the way.
@@ -38,6 +40,7 @@ pub struct Batch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) contexts: Vec<Context>,
+    pub(crate) cells: Vec<Slot<'static>>,
     pub(crate) notes: Vec<Note>,
     pub(crate) first: u64,
     pub(crate) position: u64,
@@ -49,6 +52,7 @@ pub(crate) struct Entry {
     pub(crate) line: u64,
     pub(crate) context: u32,
     pub(crate) closed: bool,
+    pub(crate) cells: Range<usize>,
 }
 
 /// What the records of one file share.
@@ -88,6 +92,7 @@ impl Batch {
             format: context.format,
             columns: &context.columns,
             closed: entry.closed,
+            cells: &self.cells[entry.cells.clone()],
         }
     }
 
@@ -110,6 +115,7 @@ impl Batch {
         self.bytes.clear();
         self.entries.clear();
         self.contexts.clear();
+        self.cells.clear();
         self.notes.clear();
     }
 }

@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The inputs exist but hold no file of a known format.
     #[error(
-        "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz or .zst; \
+        "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz, .zst or .xz; \
          name the files themselves, or a pattern, to read them whatever their extension",
         Escaped(searched)
     )]
@@ -64,7 +64,7 @@ pub enum Error {
     /// The format can be told neither by the extension nor by the content.
     #[error(
         "{}: unknown format: neither the extension nor the content tells it; \
-         give --format jsonl, json, csv, tsv, text or html",
+         give --format jsonl, json, csv, tsv, parquet, arrow, warc, text or html",
         shown(path)
     )]
     UnknownFormat {
@@ -234,6 +234,46 @@ pub enum Reason {
         "damaged {compression} data from here on: {error}; what comes before is kept, fetch the file again"
     )]
     Damaged {
+        /// `gzip`, `zstd`, `xz` or `Parquet`.
+        compression: &'static str,
+        /// What the decompressor says.
+        error: String,
+    },
+    /// No part of a file can be read, because it is not in its format.
+    #[error("not a readable {format} file: {error}; it is put aside whole")]
+    NotReadable {
+        /// The format.
+        format: &'static str,
+        /// What is wrong.
+        error: String,
+    },
+    /// The program was built without a format.
+    #[error(
+        "this program was built without {format}: use one that was built with the feature {format:?}"
+    )]
+    NotBuilt {
+        /// The format, and the name of its feature.
+        format: &'static str,
+    },
+    /// Rows of a table cannot be read.
+    #[error("{rows} {} from here on cannot be read: {why}", if *rows == 1 { "row" } else { "rows" })]
+    Rows {
+        /// How many.
+        rows: u64,
+        /// Why.
+        why: Box<Self>,
+    },
+    /// A part of a file unfolds to more than [`Limits::ratio`](crate::Limits::ratio) allows, or claims to.
+    #[error(
+        "{format} data that unfolds to too much: not read further; raise --max-ratio if that is no accident"
+    )]
+    Bomb {
+        /// The format.
+        format: &'static str,
+    },
+    /// A member of a file of several is cut short or wrong, and others follow.
+    #[error("damaged {compression} member: {error}; the others are read, fetch the file again")]
+    Member {
         /// `gzip` or `zstd`.
         compression: &'static str,
         /// What the decompressor says.
@@ -255,11 +295,14 @@ pub enum Reason {
         /// The limit.
         limit: u64,
     },
-    /// A zstd frame needs a larger window than [`Limits::zstd_window_log`](crate::Limits::zstd_window_log) allows.
+    /// A zstd frame or xz block needs a larger window than
+    /// [`Limits::zstd_window_log`](crate::Limits::zstd_window_log) allows.
     #[error(
-        "needs a zstd window of more than 2^{limit} bytes: not read; raise --max-window-log, up to 31"
+        "needs a {compression} window of more than 2^{limit} bytes: not read; raise --max-window-log, up to 31"
     )]
     Window {
+        /// `zstd` or `xz`.
+        compression: &'static str,
         /// The limit, as a base-2 logarithm.
         limit: u32,
     },
@@ -272,6 +315,12 @@ pub enum Reason {
         bytes: u64,
         /// The limit.
         limit: usize,
+    },
+    /// No WARC or ARC record, or not a whole one.
+    #[error("not a readable WARC record: {error}")]
+    Warc {
+        /// What is wrong.
+        error: &'static str,
     },
     /// Not valid JSON.
     #[error("not valid JSON at byte {column}: {message}")]
@@ -306,8 +355,8 @@ pub enum Reason {
         /// The kind of value.
         got: &'static str,
     },
-    /// The CSV header does not name the text column.
-    #[error("no column {field:?}, the header has {columns}; name the right one with --text-field")]
+    /// There is no such column as that of the text.
+    #[error("no column {field:?}, there are {columns}; name the right one with --text-field")]
     NoColumn {
         /// The text column.
         field: String,
@@ -341,10 +390,16 @@ impl Reason {
             Self::Open(_) => "open",
             Self::Read(_) => "read",
             Self::Damaged { .. } => "damaged",
+            Self::NotReadable { .. } => "not_readable",
+            Self::NotBuilt { .. } => "not_built",
+            Self::Rows { .. } => "rows",
+            Self::Bomb { .. } => "bomb",
+            Self::Member { .. } => "member",
             Self::TooLarge { .. } => "too_large",
             Self::Ratio { .. } => "ratio",
             Self::Window { .. } => "window",
             Self::TooLong { .. } => "too_long",
+            Self::Warc { .. } => "warc",
             Self::Json { .. } => "json",
             Self::Utf16 => "utf_16",
             Self::NotAnObject { .. } => "not_an_object",

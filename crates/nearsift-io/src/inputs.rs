@@ -11,7 +11,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use walkdir::WalkDir;
 
 use crate::parse::Plan;
-use crate::source::{self, Origin, Source};
+use crate::source::{self, Members, Origin, Source};
+use crate::split::Passed;
 use crate::{Error, Format, Note, ReadOptions, Reason};
 
 /// The files of a run, in the order in which their documents count, and how to read them.
@@ -51,14 +52,23 @@ pub struct InputFile {
 }
 
 /// What a pass found in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// The index of the file's first record in the whole input.
     pub first: u64,
     pub records: u64,
-    pub bytes: u64,
-    pub digest: u64,
-    pub opened: bool,
+    pub state: State,
+    pub passed: Passed,
+}
+
+/// How far reading a file came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The system does not give it.
+    Closed,
+    /// It is not what its format asks for: no part of it can be read.
+    Refused,
+    Read,
 }
 
 /// A place that files were found under.
@@ -450,11 +460,11 @@ fn normal_components(path: &Path) -> PathBuf {
     path.components().filter(|c| matches!(c, Component::Normal(_))).collect()
 }
 
-/// The format that the extension names, below one `.gz` or `.zst`.
+/// The format that the extension names, below one `.gz`, `.zst` or `.xz`.
 fn format_by_name(path: &Path) -> Option<Format> {
     let extension = |p: &Path| Some(p.extension()?.to_str()?.to_ascii_lowercase());
     let mut found = extension(path)?;
-    if found == "gz" || found == "zst" {
+    if matches!(found.as_str(), "gz" | "zst" | "xz") {
         found = extension(Path::new(path.file_stem()?))?;
     }
     Format::ALL.into_iter().find(|f| f.extensions().contains(&found.as_str()))
@@ -470,7 +480,8 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
     let unknown = || Error::UnknownFormat { path: path.to_owned() };
     let mut start = vec![0; 64 << 10];
     let mut len = 0;
-    let mut source = Source::open(origin, options.limits).map_err(|_| unknown())?;
+    let mut source =
+        Source::open(origin, options.limits, Members::Joined).map_err(|_| unknown())?;
     while len < start.len() {
         match source.read(&mut start[len..]) {
             Ok(0) => break,
@@ -480,6 +491,15 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
         }
     }
     let start = &start[..len];
+    if start.starts_with(b"PAR1") {
+        return Ok(Format::Parquet);
+    }
+    if start.starts_with(b"ARROW1") {
+        return Ok(Format::Arrow);
+    }
+    if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
+        return Ok(Format::Warc);
+    }
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     match start.first() {
         Some(b'[') => Ok(Format::Json),

@@ -1,5 +1,5 @@
-//! Readers and writers of the document formats: JSON lines, JSON, CSV, TSV, text and HTML, plain or in gzip or
-//! zstd.
+//! Readers and writers of the document formats: JSON lines, JSON, CSV, TSV, WARC, text and HTML, plain or in gzip, zstd
+//! or xz; Parquet and Arrow IPC, which the features `parquet` and `arrow` bring in.
 //!
 //! [`Inputs`] finds the files. A [`Reader`] gives their records in [`Batch`]es, and a [`Parser`] makes
 //! [`Document`]s of them, on any number of threads. A [`KeptWriter`] goes over the same files again and writes
@@ -7,7 +7,8 @@
 //!
 //! - No input is ever changed, and no output folder may touch one ([`prepare_output`]).
 //! - One bad record never costs another: it is a [`Note`], and reading goes on.
-//! - Memory is bounded by [`ReadOptions::batch_bytes`] and [`Limits::record_bytes`], whatever the input.
+//! - Memory is bounded by [`ReadOptions::batch_bytes`] and [`Limits::record_bytes`], whatever the input; of a table by a page
+//!   of each of its columns (Parquet, which writes one column chunk at a time) or by one record batch (Arrow).
 //! - What is read does not depend on batch size, threads or the order of a folder on disk.
 //!
 //! ```
@@ -49,6 +50,7 @@ mod parse;
 mod reader;
 mod source;
 mod split;
+mod table;
 mod write;
 
 pub use batch::{Batch, Place, Record};

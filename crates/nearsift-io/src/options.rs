@@ -20,6 +20,13 @@ pub enum Format {
     Csv,
     /// [`Csv`](Format::Csv) with tabs; quotes mean the same.
     Tsv,
+    /// Apache Parquet, a row a document.
+    Parquet,
+    /// Arrow IPC, the file (which is also Feather 2) or the stream, a row a document.
+    Arrow,
+    /// WARC and ARC: the text of each `response`, `resource` and `conversion` record, so also WET. Other records hold
+    /// no document and stay.
+    Warc,
     /// One document a file, also when the file is empty.
     Text,
     /// One page a file, also when the file is empty.
@@ -28,16 +35,29 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 6] =
-        [Self::JsonLines, Self::Json, Self::Csv, Self::Tsv, Self::Text, Self::Html];
+    pub const ALL: [Format; 9] = [
+        Self::JsonLines,
+        Self::Json,
+        Self::Csv,
+        Self::Tsv,
+        Self::Parquet,
+        Self::Arrow,
+        Self::Warc,
+        Self::Text,
+        Self::Html,
+    ];
 
-    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `text`, `html`.
+    /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `arrow`, `warc`,
+    /// `text`, `html`.
     pub fn name(self) -> &'static str {
         match self {
             Self::JsonLines => "jsonl",
             Self::Json => "json",
             Self::Csv => "csv",
             Self::Tsv => "tsv",
+            Self::Parquet => "parquet",
+            Self::Arrow => "arrow",
+            Self::Warc => "warc",
             Self::Text => "text",
             Self::Html => "html",
         }
@@ -50,6 +70,9 @@ impl Format {
             Self::Json => &["json"],
             Self::Csv => &["csv"],
             Self::Tsv => &["tsv"],
+            Self::Parquet => &["parquet", "pq"],
+            Self::Arrow => &["arrow", "arrows", "feather", "ipc"],
+            Self::Warc => &["warc", "wet", "arc"],
             Self::Text => &["txt", "text", "md"],
             Self::Html => &["html", "htm", "xhtml"],
         }
@@ -74,7 +97,7 @@ impl FromStr for Format {
         Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| Error::InvalidOption {
             option: "format",
             got: name.to_owned(),
-            expected: "jsonl, json, csv, tsv, text or html",
+            expected: "jsonl, json, csv, tsv, parquet, arrow, warc, text or html",
         })
     }
 }
@@ -86,9 +109,11 @@ pub struct ReadOptions {
     /// The format of every input; `None`: by each file's extension, else by its content.
     pub format: Option<Format>,
     /// The field or column that holds the text. In JSON `a.b` is the field `b` of the object `a`, or a
-    /// field that is named `a.b`; in CSV it is the column of exactly that name.
+    /// field that is named `a.b`; in CSV it is the column of exactly that name; in Parquet and Arrow the column `b` of the
+    /// group `a`. WARC has no such field: its text is that of the page.
     pub text_field: String,
-    /// The field or column that holds the id, named like [`text_field`](ReadOptions::text_field).
+    /// The field or column that holds the id, named like [`text_field`](ReadOptions::text_field). In WARC it is a field
+    /// of the record's header, and `id` is `WARC-Record-ID`.
     pub id_field: String,
     /// Further fields to hand out, at most 62, in this order in [`Document::fields`](crate::Document::fields).
     pub fields: Vec<String>,

@@ -5,10 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use crate::batch::{Batch, Context, Entry};
-use crate::inputs::Seen;
+use crate::inputs::{Seen, State};
 use crate::parse::Columns;
-use crate::source::Source;
-use crate::split::{Piece, Splitter, delimiter};
+use crate::split::{self, Passed, Piece, Pieces, delimiter};
 use crate::{Error, Inputs, Note, Reason};
 
 /// A batch ends after this many records, however short they are.
@@ -61,7 +60,11 @@ impl Reader {
         match &mut self.way {
             Way::Here(sequence) => sequence.recycle(batch),
             // When the thread has ended, so has the need.
-            Way::Background(background) => drop(background.used.as_ref().map(|u| u.send(batch))),
+            Way::Background(background) => {
+                if let Some(used) = &background.used {
+                    drop(used.send(batch));
+                }
+            }
         }
     }
 }
@@ -71,7 +74,7 @@ struct Sequence {
     inputs: Inputs,
     /// The file that is read, or will be next.
     file: usize,
-    current: Option<Splitter>,
+    current: Option<Box<dyn Pieces>>,
     columns: Columns,
     /// What has been read and not yet handed over, from the start of the batch on.
     buffer: Vec<u8>,
@@ -121,25 +124,30 @@ impl Sequence {
         batch.first = self.records;
         let mut context = None;
         while let Some(file) = self.inputs.files().get(self.file) {
-            let Some(splitter) = &mut self.current else {
+            let Some(pieces) = &mut self.current else {
                 self.file_first = self.records;
                 self.columns = Columns::default();
                 context = None;
-                match Splitter::open(file, self.inputs.options(), &self.buffer) {
-                    Ok(splitter) => self.current = Some(splitter),
+                match split::open(file, &self.inputs, self.buffer.len()) {
+                    Ok(pieces) => self.current = Some(pieces),
                     Err(reason) => {
+                        let state = match reason {
+                            Reason::Open(_) | Reason::Read(_) => State::Closed,
+                            _ => State::Refused,
+                        };
                         batch.notes.push(Note::new(file.name(), None, reason));
-                        self.end_of_file(None)?;
+                        self.end_of_file(state)?;
                     }
                 }
                 continue;
             };
-            if splitter.start() >= self.inputs.options().batch_bytes
+            if pieces.start() >= self.inputs.options().batch_bytes
                 || batch.entries.len() >= BATCH_RECORDS
             {
                 break;
             }
-            match splitter.next(&mut self.buffer) {
+            let cells = batch.cells.len();
+            match pieces.next(&mut self.buffer, &mut batch.cells) {
                 Some(Piece::Record { range, line, closed }) => {
                     let context = *context.get_or_insert_with(|| {
                         let (file, format) = (self.file as u32, file.format());
@@ -150,7 +158,8 @@ impl Sequence {
                         });
                         batch.contexts.len() as u32 - 1
                     });
-                    batch.entries.push(Entry { range, line, context, closed });
+                    let cells = cells..batch.cells.len();
+                    batch.entries.push(Entry { range, line, context, closed, cells });
                     self.records += 1;
                 }
                 Some(Piece::Header(range)) => {
@@ -161,7 +170,7 @@ impl Sequence {
                     // The record is not wanted: its bytes make room, those after it move up.
                     let len = range.len();
                     self.buffer.drain(range);
-                    splitter.rebase(len);
+                    pieces.rebase(len);
                     if let Some(bytes) = whole {
                         let limit = self.inputs.options().limits.record_bytes;
                         let reason = Reason::TooLong { bytes, limit };
@@ -173,8 +182,7 @@ impl Sequence {
                 }
                 Some(Piece::Gap(_) | Piece::Cut(_)) => {}
                 None => {
-                    let splitter = self.current.take();
-                    self.end_of_file(splitter.as_ref())?;
+                    self.end_of_file(State::Read)?;
                     context = None;
                 }
             }
@@ -184,15 +192,15 @@ impl Sequence {
 
     /// The batch with its bytes; the unfinished rest moves to the buffer of the next.
     fn hand_over(&mut self, mut batch: Batch) -> Result<Option<Batch>, Error> {
-        let done = self.current.as_ref().map_or(self.buffer.len(), Splitter::start);
+        let done = self.current.as_ref().map_or(self.buffer.len(), |p| p.start());
         batch.bytes.clear();
         batch.bytes.extend_from_slice(&self.buffer[done..]);
         self.buffer.truncate(done);
         std::mem::swap(&mut self.buffer, &mut batch.bytes);
-        if let Some(splitter) = &mut self.current {
-            splitter.rebase(done);
+        if let Some(pieces) = &mut self.current {
+            pieces.rebase(done);
         }
-        batch.position = self.position + self.current.as_ref().map_or(0, |s| s.source().consumed());
+        batch.position = self.position + self.current.as_ref().map_or(0, |p| p.consumed());
         let at_end = self.file >= self.inputs.files().len();
         let nothing = batch.is_empty() && batch.notes.is_empty();
         if at_end && nothing {
@@ -201,19 +209,18 @@ impl Sequence {
         Ok(Some(batch))
     }
 
-    fn end_of_file(&mut self, splitter: Option<&Splitter>) -> Result<(), Error> {
-        let source = splitter.map(Splitter::source);
+    fn end_of_file(&mut self, state: State) -> Result<(), Error> {
+        let pieces = self.current.take();
         let seen = Seen {
             first: self.file_first,
             records: self.records - self.file_first,
-            bytes: source.map_or(0, Source::given),
-            digest: source.map_or(0, Source::digest),
-            opened: source.is_some(),
+            state,
+            passed: pieces.as_ref().map_or_else(Passed::default, |p| p.passed()),
         };
         let file = &self.inputs.files()[self.file];
-        let first = file.seen.get_or_init(|| seen);
+        let first = file.seen.get_or_init(|| seen.clone());
         first.compare(&seen, file)?;
-        self.position += source.map_or(0, Source::consumed);
+        self.position += pieces.map_or(0, |p| p.consumed());
         self.file += 1;
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! The bytes of one input file: opened, decompressed, bounded and digested.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::{GzDecoder, MultiGzDecoder};
+use lzma_rust2::XzReader;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{Limits, Reason};
@@ -24,97 +26,170 @@ pub(crate) enum Compression {
     None,
     Gzip,
     Zstd,
+    Xz,
+}
+
+impl Origin {
+    /// The file itself, and its length in bytes.
+    pub(crate) fn file(&self) -> io::Result<(Arc<File>, u64)> {
+        let file = match self {
+            Self::Path(path) => Arc::new(File::open(path)?),
+            Self::Spool(file) => Arc::clone(file),
+        };
+        let len = file.metadata()?.len();
+        Ok((file, len))
+    }
 }
 
 impl Compression {
-    /// By the magic numbers of RFC 1952 section 2.3.1 and RFC 8878 sections 3.1.1 and 3.1.2.
-    fn of(start: &[u8]) -> Self {
+    /// By the magic numbers of RFC 1952 section 2.3.1, RFC 8878 sections 3.1.1 and 3.1.2, and the xz file format section
+    /// 2.1.1.1.
+    pub(crate) fn of(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             _ => Self::None,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::None => "plain",
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Xz => "xz",
         }
     }
 }
 
 /// A ratio is looked at only from this much output on.
-const RATIO_FROM: u64 = 64 << 20;
+pub(crate) const RATIO_FROM: u64 = 64 << 20;
 /// The buffer between a file and its decompressor.
 const BUFFER: usize = 64 << 10;
 
 /// Plain bytes, and their digest. Every pass asks with slices of [`Source::chunk`] bytes, so that every pass
 /// is given the same bytes also where damage ends the file.
 pub(crate) struct Source {
+    /// The file, to begin anew somewhere in it.
+    file: Option<Arc<File>>,
     decoder: Decoder,
+    compression: Compression,
+    members: Members,
+    /// The number of the member that is read, and where it begins in the file.
+    member: u64,
+    member_at: u64,
+    taken: Taken,
     limits: Limits,
     given: u64,
     digest: Xxh3,
 }
 
+/// What a file of several gzip members or zstd frames is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Members {
+    /// One run of bytes.
+    Joined,
+    /// One after the other, each of which can be read without those before it.
+    Apart,
+}
+
+type Raw = BufReader<Counted>;
+
 enum Decoder {
-    Plain(BufReader<Counted>),
-    Gzip(Box<MultiGzDecoder<BufReader<Counted>>>),
-    Zstd(Box<zstd::Decoder<'static, BufReader<Counted>>>),
+    Plain(Raw),
+    Gzip(Box<MultiGzDecoder<Raw>>),
+    GzipMember(Box<GzDecoder<Raw>>),
+    Zstd(Box<zstd::Decoder<'static, Raw>>),
+    Xz(Box<XzReader<Raw>>),
+    /// After the last member.
+    Spent,
 }
 
 impl Source {
-    pub(crate) fn open(origin: &Origin, limits: Limits) -> Result<Self, Reason> {
-        let raw: Box<dyn Read + Send> = match origin {
-            Origin::Path(path) => {
-                Box::new(File::open(path).map_err(|e| Reason::Open(e.to_string()))?)
-            }
-            Origin::Spool(file) => Box::new(Positioned { file: Arc::clone(file), position: 0 }),
-        };
-        Self::new(raw, limits)
+    pub(crate) fn open(origin: &Origin, limits: Limits, members: Members) -> Result<Self, Reason> {
+        let (file, _) = origin.file().map_err(|e| Reason::Open(e.to_string()))?;
+        let raw = Box::new(Positioned::new(&file, 0));
+        Self::new(raw, Some(file), limits, members)
     }
 
-    pub(crate) fn new(mut raw: Box<dyn Read + Send>, limits: Limits) -> Result<Self, Reason> {
+    /// Reads `raw`, which is what `file` holds.
+    pub(crate) fn new(
+        mut raw: Box<dyn Read + Send>,
+        file: Option<Arc<File>>,
+        limits: Limits,
+        members: Members,
+    ) -> Result<Self, Reason> {
         let mut start = Vec::new();
-        let read = raw.by_ref().take(4).read_to_end(&mut start);
+        let read = raw.by_ref().take(6).read_to_end(&mut start);
         read.map_err(|e| Reason::Read(e.to_string()))?;
         let compression = Compression::of(&start);
-        let raw = Counted { inner: Box::new(Cursor::new(start).chain(raw)), bytes: 0 };
-        let raw = BufReader::with_capacity(BUFFER, raw);
-        let decoder = match compression {
+        let mut source = Self {
+            file,
+            decoder: Decoder::Spent,
+            compression,
+            members,
+            member: 0,
+            member_at: 0,
+            taken: Taken::default(),
+            limits,
+            given: 0,
+            digest: Xxh3::new(),
+        };
+        let inner = Box::new(Cursor::new(start).chain(raw));
+        let raw = Counted { inner, taken: source.taken.clone() };
+        source.start(BufReader::with_capacity(BUFFER, raw))?;
+        Ok(source)
+    }
+
+    /// Begins a decoder at a place of the file.
+    fn start_at(&mut self, file: &Arc<File>, at: u64) -> Result<(), Reason> {
+        self.taken.0.store(at, Ordering::Relaxed);
+        let inner = Box::new(Positioned::new(file, at));
+        let raw = Counted { inner, taken: self.taken.clone() };
+        self.start(BufReader::with_capacity(BUFFER, raw))
+    }
+
+    fn start(&mut self, raw: Raw) -> Result<(), Reason> {
+        self.member_at = self.consumed() - raw.buffer().len() as u64;
+        let apart = self.members == Members::Apart;
+        self.decoder = match self.compression {
             Compression::None => Decoder::Plain(raw),
+            Compression::Gzip if apart => Decoder::GzipMember(Box::new(GzDecoder::new(raw))),
             Compression::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(raw))),
+            Compression::Xz => {
+                let kib = 1 << (self.limits.zstd_window_log.clamp(10, 31) - 10);
+                // The decoder's own tables come on top of the dictionary.
+                Decoder::Xz(Box::new(XzReader::new_mem_limit(raw, true, kib + (1 << 10))))
+            }
             Compression::Zstd => {
                 let open = || {
                     let mut decoder = zstd::Decoder::with_buffer(raw)?;
-                    decoder.window_log_max(limits.zstd_window_log)?;
-                    io::Result::Ok(decoder)
+                    decoder.window_log_max(self.limits.zstd_window_log)?;
+                    io::Result::Ok(if apart { decoder.single_frame() } else { decoder })
                 };
                 Decoder::Zstd(Box::new(open().map_err(|e| damaged("zstd", &e))?))
             }
         };
-        Ok(Self { decoder, limits, given: 0, digest: Xxh3::new() })
+        Ok(())
     }
 
     pub(crate) fn compression(&self) -> Compression {
-        match self.decoder {
-            Decoder::Plain(_) => Compression::None,
-            Decoder::Gzip(_) => Compression::Gzip,
-            Decoder::Zstd(_) => Compression::Zstd,
-        }
+        self.compression
     }
 
     /// How much to ask for at a time. What a decompressor wrote in the call that meets an error is lost, so
     /// compressed data is asked for in smaller pieces.
     pub(crate) fn chunk(&self) -> usize {
-        match self.decoder {
-            Decoder::Plain(_) => 256 << 10,
-            Decoder::Gzip(_) | Decoder::Zstd(_) => 32 << 10,
+        match self.compression {
+            Compression::None => 256 << 10,
+            _ => 32 << 10,
         }
     }
 
-    /// Bytes taken from the file so far.
+    /// Bytes taken from the file so far, with what the decoder has not looked at yet.
     pub(crate) fn consumed(&self) -> u64 {
-        let raw = match &self.decoder {
-            Decoder::Plain(d) => d,
-            Decoder::Gzip(d) => d.get_ref(),
-            Decoder::Zstd(d) => d.get_ref(),
-        };
-        raw.get_ref().bytes - raw.buffer().len() as u64
+        self.taken.0.load(Ordering::Relaxed)
     }
 
     /// Plain bytes given so far.
@@ -127,13 +202,78 @@ impl Source {
         self.digest.digest()
     }
 
-    /// Reads the next bytes; 0 is the end.
+    /// Whether a member ends with a check of what was read of it.
+    pub(crate) fn has_checked_members(&self) -> bool {
+        self.members == Members::Apart && self.compression != Compression::None
+    }
+
+    /// The number of the member that is read, from 0; 0 where members are not told apart.
+    pub(crate) fn member(&self) -> u64 {
+        self.member
+    }
+
+    /// After the end of a member: goes on with the next, if there is one.
+    pub(crate) fn next_member(&mut self) -> bool {
+        let raw = match std::mem::replace(&mut self.decoder, Decoder::Spent) {
+            Decoder::GzipMember(decoder) => decoder.into_inner(),
+            Decoder::Zstd(decoder) if self.members == Members::Apart => decoder.finish(),
+            _ => return false,
+        };
+        let mut raw = raw;
+        if !raw.fill_buf().is_ok_and(|more| !more.is_empty()) {
+            return false;
+        }
+        self.member += 1;
+        self.start(raw).is_ok()
+    }
+
+    /// After damage: goes on with the next member that can be found by its first bytes.
+    pub(crate) fn resume(&mut self) -> bool {
+        const LOOK: usize = 64 << 10;
+        let Some(file) = self.file.clone().filter(|_| self.members == Members::Apart) else {
+            return false;
+        };
+        let magic: &[u8] = match self.compression {
+            // Deflate, and no flag that RFC 1952 reserves, which is looked at below.
+            Compression::Gzip => &[0x1f, 0x8b, 8],
+            Compression::Zstd => &[0x28, 0xb5, 0x2f, 0xfd],
+            _ => return false,
+        };
+        let mut at = self.member_at + 1;
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            let read = Positioned::new(&file, at).take(LOOK as u64).read_to_end(&mut bytes);
+            if read.is_err() || bytes.len() < magic.len() {
+                return false;
+            }
+            match memchr::memmem::find(&bytes, magic) {
+                Some(found)
+                    if self.compression == Compression::Gzip
+                        && bytes.get(found + 3).is_some_and(|flags| flags & 0xe0 != 0) =>
+                {
+                    at += found as u64 + 1;
+                }
+                Some(found) => {
+                    self.member += 1;
+                    return self.start_at(&file, at + found as u64).is_ok();
+                }
+                // The magic may lie across the end.
+                None => at += (bytes.len() - magic.len() + 1) as u64,
+            }
+        }
+    }
+
+    /// Reads the next bytes; 0 is the end, of the member where they are told apart.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Reason> {
         let n = loop {
             let read = match &mut self.decoder {
                 Decoder::Plain(d) => d.read(buffer),
                 Decoder::Gzip(d) => d.read(buffer),
+                Decoder::GzipMember(d) => d.read(buffer),
                 Decoder::Zstd(d) => d.read(buffer),
+                Decoder::Xz(d) => d.read(buffer),
+                Decoder::Spent => Ok(0),
             };
             match read {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -142,7 +282,7 @@ impl Source {
             }
         };
         self.given += n as u64;
-        if self.compression() != Compression::None {
+        if self.compression != Compression::None {
             if self.given > self.limits.file_bytes {
                 return Err(Reason::TooLarge { limit: self.limits.file_bytes });
             }
@@ -156,16 +296,19 @@ impl Source {
     }
 
     fn reason(&self, error: &io::Error) -> Reason {
-        match self.compression() {
+        let limit = self.limits.zstd_window_log;
+        match self.compression {
             // An error of the file itself has the system's number; a decompressor's has none.
             _ if error.raw_os_error().is_some() => Reason::Read(error.to_string()),
             Compression::None => Reason::Read(error.to_string()),
-            Compression::Gzip => damaged("gzip", error),
             // The library gives this case no code of its own.
             Compression::Zstd if error.to_string().contains("too much memory") => {
-                Reason::Window { limit: self.limits.zstd_window_log }
+                Reason::Window { compression: "zstd", limit }
             }
-            Compression::Zstd => damaged("zstd", error),
+            Compression::Xz if error.to_string().contains("too big for mem_limit") => {
+                Reason::Window { compression: "xz", limit }
+            }
+            compression => damaged(compression.name(), error),
         }
     }
 }
@@ -178,24 +321,34 @@ fn damaged(compression: &'static str, error: &io::Error) -> Reason {
     Reason::Damaged { compression, error }
 }
 
+/// How many bytes have been taken from a file.
+#[derive(Clone, Default)]
+struct Taken(Arc<AtomicU64>);
+
 /// A reader that counts what it gives.
 struct Counted {
     inner: Box<dyn Read + Send>,
-    bytes: u64,
+    taken: Taken,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buffer)?;
-        self.bytes += n as u64;
+        self.taken.0.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
 }
 
 /// Reads a shared file from its own position.
-struct Positioned {
+pub(crate) struct Positioned {
     file: Arc<File>,
     position: u64,
+}
+
+impl Positioned {
+    pub(crate) fn new(file: &Arc<File>, position: u64) -> Self {
+        Self { file: Arc::clone(file), position }
+    }
 }
 
 impl Read for Positioned {

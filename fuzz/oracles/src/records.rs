@@ -15,8 +15,10 @@ const FILES: &[(&str, Format)] = &[
     ("in.tsv", Format::Tsv),
     ("in.txt", Format::Text),
     ("in.html", Format::Html),
+    ("in.warc", Format::Warc),
     ("in.jsonl.gz", Format::JsonLines),
     ("in.jsonl.zst", Format::JsonLines),
+    ("in.warc.gz", Format::Warc),
 ];
 
 /// A record as it was read, and what it was parsed to.
@@ -70,7 +72,7 @@ fn read_all(inputs: &Inputs) -> (Vec<Read>, Vec<String>) {
                 Ok(document) => {
                     let text = match document.body {
                         Body::Text(text) => Some(text.into_owned()),
-                        Body::Plain(_) | Body::Html(_) => None,
+                        Body::Plain { .. } | Body::Html { .. } => None,
                     };
                     Ok((document.id.into_owned(), text))
                 }
@@ -103,6 +105,9 @@ pub fn read_records_seeds() -> Vec<Vec<u8>> {
         "id\ttext\n1\t\"a\tb\"\n".to_owned(),
         "plain text".to_owned(),
         "<html><body>page".to_owned(),
+        "WARC/1.0\r\nWARC-Type: response\r\nContent-Type: application/http\r\nContent-Length: 21\r\n\r\nHTTP/1.1 200 OK\r\n\r\nab\r\n\r\n\
+         http://a/ 1.2.3.4 20140216050221 text/html 3\nabc\n"
+            .to_owned(),
     ];
     files
         .iter()

@@ -3,14 +3,19 @@
 use std::ops::ControlFlow;
 
 use nearsift::compare::score_of_distance;
+use nearsift::dedup::{Corpus, Keep};
+use nearsift::feature::frequency::DocumentFrequencies;
+use nearsift::recipe::Recipe;
 use nearsift_io::Inputs;
 use serde::Serialize;
 
-use super::dedup::collect::{Collected, collect};
+use super::dedup::collect::{Collected, Sketched, collect};
+use super::with_corpus;
 use crate::Status;
 use crate::args::{Global, Pairs};
 use crate::documents::read_options;
 use crate::failure::Failure;
+use crate::near::{Extent, PairLine, Rule, Texts, Way, join_settings, search, way};
 use crate::output::{Out, explain};
 
 #[derive(Serialize)]
@@ -22,14 +27,29 @@ struct Line<'a> {
 }
 
 pub fn run(args: &Pairs, global: &Global) -> Result<Status, Failure> {
+    let way = way(&args.recipe, &args.matching)?;
     let inputs =
         Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
-    let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
-    let max_distance = super::max_distance(&args.matching, &recipe)?;
+    match way {
+        Way::Simhash { recipe, max_distance } => {
+            by_simhash(args, global, &inputs, recipe, max_distance)
+        }
+        Way::Sketch { recipe, rule } => by_sketch(args, global, &inputs, recipe, rule),
+    }
+}
+
+fn by_simhash(
+    args: &Pairs,
+    global: &Global,
+    inputs: &Inputs,
+    recipe: Recipe,
+    max_distance: u32,
+) -> Result<Status, Failure> {
     let options = super::dedup::search(&args.matching, max_distance);
-    let recipe = super::with_corpus(recipe, &inputs, global)?;
+    let recipe = with_corpus(recipe, inputs, global)?;
+    let columns = Corpus::new(recipe.bits());
     let Collected { corpus, ids, problems, .. } =
-        collect(&inputs, global, &recipe, &options.keep, |_| Ok(()))?;
+        collect(columns, inputs, global, &recipe, &options.keep, |_| Ok(()))?;
     if args.explain {
         explain(&corpus.explain(&options).map_err(Failure::new)?.to_string());
     }
@@ -51,6 +71,34 @@ pub fn run(args: &Pairs, global: &Global) -> Result<Status, Failure> {
         .map_err(Failure::new)?;
     if let ControlFlow::Break(failure) = flow {
         return Err(failure);
+    }
+    out.finish()?;
+    Ok(problems.status())
+}
+
+fn by_sketch(
+    args: &Pairs,
+    global: &Global,
+    inputs: &Inputs,
+    recipe: Recipe,
+    rule: Rule,
+) -> Result<Status, Failure> {
+    let recipe = with_corpus(recipe, inputs, global)?;
+    let Collected { corpus: Sketched { corpus, sample }, ids, records, problems, .. } =
+        collect(Sketched::default(), inputs, global, &recipe, &Keep::First, |_| Ok(()))?;
+    let memory = args.matching.memory;
+    let join = corpus.join(join_settings(rule, memory)).map_err(Failure::new)?;
+    if args.explain {
+        explain(&join.explain().to_string());
+    }
+    let frequencies = sample.table(DocumentFrequencies::shipped());
+    let decision = search(&corpus, &join, Extent::All, frequencies, rule, |documents| {
+        let folder = std::env::temp_dir();
+        Texts::read(inputs, global, &records, documents, memory, &folder)
+    })?;
+    let mut out = Out::new();
+    for pair in decision.of_all_documents(&corpus.first_of_text()) {
+        out.json(&PairLine::of(&pair, &ids, &corpus))?;
     }
     out.finish()?;
     Ok(problems.status())

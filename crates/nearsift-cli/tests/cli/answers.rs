@@ -113,6 +113,24 @@ pub const TRUNCATED: Answer = answer(
     "data from here on: cut short; what comes before is kept, fetch the file again",
     "The documents before the cut are read and kept; the half line goes to `unreadable/`.",
 );
+pub const CUT_TABLE: Answer = answer(
+    "Parquet file that is cut short",
+    3,
+    "warning: in/cut.parquet: not a readable Parquet file: its last bytes are not PAR1: it is cut short, or another format; it is put aside whole",
+    "Without its footer no part of it can be read: it goes to `unreadable/` whole. All other files are read.",
+);
+pub const CUT_RECORD: Answer = answer(
+    "WARC record with a wrong length",
+    3,
+    "warning: in/pages.warc:1: not a readable WARC record: it is shorter than its Content-Length",
+    "The next record is found by its first line; the bad one goes to `unreadable/`.",
+);
+pub const DAMAGED_MEMBER: Answer = answer(
+    "Damaged member of a `.warc.gz`",
+    3,
+    "warning: in/pages.warc.gz:1: damaged gzip member: ",
+    "The next member is found by its first bytes, and read.",
+);
 pub const NOT_JSON: Answer = answer(
     "Line that is not JSON",
     3,
@@ -233,6 +251,9 @@ pub const ALL: &[&Answer] = &[
     &NESTED_TAGS,
     &GZIP_BOMB,
     &TRUNCATED,
+    &CUT_TABLE,
+    &CUT_RECORD,
+    &DAMAGED_MEMBER,
     &NOT_JSON,
     &MISSING_TEXT,
     &MISSING_ID,

@@ -324,6 +324,44 @@ fn truncated_archives() {
 }
 
 #[test]
+fn a_table_without_its_footer() {
+    let folder = with_good();
+    folder.file("in/cut.parquet", "PAR1, and then nothing that is known");
+    let checked = check(&folder, &answers::CUT_TABLE, &[]);
+    assert_eq!(checked.notes(), ["not_readable"]);
+    let aside = checked.results.text("unreadable/cut.parquet");
+    assert_eq!(aside, "PAR1, and then nothing that is known");
+}
+
+#[test]
+fn archived_pages() {
+    let record = |id: &str, length: usize, text: &str| {
+        format!(
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <{id}>\r\n\
+             Content-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{text}\r\n\r\n"
+        )
+    };
+    let (a, b) = (article(3), article(4));
+    let folder = with_good();
+    let bad = record("a", a.len() + 100, &a);
+    let good = record("b", b.len(), &b);
+    folder.file("in/pages.warc", format!("{bad}{good}"));
+    let checked = check(&folder, &answers::CUT_RECORD, &[]);
+    assert_eq!(checked.notes(), ["1 warc"]);
+    assert_eq!(checked.results.text("kept/pages.warc"), good);
+    assert_eq!(checked.results.text("unreadable/pages.warc"), bad);
+
+    let folder = with_good();
+    let mut damaged = gz(record("a", a.len(), &a).as_bytes());
+    damaged[10..30].fill(0xff);
+    folder.file("in/pages.warc.gz", [damaged, gz(good.as_bytes())].concat());
+    let checked = check(&folder, &answers::DAMAGED_MEMBER, &[]);
+    assert_eq!(checked.notes(), ["1 member"]);
+    let kept = std::fs::read(checked.results.folder.join("kept/pages.warc.gz")).expect("kept");
+    assert_eq!(crate::support::decompressed(&kept), good);
+}
+
+#[test]
 fn broken_lines_and_missing_fields() {
     let folder = with_good();
     let (first, last) = (line("first", &article(3)), line("last", &article(4)));

@@ -427,7 +427,7 @@ fn mistakes() {
         "dedup corpus.jsonl -o out --keep newest",
         "dedup corpus.jsonl -o out --cluster tree",
         "dedup corpus.jsonl -o out --method sketch",
-        "dedup corpus.jsonl -o out --format parquet",
+        "dedup corpus.jsonl -o out --format pdf",
         "dedup corpus.jsonl -o out --threads 0",
         "dedup corpus.jsonl -o out --memory lots",
         "dedup corpus.jsonl -o out --max-distance 65",

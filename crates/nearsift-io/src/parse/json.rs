@@ -366,6 +366,7 @@ mod tests {
                     Slot::Missing => "missing".to_owned(),
                     Slot::Null => "null".to_owned(),
                     Slot::Other(kind) => (*kind).to_owned(),
+                    Slot::TooLong(bytes) => format!("{bytes} bytes"),
                 },
                 Err(reason) => reason.code().to_owned(),
             };

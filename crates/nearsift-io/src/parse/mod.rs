@@ -2,6 +2,7 @@
 
 mod json;
 mod rows;
+mod warc;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,12 +36,22 @@ pub struct Document<'a> {
 /// The text of a document, decoded or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
-    /// From JSON or CSV.
+    /// From a format that says how its text is encoded. Empty for what is archived and holds no text, such as an image.
     Text(Cow<'a, str>),
     /// A text file, in a charset still to be found out.
-    Plain(&'a [u8]),
+    Plain {
+        /// The file.
+        bytes: Cow<'a, [u8]>,
+        /// The charset that whoever sent it named.
+        charset: Option<String>,
+    },
     /// A page, in a charset still to be found out.
-    Html(&'a [u8]),
+    Html {
+        /// The page.
+        bytes: Cow<'a, [u8]>,
+        /// The charset that whoever sent it named.
+        charset: Option<String>,
+    },
 }
 
 /// The value of a field.
@@ -178,12 +189,14 @@ pub struct Parser {
 type Slots<'a> = Vec<Slot<'a>>;
 
 #[derive(Clone, Debug)]
-enum Slot<'a> {
+pub(crate) enum Slot<'a> {
     Missing,
     Null,
     Value(Value<'a>),
     /// An object or an array.
     Other(&'static str),
+    /// A text of so many bytes, which is more than a record may have.
+    TooLong(u64),
 }
 
 impl Slot<'_> {
@@ -193,6 +206,7 @@ impl Slot<'_> {
             Self::Null => Slot::Null,
             Self::Value(value) => Slot::Value(value.into_owned()),
             Self::Other(kind) => Slot::Other(kind),
+            Self::TooLong(bytes) => Slot::TooLong(bytes),
         }
     }
 }
@@ -230,8 +244,14 @@ impl Parser {
                     Err(Reason::Unclosed { what: "a quoted field" })
                 }
             }
-            Format::Text => Ok(self.file(record, Body::Plain(bytes))),
-            Format::Html => Ok(self.file(record, Body::Html(bytes))),
+            Format::Parquet | Format::Arrow => self.cells(record),
+            Format::Warc => self.archived(record),
+            Format::Text => {
+                Ok(self.file(record, Body::Plain { bytes: Cow::Borrowed(bytes), charset: None }))
+            }
+            Format::Html => {
+                Ok(self.file(record, Body::Html { bytes: Cow::Borrowed(bytes), charset: None }))
+            }
         };
         parsed.map_err(|reason| Note::new(self.file_name(record), Some(record.place.line), reason))
     }
@@ -255,6 +275,34 @@ impl Parser {
         let delimiter = delimiter(record.format, self.inputs.options());
         let (slots, replaced) = rows::parse(record, delimiter, &self.plan)?;
         self.document(record, slots, replaced)
+    }
+
+    /// A row of a table, whose text is the record's bytes.
+    fn cells<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
+        let mut slots: Slots<'a> = record.cells.to_vec();
+        let mut replaced = 0;
+        if let Some(slot @ Slot::Value(_)) = slots.first_mut() {
+            let (text, lost) = decode_utf8(record.bytes);
+            *slot = Slot::Value(Value::Text(text));
+            replaced = lost;
+        }
+        self.document(record, slots, replaced)
+    }
+
+    /// A record of a WARC file.
+    fn archived<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
+        if !record.closed {
+            return Err(Reason::Warc { error: "it is cut short" });
+        }
+        let limit = self.inputs.options().limits.record_bytes;
+        let (mut slots, body) = warc::parse(record.bytes, &self.plan, limit)?;
+        let text = &mut slots[0];
+        // An id may be asked for by the name that the text would have.
+        if !matches!(text, Slot::Value(_)) {
+            *text = Slot::Value(Value::Text(Cow::Borrowed("")));
+        }
+        let document = self.document(record, slots, 0)?;
+        Ok(Document { body, ..document })
     }
 
     fn document<'a>(
@@ -284,6 +332,10 @@ impl Parser {
                 return Err(Reason::WrongType { field: field(), got: "true or false" });
             }
             Slot::Other(got) => return Err(Reason::WrongType { field: field(), got }),
+            Slot::TooLong(bytes) => {
+                let limit = self.inputs.options().limits.record_bytes;
+                return Err(Reason::TooLong { bytes, limit });
+            }
         };
         Ok(Document { id, body, fields, replaced })
     }
@@ -297,6 +349,17 @@ impl Parser {
         let file = self.inputs.files().get(record.place.file as usize);
         file.map_or_else(String::new, crate::InputFile::name)
     }
+}
+
+/// The names of the columns that there are, for a message.
+pub(crate) fn list_of_names(names: impl Iterator<Item = String>) -> String {
+    const SHOWN: usize = 20;
+    let names: Vec<String> = names.collect();
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|n| format!("{n:?}")).collect();
+    if names.len() > SHOWN {
+        list.push(format!("and {} more", names.len() - SHOWN));
+    }
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
 }
 
 /// The text, and how many characters became U+FFFD.

@@ -28,13 +28,7 @@ impl Columns {
     }
 
     fn list(&self) -> String {
-        const SHOWN: usize = 20;
-        let mut list: Vec<String> =
-            self.names.iter().take(SHOWN).map(|n| format!("{n:?}")).collect();
-        if self.names.len() > SHOWN {
-            list.push(format!("and {} more", self.names.len() - SHOWN));
-        }
-        if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+        super::list_of_names(self.names.iter().cloned())
     }
 }
 

@@ -11,21 +11,83 @@ mod rows;
 #[cfg(test)]
 mod tests;
 mod values;
+mod warc;
 
 use std::ops::Range;
 
 use memchr::memchr;
 
-use crate::inputs::InputFile;
-use crate::source::{Compression, Source};
+use crate::inputs::{InputFile, Inputs};
+use crate::parse::Slot;
+use crate::source::{Compression, Members, Source};
 use crate::{Format, ReadOptions, Reason};
 
 use rows::Rows;
 pub(crate) use values::Around;
 use values::Values;
+use warc::Warc;
+pub(crate) use warc::arc_header;
 
 /// Longer gaps are handed over in parts.
 const GAP_BYTES: usize = 64 << 10;
+
+/// A file that is cut into pieces, in a buffer that the caller holds and may share between files.
+pub(crate) trait Pieces: Send {
+    /// The next piece, or `None` at the end of the file. Appends to the buffer, and never moves what is in it. The
+    /// fields of a record that is a row of a table are appended to `cells`, in the order of the plan.
+    fn next(&mut self, buffer: &mut Vec<u8>, cells: &mut Vec<Slot<'static>>) -> Option<Piece>;
+
+    /// Everything before this offset of the buffer has been handed over.
+    fn start(&self) -> usize;
+
+    /// The caller has taken `by` bytes away from the front of the buffer, all of them handed over.
+    fn rebase(&mut self, by: usize);
+
+    /// Bytes taken from the file so far.
+    fn consumed(&self) -> u64;
+
+    /// What has been passed over; complete at the end of the file.
+    fn passed(&self) -> Passed;
+}
+
+/// What a pass over a file saw: another pass over the same file sees the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    pub(crate) bytes: u64,
+    pub(crate) digest: u64,
+    /// How many rows were handed out of each part of a table.
+    pub(crate) parts: Vec<u64>,
+}
+
+/// Opens a file. Pieces are appended to a buffer that holds `start` bytes.
+pub(crate) fn open(
+    file: &InputFile,
+    inputs: &Inputs,
+    start: usize,
+) -> Result<Box<dyn Pieces>, Reason> {
+    let options = inputs.options();
+    match file.format() {
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Ok(Box::new(crate::table::parquet::Rows::open(
+            file.origin(),
+            &options.limits,
+            inputs.plan(),
+            start,
+        )?)),
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => Err(Reason::NotBuilt { format: "parquet" }),
+        #[cfg(feature = "arrow")]
+        Format::Arrow => Ok(Box::new(crate::table::ipc::Rows::open(
+            file.origin(),
+            &options.limits,
+            inputs.plan(),
+            start,
+        )?)),
+        #[cfg(not(feature = "arrow"))]
+        Format::Arrow => Err(Reason::NotBuilt { format: "arrow" }),
+        _ => Ok(Box::new(Splitter::open(file, options, start)?)),
+    }
+}
 
 /// A piece of a file; the range is that of its bytes in the buffer.
 #[derive(Debug, PartialEq)]
@@ -55,7 +117,7 @@ pub(crate) struct End {
     pub(crate) kind: Kind,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Gap,
     Record,
@@ -67,6 +129,7 @@ enum Framer {
     Lines,
     Rows(Rows),
     Values(Values),
+    Warc(Warc),
     Whole,
 }
 
@@ -79,18 +142,39 @@ impl Framer {
             }
             Self::Rows(rows) => rows.scan(piece, from),
             Self::Values(values) => values.scan(piece, from),
+            Self::Warc(warc) => warc.scan(piece, from),
             Self::Whole => None,
         }
     }
 
     fn is_gap(&self) -> bool {
-        matches!(self, Self::Values(values) if values.is_gap())
+        match self {
+            Self::Values(values) => values.is_gap(),
+            Self::Warc(warc) => warc.is_gap(),
+            Self::Lines | Self::Rows(_) | Self::Whole => false,
+        }
+    }
+
+    /// Where the last piece ends, at the end of the file, if not there.
+    fn at_end(&mut self, piece: &[u8]) -> Option<End> {
+        match self {
+            Self::Warc(warc) => warc.at_end(piece),
+            _ => None,
+        }
+    }
+
+    /// Begins anew, after damage or with another member.
+    fn reset(&mut self) {
+        if let Self::Warc(warc) = self {
+            warc.reset();
+        }
     }
 
     fn is_closed(&self) -> bool {
         match self {
             Self::Rows(rows) => rows.is_closed(),
             Self::Values(values) => values.is_closed(),
+            Self::Warc(warc) => warc.is_closed(),
             Self::Lines | Self::Whole => true,
         }
     }
@@ -101,6 +185,7 @@ impl Framer {
             Self::Lines => line_kind(piece),
             Self::Rows(_) if piece == b"\r" => Kind::Gap,
             Self::Values(values) if values.is_gap() => Kind::Gap,
+            Self::Warc(warc) => warc.last_kind(piece),
             Self::Rows(_) | Self::Values(_) | Self::Whole => Kind::Record,
         }
     }
@@ -126,12 +211,16 @@ pub(crate) struct Splitter {
     header_due: bool,
     /// The bytes handed over of a record that is too long.
     long: Option<u64>,
+    /// The end of a piece that ends where the bytes read so far do, when what follows may be a checksum.
+    unchecked: Option<End>,
 }
 
 #[derive(Debug)]
 enum Phase {
     Beginning,
     Reading,
+    /// After a member of the file.
+    Between,
     Ended,
     Damaged(Reason),
     Done,
@@ -145,14 +234,17 @@ enum Numbering {
 }
 
 impl Splitter {
-    /// Opens a file. The buffer's content stays; pieces are appended to it.
     pub(crate) fn open(
         file: &InputFile,
         options: &ReadOptions,
-        buffer: &[u8],
+        start: usize,
     ) -> Result<Self, Reason> {
-        let source = Source::open(file.origin(), options.limits)?;
-        Ok(Self::new(source, file.format(), options, buffer.len()))
+        let members = match file.format() {
+            Format::Warc => Members::Apart,
+            _ => Members::Joined,
+        };
+        let source = Source::open(file.origin(), options.limits, members)?;
+        Ok(Self::new(source, file.format(), options, start))
     }
 
     pub(crate) fn new(source: Source, format: Format, options: &ReadOptions, start: usize) -> Self {
@@ -161,7 +253,13 @@ impl Splitter {
             Format::JsonLines => (Framer::Lines, Numbering::Lines),
             Format::Json => (Framer::Values(Values::new()), Numbering::Records),
             Format::Csv | Format::Tsv => (Framer::Rows(Rows::new(delimiter)), Numbering::Lines),
-            Format::Text | Format::Html => (Framer::Whole, Numbering::Records),
+            Format::Warc => {
+                (Framer::Warc(Warc::new(options.limits.record_bytes)), Numbering::Records)
+            }
+            // A table is no run of bytes, and never comes here.
+            Format::Text | Format::Html | Format::Parquet | Format::Arrow => {
+                (Framer::Whole, Numbering::Records)
+            }
         };
         Self {
             source,
@@ -172,30 +270,24 @@ impl Splitter {
             scanned: start,
             line: 1,
             // The byte order mark of a whole document is for whoever decodes it.
-            phase: if format.is_one_document_a_file() { Phase::Reading } else { Phase::Beginning },
+            phase: match format {
+                Format::Text | Format::Html | Format::Warc => Phase::Reading,
+                _ => Phase::Beginning,
+            },
             header_due: matches!(format, Format::Csv | Format::Tsv),
             long: None,
+            unchecked: None,
         }
-    }
-
-    /// Everything before this offset of the buffer has been handed over.
-    pub(crate) fn start(&self) -> usize {
-        self.start
-    }
-
-    /// The caller has taken `by` bytes away from the front of the buffer, all of them handed over.
-    pub(crate) fn rebase(&mut self, by: usize) {
-        self.start -= by;
-        self.scanned -= by;
-    }
-
-    pub(crate) fn source(&self) -> &Source {
-        &self.source
     }
 
     /// Whether the next piece goes on with a record that is too long.
     pub(crate) fn is_in_long(&self) -> bool {
         self.long.is_some()
+    }
+
+    /// The number of the member of the file that the last piece came from.
+    pub(crate) fn member(&self) -> u64 {
+        self.source.member()
     }
 
     pub(crate) fn compression(&self) -> Compression {
@@ -210,8 +302,7 @@ impl Splitter {
         }
     }
 
-    /// The next piece, or `None` at the end of the file. Appends to the buffer, and never moves what is in it.
-    pub(crate) fn next(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
+    fn piece(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
         loop {
             if matches!(self.phase, Phase::Beginning) {
                 match self.mark(buffer) {
@@ -223,12 +314,25 @@ impl Splitter {
                     None => {}
                 }
             }
+            if let Some(end) = self.unchecked.take()
+                && !matches!(self.phase, Phase::Damaged(_))
+            {
+                return Some(self.hand_over(buffer, end, true));
+            }
             if self.scanned < buffer.len() {
                 let piece = &buffer[self.start..];
-                if let Some(end) = self.framer.scan(piece, self.scanned - self.start) {
-                    return Some(self.hand_over(buffer, end, true));
-                }
+                let end = self.framer.scan(piece, self.scanned - self.start);
+                let is_last = end.is_some_and(|end| end.len == piece.len());
                 self.scanned = buffer.len();
+                match end {
+                    Some(end) if is_last && self.source.has_checked_members() => {
+                        self.unchecked = Some(end);
+                        self.fill(buffer);
+                        continue;
+                    }
+                    Some(end) => return Some(self.hand_over(buffer, end, true)),
+                    None => {}
+                }
             }
             let held = self.scanned - self.start;
             if self.framer.is_gap() && self.long.is_none() {
@@ -243,8 +347,16 @@ impl Splitter {
             }
             match &self.phase {
                 Phase::Beginning | Phase::Reading => self.fill(buffer),
+                Phase::Between => {
+                    self.framer.reset();
+                    let more = self.source.next_member();
+                    self.phase = if more { Phase::Reading } else { Phase::Done };
+                }
                 Phase::Ended => {
-                    self.phase = Phase::Done;
+                    if let Some(end) = self.framer.at_end(&buffer[self.start..]) {
+                        return Some(self.hand_over(buffer, end, true));
+                    }
+                    self.phase = Phase::Between;
                     let whole = matches!(self.framer, Framer::Whole);
                     if held > 0 || whole || self.long.is_some() {
                         let kind = self.framer.last_kind(&buffer[self.start..]);
@@ -257,7 +369,17 @@ impl Splitter {
                 }
                 Phase::Damaged(reason) => {
                     let reason = reason.clone();
-                    self.phase = Phase::Done;
+                    // A limit is meant for the whole file.
+                    let more = matches!(reason, Reason::Damaged { .. }) && self.source.resume();
+                    self.phase = if more { Phase::Reading } else { Phase::Done };
+                    self.framer.reset();
+                    self.long = None;
+                    let reason = match reason {
+                        Reason::Damaged { compression, error } if more => {
+                            Reason::Member { compression, error }
+                        }
+                        other => other,
+                    };
                     return Some(Piece::Damage { reason, line: self.line });
                 }
                 Phase::Done => return None,
@@ -304,7 +426,8 @@ impl Splitter {
             self.line += 1;
         }
         // Told by the length alone, and not by how the reads fell, so that every pass sees the same.
-        let in_parts = matches!(self.framer, Framer::Values(_)) && end.kind == Kind::Gap;
+        let in_parts =
+            matches!(self.framer, Framer::Values(_) | Framer::Warc(_)) && end.kind == Kind::Gap;
         let before = self.long.take();
         if before.is_some() || (end.len > self.record_bytes && !in_parts) {
             // A header that is too long names no column; the rows after it still are rows.
@@ -314,7 +437,13 @@ impl Splitter {
             return Piece::Long { range, line, whole: Some(whole) };
         }
         match end.kind {
-            Kind::Gap => Piece::Gap(range),
+            Kind::Gap => {
+                // It is a record, if none that holds a document.
+                if matches!(self.framer, Framer::Warc(_)) && !piece.trim_ascii().is_empty() {
+                    self.count_record();
+                }
+                Piece::Gap(range)
+            }
             Kind::Record if self.header_due => {
                 self.header_due = false;
                 Piece::Header(range)
@@ -343,6 +472,30 @@ impl Splitter {
         self.start = range.end;
         self.scanned = range.end;
         range
+    }
+}
+
+impl Pieces for Splitter {
+    fn next(&mut self, buffer: &mut Vec<u8>, _: &mut Vec<Slot<'static>>) -> Option<Piece> {
+        self.piece(buffer)
+    }
+
+    fn start(&self) -> usize {
+        self.start
+    }
+
+    fn rebase(&mut self, by: usize) {
+        self.start -= by;
+        self.scanned -= by;
+    }
+
+    fn consumed(&self) -> u64 {
+        self.source.consumed()
+    }
+
+    fn passed(&self) -> Passed {
+        let (bytes, digest) = (self.source.given(), self.source.digest());
+        Passed { bytes, digest, parts: Vec::new() }
     }
 }
 

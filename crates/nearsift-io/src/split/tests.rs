@@ -22,6 +22,10 @@ fn options(record_bytes: usize) -> ReadOptions {
     ReadOptions { limits, ..ReadOptions::default() }
 }
 
+fn source(raw: impl Read + Send + 'static, options: &ReadOptions) -> Result<Source, Reason> {
+    Source::new(Box::new(raw), None, options.limits, Members::Joined)
+}
+
 /// The pieces of a file read `step` bytes at a time, each with its bytes; and the whole of the bytes.
 fn pieces(
     file: &[u8],
@@ -32,12 +36,12 @@ fn pieces(
     let options = options(record_bytes);
     // The test's bytes live as long as its source.
     let file: &'static [u8] = file.to_vec().leak();
-    let source = Source::new(Box::new(Trickle(file, step)), options.limits).expect("a source");
+    let source = source(Trickle(file, step), &options).expect("a source");
     let mut splitter = Splitter::new(source, format, &options, 0);
     let mut buffer = Vec::new();
     let mut all = Vec::new();
     let mut found = Vec::new();
-    while let Some(piece) = splitter.next(&mut buffer) {
+    while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
         let bytes = match &piece {
             Piece::Gap(r) | Piece::Header(r) | Piece::Cut(r) => buffer[r.clone()].to_vec(),
             Piece::Record { range, .. } | Piece::Long { range, .. } => {
@@ -160,10 +164,10 @@ fn a_line_of_a_gigabyte() {
     let short: &[u8] = b"{\"text\":\"a\"}\n";
     let file = short.chain(io::repeat(b'x').take(LONG)).chain(&b"\n"[..]).chain(short);
     let options = options(1 << 20);
-    let source = Source::new(Box::new(file), options.limits).expect("a source");
+    let source = source(file, &options).expect("a source");
     let mut splitter = Splitter::new(source, Format::JsonLines, &options, 0);
     let (mut buffer, mut lines, mut long, mut most) = (Vec::new(), Vec::new(), 0, 0);
-    while let Some(piece) = splitter.next(&mut buffer) {
+    while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
         match piece {
             Piece::Record { line, .. } => lines.push(line),
             Piece::Long { range, whole, .. } => {
@@ -255,5 +259,88 @@ proptest! {
             .map(|r| serde_json::from_slice(&r.0).expect("a value"))
             .collect();
         prop_assert_eq!(got, values);
+    }
+}
+
+/// A WARC record of a type.
+fn warc(kind: &str, block: &str) -> String {
+    let length = block.len();
+    format!("WARC/1.0\r\nWARC-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{block}\r\n\r\n")
+}
+
+#[test]
+fn warc_records() {
+    let check = |file: &str, expect: &[(&str, u64, bool)]| {
+        for step in [1, 2, 7, 1 << 16] {
+            let got = records(file.as_bytes(), Format::Warc, step);
+            let got: Vec<_> = got
+                .iter()
+                .map(|(bytes, line, closed)| {
+                    (String::from_utf8_lossy(bytes).into_owned(), *line, *closed)
+                })
+                .collect();
+            let expect: Vec<_> = expect.iter().map(|(b, l, c)| ((*b).to_owned(), *l, *c)).collect();
+            assert_eq!(got, expect, "{file:?} by {step}");
+        }
+    };
+    let (a, b) = (warc("response", "a\r\n\r\n"), warc("conversion", "b"));
+    let other = warc("request", "GET /");
+    check("", &[]);
+    check(&format!("{a}{b}"), &[(&a, 1, true), (&b, 2, true)]);
+    check(&format!("{other}{a}{other}{b}"), &[(&a, 2, true), (&b, 4, true)]);
+    check(&format!("{a}\n\n\n{b}"), &[(&a, 1, true), (&b, 2, true)]);
+    // Without the blank lines at the end, and with bare line feeds.
+    let bare = "WARC/1.0\nWARC-Type: resource\nContent-Length: 2\n\nxy\n\n";
+    check(&format!("{bare}{a}"), &[(bare, 1, true), (&a, 2, true)]);
+    check(a.trim_end(), &[(a.trim_end(), 1, false)]);
+    // A length that is too short leaves a rest that is no record; one that is too long swallows nothing.
+    let long = a.replace("Length: 5", "Length: 77");
+    check(&format!("{long}{b}{b}"), &[(&long, 1, true), (&b, 2, true), (&b, 3, true)]);
+    let huge = a.replace("Length: 5", "Length: 99999999999");
+    check(&format!("{huge}{b}"), &[(&huge, 1, true), (&b, 2, true)]);
+    let endless = a.replace("Length: 5", "Length: 9999");
+    check(&format!("{endless}{b}"), &[(&endless, 1, true), (&b, 2, true)]);
+    // What is no record ends where one begins.
+    check(&format!("junk\nmore\n{b}"), &[("junk\nmore\n", 1, true), (&b, 2, true)]);
+    let headless = "WARC/1.0\r\nWARC-Type: response\r\n\r\nx\r\n";
+    check(&format!("{headless}{b}"), &[(headless, 1, true), (&b, 2, true)]);
+    check("WARC/1.0\r\nWARC-Ty", &[("WARC/1.0\r\nWARC-Ty", 1, false)]);
+    check("WAR", &[("WAR", 1, true)]);
+
+    let arc = "http://a/ b 1.2.3.4 20140216050221 text/html 3\nabc\n";
+    let first = "filedesc://x.arc 1.2.3.4 20140216050221 text/plain 4\n1 0\n\n";
+    check(&format!("{first}{arc}{arc}"), &[(arc, 2, true), (arc, 3, true)]);
+    let bad = arc.replace(" 3\n", " -1\n");
+    check(&format!("{first}{bad}{arc}"), &[(&bad, 2, true), (arc, 3, true)]);
+}
+
+proptest! {
+    #[test]
+    fn warc_pieces_do_not_depend_on_the_reads(
+        parts in prop::collection::vec(prop_oneof![
+            Just(warc("response", "HTTP/1.1 200 OK\r\n\r\nx")),
+            Just(warc("metadata", "a: b")),
+            Just(warc("conversion", "")),
+            Just("http://a/ 1.2.3.4 20140216050221 text/html 3\nabc\n".to_owned()),
+            Just("WARC/".to_owned()),
+            Just("WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 30\r\n\r\n".to_owned()),
+            "[\r\na:]{0,5}",
+        ], 0..8),
+        cut in 0_usize..400,
+        record_bytes in prop_oneof![Just(1_usize << 20), 1_usize..100],
+        step in 1_usize..50,
+    ) {
+        let mut file = parts.concat();
+        file.truncate(file.len().saturating_sub(cut / 4));
+        let (whole, all) = pieces(file.as_bytes(), Format::Warc, record_bytes, 1 << 20);
+        prop_assert_eq!(&all, file.as_bytes());
+        if record_bytes == 1 << 20 {
+            let (trickled, _) = pieces(file.as_bytes(), Format::Warc, record_bytes, step);
+            let only = |found: &[(Piece, Vec<u8>)]| -> Vec<Vec<u8>> {
+                let records = found.iter().filter(|f| matches!(f.0, Piece::Record { .. }));
+                records.map(|f| f.1.clone()).collect()
+            };
+            prop_assert_eq!(only(&whole), only(&trickled));
+        }
     }
 }

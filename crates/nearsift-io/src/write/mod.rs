@@ -1,23 +1,25 @@
 //! The second pass: the kept records, byte for byte, in the input's own format and compression.
 
 mod elements;
+mod target;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 
-use flate2::write::GzEncoder;
-
 use crate::batch::Place;
-use crate::inputs::{InputFile, Inputs, Seen};
-use crate::source::Compression;
-use crate::split::{Around, Piece, Splitter};
-use crate::{Error, Format};
+use crate::inputs::{InputFile, Inputs, Seen, State};
+use crate::source::{Compression, Positioned};
+use crate::split::{Around, Piece, Pieces, Splitter};
+use crate::{Error, Format, Reason};
 
 use elements::Elements;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) use target::Raw;
+pub(crate) use target::Target;
+use target::{Create, Encoder, create_new};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes that have been handed over are taken out of the buffer when there are so many.
@@ -44,8 +46,18 @@ pub struct Written {
     pub dropped: u64,
     /// Records decided [`Unreadable`](Decision::Unreadable), those too long, and those cut short by damage.
     pub unreadable: u64,
-    /// Uncompressed bytes of the kept documents, with what stands between them.
+    /// Uncompressed bytes of the kept documents, with what stands between them; those of tables do not count.
     pub bytes: u64,
+}
+
+impl Written {
+    fn count(&mut self, decision: Decision) {
+        match decision {
+            Decision::Keep => self.kept += 1,
+            Decision::Drop => self.dropped += 1,
+            Decision::Unreadable => self.unreadable += 1,
+        }
+    }
 }
 
 impl AddAssign for Written {
@@ -60,7 +72,9 @@ impl AddAssign for Written {
 /// Writes what is kept of each input file, and beside it what could not be read.
 ///
 /// The file of an input is at [`Inputs::output_path`] below both folders, in the format and compression of the
-/// input. What is kept is kept byte for byte; so are a byte order mark, a CSV header and blank lines. A JSON
+/// input. What is kept of a table has the input's schema, metadata, order and row groups or batches, and every column;
+/// rows that damage hides are in neither file. WARC records that hold no document are kept, and what was compressed record
+/// by record is again. A file of which no part can be read is copied to the unreadable ones whole. Else what is kept is kept byte for byte; so are a byte order mark, a CSV header and blank lines. A JSON
 /// array stays one, with the bytes of its kept elements; runs of more than 64 KiB of white space between
 /// elements are cut to that. A file of which nothing is kept is written without records; a text or HTML
 /// file that is not kept is not written.
@@ -72,7 +86,7 @@ pub struct KeptWriter {
     inputs: Inputs,
     kept: PathBuf,
     unreadable: PathBuf,
-    create: fn(&Path) -> io::Result<Box<dyn Write + Send>>,
+    create: Create,
 }
 
 impl KeptWriter {
@@ -83,7 +97,7 @@ impl KeptWriter {
             inputs: inputs.clone(),
             kept: kept.into(),
             unreadable: unreadable.into(),
-            create: |path| Ok(Box::new(File::create_new(path)?)),
+            create: create_new,
         }
     }
 
@@ -121,11 +135,27 @@ impl KeptWriter {
         let Some(seen) = file.seen.get() else {
             return Err(Error::NotRead { file: file.name() });
         };
-        if !seen.opened {
-            return Ok(Written::default());
+        match (seen.state, file.format()) {
+            (State::Closed, _) => Ok(Written::default()),
+            (State::Refused, _) => self.put_aside(file, number),
+            #[cfg(any(feature = "arrow", feature = "parquet"))]
+            (State::Read, Format::Parquet | Format::Arrow) => {
+                self.write_table(file, number, seen, &mut decide)
+            }
+            (State::Read, _) => self.write_pieces(file, number, seen, &mut decide),
         }
+    }
+
+    /// Writes a file of which every record is a run of bytes.
+    fn write_pieces(
+        &self,
+        file: &InputFile,
+        number: u32,
+        seen: &Seen,
+        decide: &mut dyn FnMut(Place) -> Decision,
+    ) -> Result<Written, Error> {
         let mut buffer = Vec::new();
-        let mut splitter = Splitter::open(file, self.inputs.options(), &buffer)
+        let mut splitter = Splitter::open(file, self.inputs.options(), 0)
             .map_err(|reason| Error::Gone { file: file.name(), reason })?;
         let mut pair = self.sinks(file, number, splitter.compression());
         if !file.format().is_one_document_a_file() {
@@ -135,7 +165,9 @@ impl KeptWriter {
         let mut records = 0;
         // Whether the record that is too long has begun.
         let mut in_long = false;
-        while let Some(piece) = splitter.next(&mut buffer) {
+        while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
+            pair.kept.member = splitter.member();
+            pair.unreadable.member = splitter.member();
             match piece {
                 Piece::Gap(range) => pair.gap(&buffer[range], splitter.around())?,
                 Piece::Header(range) => {
@@ -151,11 +183,7 @@ impl KeptWriter {
                     }
                     let decision = decide(place);
                     pair.record(&buffer[range], decision)?;
-                    match decision {
-                        Decision::Keep => written.kept += 1,
-                        Decision::Drop => written.dropped += 1,
-                        Decision::Unreadable => written.unreadable += 1,
-                    }
+                    written.count(decision);
                 }
                 Piece::Long { range, .. } | Piece::Cut(range) if in_long => {
                     pair.unreadable.put(&buffer[range])?;
@@ -173,22 +201,94 @@ impl KeptWriter {
                 splitter.rebase(done);
             }
         }
-        let source = splitter.source();
-        let now = Seen { records, bytes: source.given(), digest: source.digest(), ..*seen };
+        let now = Seen { records, passed: splitter.passed(), ..*seen };
         seen.compare(&now, file)?;
         written.bytes = pair.finish()?;
         Ok(written)
     }
 
+    /// Writes a file whose records are rows of a table.
+    #[cfg(any(feature = "arrow", feature = "parquet"))]
+    fn write_table(
+        &self,
+        file: &InputFile,
+        number: u32,
+        seen: &Seen,
+        decide: &mut dyn FnMut(Place) -> Decision,
+    ) -> Result<Written, Error> {
+        use crate::table::CopyError;
+
+        let gone = |reason| Error::Gone { file: file.name(), reason };
+        let limits = &self.inputs.options().limits;
+        let (mut kept, mut unreadable) =
+            (self.target(&self.kept, file, number), self.target(&self.unreadable, file, number));
+        let mut written = Written::default();
+        let mut records = 0;
+        let count = |line| {
+            let place = Place { file: number, index: seen.first + records, line };
+            records += 1;
+            let decision = decide(place);
+            written.count(decision);
+            decision
+        };
+        let (origin, parts) = (file.origin(), &seen.passed.parts);
+        let copied = match file.format() {
+            #[cfg(feature = "parquet")]
+            Format::Parquet => {
+                use crate::table::parquet::{Opened, copy};
+                let table = Opened::open(origin, limits).map_err(gone)?;
+                copy(&table, parts, count, &mut kept, &mut unreadable)
+            }
+            #[cfg(feature = "arrow")]
+            Format::Arrow => {
+                use crate::table::ipc::{Opened, copy};
+                let table = Opened::open(origin, limits).map_err(gone)?;
+                copy(table, parts, count, &mut kept, &mut unreadable)
+            }
+            _ => return Err(seen.changed(file, "tables", 1, 0)),
+        };
+        let passed = copied.map_err(|error| match error {
+            CopyError::Parts { got } => {
+                seen.changed(file, "row groups or batches", seen.passed.parts.len() as u64, got)
+            }
+            CopyError::Read(reason) => gone(reason),
+            CopyError::Write(source) => kept.error(source),
+        })?;
+        let now = Seen { records, passed, ..*seen };
+        seen.compare(&now, file)?;
+        unreadable.publish()?;
+        kept.publish()?;
+        Ok(written)
+    }
+
+    /// Copies a file of which nothing could be read to the unreadable ones.
+    fn put_aside(&self, file: &InputFile, number: u32) -> Result<Written, Error> {
+        let gone =
+            |e: io::Error| Error::Gone { file: file.name(), reason: Reason::Open(e.to_string()) };
+        let (input, _) = file.origin().file().map_err(gone)?;
+        let mut target = self.target(&self.unreadable, file, number);
+        let copy = |target: &mut Target| {
+            let mut raw = target.create()?;
+            io::copy(&mut Positioned::new(&input, 0), &mut raw)?;
+            raw.flush()
+        };
+        copy(&mut target).map_err(|e| target.error(e))?;
+        target.publish()?;
+        Ok(Written { unreadable: 1, ..Written::default() })
+    }
+
+    fn target(&self, folder: &Path, file: &InputFile, number: u32) -> Target {
+        Target::new(folder.join(self.inputs.output_path(file)), number, self.create)
+    }
+
     fn sinks(&self, file: &InputFile, number: u32, compression: Compression) -> Pair {
-        let below = self.inputs.output_path(file);
         let sink = |folder: &Path| Sink {
-            path: folder.join(&below),
-            number,
+            target: self.target(folder, file, number),
             compression,
-            create: self.create,
-            out: Out::None,
+            encoder: None,
             before: Vec::new(),
+            member: 0,
+            written: None,
             elements: (file.format() == Format::Json).then(Elements::default),
             bytes: 0,
         };
@@ -199,14 +299,15 @@ impl KeptWriter {
 impl Seen {
     /// Whether a later pass over the file saw the same.
     pub(crate) fn compare(&self, now: &Self, file: &InputFile) -> Result<(), Error> {
-        let (what, expected, got) = if self.opened != now.opened {
-            ("times opened", u64::from(self.opened), u64::from(now.opened))
+        let (before, after) = (&self.passed, &now.passed);
+        let (what, expected, got) = if self.state != now.state {
+            ("as how far it can be read, from 0 to 2", self.state as u64, now.state as u64)
         } else if self.records != now.records {
             ("records", self.records, now.records)
-        } else if self.bytes != now.bytes {
-            ("bytes", self.bytes, now.bytes)
-        } else if self.digest != now.digest {
-            ("as the digest of the bytes", self.digest, now.digest)
+        } else if before.bytes != after.bytes {
+            ("bytes", before.bytes, after.bytes)
+        } else if before.digest != after.digest {
+            ("as the digest of the bytes", before.digest, after.digest)
         } else {
             return Ok(());
         };
@@ -247,19 +348,20 @@ impl Pair {
     fn finish(mut self) -> Result<u64, Error> {
         self.kept.complete()?;
         self.unreadable.complete()?;
-        self.unreadable.publish()?;
-        self.kept.publish()?;
+        self.unreadable.target.publish()?;
+        self.kept.target.publish()?;
         Ok(self.kept.bytes)
     }
 }
 
-/// One output file. It is made when a record comes, or when [`Sink::open`] asks for it.
+/// One output file of pieces. It is made when a record comes, or when [`Sink::open`] asks for it.
 struct Sink {
-    path: PathBuf,
-    number: u32,
+    target: Target,
     compression: Compression,
-    create: fn(&Path) -> io::Result<Box<dyn Write + Send>>,
-    out: Out,
+    encoder: Option<Box<Encoder>>,
+    /// The member of the input that is read, and that from which was written last.
+    member: u64,
+    written: Option<u64>,
     /// What was put before the file was made.
     before: Vec<u8>,
     /// What stands between the records of a JSON file.
@@ -267,38 +369,32 @@ struct Sink {
     bytes: u64,
 }
 
-enum Out {
-    None,
-    Open(Box<Encoder>, Temporary),
-    Complete(Temporary),
-}
-
 impl Sink {
-    fn error(&self, source: io::Error) -> Error {
-        Error::Write { path: self.path.clone(), source }
-    }
-
     fn open(&mut self) -> Result<(), Error> {
-        if !matches!(self.out, Out::None) {
+        if self.encoder.is_some() {
             return Ok(());
         }
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let make = || {
-            fs::create_dir_all(folder)?;
-            let path = folder.join(format!(".nearsift-{}.partial", self.number));
-            let file = (self.create)(&path)?;
-            let temporary = Temporary(path);
-            io::Result::Ok(Out::Open(Box::new(Encoder::new(self.compression, file)?), temporary))
-        };
-        self.out = make().map_err(|e| self.error(e))?;
+        let encoder = self.target.create().and_then(|raw| Encoder::new(self.compression, raw));
+        self.encoder = Some(Box::new(encoder.map_err(|e| self.target.error(e))?));
         let before = std::mem::take(&mut self.before);
         self.put(&before)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if let Out::Open(encoder, _) = &mut self.out {
+        if self.encoder.is_some() {
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            // What was compressed apart is again: a member can be read without those before it.
+            if self.written.replace(self.member).is_some_and(|m| m != self.member)
+                && let Some(old) = self.encoder.take()
+            {
+                let next = old.next_member(self.compression).map_err(|e| self.target.error(e))?;
+                self.encoder = Some(Box::new(next));
+            }
+            let Some(encoder) = &mut self.encoder else { return Ok(()) };
             self.bytes += bytes.len() as u64;
-            return encoder.write_all(bytes).map_err(|e| self.error(e));
+            return encoder.write_all(bytes).map_err(|e| self.target.error(e));
         }
         self.before.extend_from_slice(bytes);
         Ok(())
@@ -330,78 +426,9 @@ impl Sink {
             let last = elements.finish();
             self.put(&last)?;
         }
-        self.out = match std::mem::replace(&mut self.out, Out::None) {
-            Out::Open(encoder, temporary) => {
-                encoder.finish().map_err(|e| self.error(e))?;
-                Out::Complete(temporary)
-            }
-            other => other,
-        };
-        Ok(())
-    }
-
-    /// Gives the complete file its name.
-    fn publish(&mut self) -> Result<(), Error> {
-        let Out::Complete(temporary) = std::mem::replace(&mut self.out, Out::None) else {
-            return Ok(());
-        };
-        if fs::symlink_metadata(&self.path).is_ok() {
-            return Err(self.error(io::ErrorKind::AlreadyExists.into()));
+        match self.encoder.take() {
+            Some(encoder) => encoder.finish().map_err(|e| self.target.error(e)),
+            None => Ok(()),
         }
-        // The temporary file's guard then finds nothing to remove.
-        fs::rename(&temporary.0, &self.path).map_err(|e| self.error(e))
-    }
-}
-
-/// A file that is removed unless it has been renamed.
-struct Temporary(PathBuf);
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        drop(fs::remove_file(&self.0));
-    }
-}
-
-type Raw = Box<dyn Write + Send>;
-
-enum Encoder {
-    Plain(BufWriter<Raw>),
-    Gzip(BufWriter<GzEncoder<Raw>>),
-    Zstd(BufWriter<zstd::Encoder<'static, Raw>>),
-}
-
-impl Encoder {
-    fn new(compression: Compression, raw: Raw) -> io::Result<Self> {
-        const BUFFER: usize = 128 << 10;
-        Ok(match compression {
-            Compression::None => Self::Plain(BufWriter::with_capacity(BUFFER, raw)),
-            Compression::Gzip => {
-                let encoder = GzEncoder::new(raw, flate2::Compression::default());
-                Self::Gzip(BufWriter::with_capacity(BUFFER, encoder))
-            }
-            Compression::Zstd => {
-                let mut encoder = zstd::Encoder::new(raw, zstd::DEFAULT_COMPRESSION_LEVEL)?;
-                // As the `zstd` program does: damage is to be found, not read.
-                encoder.include_checksum(true)?;
-                Self::Zstd(BufWriter::with_capacity(BUFFER, encoder))
-            }
-        })
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Plain(w) => w.write_all(bytes),
-            Self::Gzip(w) => w.write_all(bytes),
-            Self::Zstd(w) => w.write_all(bytes),
-        }
-    }
-
-    fn finish(self) -> io::Result<()> {
-        let mut raw = match self {
-            Self::Plain(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?,
-            Self::Gzip(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?,
-            Self::Zstd(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?,
-        };
-        raw.flush()
     }
 }

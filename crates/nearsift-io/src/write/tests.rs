@@ -1,3 +1,4 @@
+use std::fs::{self, File};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;

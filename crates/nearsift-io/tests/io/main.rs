@@ -1,8 +1,13 @@
 //! What the crate promises, through its public interface.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod bad_input;
 mod find;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod properties;
 mod read;
 mod support;
+mod warc;
 mod write;

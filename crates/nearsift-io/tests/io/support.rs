@@ -44,6 +44,13 @@ pub fn zst(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
+pub fn xz(bytes: &[u8]) -> Vec<u8> {
+    let options = lzma_rust2::XzOptions::with_preset(1);
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).expect("an encoder");
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
 /// What one pass gave: documents as `id=text`, with the count of replaced characters behind; and notes as `line code`,
 /// both those of the reader and those of the parser.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -67,8 +74,8 @@ impl Read {
 pub fn show(document: &Document<'_>) -> String {
     let text = match &document.body {
         Body::Text(text) => text.to_string(),
-        Body::Plain(bytes) => format!("plain:{}", String::from_utf8_lossy(bytes)),
-        Body::Html(bytes) => format!("html:{}", String::from_utf8_lossy(bytes)),
+        Body::Plain { bytes, .. } => format!("plain:{}", String::from_utf8_lossy(bytes)),
+        Body::Html { bytes, .. } => format!("html:{}", String::from_utf8_lossy(bytes)),
     };
     let replaced = if document.replaced > 0 {
         format!(" ({} replaced)", document.replaced)
@@ -125,7 +132,7 @@ pub fn both(inputs: &Inputs, change: impl Fn(u64) -> Option<Decision>) -> (Read,
     (all, written, folder)
 }
 
-/// Every file below a folder, with its content, in order; `.gz` and `.zst` decompressed.
+/// Every file below a folder, with its content, in order; decompressed.
 pub fn tree(folder: &Path) -> Vec<(String, String)> {
     if !folder.exists() {
         return Vec::new();
@@ -139,6 +146,12 @@ pub fn tree(folder: &Path) -> Vec<(String, String)> {
                 let mut plain = Vec::new();
                 let mut decoder = flate2::read::MultiGzDecoder::new(&bytes[..]);
                 std::io::Read::read_to_end(&mut decoder, &mut plain).expect("gzip");
+                plain
+            }
+            [0xfd, b'7', b'z', b'X', ..] => {
+                let mut plain = Vec::new();
+                let mut decoder = lzma_rust2::XzReader::new(&bytes[..], true);
+                std::io::Read::read_to_end(&mut decoder, &mut plain).expect("xz");
                 plain
             }
             [0x28, 0xb5, 0x2f, 0xfd, ..] => zstd::decode_all(&bytes[..]).expect("zstd"),

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use nearsift_io::{Decision, Error, Inputs, KeptWriter, ReadOptions};
 
-use crate::support::{Folder, both, gz, inputs, read, tree, zst};
+use crate::support::{Folder, both, gz, inputs, read, tree, xz, zst};
 
 /// The kept bytes of a file, with the decision for each record given by a letter: keep, drop or unreadable.
 #[test]
@@ -14,6 +14,7 @@ fn what_is_kept() {
             (name.to_owned(), input.as_bytes().to_vec()),
             (format!("{name}.gz"), gz(input.as_bytes())),
             (format!("{name}.zst"), zst(input.as_bytes())),
+            (format!("{name}.xz"), xz(input.as_bytes())),
         ] {
             let magic = bytes[..bytes.len().min(2)].to_vec();
             let inputs = inputs(folder.file(&name, bytes));
@@ -45,7 +46,7 @@ fn what_is_kept() {
                 (written.kept, written.dropped, written.unreadable),
                 (count('k'), count('d'), count('u'))
             );
-            if name.ends_with(".gz") || name.ends_with(".zst") {
+            if [".gz", ".zst", ".xz"].iter().any(|e| name.ends_with(e)) {
                 let path = output.path().join("kept").join(&name);
                 if path.exists() {
                     assert_eq!(fs::read(path).expect("kept")[..2], magic, "the same compression");

@@ -124,6 +124,21 @@ impl SketchCorpus {
         (links, work)
     }
 
+    /// As [`SketchCorpus::candidates`], with all pairs of documents that are the first with their text,
+    /// also where several of them have equal sketches.
+    pub fn all_candidates(&self, join: &SketchJoin<'_>) -> (Vec<Pair>, crate::sketch::join::Work) {
+        let first = self.first_of_text();
+        let is_first = |document: u32| first[document as usize] == document;
+        let mut pairs = Vec::new();
+        let (std::ops::ControlFlow::Continue(()), work) = join.for_each_pair(|pair| {
+            if is_first(pair.a) && is_first(pair.b) {
+                pairs.push(pair);
+            }
+            std::ops::ControlFlow::<std::convert::Infallible>::Continue(())
+        });
+        (pairs, work)
+    }
+
     /// Whether two documents have the same letters and digits.
     pub fn same_text(&self, a: u32, b: u32) -> bool {
         let key = self.text_keys[a as usize];

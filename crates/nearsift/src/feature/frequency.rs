@@ -42,7 +42,8 @@ const STEP: u32 = 11;
 
 /// What each step stands for. The first is not 0: a feature of every document weighs little, not
 /// nothing.
-const SIXTEENTHS: [u8; 16] = [3, 11, 22, 33, 44, 55, 66, 77, 88, 99, 110, 121, 132, 143, 154, 165];
+pub(super) const SIXTEENTHS: [u8; 16] =
+    [3, 11, 22, 33, 44, 55, 66, 77, 88, 99, 110, 121, 132, 143, 154, 165];
 
 const MAGIC: [u8; 4] = *b"NSDF";
 const VERSION: u32 = 1;

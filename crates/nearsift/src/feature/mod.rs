@@ -6,6 +6,7 @@ pub mod frequency;
 mod hash;
 pub mod keywords;
 pub mod rarity;
+pub mod sample;
 pub mod shingle;
 pub mod tokens;
 pub mod weight;

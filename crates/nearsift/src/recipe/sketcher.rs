@@ -19,6 +19,11 @@ pub struct Sketched {
 const COMMON: u32 = 44;
 
 impl Fingerprinter<'_> {
+    /// The hashes of the distinct features of the text that was last sketched, in a fixed order.
+    pub fn sketched_features(&self) -> &[u64] {
+        &self.features.hashes
+    }
+
     /// The dual sketch of a text, or why it has none.
     ///
     /// # Panics

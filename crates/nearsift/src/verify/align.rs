@@ -67,24 +67,27 @@ impl Aligner {
 
     /// As [`Aligner::common`] of texts that [fit](fits).
     ///
-    /// Near duplicates differ little, so a narrow band of the table is tried first.
+    /// Near duplicates differ little, so a narrow band of the table is tried first, then wider ones:
+    /// one that is too narrow is left as soon as that many characters are lost.
     pub(super) fn exact(&mut self, a: &[u32], b: &[u32], least: usize) -> usize {
         let (rows, columns) = if a.len() < b.len() { (b, a) } else { (a, b) };
-        if columns.len() < least {
-            return 0;
-        }
-        if columns.is_empty() {
+        if columns.is_empty() || columns.len() < least {
             return 0;
         }
         self.fill_masks(columns);
-        let narrow = columns.len() - columns.len() / 8;
-        let mut length = 0;
-        if narrow > least && columns.len() > 256 {
-            length = self.banded(rows, columns.len(), narrow);
+        let mut slack = columns.len() / 64;
+        // A band narrower than a block saves nothing.
+        while slack < 32 {
+            slack = (slack * 8).max(32);
         }
-        if length < narrow || narrow <= least {
-            length = self.banded(rows, columns.len(), least);
-        }
+        let length = loop {
+            let bound = columns.len().saturating_sub(slack).max(least);
+            let length = self.banded(rows, columns.len(), bound);
+            if length >= bound || bound == least {
+                break length;
+            }
+            slack *= 8;
+        };
         for &character in columns {
             self.numbers[character as usize] = 0;
         }
@@ -232,7 +235,8 @@ pub(super) mod tests {
         } else {
             assert!(found <= expect, "{a:?} {b:?} {least}");
         }
-        assert!(aligner.numbers.iter().all(|number| *number == 0), "all numbers are taken back");
+        let number = |character: &u32| aligner.numbers[*character as usize];
+        assert!(a.iter().chain(b).all(|c| number(c) == 0), "all numbers are taken back");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //!
 //! # References
 //! Hunt and Szymanski, 'A fast algorithm for computing longest common subsequences', CACM 20(5), 1977,
-//! for the chain; Cohen's 'patience diff', 2006, for unique lines as anchors, here runs of characters.
+//! for the chain; Cohen, 'Patience diff advantages', 2010, for unique lines as anchors, here runs of characters.
 
 use super::align::{Aligner, fits, without_equal_ends};
 
@@ -158,7 +158,7 @@ fn unique_runs(text: &[u32], run: usize, out: &mut Vec<(u64, u32)>) {
     if text.len() < run {
         return;
     }
-    // A polynomial modulo 2^64, rolled along the text, then mixed so that sorting sees its low bits.
+    // A polynomial modulo 2^64, rolled along the text.
     let power = (1..run).fold(1u64, |power, _| power.wrapping_mul(BASE));
     let value = |character: u32| u64::from(character) + 1;
     let mut hash = 0u64;
@@ -166,7 +166,7 @@ fn unique_runs(text: &[u32], run: usize, out: &mut Vec<(u64, u32)>) {
         hash = hash.wrapping_mul(BASE).wrapping_add(value(character));
         if at + 1 >= run {
             let start = at + 1 - run;
-            out.push((hash ^ hash >> 32, start as u32));
+            out.push((hash, start as u32));
             hash = hash.wrapping_sub(value(text[start]).wrapping_mul(power));
         }
     }
@@ -228,8 +228,8 @@ mod tests {
 
         #[test]
         fn chains_are_longest(seconds in prop::collection::vec(0u32..60, 0..40)) {
-            let mut anchors = Anchors::default();
-            anchors.places = seconds.iter().enumerate().map(|(i, s)| (i as u32, *s)).collect();
+            let places = seconds.iter().enumerate().map(|(i, s)| (i as u32, *s)).collect();
+            let mut anchors = Anchors { places, ..Anchors::default() };
             let chain = anchors.longest_chain();
             let at = |place: usize| anchors.places[place];
             prop_assert!(chain.windows(2).all(|w| at(w[0]) < at(w[1]) && at(w[0]).1 < at(w[1]).1));

@@ -4,7 +4,7 @@
 //! exact measures that fail in different ways. The *cosine* of the angle between the documents'
 //! weighted features does not mind order, and gives rare features their due. The *alignment*, 2 x (the
 //! length of the longest common subsequence) / (both lengths), does mind order, and an edit costs it
-//! no more than the characters that were edited. The *value* of a pair is the mean of the two.
+//! no more than the characters that were edited. The *value* of a pair is the quadratic mean of the two.
 //!
 //! ```
 //! use nearsift::verify::{Profile, Verifier};
@@ -13,7 +13,8 @@
 //! let found = verifier.compare(&of("今天北京晴"), &of("今天上海晴"));
 //! assert_eq!(found.alignment, 2.0 * 3.0 / 10.0);
 //! assert_eq!(found.cosine, 1.0 / 7.0);
-//! assert_eq!(found.value, (found.cosine + found.alignment) / 2.0);
+//! let (cosine, alignment) = (found.cosine, found.alignment);
+//! assert_eq!(found.value, ((cosine * cosine + alignment * alignment) / 2.0).sqrt());
 //! assert_eq!(verifier.compare_at_least(&of("今天北京晴"), &of("今天上海晴"), 0.5), None);
 //! ```
 //!
@@ -46,7 +47,9 @@ use align::Aligner;
 /// one: nothing was seen that could be alike.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Verified {
-    /// The mean of `cosine` and `alignment`.
+    /// The value on one scale for all scripts: near duplicates begin at [`MIN_SCORE`].
+    pub score: f64,
+    /// The quadratic mean of `cosine` and `alignment`.
     pub value: f64,
     /// The cosine of the angle between the weight vectors.
     pub cosine: f64,
@@ -61,10 +64,40 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// The value on an integer scale from 0 to 2^32 - 1, rounded down: an order of pairs.
+    /// The score on an integer scale from 0 to 2^32 - 1, rounded down: an order of pairs.
     pub fn strength(&self) -> u32 {
-        (self.value * f64::from(u32::MAX)) as u32
+        (self.score * f64::from(u32::MAX)) as u32
     }
+}
+
+/// The least score of near duplicates, unless another is asked.
+pub const MIN_SCORE: f64 = 0.63;
+
+/// The value that has the score [`MIN_SCORE`] where words are written with spaces: one wrong letter
+/// costs such a text a word and five shingles, and unrelated ones share less.
+const SPACED: f64 = 0.605;
+
+/// The score of a value: both lines from 0 and from 1 meet where near duplicates begin.
+fn score(value: f64, spaced: bool) -> f64 {
+    match spaced {
+        false => value,
+        true if value <= SPACED => value * (MIN_SCORE / SPACED),
+        true => MIN_SCORE + (value - SPACED) * ((1.0 - MIN_SCORE) / (1.0 - SPACED)),
+    }
+}
+
+/// The value of a score, but for rounding.
+fn value(score: f64, spaced: bool) -> f64 {
+    match spaced {
+        false => score,
+        true if score <= MIN_SCORE => score * (SPACED / MIN_SCORE),
+        true => SPACED + (score - MIN_SCORE) * ((1.0 - SPACED) / (1.0 - MIN_SCORE)),
+    }
+}
+
+/// Whether most letters of two documents are of scripts that are written with spaces.
+fn is_spaced(a: &Profile, b: &Profile) -> bool {
+    2 * (a.spaced + b.spaced) > a.characters() + b.characters()
 }
 
 /// Compares profiles, and keeps its working memory from pair to pair.
@@ -96,18 +129,21 @@ impl Verifier {
         self.measure(a, b, Overlap::of(a, b), 0)
     }
 
-    /// All measures of two documents whose value is `minimum` or more; `None` for all others, which
+    /// All measures of two documents whose score is `minimum` or more; `None` for all others, which
     /// cost less than [`Verifier::compare`] does.
     pub fn compare_at_least(&mut self, a: &Profile, b: &Profile, minimum: f64) -> Option<Verified> {
+        let least = value(minimum, is_spaced(a, b));
         let overlap = Overlap::of(a, b);
         // What the alignment must have in common, less one for the rounding of the two lines.
         let both = (a.characters() + b.characters()) as f64;
-        let needed = ((2.0 * minimum - overlap.cosine(a, b)) * both / 2.0).floor() - 1.0;
+        let cosine = overlap.cosine(a, b);
+        let alignment = (2.0 * least * least - cosine * cosine).max(0.0).sqrt();
+        let needed = (alignment * both / 2.0).floor() - 1.0;
         if needed > a.characters().min(b.characters()) as f64 {
             return None;
         }
         let verified = self.measure(a, b, overlap, needed.max(0.0) as usize);
-        (verified.value >= minimum).then_some(verified)
+        (verified.score >= minimum).then_some(verified)
     }
 
     /// All measures; a wrong and lower alignment when less than `least` characters are in common.
@@ -115,8 +151,10 @@ impl Verifier {
         let common = self.aligner.common(&a.characters, &b.characters, least);
         let cosine = overlap.cosine(a, b);
         let alignment = ratio(2 * common as u64, (a.characters() + b.characters()) as u64);
+        let value = ((cosine * cosine + alignment * alignment) / 2.0).sqrt();
         Verified {
-            value: (cosine + alignment) / 2.0,
+            score: score(value, is_spaced(a, b)),
+            value,
             cosine,
             alignment,
             jaccard: ratio(overlap.smaller, a.sum + b.sum - overlap.smaller),

@@ -3,6 +3,7 @@
 use crate::feature::by_script::hash_features;
 use crate::feature::shingle::Reduced;
 use crate::feature::weight::Weighting;
+use crate::text::script::Class;
 
 /// What is kept of one document to compare it with others: its weighted features and its letters.
 ///
@@ -24,6 +25,8 @@ pub struct Profile {
     pub(super) square: u64,
     /// The letters and digits, as code points.
     pub(super) characters: Box<[u32]>,
+    /// How many of them are of scripts that are written with spaces.
+    pub(super) spaced: usize,
 }
 
 impl Profile {
@@ -106,6 +109,11 @@ impl Profiler {
             sum,
             square,
             characters: reduced.text().chars().map(u32::from).collect(),
+            spaced: reduced
+                .stretches()
+                .filter(|(class, _)| *class == Class::Alphabetic)
+                .map(|(_, stretch)| stretch.chars().count())
+                .sum(),
         }
     }
 }

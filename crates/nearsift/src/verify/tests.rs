@@ -41,7 +41,7 @@ fn by_definition(a: &str, b: &str) -> [f64; 5] {
     let alignment = ratio(2.0 * naive(&a, &b) as f64, (a.len() + b.len()) as f64);
     let smaller = sum(&f64::min);
     [
-        (cosine + alignment) / 2.0,
+        ((cosine * cosine + alignment * alignment) / 2.0).sqrt(),
         cosine,
         alignment,
         ratio(smaller, sum(&f64::max)),
@@ -74,10 +74,20 @@ proptest! {
         let (x, y) = (Profile::of(&a, idf), Profile::of(&b, idf));
         let mut verifier = Verifier::new();
         let all = verifier.compare(&x, &y);
-        for minimum in [minimum, all.value] {
-            let expect = (all.value >= minimum).then_some(all);
+        for minimum in [minimum, all.score] {
+            let expect = (all.score >= minimum).then_some(all);
             prop_assert_eq!(verifier.compare_at_least(&x, &y, minimum), expect);
         }
+    }
+
+    #[test]
+    fn scores_grow_with_values_and_turn_back(a in 0.0..=1.0f64, b in 0.0..=1.0f64, spaced: bool) {
+        if (a - b).abs() > 1e-12 {
+            prop_assert_eq!(a < b, score(a, spaced) < score(b, spaced));
+        }
+        prop_assert!((0.0..=1.0).contains(&score(a, spaced)));
+        prop_assert!((value(score(a, spaced), spaced) - a).abs() < 1e-12);
+        prop_assert!((score(SPACED, true) - MIN_SCORE).abs() < 1e-15);
     }
 
     #[test]
@@ -115,4 +125,22 @@ fn a_part_is_contained_in_the_whole() {
     let found = Verifier::new().compare(&Profile::of(whole, |_| 16), &part);
     assert_eq!(found.containment, 1.0);
     assert!(found.jaccard < 0.5, "{}", found.jaccard);
+}
+
+#[test]
+fn texts_too_long_for_the_table() {
+    let sentence =
+        |i: u32| format!("第{i}条甲方应当在{}日内向乙方支付{}元。", i * 7 % 31, i * 7919 % 1000);
+    let whole: String = (0..1500).map(sentence).collect();
+    let edited: String = (0..1500).filter(|i| i % 10 != 3).map(sentence).collect();
+    let (a, b) = (Profile::of(&whole, idf), Profile::of(&edited, idf));
+    assert!(a.characters() * b.characters() > 1 << 28, "{}", a.characters());
+    let mut verifier = Verifier::new();
+    let found = verifier.compare(&a, &b);
+    // What is left of the whole is a part of it.
+    let length = |p: &Profile| p.characters() as f64;
+    assert_eq!(found.alignment, 2.0 * length(&b) / (length(&a) + length(&b)));
+    assert_eq!(found, verifier.compare(&b, &a));
+    assert_eq!(verifier.compare_at_least(&a, &b, found.value), Some(found));
+    assert_eq!(verifier.compare_at_least(&a, &b, found.value + 1e-9), None);
 }

@@ -1,7 +1,10 @@
 //! The first pass: a few numbers and the id of every document, in columns.
 
-use nearsift::dedup::{Corpus, Entry, Keep, MAX_DOCUMENTS};
-use nearsift::recipe::{NoFingerprint, Outcome, Recipe};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nearsift::dedup::{Corpus, Entry, Keep, MAX_DOCUMENTS, SketchCorpus, SketchEntry};
+use nearsift::feature::sample::FrequencySample;
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Recipe};
 use nearsift_io::{Inputs, Note, Value};
 
 use crate::args::Global;
@@ -9,9 +12,9 @@ use crate::failure::Failure;
 use crate::scan::{Problems, Seen, scan};
 
 /// What the first pass found.
-pub struct Collected {
+pub struct Collected<C> {
     /// The documents, without the records that are none.
-    pub corpus: Corpus,
+    pub corpus: C,
     pub ids: Ids,
     /// Which record each document is: the records are numbered from 0 over the whole input.
     pub records: Records,
@@ -97,9 +100,104 @@ impl Ids {
     }
 }
 
-struct Row {
+/// Columns of numbers about documents, filled in the order of the input.
+pub trait Columns {
+    /// What is kept of a document.
+    type Entry: Send;
+    /// What the workers share while the columns are filled.
+    type Shared: Sync + Default;
+
+    /// What a worker keeps of a document, and why there is no fingerprint or sketch.
+    fn entry(
+        shared: &Self::Shared,
+        fingerprinter: &mut Fingerprinter<'_>,
+        document: &Seen<'_>,
+    ) -> (Self::Entry, Option<NoFingerprint>);
+
+    /// Appends a document, with what the keep policy compares.
+    fn push(&mut self, shared: &Self::Shared, entry: Self::Entry, value: Option<f64>);
+
+    /// The number of documents.
+    fn len(&self) -> usize;
+}
+
+impl Columns for Corpus {
+    type Entry = Entry;
+    type Shared = ();
+
+    fn entry(
+        (): &(),
+        fingerprinter: &mut Fingerprinter<'_>,
+        document: &Seen<'_>,
+    ) -> (Entry, Option<NoFingerprint>) {
+        let outcome = document.text.fingerprint(fingerprinter);
+        let why_not = match outcome {
+            Outcome::Fingerprint(_) => None,
+            Outcome::None(reason) => Some(reason),
+        };
+        let fingerprint = outcome.fingerprint();
+        (Entry { fingerprint, text_key: fingerprinter.text_key(), value: None }, why_not)
+    }
+
+    fn push(&mut self, (): &(), entry: Entry, value: Option<f64>) {
+        Corpus::push(self, Entry { value, ..entry });
+    }
+
+    fn len(&self) -> usize {
+        Corpus::len(self)
+    }
+}
+
+/// Sketches, and how common each feature is among a sample of the documents.
+#[derive(Default)]
+pub struct Sketched {
+    pub corpus: SketchCorpus,
+    pub sample: FrequencySample,
+}
+
+/// A document with a sketch, and its features when the sample wants them.
+pub struct SketchedEntry {
+    entry: SketchEntry,
+    features: Option<Vec<u64>>,
+}
+
+impl Columns for Sketched {
+    type Entry = SketchedEntry;
+    // The lowest level of the sample: what a worker reads late it hands over in vain.
+    type Shared = AtomicU32;
+
+    fn entry(
+        least_level: &AtomicU32,
+        fingerprinter: &mut Fingerprinter<'_>,
+        document: &Seen<'_>,
+    ) -> (SketchedEntry, Option<NoFingerprint>) {
+        let sketched = document.text.sketch(fingerprinter);
+        let text_key = fingerprinter.text_key();
+        let wanted = text_key.is_some_and(|key| {
+            sketched.is_ok() && FrequencySample::wants_at(least_level.load(Ordering::Relaxed), key)
+        });
+        let features = wanted.then(|| fingerprinter.sketched_features().to_vec());
+        let entry = SketchEntry { sketched: sketched.ok(), text_key, value: None };
+        (SketchedEntry { entry, features }, sketched.err())
+    }
+
+    fn push(&mut self, least_level: &AtomicU32, entry: SketchedEntry, value: Option<f64>) {
+        if let (Some(key), Some(features)) = (entry.entry.text_key, &entry.features) {
+            self.sample.add(key, features);
+            least_level.store(self.sample.least_level(), Ordering::Relaxed);
+        }
+        self.corpus.push(SketchEntry { value, ..entry.entry });
+    }
+
+    fn len(&self) -> usize {
+        self.corpus.len()
+    }
+}
+
+struct Row<E> {
     id: String,
-    entry: Entry,
+    entry: E,
+    value: Option<f64>,
     why_not: Option<NoFingerprint>,
     replaced: u64,
     bytes: u64,
@@ -109,16 +207,18 @@ struct Row {
 ///
 /// # Errors
 /// A full corpus, an input that changes, what `on_note` returns, or an interruption.
-pub fn collect(
+pub fn collect<C: Columns>(
+    corpus: C,
     inputs: &Inputs,
     global: &Global,
     recipe: &Recipe,
     keep: &Keep,
     mut on_note: impl FnMut(&Note) -> Result<(), Failure>,
-) -> Result<Collected, Failure> {
+) -> Result<Collected<C>, Failure> {
     recipe.fingerprinter()?;
+    let shared = C::Shared::default();
     let mut all = Collected {
-        corpus: Corpus::new(recipe.bits()),
+        corpus,
         ids: Ids::default(),
         records: Records::default(),
         problems: Problems::new(global),
@@ -129,10 +229,10 @@ pub fn collect(
         global,
         "fingerprints",
         || recipe.counter(),
-        |fingerprinter, document| row(fingerprinter, &document, keep),
+        |fingerprinter, document| row::<C>(&shared, fingerprinter, &document, keep),
         |place, done| {
             match done {
-                Ok(row) => all.add(&row, keep)?,
+                Ok(row) => all.add(&shared, row, keep)?,
                 Err(note) => {
                     all.records.skip(place.index);
                     all.problems.add(&note);
@@ -150,12 +250,13 @@ pub fn collect(
     Ok(all)
 }
 
-fn row(
-    fingerprinter: &mut nearsift::recipe::Fingerprinter<'_>,
+fn row<C: Columns>(
+    shared: &C::Shared,
+    fingerprinter: &mut Fingerprinter<'_>,
     document: &Seen<'_>,
     keep: &Keep,
-) -> Row {
-    let outcome = document.fingerprint(fingerprinter);
+) -> Row<C::Entry> {
+    let (entry, why_not) = C::entry(shared, fingerprinter, document);
     let value = match keep {
         Keep::First => None,
         Keep::Longest => Some(f64::from(fingerprinter.length())),
@@ -164,22 +265,16 @@ fn row(
     };
     Row {
         id: document.id.to_owned(),
-        entry: Entry {
-            fingerprint: outcome.fingerprint(),
-            text_key: fingerprinter.text_key(),
-            value,
-        },
-        why_not: match outcome {
-            Outcome::Fingerprint(_) => None,
-            Outcome::None(reason) => Some(reason),
-        },
+        entry,
+        value,
+        why_not,
         replaced: document.replaced,
         bytes: document.text.text.len() as u64,
     }
 }
 
-impl Collected {
-    fn add(&mut self, row: &Row, keep: &Keep) -> Result<(), Failure> {
+impl<C: Columns> Collected<C> {
+    fn add(&mut self, shared: &C::Shared, row: Row<C::Entry>, keep: &Keep) -> Result<(), Failure> {
         if self.corpus.len() == MAX_DOCUMENTS {
             return Err(Failure::new(format!(
                 "more than {MAX_DOCUMENTS} documents: split the input into several runs"
@@ -194,10 +289,10 @@ impl Collected {
         }
         counts.documents_replaced += u64::from(row.replaced > 0);
         counts.characters_replaced += row.replaced;
-        counts.without_value += u64::from(*keep != Keep::First && row.entry.value.is_none());
+        counts.without_value += u64::from(*keep != Keep::First && row.value.is_none());
         counts.text_bytes += row.bytes;
         self.ids.push(&row.id);
-        self.corpus.push(row.entry);
+        self.corpus.push(shared, row.entry, row.value);
         Ok(())
     }
 }

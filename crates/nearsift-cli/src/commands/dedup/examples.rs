@@ -1,67 +1,75 @@
-//! Pairs to show in the report: a few at every distance, with their texts.
+//! Pairs to show in the report: a few of every nearness, with their texts.
 
 use std::collections::BTreeMap;
 
-use nearsift::compare::{Side, differences, score_of_distance};
-use nearsift::dedup::Pair;
+use nearsift::compare::{Side, differences};
 use nearsift_io::{Inputs, Parser, Reader};
 
-use super::collect::Collected;
+use super::collect::{Ids, Records};
 use crate::documents::text_of;
 use crate::failure::Failure;
 use crate::report::{Example, passages, visible};
 
-/// How many pairs are shown for each distance, and in all.
+/// How many pairs are shown of each nearness, and in all.
 const EACH: usize = 3;
 const ALL: usize = 24;
 /// Longer texts are cut off, in characters.
 const CHARS: usize = 4_000;
 
-/// The pairs at each distance whose later document comes first: their texts are found soon.
+/// A pair that may be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Offered {
+    a: u32,
+    b: u32,
+    heading: String,
+}
+
+/// The pairs of each nearness whose later document comes first: their texts are found soon.
 #[derive(Debug, Default)]
 pub struct Sample {
-    by_distance: BTreeMap<u32, Vec<Pair>>,
+    by_nearness: BTreeMap<u32, Vec<Offered>>,
 }
 
 impl Sample {
-    pub fn offer(&mut self, pair: Pair) {
-        let kept = self.by_distance.entry(pair.distance).or_default();
-        kept.push(pair);
-        kept.sort_unstable_by_key(|p| (p.b, p.a));
-        kept.truncate(EACH);
+    /// Offers a pair; a smaller `nearness` is shown before a larger one.
+    pub fn offer(&mut self, a: u32, b: u32, nearness: u32, heading: impl FnOnce() -> String) {
+        let kept = self.by_nearness.entry(nearness).or_default();
+        let place = kept.partition_point(|p| (p.b, p.a) < (b, a));
+        if place < EACH {
+            kept.insert(place, Offered { a, b, heading: heading() });
+            kept.truncate(EACH);
+        }
     }
 
     /// Reads the texts of the sampled pairs, and no further than the last of them.
     pub fn examples(
         &self,
         inputs: &Inputs,
-        collected: &Collected,
-        bits: u32,
+        ids: &Ids,
+        records: &Records,
     ) -> Result<Vec<Example>, Failure> {
-        // One of every distance first, then the second of every distance, and so on.
-        let mut pairs: Vec<(usize, Pair)> =
-            self.by_distance.values().flat_map(|p| p.iter().copied().enumerate()).collect();
-        pairs.sort_by_key(|(place, pair)| (*place, pair.distance));
+        // One of every nearness first, then the second of every nearness, and so on.
+        let mut pairs: Vec<(usize, u32, &Offered)> = self
+            .by_nearness
+            .iter()
+            .flat_map(|(&near, pairs)| pairs.iter().enumerate().map(move |(i, p)| (i, near, p)))
+            .collect();
+        pairs.sort_by_key(|&(place, near, _)| (place, near));
         pairs.truncate(ALL);
-        pairs.sort_by_key(|(place, pair)| (pair.distance, *place));
-        let wanted = pairs.iter().flat_map(|(_, p)| [p.a, p.b]);
+        pairs.sort_by_key(|&(place, near, _)| (near, place));
+        let wanted = pairs.iter().flat_map(|(_, _, p)| [p.a, p.b]);
         let mut texts: BTreeMap<u64, String> =
-            wanted.map(|d| (collected.records.of(d), String::new())).collect();
+            wanted.map(|d| (records.of(d), String::new())).collect();
         read_texts(inputs, &mut texts)?;
-        let text =
-            |document: u32| texts.get(&collected.records.of(document)).map_or("", String::as_str);
+        let text = |document: u32| texts.get(&records.of(document)).map_or("", String::as_str);
         Ok(pairs
             .iter()
-            .map(|(_, pair)| {
+            .map(|(_, _, pair)| {
                 let found = differences(text(pair.a), text(pair.b));
                 Example {
-                    heading: format!(
-                        "distance {} of {bits} bits, score {:.3}",
-                        pair.distance,
-                        score_of_distance(pair.distance, bits)
-                    ),
-                    a: visible(collected.ids.get(pair.a)),
-                    b: visible(collected.ids.get(pair.b)),
+                    heading: pair.heading.clone(),
+                    a: visible(ids.get(pair.a)),
+                    b: visible(ids.get(pair.b)),
                     left: passages(&found, Side::OnlyB),
                     right: passages(&found, Side::OnlyA),
                 }

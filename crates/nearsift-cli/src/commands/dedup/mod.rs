@@ -1,5 +1,7 @@
 //! `nearsift dedup`: two passes over the input, and the results beside each other in one folder.
 
+mod by_simhash;
+mod by_sketch;
 pub mod collect;
 mod examples;
 mod folder;
@@ -7,10 +9,10 @@ mod summary;
 
 use std::path::Path;
 
+use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
-use nearsift::recipe::Recipe;
-use nearsift_io::{Decision, Inputs, KeptWriter, Note, prepare_output};
+use nearsift_io::{Decision, Inputs, KeptWriter, prepare_output};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -19,21 +21,12 @@ use crate::args::{ClusterRule, Dedup, Global, Matching};
 use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::near::{Way, way};
 use crate::output::{Out, escaped};
 use crate::scan::plural;
-use collect::{Collected, Ids, collect};
-use examples::Sample;
+use collect::{Collected, Columns, Ids, Records};
 use folder::Folder;
-use nearsift::compare::score_of_distance;
 use summary::Summary;
-
-#[derive(Serialize)]
-struct PairLine<'a> {
-    a: &'a str,
-    b: &'a str,
-    score: f64,
-    distance: u32,
-}
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
@@ -45,21 +38,38 @@ struct RemovedLine<'a> {
     representative_record: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<u32>,
+    /// What decided, where the two were compared with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
+    /// How alike the sketches are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sketch_score: Option<f64>,
     cluster: u64,
 }
 
 #[derive(Serialize)]
 struct ClusterLine<'a> {
     cluster: u64,
+    /// A name that the same documents have in every run.
+    name: String,
     size: usize,
     representative: &'a str,
     members: Vec<&'a str>,
     records: Vec<u64>,
 }
 
-/// How the search is done, from the command line.
+/// Everything that a run was asked for, but for how near duplicates are found.
+struct Run<'a> {
+    inputs: &'a Inputs,
+    folder: &'a Folder,
+    global: &'a Global,
+    keep: Keep,
+    clustering: Clustering,
+    majority: MajorityLink,
+    memory: Option<u64>,
+}
+
+/// How the search of fingerprints is done, from the command line.
 pub fn search(matching: &Matching, max_distance: u32) -> Options {
     Options {
         threads: Threads::Current,
@@ -68,32 +78,36 @@ pub fn search(matching: &Matching, max_distance: u32) -> Options {
     }
 }
 
+/// The rule as the library names it.
+pub fn clustering_of(rule: ClusterRule) -> Clustering {
+    match rule {
+        ClusterRule::Majority => Clustering::Majority,
+        ClusterRule::Components => Clustering::Components,
+        ClusterRule::Star => Clustering::Star,
+    }
+}
+
 pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     let keep: Keep = args.keep.parse().map_err(|e| Failure::new(format!("--keep: {e}")))?;
     let fields = keep.field().map(str::to_owned).into_iter().collect();
-    let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
-    let max_distance = super::max_distance(&args.matching, &recipe)?;
-    let options = Options {
-        clustering: match args.cluster {
-            ClusterRule::Components => Clustering::Components,
-            ClusterRule::Star => Clustering::Star,
-        },
-        keep,
-        ..search(&args.matching, max_distance)
-    };
+    let way = way(&args.recipe, &args.matching)?;
     let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, fields))?;
     let folder = Folder::new(&prepare_output(&args.output, &inputs)?)?;
     interrupt::listen(&folder.path(""));
-    let recipe = super::with_corpus(recipe, &inputs, global)?;
-
-    let mut unreadable = folder.table("unreadable.jsonl")?;
-    let collected =
-        collect(&inputs, global, &recipe, &options.keep, |note: &Note| unreadable.line(note))?;
-    unreadable.finish()?;
-    let summary = decide_and_write(&folder, &inputs, &collected, &recipe, &options)?;
+    let run = Run {
+        inputs: &inputs,
+        folder: &folder,
+        global,
+        keep,
+        clustering: args.cluster.map_or(way.clustering(), clustering_of),
+        majority: MajorityLink { max_cluster: args.max_cluster },
+        memory: args.matching.memory,
+    };
+    let (summary, status) = match way {
+        Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance)?,
+        Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule)?,
+    };
     folder.publish()?;
-
-    let status = collected.problems.status();
     match print(&summary, &args.output, global) {
         // The results are in their folder: the status is theirs.
         Ok(()) | Err(Failure::ClosedPipe) => Ok(status),
@@ -111,117 +125,112 @@ fn print(summary: &Summary, output: &Path, global: &Global) -> Result<(), Failur
     out.finish()
 }
 
-/// Everything after the first pass. Nothing has its final name yet.
-fn decide_and_write(
-    folder: &Folder,
-    inputs: &Inputs,
-    collected: &Collected,
-    recipe: &Recipe,
-    options: &Options,
-) -> Result<Summary, Failure> {
-    let Collected { corpus, ids, records, .. } = collected;
-    let bits = recipe.bits().count();
-    let explanation = corpus.explain(options).map_err(Failure::new)?;
-    let mut summary = Summary::new(inputs, collected, recipe, options, &explanation);
-
-    let mut sample = Sample::default();
-    let mut table = folder.table("pairs.jsonl")?;
-    let mut failed = None;
-    let found = corpus
-        .find(options, |pair| {
-            summary.count_pair(pair.distance);
-            sample.offer(pair);
-            let line = PairLine {
-                a: ids.get(pair.a),
-                b: ids.get(pair.b),
-                score: score_of_distance(pair.distance, bits),
-                distance: pair.distance,
-            };
-            if failed.is_none() {
-                failed = table.line(&line).err();
-            }
-        })
-        .map_err(Failure::new)?;
-    if let Some(failure) = failed {
-        return Err(failure);
+impl Run<'_> {
+    /// Reads all documents into columns and lists what could not be read.
+    fn collect<C: Columns>(
+        &self,
+        columns: C,
+        recipe: &nearsift::recipe::Recipe,
+    ) -> Result<Collected<C>, Failure> {
+        let mut unreadable = self.folder.table("unreadable.jsonl")?;
+        let on_note = |note: &nearsift_io::Note| unreadable.line(note);
+        let collected =
+            collect::collect(columns, self.inputs, self.global, recipe, &self.keep, on_note)?;
+        unreadable.finish()?;
+        Ok(collected)
     }
-    table.finish()?;
-    interrupt::check()?;
 
-    let cluster_of = write_clusters(folder, &found, collected, &mut summary)?;
-    let mut table = folder.table("removed.jsonl")?;
-    for removal in found.removals() {
-        let reason = match removal.reason {
-            Reason::Exact => "exact-duplicate",
-            Reason::Near => "near-duplicate",
-        };
-        summary.count_removal(removal.reason);
-        table.line(&RemovedLine {
-            id: ids.get(removal.document),
-            record: records.of(removal.document) + 1,
-            reason,
-            representative: ids.get(removal.representative),
-            representative_record: records.of(removal.representative) + 1,
-            distance: removal.distance,
-            score: removal.distance.map(|d| score_of_distance(d, bits)),
-            cluster: cluster_of[removal.representative as usize],
-        })?;
-    }
-    table.finish()?;
-
-    write_kept(folder, inputs, collected, &found)?;
-    interrupt::check()?;
-    let examples = sample.examples(inputs, collected, bits)?;
-    folder.text("report.html", &summary.report(examples)?)?;
-    let json = serde_json::to_string_pretty(&summary).map_err(Failure::new)?;
-    folder.text("summary.json", &(json + "\n"))?;
-    Ok(summary)
-}
-
-/// Writes the groups, and returns the number of each document's group by its representative.
-fn write_clusters(
-    folder: &Folder,
-    found: &Found<'_>,
-    collected: &Collected,
-    summary: &mut Summary,
-) -> Result<Vec<u64>, Failure> {
-    let Collected { ids, records, .. } = collected;
-    let clusters = found.clusters();
-    let mut number_of = vec![0; clusters.documents()];
-    let mut table = folder.table("clusters.jsonl")?;
-    for (number, group) in (1..).zip(clusters.members().duplicates()) {
-        number_of[group.representative as usize] = number;
-        summary.count_group(&group, found, ids);
-        table.line(&ClusterLine {
-            cluster: number,
-            size: group.members.len(),
-            representative: ids.get(group.representative),
-            members: group.members.iter().map(|&m| ids.get(m)).collect(),
-            records: group.members.iter().map(|&m| records.of(m) + 1).collect(),
-        })?;
-    }
-    table.finish()?;
-    Ok(number_of)
-}
-
-/// The second pass: what stays, byte for byte.
-fn write_kept(
-    folder: &Folder,
-    inputs: &Inputs,
-    collected: &Collected,
-    found: &Found<'_>,
-) -> Result<(), Failure> {
-    let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
-    let decide = |record: u64| match collected.records.document(record) {
-        None => Decision::Unreadable,
-        Some(document) if found.clusters().is_kept(document) => Decision::Keep,
-        Some(_) => Decision::Drop,
-    };
-    (0..inputs.files().len()).into_par_iter().try_for_each(|file| {
+    /// Writes the groups, what goes and what stays, and the report. `score` is what decided about two
+    /// documents, where they were compared with each other.
+    fn write<C>(
+        &self,
+        collected: &Collected<C>,
+        found: &Found<'_>,
+        mut summary: Summary,
+        sample: &examples::Sample,
+        score: impl Fn(u32, u32) -> Option<f64>,
+    ) -> Result<Summary, Failure> {
+        let Collected { ids, records, .. } = collected;
         interrupt::check()?;
-        writer.write_file(file, |place| decide(place.index))?;
-        Ok(())
-    })
+        summary.set_capped(found.capped());
+        let cluster_of = self.write_clusters(found, collected, &mut summary)?;
+        let mut table = self.folder.table("removed.jsonl")?;
+        for removal in found.removals() {
+            let reason = match removal.reason {
+                Reason::Exact => "exact-duplicate",
+                Reason::Near => "near-duplicate",
+            };
+            summary.count_removal(removal.reason);
+            let decided = match removal.reason {
+                Reason::Exact => Some(1.0),
+                Reason::Near => score(removal.document, removal.representative),
+            };
+            table.line(&RemovedLine {
+                id: ids.get(removal.document),
+                record: records.of(removal.document) + 1,
+                reason,
+                representative: ids.get(removal.representative),
+                representative_record: records.of(removal.representative) + 1,
+                distance: removal.distance,
+                score: decided,
+                sketch_score: removal.score.filter(|_| summary.is_of_sketches()),
+                cluster: cluster_of[removal.representative as usize],
+            })?;
+        }
+        table.finish()?;
+
+        self.write_kept(records, found)?;
+        interrupt::check()?;
+        let examples = sample.examples(self.inputs, ids, records)?;
+        self.folder.text("report.html", &summary.report(examples)?)?;
+        let json = serde_json::to_string_pretty(&summary).map_err(Failure::new)?;
+        self.folder.text("summary.json", &(json + "\n"))?;
+        Ok(summary)
+    }
+
+    /// Writes the groups, and returns the number of each document's group by its representative.
+    fn write_clusters<C>(
+        &self,
+        found: &Found<'_>,
+        collected: &Collected<C>,
+        summary: &mut Summary,
+    ) -> Result<Vec<u64>, Failure> {
+        let Collected { ids, records, .. } = collected;
+        let clusters = found.clusters();
+        let mut number_of = vec![0; clusters.documents()];
+        let mut table = self.folder.table("clusters.jsonl")?;
+        for (number, group) in (1..).zip(clusters.members().duplicates()) {
+            number_of[group.representative as usize] = number;
+            summary.count_group(&group, found, ids);
+            let members: Vec<&str> = group.members.iter().map(|&m| ids.get(m)).collect();
+            table.line(&ClusterLine {
+                cluster: number,
+                name: ClusterId::of(&members).map(|name| name.to_string()).unwrap_or_default(),
+                size: group.members.len(),
+                representative: ids.get(group.representative),
+                members,
+                records: group.members.iter().map(|&m| records.of(m) + 1).collect(),
+            })?;
+        }
+        table.finish()?;
+        Ok(number_of)
+    }
+
+    /// The last pass: what stays, byte for byte.
+    fn write_kept(&self, records: &Records, found: &Found<'_>) -> Result<(), Failure> {
+        let folder = self.folder;
+        let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
+        let decide = |record: u64| match records.document(record) {
+            None => Decision::Unreadable,
+            Some(document) if found.clusters().is_kept(document) => Decision::Keep,
+            Some(_) => Decision::Drop,
+        };
+        (0..self.inputs.files().len()).into_par_iter().try_for_each(|file| {
+            interrupt::check()?;
+            writer.write_file(file, |place| decide(place.index))?;
+            Ok(())
+        })
+    }
 }
 
 /// A line for the terminal about a member of a group.

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use askama::Template;
-use nearsift::cluster::Cluster;
-use nearsift::dedup::{Clustering, Found, Options, Reason};
+use nearsift::cluster::{Capped, Cluster};
+use nearsift::dedup::{Clustering, Found, Keep, Reason};
 use nearsift::hamming::CHANCE_WARNING;
-use nearsift::join::Explanation;
 use nearsift::recipe::Recipe;
 use nearsift_io::Inputs;
 use serde::Serialize;
 
-use super::collect::{Collected, Counts, Ids};
+use super::collect::{Collected, Columns, Counts, Ids};
 use super::{kept_and_removed, member_line};
 use crate::failure::Failure;
+use crate::near::{Decision, Rule};
 use crate::output::{Out, escaped};
 use crate::report::{Example, Figure, Group, Histogram, Report, grouped, visible};
 use crate::scan::{UNREADABLE, plural, plural_of};
@@ -26,11 +26,10 @@ pub struct Summary {
     method: &'static str,
     recipe: String,
     recipe_digest: String,
-    bits: u32,
-    max_distance: u32,
     keep: String,
     cluster: &'static str,
-    plan: String,
+    #[serde(flatten)]
+    search: Search,
     inputs: Vec<InputLine>,
     skipped_files: u64,
     documents: u64,
@@ -49,10 +48,98 @@ pub struct Summary {
     largest_group: u64,
     group_sizes: BTreeMap<u64, u64>,
     pairs: u64,
-    distances: Vec<u64>,
-    chance_neighbours: f64,
+    /// Groups that were kept apart by the largest size, and links that would have joined them.
+    capped_groups: u32,
+    capped_links: u64,
     #[serde(skip)]
     largest: Vec<Shown>,
+}
+
+/// How near duplicates were searched for, and how near they are.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Search {
+    Simhash {
+        bits: u32,
+        max_distance: u32,
+        plan: String,
+        /// How many pairs lie at distance 0, 1, 2, ...
+        distances: Vec<u64>,
+        chance_neighbours: f64,
+    },
+    Sketch {
+        min_score: f64,
+        verify: &'static str,
+        plan: String,
+        /// The expected share of pairs that are compared, by their similarity.
+        expected_recall: BTreeMap<String, f64>,
+        comparisons: u64,
+        candidates: u64,
+        crowded_keys: u64,
+        comparisons_passed_over: u64,
+        /// How many pairs score from 0 to 0.05, from 0.05 to 0.1, and so on; the last includes 1.
+        scores: Vec<u64>,
+    },
+}
+
+/// The bins of the scores' histogram.
+const SCORE_BINS: usize = 20;
+
+impl Search {
+    pub fn of_sketches<T>(rule: Rule, decision: &Decision<'_, T>) -> Search {
+        let expected = decision.explanation.recall.iter();
+        Search::Sketch {
+            min_score: rule.min_score(),
+            verify: match rule {
+                Rule::Verified(_) => "exact",
+                Rule::Scored(_) => "off",
+            },
+            plan: decision.explanation.plan.to_string(),
+            expected_recall: expected.map(|r| (r.similarity.to_string(), r.expected)).collect(),
+            comparisons: decision.work.comparisons,
+            candidates: decision.candidates,
+            crowded_keys: decision.work.crowded_keys,
+            comparisons_passed_over: decision.work.passed_over,
+            scores: Vec::new(),
+        }
+    }
+
+    fn method(&self) -> &'static str {
+        match self {
+            Search::Simhash { .. } => "simhash",
+            Search::Sketch { .. } => "sketch",
+        }
+    }
+
+    fn plan(&self) -> &str {
+        match self {
+            Search::Simhash { plan, .. } | Search::Sketch { plan, .. } => plan,
+        }
+    }
+
+    /// Counts a pair at a distance.
+    fn count_distance(&mut self, distance: u32) {
+        if let Search::Simhash { distances, .. } = self {
+            let distance = distance as usize;
+            if distances.len() <= distance {
+                distances.resize(distance + 1, 0);
+            }
+            distances[distance] += 1;
+        }
+    }
+
+    /// Counts a pair of a score from 0 to 1.
+    fn count_score(&mut self, score: f64) {
+        if let Search::Sketch { scores, .. } = self {
+            scores.resize(SCORE_BINS, 0);
+            scores[score_bin(score)] += 1;
+        }
+    }
+}
+
+/// The bin of a score: 0.05 each, but for rounding.
+fn score_bin(score: f64) -> usize {
+    ((score * SCORE_BINS as f64 + 1e-9) as usize).min(SCORE_BINS - 1)
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -87,28 +174,28 @@ const GROUPS: usize = 20;
 const MEMBERS: usize = 12;
 
 impl Summary {
-    pub fn new(
+    pub fn new<C: Columns>(
         inputs: &Inputs,
-        collected: &Collected,
+        collected: &Collected<C>,
         recipe: &Recipe,
-        options: &Options,
-        explanation: &Explanation,
+        keep: &Keep,
+        clustering: Clustering,
+        search: Search,
     ) -> Summary {
         let counts: &Counts = &collected.counts;
         let documents = collected.corpus.len() as u64;
         Summary {
             nearsift: env!("CARGO_PKG_VERSION"),
-            method: "simhash",
+            method: search.method(),
             recipe: recipe.to_string(),
             recipe_digest: format!("{:016x}", recipe.digest()),
-            bits: recipe.bits().count(),
-            max_distance: options.max_distance,
-            keep: options.keep.to_string(),
-            cluster: match options.clustering {
+            keep: keep.to_string(),
+            cluster: match clustering {
                 Clustering::Components => "components",
                 Clustering::Star => "star",
+                Clustering::Majority => "majority",
             },
-            plan: explanation.plan.to_string(),
+            search,
             inputs: inputs
                 .files()
                 .iter()
@@ -131,19 +218,33 @@ impl Summary {
             largest_group: 0,
             group_sizes: BTreeMap::new(),
             pairs: 0,
-            distances: Vec::new(),
-            chance_neighbours: explanation.chance_neighbours,
+            capped_groups: 0,
+            capped_links: 0,
             largest: Vec::new(),
         }
     }
 
+    /// Counts a pair at a Hamming distance.
     pub fn count_pair(&mut self, distance: u32) {
-        let distance = distance as usize;
-        if self.distances.len() <= distance {
-            self.distances.resize(distance + 1, 0);
-        }
-        self.distances[distance] += 1;
+        self.search.count_distance(distance);
         self.pairs += 1;
+    }
+
+    /// Counts a pair of a score from 0 to 1, and returns which bin of the histogram it is in.
+    pub fn count_scored(&mut self, score: f64) -> u32 {
+        self.search.count_score(score);
+        self.pairs += 1;
+        score_bin(score) as u32
+    }
+
+    /// Remembers what the largest size of a group kept apart.
+    pub fn set_capped(&mut self, capped: Capped) {
+        self.capped_groups = capped.groups;
+        self.capped_links = capped.links;
+    }
+
+    pub fn is_of_sketches(&self) -> bool {
+        matches!(self.search, Search::Sketch { .. })
     }
 
     pub fn count_removal(&mut self, reason: Reason) {
@@ -164,12 +265,14 @@ impl Summary {
         if self.largest.len() == GROUPS && self.largest[GROUPS - 1].size >= size {
             return;
         }
+        let scored = self.is_of_sketches();
         let gone = || members.iter().copied().filter(|&m| m != representative);
         let mut lines = vec![member_line(ids, representative, "kept")];
         lines.extend(gone().take(MEMBERS).map(|m| {
             let removal = found.removal(m);
-            let what = match (removal.reason, removal.distance) {
-                (Reason::Near, Some(distance)) => format!("near {distance}"),
+            let what = match (removal.reason, removal.distance, removal.score) {
+                (Reason::Near, _, Some(score)) if scored => format!("near {score:.2}"),
+                (Reason::Near, Some(distance), _) => format!("near {distance}"),
                 _ => "same text".to_owned(),
             };
             member_line(ids, m, &what)
@@ -251,12 +354,30 @@ impl Summary {
             ),
         );
         warn(
-            u64::from(self.chance_neighbours > CHANCE_WARNING),
+            u64::from(self.capped_groups),
             format!(
-                "A document has {:.2} neighbours within distance {} by chance alone: use a smaller distance or more bits.",
-                self.chance_neighbours, self.max_distance
+                "{} would be larger than --max-cluster allows and {} kept apart ({}): look at the largest groups, a page template or a chain may hold them together.",
+                plural(self.capped_groups.into(), "group"),
+                if self.capped_groups == 1 { "was" } else { "were" },
+                plural(self.capped_links, "link")
             ),
         );
+        match &self.search {
+            Search::Simhash { chance_neighbours, max_distance, .. } => warn(
+                u64::from(*chance_neighbours > CHANCE_WARNING),
+                format!(
+                    "A document has {chance_neighbours:.2} neighbours within distance {max_distance} by chance alone: use a smaller distance or more bits."
+                ),
+            ),
+            Search::Sketch { crowded_keys, comparisons_passed_over, .. } => warn(
+                *comparisons_passed_over,
+                format!(
+                    "{} shared by so many documents that {} of the comparisons among these were not made; most pairs that are alike share another key.",
+                    plural_of(*crowded_keys, ["key is", "keys are"]),
+                    grouped(*comparisons_passed_over)
+                ),
+            ),
+        }
         warnings
     }
 
@@ -304,7 +425,7 @@ impl Summary {
                 figure("Unreadable", self.unreadable),
             ],
             warnings: self.warnings(),
-            distances: Histogram::of_distances(&self.distances),
+            nearness: self.histogram(),
             sizes: self.sizes(),
             largest: self
                 .largest
@@ -329,13 +450,27 @@ impl Summary {
                 ("Method", self.method.to_owned()),
                 ("Recipe", self.recipe.clone()),
                 ("Recipe digest", self.recipe_digest.clone()),
-                ("Largest distance", format!("{} of {} bits", self.max_distance, self.bits)),
+                match &self.search {
+                    Search::Simhash { max_distance, bits, .. } => {
+                        ("Largest distance", format!("{max_distance} of {bits} bits"))
+                    }
+                    Search::Sketch { min_score, verify, .. } => {
+                        ("Smallest score", format!("{min_score}, verified: {verify}"))
+                    }
+                },
                 ("Groups are", self.cluster.to_owned()),
                 ("Kept is", self.keep.clone()),
-                ("Search plan", self.plan.clone()),
+                ("Search plan", self.search.plan().to_owned()),
             ],
         };
         report.render().map_err(Failure::new)
+    }
+
+    fn histogram(&self) -> Histogram {
+        match &self.search {
+            Search::Simhash { distances, .. } => Histogram::of_distances(distances),
+            Search::Sketch { scores, .. } => Histogram::of_scores(scores),
+        }
     }
 
     /// Sizes up to 9 one by one, larger ones by powers of ten.

@@ -1,15 +1,19 @@
 //! The labelled documents: held in memory with their texts, since a set with a truth is small.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use nearsift::dedup::SketchEntry;
 use nearsift::evaluate::script_of;
 use nearsift::recipe::{Fingerprinter, Outcome, Recipe};
+use nearsift::text::normalise::normalise;
 use nearsift_io::{Inputs, Value};
 use rayon::prelude::*;
 
 use crate::args::Global;
 use crate::documents::Text;
 use crate::failure::Failure;
+use crate::near::TextSource;
 use crate::scan::{Problems, scan};
 
 /// All documents that could be read.
@@ -124,5 +128,24 @@ impl Documents {
                 (outcome, fingerprinter.text_key())
             },
         )
+    }
+
+    /// Every document's sketch, and its features.
+    pub fn sketches(&self, recipe: &Recipe) -> Vec<(SketchEntry, Vec<u64>)> {
+        self.map(
+            || recipe.counter(),
+            |fingerprinter, text| {
+                let sketched = text.sketch(fingerprinter).ok();
+                let text_key = fingerprinter.text_key();
+                let features = fingerprinter.sketched_features().to_vec();
+                (SketchEntry { sketched, text_key, value: None }, features)
+            },
+        )
+    }
+}
+
+impl TextSource for &Documents {
+    fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure> {
+        Ok(Cow::Owned(normalise(&self.texts[document as usize].text)))
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use nearsift::cluster::{Clusters, KeepOrder};
+use nearsift::cluster::{Clusters, KeepOrder, Link, MajorityLink};
+use nearsift::dedup::Clustering;
 use nearsift::evaluate::{
     Bootstrap, DocumentClasses, Interval, Intervals, Label, Operating, PairTable, Ranking,
     ScoredPair, Tally, Truth, adjusted_rand_index, by_document, cluster_table, intervals,
@@ -12,7 +13,6 @@ use serde::Serialize;
 use super::documents::Documents;
 use super::pairs::Scored;
 use super::truth::Known;
-use crate::args::ClusterRule;
 use crate::failure::Failure;
 
 /// A figure and its interval.
@@ -118,7 +118,7 @@ pub type Wanted = Option<Bootstrap>;
 pub fn row(
     truth: &Truth,
     scored: &Scored,
-    rule: ClusterRule,
+    rule: Clustering,
     wanted: Wanted,
 ) -> Result<(Row, Ranking), Failure> {
     let ranking = Ranking::new(truth, scored.pairs.iter().copied()).map_err(Failure::new)?;
@@ -132,7 +132,7 @@ pub fn row_at(
     scored: &Scored,
     ranking: &Ranking,
     threshold: f64,
-    rule: ClusterRule,
+    rule: Clustering,
     wanted: Wanted,
 ) -> Row {
     let clusters = clusters(truth.documents(), &scored.pairs, threshold, rule);
@@ -201,12 +201,23 @@ fn grey_pairs<'a>(truth: &Truth, accepted: impl Iterator<Item = &'a ScoredPair>)
     greys.len() as u64
 }
 
-fn clusters(documents: usize, pairs: &[ScoredPair], threshold: f64, rule: ClusterRule) -> Clusters {
-    let links = pairs.iter().filter(|p| p.score >= threshold).map(|p| (p.a, p.b));
+fn clusters(documents: usize, pairs: &[ScoredPair], threshold: f64, rule: Clustering) -> Clusters {
+    let accepted = pairs.iter().filter(|p| p.score >= threshold);
+    let links = accepted.clone().map(|p| (p.a, p.b));
     let keep = KeepOrder::first(documents);
     match rule {
-        ClusterRule::Components => Clusters::components(documents, links, &keep),
-        ClusterRule::Star => Clusters::stars(documents, links, &keep),
+        Clustering::Components => Clusters::components(documents, links, &keep),
+        Clustering::Star => Clusters::stars(documents, links, &keep),
+        Clustering::Majority => {
+            let scale = accepted.clone().map(|p| p.score.abs()).fold(f64::MIN_POSITIVE, f64::max);
+            let links = accepted.map(|p| {
+                let strength = (p.score.max(0.0) / scale * f64::from(u32::MAX)) as u32;
+                Link { a: p.a.min(p.b), b: p.a.max(p.b), strength }
+            });
+            // All pairs are known: what was not accepted is not alike.
+            let rule = MajorityLink { max_cluster: u32::MAX };
+            Clusters::by_majority(documents, links, rule, &keep, |_, _| false).0
+        }
     }
 }
 

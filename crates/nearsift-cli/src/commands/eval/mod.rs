@@ -10,12 +10,14 @@ mod truth;
 
 use std::path::{Path, PathBuf};
 
+use nearsift::dedup::Clustering;
 use nearsift::evaluate::{Bootstrap, PositiveWithin};
 use nearsift_io::{InputFile, Inputs, ReadOptions, prepare_output};
 use serde::Serialize;
 
 use crate::Status;
-use crate::args::{ClusterRule, Eval, Global};
+use crate::args::{Eval, Global};
+use crate::commands::dedup::clustering_of;
 use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::output::{Level, Out, tell};
@@ -81,28 +83,30 @@ pub fn run(args: &Eval, global: &Global) -> Result<Status, Failure> {
         Some(file) => pairs::given_pairs(file, args, &options, &documents)?,
         None => pairs::scored_pairs(args, &documents)?,
     };
+    let clustering = args.cluster.map_or(scored.clustering, clustering_of);
     let wanted = (args.replicates > 0).then(|| Bootstrap {
         replicates: args.replicates,
         seed: args.seed,
         ..Bootstrap::default()
     });
-    let (measured, ranking) = figures::row(&known.truth, &scored, args.cluster, wanted)?;
+    let (measured, ranking) = figures::row(&known.truth, &scored, clustering, wanted)?;
     let best = ranking.best_f1().filter(|best| best.threshold != measured.threshold).map(|best| {
         let own =
-            figures::row_at(&known.truth, &scored, &ranking, best.threshold, args.cluster, None);
+            figures::row_at(&known.truth, &scored, &ranking, best.threshold, clustering, None);
         Row { chosen: "its best F1".to_owned(), ..own }
     });
     let peers = match args.peer_rows {
-        true => peers::rows(&known.truth, &documents, args.cluster)?,
+        true => peers::rows(&known.truth, &documents, clustering)?,
         false => Vec::new(),
     };
     let report = Report {
         nearsift: env!("CARGO_PKG_VERSION"),
         documents: documents.len(),
         truth: truth_report(&known, args.positive_within),
-        cluster: match args.cluster {
-            ClusterRule::Components => "components",
-            ClusterRule::Star => "star",
+        cluster: match clustering {
+            Clustering::Components => "components",
+            Clustering::Star => "star",
+            Clustering::Majority => "majority",
         },
         intervals: wanted.map(|b| IntervalsReport {
             replicates: b.replicates,

@@ -4,15 +4,20 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use nearsift::compare::score_of_distance;
-use nearsift::dedup::{Corpus, Entry};
+use nearsift::dedup::{Clustering, Corpus, Entry, SketchCorpus};
 use nearsift::evaluate::ScoredPair;
+use nearsift::feature::frequency::DocumentFrequencies;
+use nearsift::feature::sample::FrequencySample;
+use nearsift::recipe::Recipe;
+use nearsift::sketch::Score;
 use nearsift_io::ReadOptions;
 
 use super::documents::Documents;
 use super::table::{self, about};
 use crate::args::Eval;
-use crate::commands::{dedup, max_distance};
+use crate::commands::dedup;
 use crate::failure::Failure;
+use crate::near::{Extent, Rule, Way, join_settings, search, way};
 use crate::output::escaped;
 
 /// Pairs with scores, and which of them count as accepted.
@@ -28,6 +33,8 @@ pub struct Scored {
     pub searched: String,
     /// Rows that name a document that is not there.
     pub unknown: u64,
+    /// How such pairs become groups, unless it is said.
+    pub clustering: Clustering,
 }
 
 /// All pairs that the chosen method can score, also below its threshold, so that every threshold can
@@ -36,8 +43,67 @@ pub struct Scored {
 /// # Errors
 /// An unknown recipe, or a threshold out of range.
 pub fn scored_pairs(args: &Eval, documents: &Documents) -> Result<Scored, Failure> {
-    let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
-    let accepted = max_distance(&args.matching, &recipe)?;
+    match way(&args.recipe, &args.matching)? {
+        Way::Simhash { recipe, max_distance } => by_simhash(args, documents, recipe, max_distance),
+        Way::Sketch { recipe, rule } => by_sketch(args, documents, recipe, rule),
+    }
+}
+
+/// Sketches that score at least this are looked at, so that thresholds below the default can be judged.
+const FLOOR: f64 = 0.2;
+/// Texts that score less are not told apart further.
+const VERIFIED_FLOOR: f64 = 0.25;
+
+fn by_sketch(
+    args: &Eval,
+    documents: &Documents,
+    recipe: Recipe,
+    rule: Rule,
+) -> Result<Scored, Failure> {
+    let recipe = documents.with_corpus(recipe);
+    recipe.fingerprinter()?;
+    let mut corpus = SketchCorpus::default();
+    let mut sample = FrequencySample::default();
+    for (entry, features) in documents.sketches(&recipe) {
+        if let (Some(key), Some(_)) = (entry.text_key, entry.sketched) {
+            sample.add(key, &features);
+        }
+        corpus.push(entry);
+    }
+    let floor = match rule {
+        Rule::Verified(_) => Rule::Verified(VERIFIED_FLOOR.min(rule.min_score())),
+        Rule::Scored(score) => Rule::Scored(score.min(Score::at_least(FLOOR))),
+    };
+    let join = corpus.join(join_settings(floor, args.matching.memory)).map_err(Failure::new)?;
+    let frequencies = sample.table(DocumentFrequencies::shipped());
+    let decision = search(&corpus, &join, Extent::All, frequencies, floor, |_| Ok(documents))?;
+    let first = corpus.first_of_text();
+    let pairs = decision.of_all_documents(&first);
+    let pairs: Vec<ScoredPair> =
+        pairs.map(|near| ScoredPair { a: near.a, b: near.b, score: near.score() }).collect();
+    if pairs.len() >= MOST_PAIRS {
+        return Err(Failure::new(format!(
+            "more than {MOST_PAIRS} pairs: too many documents are alike; evaluate a sample"
+        )));
+    }
+    let verified = if matches!(rule, Rule::Verified(_)) { ", verified" } else { "" };
+    Ok(Scored {
+        method: format!("sketch{verified}"),
+        recipe: Some(recipe.to_string()),
+        pairs,
+        threshold: rule.min_score(),
+        searched: format!("{rule}; {}", decision.explanation.plan),
+        unknown: 0,
+        clustering: Clustering::Majority,
+    })
+}
+
+fn by_simhash(
+    args: &Eval,
+    documents: &Documents,
+    recipe: Recipe,
+    accepted: u32,
+) -> Result<Scored, Failure> {
     let recipe = documents.with_corpus(recipe);
     recipe.fingerprinter()?;
     let bits = recipe.bits().count();
@@ -70,6 +136,7 @@ pub fn scored_pairs(args: &Eval, documents: &Documents) -> Result<Scored, Failur
         threshold: score_of_distance(accepted, bits),
         searched: format!("distance {accepted} of {bits} bits, searched up to {floor}"),
         unknown: 0,
+        clustering: Clustering::Components,
     })
 }
 
@@ -137,5 +204,6 @@ pub fn given_pairs(
         threshold,
         searched: searched.to_owned(),
         unknown,
+        clustering: Clustering::Components,
     })
 }

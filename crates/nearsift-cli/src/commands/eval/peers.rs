@@ -8,8 +8,8 @@ use nearsift::text::script::Class;
 use super::documents::Documents;
 use super::figures::{Row, row, row_at};
 use super::pairs::Scored;
-use crate::args::ClusterRule;
 use crate::failure::Failure;
+use nearsift::dedup::Clustering;
 
 /// Below this no similarity of any use lies.
 const FLOOR: f64 = 0.1;
@@ -19,7 +19,7 @@ const FLOOR: f64 = 0.1;
 ///
 /// # Errors
 /// A set that is too large to compare exactly.
-pub fn rows(truth: &Truth, documents: &Documents, rule: ClusterRule) -> Result<Vec<Row>, Failure> {
+pub fn rows(truth: &Truth, documents: &Documents, rule: Clustering) -> Result<Vec<Row>, Failure> {
     let texts: Vec<&str> = documents.texts.iter().map(|t| t.text.as_ref()).collect();
     let unspaced = texts.iter().filter(|t| main_class(t) == Some(Class::Unspaced)).count();
     let shingles = if 2 * unspaced >= texts.len() {
@@ -42,10 +42,18 @@ fn best(
     truth: &Truth,
     method: String,
     pairs: Vec<nearsift::evaluate::ScoredPair>,
-    rule: ClusterRule,
+    rule: Clustering,
 ) -> Result<Row, Failure> {
     let searched = "its best F1".to_owned();
-    let scored = Scored { method, recipe: None, pairs, threshold: FLOOR, searched, unknown: 0 };
+    let scored = Scored {
+        method,
+        recipe: None,
+        pairs,
+        threshold: FLOOR,
+        searched,
+        unknown: 0,
+        clustering: Clustering::Components,
+    };
     let (_, ranking) = row(truth, &scored, rule, None)?;
     let threshold = ranking.best_f1().map_or(FLOOR, |o| o.threshold);
     Ok(row_at(truth, &scored, &ranking, threshold, rule, None))

@@ -3,7 +3,8 @@
 //! The sketches are sorted by what else tells them apart and each is compared with those that stand
 //! next to it, in several orders. So a crowd costs no more a document than any other key.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::kernels::{LANES, Tile};
 use super::search::{Buckets, Sink};
@@ -11,10 +12,6 @@ use crate::sketch::WORDS;
 
 /// Orders that a crowd is sorted in for one key, each of which has its share of the comparisons.
 const ORDERS: usize = 4;
-
-/// A sketch with so many neighbours found among crowds is not looked up there any more: it is
-/// connected with its like, and more pairs would only fill the memory.
-const ENOUGH: u8 = 64;
 
 /// Groups of four bits in a sketch: 64 of the SimHash, then the 64 minwise values.
 const NIBBLES: usize = 16 * WORDS;
@@ -26,15 +23,22 @@ const ORDER_NIBBLES: usize = 16;
 const ORDER_VALUES: usize = 8;
 
 impl<S: Sink> Buckets<'_, S> {
-    /// Compares each sketch of a crowd with a bounded number of others.
+    /// Compares the sketches of a crowd, each with a bounded number of others.
     pub(super) fn search_crowd(&mut self, run: &[u64]) {
         let pairs = run.len() as u64 * (run.len() as u64 - 1) / 2;
         let before = self.work.comparisons;
+        let (orders, window) = if self.bound.compares_all(run.len()) {
+            (1, run.len() - 1)
+        } else {
+            let orders = ORDERS.min(self.bound.each);
+            (orders, self.bound.each / orders)
+        };
         let telling = self.telling_nibbles(run);
-        let orders = ORDERS.min(self.bound.each);
-        let window = self.bound.each / orders;
-        let mut sorted: Vec<(u64, u32)> = Vec::with_capacity(run.len());
+        let mut sorted: Vec<(u64, u32)> = Vec::new();
         for order in 0..orders {
+            if run.iter().all(|&entry| self.neighbours.are_enough(entry as u32)) {
+                break;
+            }
             let nibbles = telling.pick((self.key * ORDERS + order) as u64);
             sorted.clear();
             sorted.extend(run.iter().map(|&entry| {
@@ -49,53 +53,57 @@ impl<S: Sink> Buckets<'_, S> {
         self.work.passed_over += pairs.saturating_sub(self.work.comparisons - before);
     }
 
-    /// Compares each sketch with the `window` next ones in the order, unless it has neighbours
-    /// enough.
+    /// Compares each sketch with the `window` next ones in the order, until it has neighbours enough.
     fn compare_neighbours(&mut self, sorted: &[(u64, u32)], window: usize) {
-        /// Sketches laid out at a time.
-        const STRETCH: usize = 1 << 10;
-        let n = sorted.len();
-        for start in (0..n).step_by(STRETCH) {
-            let end = n.min(start + STRETCH + window);
-            let stretch = &sorted[start..end];
+        /// Sketches that are looked up from one layout.
+        const QUERIES: usize = 1 << 10;
+        for start in (0..sorted.len()).step_by(QUERIES) {
+            let stretch = &sorted[start..sorted.len().min(start + QUERIES + window)];
             self.rows.clear();
             let words = |entry: &(u64, u32)| *self.join.sketches.words(entry.1);
             self.rows.extend(stretch.iter().map(words));
             Tile::lay_out(&self.rows, &mut self.tiles);
-            let queries = STRETCH.min(n - start);
-            for first in (0..queries).step_by(LANES) {
-                let group = first..queries.min(first + LANES);
-                let open: Vec<bool> =
-                    group.clone().map(|i| !self.has_enough(stretch[i].1)).collect();
-                if !open.contains(&true) {
-                    continue;
-                }
-                let last = stretch.len().min(group.end + window);
-                let tiles = &self.tiles[first / LANES..last.div_ceil(LANES)];
-                self.join.kernel.within(
-                    &self.rows[group.clone()],
-                    tiles,
-                    self.budget,
-                    &mut self.hits,
-                );
-                for (query, place) in self.hits.drain(..) {
-                    let (i, j) = (first + query as usize, first + place as usize);
-                    if open[query as usize] && i < j && j <= i + window && j < stretch.len() {
-                        let (a, b) = (stretch[i].1, stretch[j].1);
-                        self.found.push((a.min(b), a.max(b)));
-                        count_one(&self.neighbours[a as usize]);
-                    }
-                }
-                for (i, _) in group.zip(open).filter(|(_, open)| *open) {
-                    self.work.comparisons += window.min(stretch.len() - 1 - i) as u64;
-                }
+            for first in (0..QUERIES.min(sorted.len() - start)).step_by(LANES) {
+                self.compare_group(stretch, first, window);
             }
-            self.hand_on(1 << 12);
+            self.hand_on();
         }
     }
 
-    fn has_enough(&self, document: u32) -> bool {
-        self.neighbours[document as usize].load(Ordering::Relaxed) >= ENOUGH
+    /// Looks up to [`LANES`] sketches of the stretch, which is laid out, from `first` on.
+    fn compare_group(&mut self, stretch: &[(u64, u32)], first: usize, window: usize) {
+        /// Tiles that are compared before it is looked at who has enough.
+        const TILES: usize = 8;
+        let group = first..stretch.len().min(first + LANES);
+        let last = stretch.len().min(group.end + window);
+        for tile in (first / LANES..last.div_ceil(LANES)).step_by(TILES) {
+            let mut open = [false; LANES];
+            for i in group.clone() {
+                open[i - first] = !self.neighbours.are_enough(stretch[i].1);
+            }
+            if !open.contains(&true) {
+                return;
+            }
+            let tiles = tile..last.div_ceil(LANES).min(tile + TILES);
+            let after = |i: usize| {
+                (i + 1).max(tiles.start * LANES)
+                    ..stretch.len().min(i + window + 1).min(tiles.end * LANES)
+            };
+            for i in group.clone().filter(|i| open[i - first]) {
+                self.work.comparisons += after(i).len() as u64;
+            }
+            let rows = &self.rows[group.clone()];
+            let kernel = self.join.kernel;
+            kernel.within(rows, &self.tiles[tiles.clone()], self.budget, &mut self.hits);
+            for (query, place) in self.hits.drain(..) {
+                let (i, j) = (first + query as usize, tiles.start * LANES + place as usize);
+                if open[query as usize] && after(i).contains(&j) {
+                    let (a, b) = (stretch[i].1, stretch[j].1);
+                    self.found.push((a.min(b), a.max(b)));
+                    self.neighbours.note(a, b);
+                }
+            }
+        }
     }
 
     /// The groups of bits that tell the sketches of a crowd apart, judged by a sample.
@@ -122,9 +130,51 @@ impl<S: Sink> Buckets<'_, S> {
     }
 }
 
-fn count_one(counter: &AtomicU8) {
-    let count = counter.load(Ordering::Relaxed);
-    counter.store(count.saturating_add(1), Ordering::Relaxed);
+/// How many different neighbours each document was found to have by crowded keys, about.
+///
+/// A pair is found again by other keys and orders. So a document has a set of bits, in which each of
+/// its neighbours sets one by a hash of its number, and the bits set tell how many there are.
+///
+/// # References
+/// Whang, Vander-Zanden and Taylor, 'A linear-time probabilistic counting algorithm for database
+/// applications', ACM TODS 15 (2), 1990.
+pub(super) struct Neighbours {
+    /// Made when the first crowd is met.
+    bits: OnceLock<Vec<AtomicU64>>,
+    documents: usize,
+    /// Bits that are set when there are enough, on average.
+    enough: u32,
+    /// One in so many neighbours sets a bit, for a set of 64 tells no more than some 200.
+    one_in: u32,
+}
+
+impl Neighbours {
+    pub(super) fn new(documents: usize, max_neighbours: u32) -> Neighbours {
+        const MOST_COUNTED: u32 = 128;
+        let one_in = max_neighbours.div_ceil(MOST_COUNTED).max(1);
+        let unset = (0..max_neighbours / one_in).fold(64.0, |unset, _| unset * (63.0 / 64.0));
+        Neighbours { bits: OnceLock::new(), documents, enough: 64 - unset as u32, one_in }
+    }
+
+    fn bits(&self, document: u32) -> &AtomicU64 {
+        let bits = self.bits.get_or_init(|| {
+            std::iter::repeat_with(AtomicU64::default).take(self.documents).collect()
+        });
+        &bits[document as usize]
+    }
+
+    fn note(&self, a: u32, b: u32) {
+        for (document, neighbour) in [(a, b), (b, a)] {
+            let hash = mixed(u64::from(neighbour));
+            if ((hash >> 32) as u32).is_multiple_of(self.one_in) {
+                self.bits(document).fetch_or(1 << (hash % 64), Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn are_enough(&self, document: u32) -> bool {
+        self.bits(document).load(Ordering::Relaxed).count_ones() >= self.enough
+    }
 }
 
 #[inline]
@@ -156,14 +206,40 @@ impl Telling {
 
 /// The items in an order that the seed decides.
 fn shuffled(items: &[usize], seed: u64) -> Vec<usize> {
-    // SplitMix64: Steele, Lea and Flood, OOPSLA 2014. Its numbers are spread well enough to sort by.
-    let rank = |item: usize| {
-        let mut z = (seed << 32 | item as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
     let mut items = items.to_vec();
-    items.sort_by_key(|&item| rank(item));
+    items.sort_by_key(|&item| mixed(seed << 32 | item as u64));
     items
+}
+
+/// SplitMix64 at place `number` of its series: Steele, Lea and Flood, OOPSLA 2014.
+fn mixed(number: u64) -> u64 {
+    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_neighbours_are_counted_once_each() {
+        for max_neighbours in [1, 10, 64, 128, 1000] {
+            let mut needed = 0;
+            for document in 0..100 {
+                let neighbours = Neighbours::new(200_000, max_neighbours);
+                let mut others = (0..).map(|i| 100 + 1009 * document + i);
+                while !neighbours.are_enough(document) {
+                    let other = others.next().expect("more");
+                    (0..3).for_each(|_| neighbours.note(document, other));
+                    needed += 1;
+                }
+            }
+            let mean = f64::from(needed) / 100.0 / f64::from(max_neighbours);
+            assert!((0.85..1.15).contains(&mean), "{max_neighbours}: {mean} as many");
+        }
+        let none = Neighbours::new(1, u32::MAX);
+        assert!(!none.are_enough(0));
+    }
 }

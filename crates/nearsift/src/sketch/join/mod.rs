@@ -63,9 +63,13 @@ pub struct Settings {
     /// The plan, or `None` to let the number of distinct sketches decide: up to
     /// [`Plan::ALL_PAIRS_UP_TO`], or without keys, all pairs.
     pub plan: Option<Plan>,
-    /// With [`Plan::Keys`], the comparisons that are made are at most this many times the documents;
-    /// 32 at least. `u32::MAX` compares whatever shares a key.
+    /// With [`Plan::Keys`], the comparisons that are made are at most this many times the documents,
+    /// 32 or more. Keys that few share come first; what remains is for crowded keys.
     pub max_comparisons: u32,
+    /// Of a key that more than four times as many sketches share, a sketch is no longer looked up
+    /// once it has about this many neighbours found by such keys. `u32::MAX` goes on as far as
+    /// `max_comparisons` allows.
+    pub max_neighbours: u32,
     /// Who does the work.
     pub threads: Threads,
     /// Bytes that may be used beside the sketches and keys, or `None` for what is usual: some 200
@@ -77,12 +81,16 @@ impl Settings {
     /// Comparisons a document, unless another bound is asked.
     pub const MAX_COMPARISONS: u32 = 4096;
 
+    /// Neighbours of a sketch by crowded keys, unless another bound is asked.
+    pub const MAX_NEIGHBOURS: u32 = 128;
+
     /// All pairs of `min_score` or more, on one thread, by the planner's choice.
     pub fn new(min_score: Score) -> Settings {
         Settings {
             min_score,
             plan: None,
             max_comparisons: Settings::MAX_COMPARISONS,
+            max_neighbours: Settings::MAX_NEIGHBOURS,
             threads: Threads::One,
             memory_bytes: None,
         }
@@ -147,6 +155,7 @@ pub struct SketchJoin<'a> {
     min_score: Score,
     plan: Plan,
     max_comparisons: u32,
+    max_neighbours: u32,
     kernel: Kernel,
     workers: Workers,
     /// Pairs held at once.
@@ -167,7 +176,8 @@ impl<'a> SketchJoin<'a> {
         keys: Option<&'a KeyColumns>,
         settings: Settings,
     ) -> Result<SketchJoin<'a>, SketchJoinError> {
-        let Settings { min_score, plan, max_comparisons, threads, memory_bytes } = settings;
+        let Settings { min_score, plan, max_comparisons, max_neighbours, threads, memory_bytes } =
+            settings;
         let documents = sketches.len() as u64;
         if documents > u64::from(u32::MAX) {
             return Err(SketchJoinError::TooMany { documents });
@@ -184,13 +194,13 @@ impl<'a> SketchJoin<'a> {
         if (max_comparisons as usize) < crate::sketch::KEYS {
             return Err(SketchJoinError::TooFewComparisons { given: max_comparisons });
         }
-        let pair_capacity = plan::pair_capacity(documents, memory_bytes)?;
         let workers = Workers::start(threads).map_err(SketchJoinError::Threads)?;
         let groups = Groups::of(sketches, &workers);
         let plan = plan.unwrap_or_else(|| match keys {
             Some(_) => Plan::choose(groups.firsts.len() as u64),
             None => Plan::AllPairs,
         });
+        let pair_capacity = plan::pair_capacity(plan, documents, memory_bytes)?;
         Ok(SketchJoin {
             sketches,
             keys: keys.filter(|_| plan == Plan::Keys),
@@ -198,6 +208,7 @@ impl<'a> SketchJoin<'a> {
             min_score,
             plan,
             max_comparisons,
+            max_neighbours,
             kernel: Kernel::best(),
             workers,
             pair_capacity,

@@ -1,13 +1,14 @@
 //! Which sketches are compared: all, or those that share a key.
 
-use std::ops::{AddAssign, ControlFlow};
-use std::sync::atomic::AtomicU8;
+use std::collections::VecDeque;
+use std::ops::{AddAssign, ControlFlow, Range};
+use std::sync::{Mutex, PoisonError};
 
+use super::crowd::Neighbours;
 use super::kernels::{LANES, Tile, budget};
 use super::stream::locked;
 use super::{KeyColumns, NO_KEY, SketchJoin};
 use crate::sketch::{KEYS, WORDS};
-use std::sync::Mutex;
 
 /// What a search did. The counts depend on the sketches and keys alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +20,7 @@ pub struct Work {
     /// Sketches that have a crowded key, once for each.
     pub crowded_sketches: u64,
     /// Pairs that share a crowded key less the comparisons made among them, summed over the
-    /// crowded keys: so many pairs at least were not compared there. Most of those that are alike
+    /// crowded keys: so many pairs at least were not compared there. Those that are alike mostly
     /// share another key too.
     pub passed_over: u64,
 }
@@ -38,33 +39,70 @@ pub(super) trait Sink: Sync {
     /// Takes the pairs, in no order and perhaps again, and empties the list.
     fn take(&self, found: &mut Vec<(u32, u32)>);
 
-    /// Pairs are of no interest unless some document in them is before this one.
+    /// Whether pairs that begin with a document that has the sketch of this one are of interest.
+    /// What once is not never is again.
+    fn wants(&self, document: u32) -> bool;
+
+    /// No document from this one on is in a pair of interest unless an earlier one is in it too.
     fn end(&self) -> u32;
 }
 
-/// How many comparisons one key allows.
-#[derive(Debug, Clone, Copy)]
+/// How many sketches that share a key are compared, for one column of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bound {
-    /// Of each sketch with those after it, by one key.
+    /// Comparisons of each sketch with others after it, on average over those that share a key.
     pub(super) each: usize,
+    /// More sketches than these that share a key are not looked up beyond `max_neighbours`.
+    most_pairs_of: usize,
 }
 
 impl Bound {
-    pub(super) fn of(max_comparisons: u32) -> Bound {
-        Bound { each: max_comparisons as usize / KEYS }
+    /// The largest bound by which entries sorted by key take at most `budget_each` comparisons each,
+    /// on average.
+    fn of(entries: &[u64], budget_each: usize, max_neighbours: u32) -> Bound {
+        let budget = (entries.len() as u64).saturating_mul(budget_each as u64);
+        let most_pairs_of = (max_neighbours as usize).saturating_mul(4);
+        let bound = |each| Bound { each, most_pairs_of };
+        // Keys that few share are compared whatever the bound.
+        let (mut small, mut large) = (0, Vec::new());
+        for run in runs(entries) {
+            let comparisons = bound(budget_each).comparisons_among(run.len());
+            if bound(budget_each).compares_all(run.len()) {
+                small += comparisons;
+            } else {
+                large.push(run.len());
+            }
+        }
+        let takes =
+            |each| small + large.iter().map(|&n| bound(each).comparisons_among(n)).sum::<u64>();
+        let (mut fits, mut beyond) = (budget_each, entries.len() + 1);
+        while fits + 1 < beyond {
+            let middle = fits.midpoint(beyond);
+            if takes(middle) <= budget { fits = middle } else { beyond = middle }
+        }
+        bound(fits)
     }
 
-    /// Whether `n` sketches that share a key are so many that they are not all compared.
-    pub(super) fn crowded(self, n: usize) -> bool {
-        // Each is compared with those after it: half of the others on average, and the first with
-        // all of them.
-        n > self.each + 1
+    /// Whether every two of `n` sketches that share a key may be compared.
+    pub(super) fn compares_all(self, n: usize) -> bool {
+        // Each is compared with half of the others, on average, as the first of the two.
+        n.saturating_sub(1).div_ceil(2) <= self.each
+    }
+
+    /// Whether `n` sketches that share a key are a crowd, in which not all pairs are wanted.
+    pub(super) fn is_crowd(self, n: usize) -> bool {
+        n > self.most_pairs_of || !self.compares_all(n)
     }
 
     /// Comparisons among `n` sketches that share a key, at most.
-    pub(super) fn comparisons(self, n: usize) -> f64 {
-        let others = if self.crowded(n) { 2 * self.each } else { n - 1 };
-        n as f64 * others as f64 / 2.0
+    fn comparisons_among(self, n: usize) -> u64 {
+        let n = n as u64;
+        (n * n.saturating_sub(1) / 2).min(n * self.each as u64)
+    }
+
+    /// Comparisons among all entries, sorted by key, at most.
+    pub(super) fn comparisons(self, entries: &[u64]) -> u64 {
+        runs(entries).map(|run| self.comparisons_among(run.len())).sum()
     }
 }
 
@@ -78,7 +116,7 @@ impl SketchJoin<'_> {
     /// none has to be found.
     pub(super) fn search(&self, from: u32, sink: &impl Sink) -> Work {
         match self.keys {
-            Some(_) => self.search_keys(sink),
+            Some(keys) => self.search_keys(keys, sink),
             None => self.search_all(from, sink),
         }
     }
@@ -111,6 +149,9 @@ impl SketchJoin<'_> {
                             found.push((firsts[i], firsts[j]));
                         }
                     }
+                    if found.len() >= BATCH {
+                        sink.take(&mut found);
+                    }
                     place += stretch.len() * LANES;
                 }
                 sink.take(&mut found);
@@ -137,20 +178,39 @@ impl SketchJoin<'_> {
         self.workers.sort(entries);
     }
 
-    fn search_keys(&self, sink: &impl Sink) -> Work {
-        let neighbours: Vec<AtomicU8> = (0..self.documents()).map(|_| AtomicU8::new(0)).collect();
+    /// The bound for a column of entries sorted by key.
+    pub(super) fn bound(&self, entries: &[u64]) -> Bound {
+        Bound::of(entries, self.max_comparisons as usize / KEYS, self.max_neighbours)
+    }
+
+    fn search_keys(&self, keys: &KeyColumns, sink: &impl Sink) -> Work {
+        let neighbours = Neighbours::new(self.documents(), self.max_neighbours);
         let mut entries = Vec::with_capacity(self.distinct());
         let work = Mutex::new(Work::default());
+        let tasks = if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 };
+        let mut earlier: VecDeque<Compared<'_>> = VecDeque::with_capacity(LOOK_BACK);
         for key in 0..KEYS {
             self.sort_by_key(key, &mut entries);
-            let parts = parts(
-                &entries,
-                if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 },
-            );
-            // A key's documents are in one part, so the counters that one task changes no other reads;
-            // the next key begins when all tasks are done.
+            let bound = self.bound(&entries);
+            let parts = parts(&entries, tasks);
+            // A document has one key of this number, and those who share it are in one part: so what
+            // one task notes of its neighbours no other task reads, until the next number begins.
             let _ = self.workers.run(parts.len(), &|part| {
-                let mut buckets = Buckets::new(self, key, &neighbours, sink);
+                let mut buckets = Buckets {
+                    join: self,
+                    key,
+                    bound,
+                    earlier: &earlier,
+                    neighbours: &neighbours,
+                    sink,
+                    budget: budget(self.min_score),
+                    work: Work::default(),
+                    rows: Vec::new(),
+                    tiles: Vec::new(),
+                    earlier_keys: Vec::new(),
+                    hits: Vec::new(),
+                    found: Vec::new(),
+                };
                 for run in runs(&entries[parts[part].clone()]) {
                     buckets.search(run);
                 }
@@ -158,14 +218,43 @@ impl SketchJoin<'_> {
                 *locked(&work) += done;
                 ControlFlow::Continue(())
             });
+            let crowds = runs(&entries).filter(|run| bound.is_crowd(run.len()));
+            let crowded = crowds.map(|run| (run[0] >> 32) as u32).collect();
+            if earlier.len() == LOOK_BACK {
+                earlier.pop_front();
+            }
+            earlier.push_back(Compared { column: keys.column(key), crowded });
         }
-        let work = *locked(&work);
-        work
+        work.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Columns before the present one in which it is looked up whether a pair was found there already.
+///
+/// It need not be: a repeat is dropped when pairs are sorted. But most pairs share many keys, and to
+/// look back at few columns keeps most of the repeats from being gathered at all.
+const LOOK_BACK: usize = 4;
+
+/// Found pairs that are handed on at once.
+const BATCH: usize = 1 << 12;
+
+/// A column of keys that was worked through.
+struct Compared<'s> {
+    column: &'s [u32],
+    /// Crowded keys, ascending, of which not all pairs were compared.
+    crowded: Vec<u32>,
+}
+
+impl Compared<'_> {
+    /// The document's key, if all who share it were compared.
+    fn key_of(&self, document: u32) -> u32 {
+        let key = self.column[document as usize];
+        if self.crowded.binary_search(&key).is_ok() { NO_KEY } else { key }
     }
 }
 
 /// Cuts sorted entries into about `wanted` ranges, between keys.
-fn parts(entries: &[u64], wanted: usize) -> Vec<std::ops::Range<usize>> {
+fn parts(entries: &[u64], wanted: usize) -> Vec<Range<usize>> {
     let mut parts = Vec::with_capacity(wanted);
     let mut start = 0;
     for part in 1..=wanted {
@@ -188,57 +277,41 @@ pub(super) struct Buckets<'s, S> {
     /// The number of the key.
     pub(super) key: usize,
     pub(super) bound: Bound,
+    /// The columns just before this one.
+    earlier: &'s VecDeque<Compared<'s>>,
+    pub(super) neighbours: &'s Neighbours,
+    sink: &'s S,
     pub(super) budget: u64,
-    /// For each document its neighbours found by crowded keys so far, as far as they are counted.
-    pub(super) neighbours: &'s [AtomicU8],
-    pub(super) sink: &'s S,
     pub(super) work: Work,
     pub(super) rows: Vec<[u64; WORDS]>,
     pub(super) tiles: Vec<Tile>,
+    earlier_keys: Vec<[u32; LOOK_BACK]>,
     pub(super) hits: Vec<(u32, u32)>,
     pub(super) found: Vec<(u32, u32)>,
 }
 
-impl<'s, S: Sink> Buckets<'s, S> {
-    fn new(
-        join: &'s SketchJoin<'s>,
-        key: usize,
-        neighbours: &'s [AtomicU8],
-        sink: &'s S,
-    ) -> Buckets<'s, S> {
-        Buckets {
-            join,
-            key,
-            bound: Bound::of(join.max_comparisons),
-            budget: budget(join.min_score),
-            neighbours,
-            sink,
-            work: Work::default(),
-            rows: Vec::new(),
-            tiles: Vec::new(),
-            hits: Vec::new(),
-            found: Vec::new(),
-        }
-    }
-
+impl<S: Sink> Buckets<'_, S> {
     fn search(&mut self, run: &[u64]) {
-        if self.bound.crowded(run.len()) {
+        if self.bound.is_crowd(run.len()) {
             self.search_crowd(run);
         } else {
-            self.compare_all(run);
+            self.work.comparisons += (run.len() * (run.len() - 1) / 2) as u64;
+            if run.iter().any(|&entry| self.sink.wants(entry as u32)) {
+                self.compare_all(run);
+            }
         }
-        self.hand_on(1 << 12);
+        self.hand_on();
     }
 
-    /// Hands found pairs on if there are at least so many.
-    pub(super) fn hand_on(&mut self, least: usize) {
-        if self.found.len() >= least {
+    /// Hands found pairs on if there are many.
+    pub(super) fn hand_on(&mut self) {
+        if self.found.len() >= BATCH {
             self.sink.take(&mut self.found);
         }
     }
 
     fn finish(mut self) -> Work {
-        self.hand_on(1);
+        self.sink.take(&mut self.found);
         self.work
     }
 
@@ -247,15 +320,35 @@ impl<'s, S: Sink> Buckets<'s, S> {
         self.rows.clear();
         self.rows.extend(run.iter().map(|&entry| *self.join.sketches.words(entry as u32)));
         Tile::lay_out(&self.rows, &mut self.tiles);
-        for (t, rows) in self.rows.chunks(LANES).enumerate() {
-            self.join.kernel.within(rows, &self.tiles[t..], self.budget, &mut self.hits);
+        self.earlier_keys.clear();
+        for first in (0..n).step_by(LANES) {
+            let rows = &self.rows[first..n.min(first + LANES)];
+            let tiles = &self.tiles[first / LANES..];
+            self.join.kernel.within(rows, tiles, self.budget, &mut self.hits);
+            if !self.hits.is_empty() && self.earlier_keys.is_empty() {
+                self.look_back(run);
+            }
             for (query, place) in self.hits.drain(..) {
-                let (i, j) = (t * LANES + query as usize, t * LANES + place as usize);
+                let (i, j) = (first + query as usize, first + place as usize);
                 if i < j && j < n {
-                    self.found.push((run[i] as u32, run[j] as u32));
+                    let mut keys = self.earlier_keys[i].iter().zip(&self.earlier_keys[j]);
+                    if keys.all(|(a, b)| a != b || *a == NO_KEY) {
+                        self.found.push((run[i] as u32, run[j] as u32));
+                    }
                 }
             }
+            self.hand_on();
         }
-        self.work.comparisons += (n * (n - 1) / 2) as u64;
+    }
+
+    /// Takes down the keys that the documents of the run have in the earlier columns.
+    fn look_back(&mut self, run: &[u64]) {
+        self.earlier_keys.extend(run.iter().map(|&entry| {
+            let mut keys = [NO_KEY; LOOK_BACK];
+            for (key, compared) in keys.iter_mut().zip(self.earlier) {
+                *key = compared.key_of(entry as u32);
+            }
+            keys
+        }));
     }
 }

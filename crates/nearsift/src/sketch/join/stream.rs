@@ -191,10 +191,6 @@ struct Gather<'v, 'j, 'a> {
 }
 
 impl Gather<'_, '_, '_> {
-    fn is_due(&self, from: u32) -> bool {
-        self.view.due(from, self.start).is_some_and(|due| due < self.end())
-    }
-
     /// Sorts the edges, drops those that were found before and, if still more than half of the room
     /// is taken, those of the later documents.
     fn make_room(&self, edges: &mut Vec<u64>) {
@@ -225,16 +221,20 @@ impl Sink for Gather<'_, '_, '_> {
     fn take(&self, found: &mut Vec<(u32, u32)>) {
         let mut edges = locked(&self.edges);
         for (a, b) in found.drain(..) {
-            if self.is_due(a) {
+            if self.wants(a) {
                 edges.push(u64::from(a) << 32 | u64::from(b));
             }
-            if self.view.both_ways() && self.is_due(b) {
+            if self.view.both_ways() && self.wants(b) {
                 edges.push(u64::from(b) << 32 | u64::from(a));
             }
             if edges.len() >= self.view.join.pair_capacity {
                 self.make_room(&mut edges);
             }
         }
+    }
+
+    fn wants(&self, document: u32) -> bool {
+        self.view.due(document, self.start).is_some_and(|due| due < self.end())
     }
 
     fn end(&self) -> u32 {
@@ -254,6 +254,10 @@ impl<F: FnMut(u32, u32) + Send> Sink for HandOver<F> {
         for (a, b) in found.drain(..) {
             f(a, b);
         }
+    }
+
+    fn wants(&self, _: u32) -> bool {
+        true
     }
 
     fn end(&self) -> u32 {

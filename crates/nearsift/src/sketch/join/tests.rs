@@ -161,12 +161,14 @@ proptest! {
         shape in prop::sample::select(SHAPES.to_vec()),
         n in 0usize..300,
         max_comparisons in 32u32..640,
+        max_neighbours in prop_oneof![0u32..20, Just(u32::MAX)],
         seed in any::<u64>(),
     ) {
         let corpus = corpus(shape, n, seed);
         let settings = Settings {
             plan: Some(Plan::Keys),
             max_comparisons,
+            max_neighbours,
             ..Settings::new(Score::at_least(0.4))
         };
         let join = corpus.join(settings);

@@ -1,0 +1,135 @@
+//! What counts as near, from the command line, and how sketches find it.
+
+mod search;
+mod texts;
+mod verify;
+
+use nearsift::dedup::Clustering;
+use nearsift::join::Threads;
+use nearsift::recipe::Recipe;
+use nearsift::sketch::Score;
+use nearsift::sketch::join::Settings;
+use nearsift::verify::MIN_SCORE;
+
+pub use search::{Decision, Extent, Near, PairLine, search};
+pub use texts::{TextSource, Texts};
+
+use crate::args::{Matching, Method, RecipeArgs, Verify};
+use crate::commands::max_distance;
+use crate::failure::Failure;
+
+/// How near duplicates are found.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// SimHash fingerprints within a Hamming distance.
+    Simhash { recipe: Recipe, max_distance: u32 },
+    /// Dual sketches that score high enough, checked against the texts or not.
+    Sketch { recipe: Recipe, rule: Rule },
+}
+
+impl Way {
+    /// How pairs become groups, unless it is said.
+    pub fn clustering(&self) -> Clustering {
+        match self {
+            Way::Simhash { .. } => Clustering::Components,
+            Way::Sketch { .. } => Clustering::Majority,
+        }
+    }
+}
+
+/// Which pairs of sketched documents are near duplicates.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// Those whose texts, compared exactly, score at least this.
+    Verified(f64),
+    /// Those whose sketches are.
+    Scored(Score),
+}
+
+/// Pairs of sketches with less than this are not worth a look at the texts.
+pub const CANDIDATE: f64 = 0.2;
+
+/// What pairs of sketches have at least, when the texts are not looked at.
+const SCORE: f64 = 0.4;
+
+impl Rule {
+    /// The least score of a near duplicate, from 0 to 1.
+    pub fn min_score(self) -> f64 {
+        match self {
+            Rule::Verified(score) => score,
+            Rule::Scored(score) => score.value(),
+        }
+    }
+
+    /// The least score of a pair of sketches that is looked at.
+    pub fn candidate(self) -> Score {
+        match self {
+            Rule::Verified(_) => Score::at_least(CANDIDATE),
+            Rule::Scored(score) => score,
+        }
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Rule::Verified(score) => write!(f, "verified score at least {score}"),
+            Rule::Scored(score) => write!(f, "sketch score at least {}", score.value()),
+        }
+    }
+}
+
+/// How candidates are searched for.
+pub fn join_settings(rule: Rule, memory_bytes: Option<u64>) -> Settings {
+    Settings { threads: Threads::Current, memory_bytes, ..Settings::new(rule.candidate()) }
+}
+
+/// The way that the options ask for: a largest distance, a width or a recipe of fingerprints means
+/// SimHash, and nothing means sketches.
+///
+/// # Errors
+/// An unknown recipe, options that contradict each other, or a distance beyond the width.
+pub fn way(recipe: &RecipeArgs, matching: &Matching) -> Result<Way, Failure> {
+    let written = recipe.recipe.as_deref();
+    let is_sketch = |written: &str| written == "sketch" || written.starts_with("sketch:");
+    let method = matching.method.unwrap_or(
+        if matching.max_distance.is_some()
+            || recipe.bits.is_some()
+            || written.is_some_and(|written| !is_sketch(written))
+        {
+            Method::Simhash
+        } else {
+            Method::Sketch
+        },
+    );
+    let contradiction = |option: &str| {
+        Err(Failure::new(format!(
+            "{option} is of --method simhash, and --method sketch was asked: leave one of them out"
+        )))
+    };
+    match method {
+        Method::Simhash => {
+            if matching.verify.is_some() {
+                return Err(Failure::new(
+                    "--verify is of --method sketch, and SimHash was asked by --method, --max-distance, --bits or --recipe: leave it out",
+                ));
+            }
+            let recipe = crate::recipes::recipe(recipe, "simhash64")?;
+            let max_distance = max_distance(matching, &recipe)?;
+            Ok(Way::Simhash { recipe, max_distance })
+        }
+        Method::Sketch if matching.max_distance.is_some() => contradiction("--max-distance"),
+        Method::Sketch if recipe.bits.is_some() => contradiction("--bits"),
+        Method::Sketch if written.is_some_and(|written| !is_sketch(written)) => {
+            contradiction(&format!("--recipe {}", written.unwrap_or_default()))
+        }
+        Method::Sketch => {
+            let recipe = crate::recipes::recipe(recipe, "sketch")?;
+            let rule = match matching.verify.unwrap_or(Verify::Exact) {
+                Verify::Exact => Rule::Verified(matching.min_score.unwrap_or(MIN_SCORE)),
+                Verify::Off => Rule::Scored(Score::at_least(matching.min_score.unwrap_or(SCORE))),
+            };
+            Ok(Way::Sketch { recipe, rule })
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The second pass: the stored values of the rows that are kept, column by column, under the same schema.
+
+use std::io::{self, Write};
+use std::mem::take;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use parquet::basic::{Encoding, PageType};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::writer::{
+    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
+};
+use parquet::schema::types::ColumnDescriptor;
+
+use super::column::{Run, with_typed};
+use super::{CHUNK, Opened};
+use crate::split::Passed;
+use crate::table::CopyError;
+use crate::write::{Decision, Raw, Target};
+
+/// Copies the rows that [`Rows`](super::Rows) handed out to the file of their decision, which is asked for in order.
+///
+/// Returns what was passed over, as the first pass returns it.
+pub(crate) fn copy(
+    file: &Opened,
+    parts: &[u64],
+    mut decide: impl FnMut(u64) -> Decision,
+    kept: &mut Target,
+    unreadable: &mut Target,
+) -> Result<Passed, CopyError> {
+    if parts.len() != file.groups().len() {
+        return Err(CopyError::Parts { got: file.groups().len() as u64 });
+    }
+    let mut digests = Vec::new();
+    let mut kept = Output::open(file, kept)?;
+    let mut other: Option<Output> = None;
+    let mut line = 1;
+    for (number, &rows) in parts.iter().enumerate() {
+        let decisions: Vec<Decision> = (line..line + rows).map(&mut decide).collect();
+        line += file.groups()[number].num_rows().max(0).cast_unsigned();
+        if rows == 0 {
+            digests.push(0);
+            continue;
+        }
+        let any = |decision| decisions.contains(&decision);
+        if any(Decision::Unreadable) && other.is_none() {
+            other = Some(Output::open(file, unreadable)?);
+        }
+        file.blocks.take_digest();
+        let mut to_kept = kept.group(any(Decision::Keep))?;
+        let mut to_other = match &mut other {
+            Some(other) => other.group(any(Decision::Unreadable))?,
+            None => None,
+        };
+        let columns = file.groups()[number].num_columns();
+        for column in 0..columns {
+            let reader = super::guarded(|| file.column(number, column)).map_err(CopyError::Read)?;
+            let schema = file.groups()[number].column(column).column_descr();
+            let mut sinks = [
+                ColumnSink::next(&mut to_kept, Decision::Keep)?,
+                ColumnSink::next(&mut to_other, Decision::Unreadable)?,
+            ];
+            with_typed!(reader, reader => copy_column(reader, schema, &decisions, &mut sinks))?;
+            sinks.into_iter().flatten().try_for_each(ColumnSink::close)?;
+        }
+        if let Some(group) = to_kept {
+            group.close()?;
+        }
+        if let Some(group) = to_other {
+            group.close()?;
+        }
+        digests.push(file.blocks.take_digest());
+    }
+    kept.close()?;
+    if let Some(other) = other {
+        other.close()?;
+    }
+    Ok(Passed {
+        bytes: file.blocks.size(),
+        digest: file.digest(parts, &digests),
+        parts: parts.to_vec(),
+    })
+}
+
+/// Goes over one column of one row group.
+fn copy_column<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    column: &ColumnDescriptor,
+    decisions: &[Decision],
+    sinks: &mut [Option<ColumnSink<'_>>; 2],
+) -> Result<(), CopyError> {
+    let mut run = Run::<T>::default();
+    let mut chosen = Run::<T>::default();
+    let mut done = 0;
+    while done < decisions.len() {
+        let wanted = (decisions.len() - done).min(CHUNK);
+        let read = super::guarded(|| run.read(&mut reader, wanted)).map_err(CopyError::Read)?;
+        if read == 0 {
+            return Err(CopyError::Read(super::refused("a column has fewer rows than before")));
+        }
+        let decisions = &decisions[done..done + read];
+        done += read;
+        for sink in sinks.iter_mut().flatten() {
+            if decisions.iter().all(|d| *d == sink.takes) {
+                sink.write(&run)?;
+            } else if decisions.contains(&sink.takes) {
+                choose(&mut run, column, |row| decisions[row] == sink.takes, &mut chosen);
+                sink.write(&chosen)?;
+            }
+        }
+    }
+    // What follows is read as the first pass read it, so that both have seen the same.
+    drop(super::guarded(|| run.read(&mut reader, 1)));
+    Ok(())
+}
+
+/// Moves the values of the chosen rows, and copies their levels.
+fn choose<T: DataType>(
+    run: &mut Run<T>,
+    column: &ColumnDescriptor,
+    is_chosen: impl Fn(usize) -> bool,
+    chosen: &mut Run<T>,
+) {
+    chosen.clear();
+    let (mut row, mut value) = (0, 0);
+    for at in 0..run.len() {
+        if at > 0 && run.repetitions.get(at).is_none_or(|level| *level == 0) {
+            row += 1;
+        }
+        let is_there = run.definitions.get(at).is_none_or(|l| *l == column.max_def_level());
+        if is_chosen(row) {
+            chosen.definitions.extend(run.definitions.get(at));
+            chosen.repetitions.extend(run.repetitions.get(at));
+            if is_there {
+                chosen.values.push(take(&mut run.values[value]));
+            }
+        }
+        value += usize::from(is_there);
+    }
+}
+
+/// One of the files that are written.
+struct Output {
+    writer: SerializedFileWriter<Watched>,
+    failed: Failed,
+}
+
+/// The first error of the disk: the library hands on no more than its words.
+type Failed = Arc<Mutex<Option<io::Error>>>;
+
+impl Output {
+    fn open(file: &Opened, target: &mut Target) -> Result<Self, CopyError> {
+        let failed = Failed::default();
+        let raw = target.create().map_err(CopyError::Write)?;
+        let raw = Watched { raw, failed: Arc::clone(&failed) };
+        let meta = file.meta.file_metadata();
+        let schema = meta.schema_descr().root_schema_ptr();
+        let properties = Arc::new(properties(file));
+        match SerializedFileWriter::new(raw, schema, properties) {
+            Ok(writer) => Ok(Self { writer, failed }),
+            Err(error) => Err(write_error(&error, &failed)),
+        }
+    }
+
+    fn group(&mut self, wanted: bool) -> Result<Option<GroupSink<'_>>, CopyError> {
+        if !wanted {
+            return Ok(None);
+        }
+        let failed = &self.failed;
+        let writer = self.writer.next_row_group().map_err(|e| write_error(&e, failed))?;
+        Ok(Some(GroupSink { writer, failed: failed.as_ref() }))
+    }
+
+    fn close(self) -> Result<(), CopyError> {
+        let Self { writer, failed } = self;
+        match super::guarded(|| Ok(writer.close())) {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(write_error(&error, &failed)),
+            Err(reason) => Err(CopyError::Read(reason)),
+        }
+    }
+}
+
+struct GroupSink<'a> {
+    writer: SerializedRowGroupWriter<'a, Watched>,
+    failed: &'a Mutex<Option<io::Error>>,
+}
+
+impl GroupSink<'_> {
+    fn close(self) -> Result<(), CopyError> {
+        match self.writer.close() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(write_error(&error, self.failed)),
+        }
+    }
+}
+
+struct ColumnSink<'a> {
+    writer: SerializedColumnWriter<'a>,
+    failed: &'a Mutex<Option<io::Error>>,
+    takes: Decision,
+}
+
+impl<'a> ColumnSink<'a> {
+    fn next(
+        group: &'a mut Option<GroupSink<'_>>,
+        takes: Decision,
+    ) -> Result<Option<Self>, CopyError> {
+        let Some(group) = group else { return Ok(None) };
+        let failed = group.failed;
+        match group.writer.next_column() {
+            Ok(Some(writer)) => Ok(Some(Self { writer, failed, takes })),
+            Ok(None) => Err(CopyError::Read(super::refused("it has more columns than its schema"))),
+            Err(error) => Err(write_error(&error, failed)),
+        }
+    }
+
+    fn write<T: DataType>(&mut self, run: &Run<T>) -> Result<(), CopyError> {
+        let definitions = Some(&run.definitions[..]).filter(|d| !d.is_empty());
+        let repetitions = Some(&run.repetitions[..]).filter(|r| !r.is_empty());
+        let write = || {
+            let writer = self.writer.typed::<T>();
+            Ok(writer.write_batch(&run.values, definitions, repetitions))
+        };
+        match super::guarded(write).map_err(CopyError::Read)? {
+            Ok(_) => Ok(()),
+            Err(error) => Err(write_error(&error, self.failed)),
+        }
+    }
+
+    fn close(self) -> Result<(), CopyError> {
+        let Self { writer, failed, .. } = self;
+        writer.close().map_err(|error| write_error(&error, failed))
+    }
+}
+
+fn write_error(error: &ParquetError, failed: &Mutex<Option<io::Error>>) -> CopyError {
+    let known = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    CopyError::Write(known.unwrap_or_else(|| io::Error::other(error.to_string())))
+}
+
+/// A file that remembers what the system said.
+struct Watched {
+    raw: Raw,
+    failed: Failed,
+}
+
+impl Watched {
+    fn watch<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| {
+            let again = match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => io::Error::new(error.kind(), error.to_string()),
+            };
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            again
+        })
+    }
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.raw.write(bytes);
+        self.watch(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.raw.flush();
+        self.watch(done)
+    }
+}
+
+/// How the file was written, as far as it can be told: compression, encodings, statistics, page version, sorting, Bloom
+/// filters and all key-value metadata.
+fn properties(file: &Opened) -> WriterProperties {
+    let meta = file.meta.file_metadata();
+    let mut builder = WriterProperties::builder()
+        .set_key_value_metadata(meta.key_value_metadata().cloned())
+        .set_statistics_enabled(EnabledStatistics::None);
+    let Some(group) = file.groups().first() else { return builder.build() };
+    builder = builder.set_sorting_columns(group.sorting_columns().cloned());
+    let mut version = WriterVersion::PARQUET_1_0;
+    for chunk in group.columns() {
+        let path = || chunk.column_path().clone();
+        builder = builder.set_column_compression(path(), chunk.compression());
+        let mut has_dictionary = chunk.dictionary_page_offset().is_some();
+        for encoding in chunk.encodings() {
+            match encoding {
+                Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => has_dictionary = true,
+                Encoding::DELTA_BINARY_PACKED
+                | Encoding::DELTA_LENGTH_BYTE_ARRAY
+                | Encoding::DELTA_BYTE_ARRAY
+                | Encoding::BYTE_STREAM_SPLIT => {
+                    builder = builder.set_column_encoding(path(), encoding);
+                }
+                _ => {}
+            }
+        }
+        builder = builder.set_column_dictionary_enabled(path(), has_dictionary);
+        let statistics = match (chunk.column_index_offset(), chunk.statistics()) {
+            (Some(_), _) => EnabledStatistics::Page,
+            (None, Some(_)) => EnabledStatistics::Chunk,
+            (None, None) => EnabledStatistics::None,
+        };
+        builder = builder.set_column_statistics_enabled(path(), statistics);
+        if chunk.bloom_filter_offset().is_some() {
+            builder = builder.set_column_bloom_filter_enabled(path(), true);
+        }
+        let pages = chunk.page_encoding_stats().into_iter().flatten();
+        if pages.into_iter().any(|p| p.page_type == PageType::DATA_PAGE_V2) {
+            version = WriterVersion::PARQUET_2_0;
+        }
+    }
+    let has_offsets = group.columns().iter().any(|c| c.offset_index_offset().is_some());
+    builder.set_writer_version(version).set_offset_index_disabled(!has_offsets).build()
+}
