@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::seed::{SEED, WINDOW};
+use super::seed::SEED;
 
 /// A place of a seed in two documents, in bytes of their letters.
 pub(super) type Hit = (u32, u32);
@@ -20,15 +20,6 @@ const LOOK_BACK: usize = 48;
 /// The passages of a pair, the longest first; more are left out.
 const MAX_CHAINS: usize = 32;
 
-/// Where a passage stands in two documents, by its first and last seed: in bytes of their letters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chain {
-    pub(super) a: Range<u32>,
-    pub(super) b: Range<u32>,
-    /// The number of its seeds.
-    pub(super) hits: u32,
-}
-
 /// Makes chains, and keeps its working memory from pair to pair.
 #[derive(Debug, Default)]
 pub(super) struct Chainer {
@@ -41,13 +32,50 @@ pub(super) struct Chainer {
 const NONE: u32 = u32::MAX;
 
 impl Chainer {
-    /// Appends the chains of two or more hits that span `least` bytes in both documents; in the order
-    /// of the first document. `hits` ascend.
+    /// The chains of two or more hits: the hits of all, one chain after the other, and where among them
+    /// each chain ends. Chains are in the order of their first hits, and so are the hits of each.
+    /// `hits` ascend.
     ///
     /// # Complexity
     /// O(n log n + 48 n) for n hits.
-    pub(super) fn chains(&mut self, hits: &[Hit], least: u32, chains: &mut Vec<Chain>) {
+    pub(super) fn chains(&mut self, hits: &[Hit]) -> (Vec<Hit>, Vec<u32>) {
+        self.fill_best(hits);
         let Chainer { best, order, used } = self;
+        order.clear();
+        order.extend(0..hits.len() as u32);
+        order.sort_unstable_by_key(|&i| (std::cmp::Reverse(best[i as usize].0), i));
+        used.clear();
+        used.resize(hits.len(), false);
+        let mut chains: Vec<Vec<Hit>> = Vec::new();
+        for &last in &*order {
+            if best[last as usize].1 == NONE || chains.len() == MAX_CHAINS {
+                break;
+            }
+            let mut chain = Vec::new();
+            let mut at = last;
+            while at != NONE && !used[at as usize] {
+                used[at as usize] = true;
+                chain.push(hits[at as usize]);
+                at = best[at as usize].1;
+            }
+            chain.reverse();
+            if chain.len() > 1 && !chains.iter().any(|other| covers(other, &chain)) {
+                chains.push(chain);
+            }
+        }
+        chains.sort_unstable_by_key(|chain| chain[0]);
+        let mut ends = Vec::with_capacity(chains.len());
+        let mut all = Vec::with_capacity(chains.iter().map(Vec::len).sum());
+        for chain in &chains {
+            all.extend_from_slice(chain);
+            ends.push(all.len() as u32);
+        }
+        (all, ends)
+    }
+
+    /// Fills in the best chain that ends with each hit.
+    fn fill_best(&mut self, hits: &[Hit]) {
+        let best = &mut self.best;
         best.clear();
         for (i, &(a, b)) in hits.iter().enumerate() {
             let mut own = (SEED as u32, NONE);
@@ -67,58 +95,20 @@ impl Chainer {
             }
             best.push(own);
         }
-        order.clear();
-        order.extend(0..hits.len() as u32);
-        order.sort_unstable_by_key(|&i| (std::cmp::Reverse(best[i as usize].0), i));
-        used.clear();
-        used.resize(hits.len(), false);
-        let from = chains.len();
-        for &last in &*order {
-            if best[last as usize].1 == NONE || chains.len() - from == MAX_CHAINS {
-                break;
-            }
-            let mut first = last as usize;
-            if used[first] {
-                continue;
-            }
-            let mut count = 1u32;
-            used[first] = true;
-            while let before = best[first].1
-                && before != NONE
-                && !used[before as usize]
-            {
-                first = before as usize;
-                used[first] = true;
-                count += 1;
-            }
-            let (start, end) = (hits[first], hits[last as usize]);
-            let seed = SEED as u32;
-            let chain = Chain { a: start.0..end.0 + seed, b: start.1..end.1 + seed, hits: count };
-            let long = chain.a.len().min(chain.b.len()) >= least as usize;
-            if count > 1 && long && !chains[from..].iter().any(|other| other.covers(&chain)) {
-                chains.push(chain);
-            }
-        }
-        chains[from..].sort_unstable_by_key(|chain| (chain.a.start, chain.b.start));
     }
 }
 
-impl Chain {
-    /// About how many bytes of letters both sides have in common, judged by the seeds: in equal texts
-    /// a window has two on average.
-    pub(super) fn shared(&self) -> u64 {
-        let length = u64::from((self.a.end - self.a.start).min(self.b.end - self.b.start));
-        length.min(u64::from(self.hits) * (WINDOW as u64 + 1))
-    }
-
-    /// Whether most of the other is in this one, in one of the documents: it repeats what was found.
-    fn covers(&self, other: &Chain) -> bool {
-        let most = |x: &Range<u32>, y: &Range<u32>| {
-            let both = x.end.min(y.end).saturating_sub(x.start.max(y.start));
-            2 * u64::from(both) > u64::from(y.end - y.start)
-        };
-        most(&self.a, &other.a) || most(&self.b, &other.b)
-    }
+/// Whether most of a chain is in another one, in one of the documents: it repeats what was found.
+fn covers(other: &[Hit], chain: &[Hit]) -> bool {
+    let spans = |chain: &[Hit]| {
+        let ((a, b), (c, d)) = (chain[0], chain[chain.len() - 1]);
+        [a..c + SEED as u32, b..d + SEED as u32]
+    };
+    let most = |(x, y): (Range<u32>, Range<u32>)| {
+        let both = x.end.min(y.end).saturating_sub(x.start.max(y.start));
+        2 * u64::from(both) > u64::from(y.end - y.start)
+    };
+    spans(other).into_iter().zip(spans(chain)).any(most)
 }
 
 #[cfg(test)]
@@ -127,28 +117,26 @@ mod tests {
 
     #[test]
     fn chains_by_example() {
-        let check = |hits: &[Hit], expect: &[[u32; 4]]| {
+        let check = |hits: &[Hit], expect: &[&[Hit]]| {
             let mut hits = hits.to_vec();
             hits.sort_unstable();
-            let mut chains = Vec::new();
-            Chainer::default().chains(&hits, 40, &mut chains);
-            let found: Vec<[u32; 4]> =
-                chains.iter().map(|c| [c.a.start, c.a.end, c.b.start, c.b.end]).collect();
+            let (all, ends) = Chainer::default().chains(&hits);
+            let mut from = 0;
+            let found: Vec<&[Hit]> =
+                ends.iter().map(|&to| &all[std::mem::replace(&mut from, to as usize)..to as usize]).collect();
             assert_eq!(found, expect, "{hits:?}");
         };
         check(&[], &[]);
         check(&[(0, 0)], &[]);
-        // Too short, then long enough.
-        check(&[(0, 500), (10, 510)], &[]);
-        check(&[(0, 500), (16, 516)], &[[0, 40, 500, 540]]);
+        check(&[(0, 500), (1, 501)], &[&[(0, 500), (1, 501)]]);
         // Against the order in one of the documents.
         check(&[(0, 500), (100, 400)], &[]);
         // Too far apart, so two passages; a stray hit is in none.
         check(
             &[(0, 500), (100, 600), (7, 90), (2000, 700), (2100, 800)],
-            &[[0, 124, 500, 624], [2000, 2124, 700, 824]],
+            &[&[(0, 500), (100, 600)], &[(2000, 700), (2100, 800)]],
         );
         // A second copy in one document repeats what was found.
-        check(&[(0, 0), (90, 90), (180, 180), (0, 5000), (90, 5090)], &[[0, 204, 0, 204]]);
+        check(&[(0, 0), (90, 90), (180, 180), (0, 5000), (90, 5090)], &[&[(0, 0), (90, 90), (180, 180)]]);
     }
 }

@@ -20,7 +20,6 @@ pub struct Letters {
     /// Bytes of the letters in UTF-8.
     bytes: usize,
     pieces: Vec<Piece>,
-    normalised: String,
 }
 
 /// Where a piece begins.
@@ -44,6 +43,7 @@ impl Letters {
         self.pieces.clear();
         self.bytes = 0;
         let (mut byte, mut character) = (0, 0);
+        let mut normalised = String::new();
         while byte < text.len() {
             self.pieces.push(Piece {
                 letter: self.letters.len(),
@@ -52,9 +52,9 @@ impl Letters {
                 character,
             });
             let end = piece_end(text, byte);
-            self.normalised.clear();
-            normalise_into(&text[byte..end], &mut self.normalised);
-            for c in self.normalised.chars().filter(|&c| class(c) != Class::Separator) {
+            normalised.clear();
+            normalise_into(&text[byte..end], &mut normalised);
+            for c in normalised.chars().filter(|&c| class(c) != Class::Separator) {
                 self.letters.push(u32::from(c));
                 self.bytes += c.len_utf8();
             }
@@ -91,23 +91,24 @@ impl Letters {
     /// comes from. A character that gives several letters is in the range when one of them is.
     ///
     /// # Complexity
-    /// O(log) in the pieces, and some ten normalisations of a few hundred bytes.
-    pub fn original(&mut self, text: &str, letters: Range<usize>) -> Range<u64> {
+    /// O(log) in the pieces, and some ten normalisations of a few hundred bytes into `normalised`, whose
+    /// content is of no use.
+    pub fn original(&self, text: &str, letters: Range<usize>, normalised: &mut String) -> Range<u64> {
         if letters.is_empty() {
             let at = if letters.start < self.letters.len() {
-                self.character_of(text, letters.start).start
+                self.character_of(text, letters.start, normalised).start
             } else {
                 text.chars().count()
             };
             return at as u64..at as u64;
         }
-        let from = self.character_of(text, letters.start).start;
-        let to = self.character_of(text, letters.end - 1).end;
+        let from = self.character_of(text, letters.start, normalised).start;
+        let to = self.character_of(text, letters.end - 1, normalised).end;
         from as u64..to as u64
     }
 
     /// The character that a letter comes from, with the marks that are part of it.
-    fn character_of(&mut self, text: &str, letter: usize) -> Range<usize> {
+    fn character_of(&self, text: &str, letter: usize, normalised: &mut String) -> Range<usize> {
         let piece = self.pieces.partition_point(|p| p.letter <= letter) - 1;
         let Piece { letter: first, byte, character, .. } = self.pieces[piece];
         let end = self.pieces.get(piece + 1).map_or(text.len(), |next| next.byte);
@@ -118,30 +119,31 @@ impl Letters {
         let (mut low, mut high) = (0, ends.len() - 1);
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.count(&piece[..ends[middle]]) < wanted {
+            if count(normalised, &piece[..ends[middle]]) < wanted {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         let mut last = low;
-        let have = self.count(&piece[..ends[low]]);
+        let have = count(normalised, &piece[..ends[low]]);
         // A mark that adds no letter was put together with the letter before it.
         for (at, c) in piece[ends[low]..].char_indices().take(4) {
             let end = ends[low] + at + c.len_utf8();
-            if class(c) == Class::Separator || self.count(&piece[..end]) != have {
+            if class(c) == Class::Separator || count(normalised, &piece[..end]) != have {
                 break;
             }
             last += 1;
         }
         character + low..character + last + 1
     }
+}
 
-    fn count(&mut self, text: &str) -> usize {
-        self.normalised.clear();
-        normalise_into(text, &mut self.normalised);
-        self.normalised.chars().filter(|&c| class(c) != Class::Separator).count()
-    }
+/// The number of letters of a text.
+fn count(normalised: &mut String, text: &str) -> usize {
+    normalised.clear();
+    normalise_into(text, normalised);
+    normalised.chars().filter(|&c| class(c) != Class::Separator).count()
 }
 
 /// Where the piece that begins at `from` ends: before a character that nothing before it changes.
@@ -189,10 +191,10 @@ mod tests {
     #[test]
     fn ranges_by_example() {
         let check = |text: &str, letters: &str, expect: Range<u64>| {
-            let mut of = of(text);
+            let of = of(text);
             let all = string(of.as_slice());
             let at = all[..all.find(letters).expect("the letters")].chars().count();
-            let found = of.original(text, at..at + letters.chars().count());
+            let found = of.original(text, at..at + letters.chars().count(), &mut String::new());
             assert_eq!(found, expect, "{text}: {letters}");
         };
         check("abc", "b", 1..2);
@@ -211,26 +213,26 @@ mod tests {
         ) {
             let text = text.concat();
             let expect = reduced(&text);
-            let mut letters = of(&text);
+            let letters = of(&text);
             prop_assert_eq!(string(letters.as_slice()), expect.as_str());
             prop_assert_eq!(letters.bytes, expect.len());
             for (number, (at, _)) in expect.char_indices().enumerate().step_by(17) {
                 prop_assert_eq!(letters.letters_before(at as u32), number);
             }
             let n = letters.as_slice().len();
-            prop_assert_eq!(letters.original(&text, 0..n).end <= text.chars().count() as u64, true);
+            prop_assert_eq!(letters.original(&text, 0..n, &mut String::new()).end <= text.chars().count() as u64, true);
         }
 
         #[test]
         fn a_range_has_its_letters(
             text in "[一-三a-cＡ臺，。 é]{1,2000}", from: prop::sample::Index, length in 1usize..50,
         ) {
-            let mut letters = of(&text);
+            let letters = of(&text);
             let n = letters.as_slice().len();
             prop_assume!(n > 0);
             let from = from.index(n);
             let range = from..n.min(from + length);
-            let found = letters.original(&text, range.clone());
+            let found = letters.original(&text, range.clone(), &mut String::new());
             let passage: String = text.chars()
                 .skip(found.start as usize).take((found.end - found.start) as usize).collect();
             prop_assert_eq!(reduced(&passage), string(&letters.as_slice()[range]));

@@ -7,8 +7,11 @@
 //! goes and how alike it is ([`Refiner`]). [`find`] does all of it for texts in memory.
 //!
 //! Seeds that more documents share than [`Settings::max_documents`] are boilerplate, not quotations: they
-//! are skipped and counted. Documents that share most of both are whole duplicates, and counted
-//! too. A document whose letters are those of an earlier one is represented by it.
+//! are skipped and counted. A document whose letters are those of an earlier one is represented by it.
+//!
+//! A run of 120 bytes or more of equal letters in two documents, 40 Chinese characters, is always found
+//! when none of its seeds is crowded, repeated more than four times in a document or thinned, and neither
+//! document has more than some 6 MB.
 //!
 //! ```
 //! use nearsift::partial::{Kind, Settings, find};
@@ -41,19 +44,16 @@ mod seed;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use serde::Serialize;
 
-pub use corpus::{Candidate, Candidates, Corpus};
+pub use corpus::{Candidate, Corpus, Search};
 pub use letters::Letters;
-pub use refine::{Refiner, Verdict};
+pub use refine::Refiner;
 pub use seed::{Seeder, Seeds};
 
 use crate::join::{JoinError, Threads};
-
-/// A document is contained when so much of it stands in the other, in per cent of its letters.
-const WHOLE_PERCENT: u64 = 80;
 
 /// What counts as a passage, and what the search may use.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -98,6 +98,8 @@ pub enum Kind {
     Contains,
     /// The other way round.
     Contained,
+    /// 80 % or more of both: whole duplicates, perhaps with parts in another order.
+    Whole,
     /// Less of both: a quotation, a shared section.
     Overlap,
 }
@@ -147,16 +149,8 @@ pub struct Work {
     pub hits: u64,
     /// Pairs of documents with a hit.
     pub pairs: u64,
-    /// Pairs that share most of both documents, which are whole duplicates.
-    pub whole: u64,
-}
-
-impl Work {
-    /// Adds what a part of the search counted.
-    fn add(&mut self, other: &Work) {
-        self.pairs += other.pairs;
-        self.whole += other.whole;
-    }
+    /// Of so many halvings of the seeds the corpus' memory made use: of 2^n seeds one was kept.
+    pub thinned: u32,
 }
 
 /// Why partial duplicates cannot be found.
@@ -174,8 +168,8 @@ pub enum PartialError {
 /// When threads cannot be started.
 ///
 /// # Complexity
-/// O(bytes) for seeds and some 16 bytes of memory for every 48 bytes of letters; see
-/// [`Corpus::candidates`] and [`Refiner::refine`] for the rest.
+/// O(bytes) for seeds and some 16 bytes of memory for every 24 bytes of letters; see [`Search::each`] and
+/// [`Refiner::refine`] for the rest.
 pub fn find<T: AsRef<str>>(
     texts: &[T],
     settings: &Settings,
@@ -185,17 +179,16 @@ pub fn find<T: AsRef<str>>(
     for text in texts {
         corpus.push(&seeder.seeds(text.as_ref()));
     }
-    let Candidates { pairs, mut work } = corpus.candidates(settings)?;
-    let mut refiner = Refiner::new();
+    let mut search = corpus.search(settings)?;
+    let mut refiner = Refiner::new(settings);
     let mut partials = Vec::new();
-    for pair in &pairs {
-        let text = |document: u32| texts[document as usize].as_ref();
-        match refiner.refine(pair, text(pair.a), text(pair.b), settings) {
-            Verdict::Whole => work.whole += 1,
-            Verdict::Parts(passages) => partials.extend(
-                passages.into_iter().map(|passage| Partial { a: pair.a, b: pair.b, passage }),
-            ),
+    let _: ControlFlow<()> = search.each(settings, |pairs| {
+        for pair in pairs {
+            let text = |document: u32| texts[document as usize].as_ref();
+            let passages = refiner.refine(pair, text(pair.a), text(pair.b)).into_iter();
+            partials.extend(passages.map(|passage| Partial { a: pair.a, b: pair.b, passage }));
         }
-    }
-    Ok((partials, work))
+        ControlFlow::Continue(())
+    });
+    Ok((partials, search.work()))
 }

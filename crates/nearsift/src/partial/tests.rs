@@ -60,19 +60,18 @@ proptest! {
         let passage = random_text(&mut random, length, &alphabet);
         let [a0, a1, b0, b1] = [before, after, host, at].map(|n| random_text(&mut random, n, &alphabet));
         let texts = [format!("{a0}{passage}{a1}"), format!("{b0}{passage}{b1}")];
-        let (found, work) = find(&texts, &Settings::default()).expect("threads");
+        let (found, _) = find(&texts, &Settings::default()).expect("threads");
         let of = |text: &str| characters(text);
         let planted = [of(&a0)..of(&a0) + of(&passage), of(&b0)..of(&b0) + of(&passage)];
-        if work.whole > 0 {
+        prop_assert_eq!(found.len(), 1);
+        let Passage { kind, a_range, b_range, score, .. } = &found[0].passage;
+        // Letters beside the passage may be equal by chance, and punctuation is in no passage.
+        prop_assert!(near(a_range, &planted[0], 8), "{:?} {:?}", a_range, planted[0]);
+        prop_assert!(near(b_range, &planted[1], 8), "{:?} {:?}", b_range, planted[1]);
+        prop_assert!(*score > 0.97);
+        if *kind == Kind::Whole {
             let share = |text: &str| of(&passage) as f64 / of(text) as f64;
             prop_assert!(share(&texts[0]) > 0.7 && share(&texts[1]) > 0.7);
-        } else {
-            prop_assert_eq!(found.len(), 1);
-            let Passage { a_range, b_range, score, .. } = &found[0].passage;
-            // Letters beside the passage may be equal by chance, and punctuation is in no passage.
-            prop_assert!(near(a_range, &planted[0], 8), "{:?} {:?}", a_range, planted[0]);
-            prop_assert!(near(b_range, &planted[1], 8), "{:?} {:?}", b_range, planted[1]);
-            prop_assert!(*score > 0.97);
         }
     }
 
@@ -99,8 +98,8 @@ proptest! {
         let mut random = Random::new(seed);
         let alphabet = if han_script { han() } else { ('a'..='h').collect() };
         let texts: Vec<String> = (0..20).map(|_| random_text(&mut random, 2000, &alphabet)).collect();
-        let (found, work) = find(&texts, &Settings::default()).expect("threads");
-        prop_assert_eq!((found, work.whole), (Vec::new(), 0));
+        let (found, _) = find(&texts, &Settings::default()).expect("threads");
+        prop_assert_eq!(found, Vec::new());
     }
 
     #[test]
@@ -162,7 +161,7 @@ fn what_many_share_is_counted_and_not_compared() {
     let (found, work) = find(&texts, &Settings::default()).expect("threads");
     assert!(found.is_empty());
     // Seeds that begin with a letter or two before the passage meet by chance.
-    assert!(work.hits < 1000, "{}", work.hits);
+    assert!(work.hits < 10_000, "{}", work.hits);
     assert!(work.crowded_seeds >= 5 && work.crowded_places > 10_000, "{work:?}");
 }
 
@@ -196,5 +195,6 @@ fn pages_put_together_and_passages_in_another_order() {
     // Both passages together make most of the shorter one.
     let moved = format!("{y}{rest}{x}");
     assert_eq!(kinds(&[&moved, &format!("{x}{y}")]), [contains(1), contains(1)]);
-    assert_eq!(kinds(&[&format!("{x}{y}"), &format!("{y}{x}")]), []);
+    let whole = (0, 1, Kind::Whole);
+    assert_eq!(kinds(&[&format!("{x}{y}"), &format!("{y}{x}")]), [whole, whole]);
 }
