@@ -122,5 +122,6 @@ fn print_partial(
     let folder = std::env::temp_dir();
     let memory = args.matching.memory;
     let source = Source { inputs, global, ids, records, memory, folder: &folder };
-    each_passage(&source, |line| out.json(line))
+    each_passage(&source, |_| true, |line| out.json(line))?;
+    Ok(())
 }

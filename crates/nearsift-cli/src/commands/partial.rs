@@ -1,12 +1,11 @@
 //! `--partial` of `pairs` and `dedup`: passages that documents share, found beside the whole
 //! near duplicates.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use nearsift::join::Threads;
-use nearsift::partial::{
-    Candidate, Candidates, Corpus, Kind, Passage, Refiner, Seeder, Settings, Verdict, Work,
-};
+use nearsift::partial::{Candidate, Corpus, Kind, Passage, Refiner, Seeder, Seeds, Settings, Work};
 use nearsift_io::Inputs;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -65,23 +64,41 @@ pub struct Source<'a> {
     pub folder: &'a Path,
 }
 
-/// Calls `each` with every passage, by document. Reads the input twice: once for the seeds, once for
-/// the texts that are compared.
+/// What a search for passages did.
+#[derive(Debug, Serialize)]
+pub struct PartialSummary {
+    /// Lines that were written.
+    passages: u64,
+    /// Pairs of documents that have one.
+    pairs: u64,
+    #[serde(flatten)]
+    work: Work,
+}
+
+/// Calls `each` with every passage that two of the documents share for which `takes_part` holds, by
+/// document. Reads the input twice: once for the seeds, once for the texts that are compared.
 ///
 /// # Errors
 /// What `each` returns, an input that changed, or an interruption.
 pub fn each_passage(
     source: &Source<'_>,
+    takes_part: impl Fn(u32) -> bool + Sync,
     mut each: impl FnMut(&PartialLine<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+) -> Result<PartialSummary, Failure> {
     let &Source { inputs, global, ids, records, memory, folder } = source;
-    let mut corpus = Corpus::new();
+    let base = Settings { threads: Threads::Current, ..Settings::default() };
+    let settings = Settings { memory_bytes: memory.map_or(base.memory_bytes, |m| m / 4), ..base };
+    let mut corpus = memory.map_or_else(Corpus::new, |m| Corpus::with_memory(m / 4));
+    let takes_part = |record| records.document(record).is_some_and(&takes_part);
     scan(
         inputs,
         global,
         "passages",
         Seeder::default,
-        |seeder, document| seeder.seeds(&document.text.text),
+        |seeder, seen| match takes_part(seen.place.index) {
+            true => seeder.seeds(&seen.text.text),
+            false => Seeds::default(),
+        },
         |_, done| {
             if let Ok(seeds) = done {
                 corpus.push(&seeds);
@@ -89,51 +106,74 @@ pub fn each_passage(
             Ok(())
         },
     )?;
-    let base = Settings { threads: Threads::Current, ..Settings::default() };
-    let settings = Settings { memory_bytes: memory.map_or(base.memory_bytes, |m| m / 4), ..base };
-    let Candidates { pairs, mut work } = corpus.candidates(&settings).map_err(Failure::new)?;
     interrupt::check()?;
-    let mut documents: Vec<u32> = pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
-    documents.sort_unstable();
-    documents.dedup();
-    let texts = Texts::read_as(str::to_owned, inputs, global, records, documents, memory, folder)?;
-    let mut passages = 0;
-    for pairs in pairs.chunks(AT_ONCE) {
+    let mut search = corpus.search(&settings).map_err(Failure::new)?;
+    let wanted = search.documents();
+    let texts = Texts::read_as(str::to_owned, inputs, global, records, wanted, memory, folder)?;
+    let (mut passages, mut with_passages) = (0, 0);
+    let mut refine = |pairs: &[Candidate]| {
         interrupt::check()?;
-        let verdicts: Vec<Result<Verdict, Failure>> = pairs
+        let found: Vec<Result<Vec<Passage>, Failure>> = pairs
             .par_iter()
-            .with_min_len(32)
-            .map_init(Refiner::new, |refiner, pair| {
-                let (a, b) = (texts.text(pair.a)?, texts.text(pair.b)?);
-                Ok(refiner.refine(pair, &a, &b, &settings))
-            })
+            .with_min_len(64)
+            .map_init(
+                || Refiner::new(&settings),
+                |refiner, pair| {
+                    let (a, b) = (texts.text(pair.a)?, texts.text(pair.b)?);
+                    Ok(refiner.refine(pair, &a, &b))
+                },
+            )
             .collect();
-        for (pair, verdict) in pairs.iter().zip(verdicts) {
-            match verdict? {
-                Verdict::Whole => work.whole += 1,
-                Verdict::Parts(found) => {
-                    passages += found.len() as u64;
-                    found.iter().try_for_each(|p| each(&PartialLine::of(pair, p, ids)))?;
-                }
-            }
+        for (pair, found) in pairs.iter().zip(found) {
+            let found = found?;
+            passages += found.len() as u64;
+            with_passages += u64::from(!found.is_empty());
+            found.iter().try_for_each(|passage| each(&PartialLine::of(pair, passage, ids)))?;
         }
+        Ok(())
+    };
+    let flow = search.each(&settings, |pairs| {
+        match pairs.chunks(AT_ONCE).try_for_each(&mut refine) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(failure) => ControlFlow::Break(failure),
+        }
+    });
+    if let ControlFlow::Break(failure) = flow {
+        return Err(failure);
     }
-    if !global.quiet {
-        tell(Level::Note, &summary(passages, &work, &settings));
-    }
-    Ok(())
+    let summary = PartialSummary { passages, pairs: with_passages, work: search.work() };
+    summary.tell(global, &settings);
+    Ok(summary)
 }
 
-fn summary(passages: u64, work: &Work, settings: &Settings) -> String {
-    let found = format!("--partial: {} that two documents share", plural(passages, "passage"));
-    if work.crowded_seeds == 0 {
-        return found;
+impl PartialSummary {
+    /// Says what was found, and what was passed over.
+    fn tell(&self, global: &Global, settings: &Settings) {
+        let PartialSummary { passages, pairs, work } = self;
+        if !global.quiet {
+            let found = plural(*passages, "passage");
+            let pairs = plural(*pairs, "pair");
+            tell(Level::Note, &format!("--partial: {found} that documents share, in {pairs}"));
+        }
+        if work.crowded_seeds > 0 && !global.quiet {
+            tell(
+                Level::Note,
+                &format!(
+                    "--partial: {} in more than {} documents each, at {}, passed over as boilerplate",
+                    plural(work.crowded_seeds, "short run of letters"),
+                    settings.max_documents,
+                    plural(work.crowded_places, "place"),
+                ),
+            );
+        }
+        if work.thinned > 0 {
+            tell(
+                Level::Warning,
+                &format!(
+                    "--partial: one of {} short runs of letters was kept, for want of memory: short passages are missed; give a larger --memory",
+                    grouped(1 << work.thinned.min(63)),
+                ),
+            );
+        }
     }
-    format!(
-        "{found}; {}, each in more than {} documents, {} counted as boilerplate and not compared ({} places)",
-        plural(work.crowded_seeds, "short run of letters"),
-        settings.max_documents,
-        if work.crowded_seeds == 1 { "was" } else { "were" },
-        grouped(work.crowded_places)
-    )
 }

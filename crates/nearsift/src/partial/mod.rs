@@ -72,12 +72,12 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// 120 bytes (40 Chinese characters), score 0.7, 256 documents, one thread, 256 MiB.
+    /// 120 bytes (40 Chinese characters), score 0.7, 32 documents, one thread, 256 MiB.
     fn default() -> Settings {
         Settings {
             min_bytes: 120,
             min_score: 0.7,
-            max_documents: 256,
+            max_documents: 32,
             threads: Threads::One,
             memory_bytes: 256 << 20,
         }

@@ -182,7 +182,7 @@ impl Run<'_> {
         }
         table.finish()?;
 
-        self.write_partial(ids, records)?;
+        self.write_partial(ids, records, found, &mut summary)?;
         self.write_kept(records, found)?;
         interrupt::check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
@@ -220,8 +220,15 @@ impl Run<'_> {
         Ok(number_of)
     }
 
-    /// The passages that documents share, where they are asked for.
-    fn write_partial(&self, ids: &Ids, records: &Records) -> Result<(), Failure> {
+    /// The passages that kept documents share, where they are asked for: what goes has its
+    /// representative.
+    fn write_partial(
+        &self,
+        ids: &Ids,
+        records: &Records,
+        found: &Found<'_>,
+        summary: &mut Summary,
+    ) -> Result<(), Failure> {
         if !self.partial {
             return Ok(());
         }
@@ -229,7 +236,8 @@ impl Run<'_> {
         let folder = self.folder.path("");
         let mut table = self.folder.table("partial.jsonl")?;
         let source = Source { inputs, global, ids, records, memory, folder: &folder };
-        each_passage(&source, |line| table.line(line))?;
+        let is_kept = |document| found.clusters().is_kept(document);
+        summary.partial = Some(each_passage(&source, is_kept, |line| table.line(line))?);
         table.finish()
     }
 
