@@ -164,7 +164,11 @@ fn report(set: &Set, settings: &Settings) {
         work.crowded_places,
         work.pairs
     );
-    println!("seeds {:.1} us, pairs and passages {:.1} us a document", micros(seeds), micros(search));
+    println!(
+        "seeds {:.1} us, pairs and passages {:.1} us a document",
+        micros(seeds),
+        micros(search)
+    );
 
     let mut kinds: BTreeMap<Pair, Kind> = BTreeMap::new();
     kinds.extend(partials.iter().map(|p| ((p.a, p.b), p.passage.kind)));
@@ -183,7 +187,9 @@ fn report(set: &Set, settings: &Settings) {
         }
     }
     if !by_edit.is_empty() {
-        println!("\n| edit | pairs | found | as whole | as contained | as overlap |\n|---|---|---|---|---|---|");
+        println!(
+            "\n| edit | pairs | found | as whole | as contained | as overlap |\n|---|---|---|---|---|---|"
+        );
     }
     for (edit, [all, parts @ ..]) in by_edit {
         let share = |n: usize| n as f64 / all as f64;
@@ -198,7 +204,12 @@ fn report(set: &Set, settings: &Settings) {
 
     let exact = sharing_runs(&letters, 120, settings.max_documents as usize);
     let have = exact.iter().filter(|pair| kinds.contains_key(pair)).count();
-    println!("\n{} of {} pairs with 120 equal bytes in at most {} documents", have, exact.len(), settings.max_documents);
+    println!(
+        "\n{} of {} pairs with 120 equal bytes in at most {} documents",
+        have,
+        exact.len(),
+        settings.max_documents
+    );
     let group = |d: u32| set.groups[d as usize].as_ref();
     let related = |&(a, b): &Pair| {
         group(a).is_some() && group(a) == group(b) || set.related.contains(&(a, b))

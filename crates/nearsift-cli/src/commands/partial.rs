@@ -132,12 +132,11 @@ pub fn each_passage(
         }
         Ok(())
     };
-    let flow = search.each(&settings, |pairs| {
-        match pairs.chunks(AT_ONCE).try_for_each(&mut refine) {
+    let flow =
+        search.each(&settings, |pairs| match pairs.chunks(AT_ONCE).try_for_each(&mut refine) {
             Ok(()) => ControlFlow::Continue(()),
             Err(failure) => ControlFlow::Break(failure),
-        }
-    });
+        });
     if let ControlFlow::Break(failure) = flow {
         return Err(failure);
     }

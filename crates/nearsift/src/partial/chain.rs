@@ -122,8 +122,10 @@ mod tests {
             hits.sort_unstable();
             let (all, ends) = Chainer::default().chains(&hits);
             let mut from = 0;
-            let found: Vec<&[Hit]> =
-                ends.iter().map(|&to| &all[std::mem::replace(&mut from, to as usize)..to as usize]).collect();
+            let found: Vec<&[Hit]> = ends
+                .iter()
+                .map(|&to| &all[std::mem::replace(&mut from, to as usize)..to as usize])
+                .collect();
             assert_eq!(found, expect, "{hits:?}");
         };
         check(&[], &[]);
@@ -137,6 +139,9 @@ mod tests {
             &[&[(0, 500), (100, 600)], &[(2000, 700), (2100, 800)]],
         );
         // A second copy in one document repeats what was found.
-        check(&[(0, 0), (90, 90), (180, 180), (0, 5000), (90, 5090)], &[&[(0, 0), (90, 90), (180, 180)]]);
+        check(
+            &[(0, 0), (90, 90), (180, 180), (0, 5000), (90, 5090)],
+            &[&[(0, 0), (90, 90), (180, 180)]],
+        );
     }
 }

@@ -108,11 +108,13 @@ impl Corpus {
     pub fn search(self, settings: &Settings) -> Result<Search, PartialError> {
         let workers = Workers::start(settings.threads).map_err(PartialError::Threads)?;
         let Corpus { mut postings, documents, same, thinned, .. } = self;
-        let mut work = Work { documents: u64::from(documents), same_letters: same, ..Work::default() };
+        let mut work =
+            Work { documents: u64::from(documents), same_letters: same, ..Work::default() };
         work.seeds = postings.len() as u64;
         work.thinned = thinned;
         workers.sort(&mut postings);
-        let mut search = Search { postings, per_document: vec![0; documents as usize], workers, work };
+        let mut search =
+            Search { postings, per_document: vec![0; documents as usize], workers, work };
         search.keep_shared(settings.max_documents);
         Ok(search)
     }
@@ -160,9 +162,13 @@ impl Search {
         let all = 0..self.per_document.len() as u32;
         let mut hits = Vec::new();
         for documents in ranges(&self.per_document, capacity) {
-            let heavy = documents.len() == 1 && self.per_document[documents.start as usize] > capacity;
-            let partners =
-                if heavy { ranges(&self.partners(documents.start), capacity) } else { vec![all.clone()] };
+            let heavy =
+                documents.len() == 1 && self.per_document[documents.start as usize] > capacity;
+            let partners = if heavy {
+                ranges(&self.partners(documents.start), capacity)
+            } else {
+                vec![all.clone()]
+            };
             for later in partners {
                 self.fill_hits(&documents, &later, &mut hits);
                 self.workers.sort(&mut hits);

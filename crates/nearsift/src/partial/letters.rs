@@ -72,7 +72,8 @@ impl Letters {
     /// letter, of those that end before it.
     pub(super) fn letters_before(&self, byte: u32) -> usize {
         let byte = byte as usize;
-        let Some(piece) = self.pieces.partition_point(|p| p.letter_byte <= byte).checked_sub(1) else {
+        let Some(piece) = self.pieces.partition_point(|p| p.letter_byte <= byte).checked_sub(1)
+        else {
             return 0;
         };
         let Piece { letter, letter_byte, .. } = self.pieces[piece];
@@ -93,7 +94,12 @@ impl Letters {
     /// # Complexity
     /// O(log) in the pieces, and some ten normalisations of a few hundred bytes into `normalised`, whose
     /// content is of no use.
-    pub fn original(&self, text: &str, letters: Range<usize>, normalised: &mut String) -> Range<u64> {
+    pub fn original(
+        &self,
+        text: &str,
+        letters: Range<usize>,
+        normalised: &mut String,
+    ) -> Range<u64> {
         if letters.is_empty() {
             let at = if letters.start < self.letters.len() {
                 self.character_of(text, letters.start, normalised).start

@@ -81,7 +81,13 @@ impl Refiner {
                 let part = extended(&mut self.extender, sides, part);
                 let next = self.scored(sides, part);
                 let joined = all.last().filter(|last| last.span.meets(&next.span)).map(|last| {
-                    self.scored(sides, Span { a: last.span.a.start..next.span.a.end, b: last.span.b.start..next.span.b.end })
+                    self.scored(
+                        sides,
+                        Span {
+                            a: last.span.a.start..next.span.a.end,
+                            b: last.span.b.start..next.span.b.end,
+                        },
+                    )
                 });
                 match joined.filter(|joined| joined.score() >= self.min_score) {
                     Some(joined) => {
@@ -92,7 +98,9 @@ impl Refiner {
                 }
             }
         }
-        all.retain(|passage| passage.score() >= self.min_score && passage.bytes(sides) >= self.min_bytes);
+        all.retain(|passage| {
+            passage.score() >= self.min_score && passage.bytes(sides) >= self.min_bytes
+        });
         let lengths = sides.map(|letters| letters.len() as f64);
         let shares = [covered(&all, |span| &span.a), covered(&all, |span| &span.b)];
         let kind = match [0, 1].map(|side| shares[side] >= WHOLE * lengths[side]) {

@@ -180,8 +180,9 @@ mod tests {
     fn long_texts_have_wider_windows() {
         let mut random = testkit::random::Random::new(1);
         // Letters that normalisation leaves alone, and three bytes each.
-        let text: String =
-            (0..5_000_000).filter_map(|_| char::from_u32(0xac00 + random.below(5000) as u32)).collect();
+        let text: String = (0..5_000_000)
+            .filter_map(|_| char::from_u32(0xac00 + random.below(5000) as u32))
+            .collect();
         let mut seeder = Seeder::default();
         let whole = seeder.seeds(&text);
         assert!(whole.len() <= MAX_SEEDS && whole.len() > MAX_SEEDS / 3, "{}", whole.len());
@@ -193,7 +194,12 @@ mod tests {
             .map(|s| s.0)
             .collect();
         assert!(inside.len() > 100);
-        assert!(inside.iter().all(|hash| part.contains(hash)), "{} of {}", inside.len(), part.len());
+        assert!(
+            inside.iter().all(|hash| part.contains(hash)),
+            "{} of {}",
+            inside.len(),
+            part.len()
+        );
     }
 
     proptest! {
