@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use crate::support::{Folder, Run, article, line, string};
 
-/// Two articles, a page that holds both, one that quotes the first, and one that has nothing of them.
+/// Two articles, a longer page that holds both, one that quotes the first, and one that has nothing of them.
 fn pages() -> Vec<(&'static str, String)> {
-    let [one, two, three, four] = [1, 2, 3, 4].map(article);
+    let [one, two, three, four, rest] = [1, 2, 3, 4, 5].map(article);
     let quoted: String = one.chars().skip(60).take(90).collect();
     vec![
         ("one", one.clone()),
-        ("both", format!("{one}\n\n{two}")),
+        ("both", format!("{one}\n\n{two}{rest}{}", article(6))),
         ("two", two),
-        ("quoting", format!("{three}“{quoted}”{}", article(5))),
+        ("quoting", format!("{three}“{quoted}”{}", article(7))),
         ("other", four),
     ]
 }
@@ -55,16 +55,16 @@ fn passages_say_which_part_of_which_document() {
         ]
     );
     let texts: std::collections::BTreeMap<_, _> = pages().into_iter().collect();
-    for passage in found {
+    for passage in &found {
         let side = |id: &str, name: &str| {
             letters(&texts[passage[id].as_str().expect("an id")], range(passage, name))
         };
         assert_eq!(side("a", "a_range"), side("b", "b_range"), "{passage}");
         assert_eq!(passage["score"], 1.0);
     }
-    assert_eq!(range(&lines[0], "a_range").start, 0);
-    assert_eq!(lines[0]["share_of_a"], 1.0);
-    let share = lines[1]["share_of_a"].as_f64().expect("a number");
+    assert_eq!(range(found[0], "a_range").start, 0);
+    assert_eq!(found[0]["share_of_a"], 1.0);
+    let share = found[1]["share_of_a"].as_f64().expect("a number");
     assert!((0.1..0.5).contains(&share), "{share}");
     assert!(run.stderr.contains("4 passages that documents share, in 4 pairs"), "{}", run.stderr);
 }

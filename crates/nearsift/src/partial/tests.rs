@@ -198,3 +198,101 @@ fn pages_put_together_and_passages_in_another_order() {
     let whole = (0, 1, Kind::Whole);
     assert_eq!(kinds(&[&format!("{x}{y}"), &format!("{y}{x}")]), [whole, whole]);
 }
+
+/// All maximal runs of letters that stand in both texts, by the whole table: where they start, and
+/// how long they are.
+fn common_runs(a: &[char], b: &[char], least: usize) -> Vec<(usize, usize, usize)> {
+    let mut runs = Vec::new();
+    let mut row = vec![0; b.len() + 1];
+    for i in 1..=a.len() {
+        for j in (1..=b.len()).rev() {
+            row[j] = if a[i - 1] == b[j - 1] { row[j - 1] + 1 } else { 0 };
+            let ends = i == a.len() || j == b.len() || a[i] != b[j];
+            if ends && row[j] >= least {
+                runs.push((i - row[j], j - row[j], row[j]));
+            }
+        }
+    }
+    runs
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The guarantee: two texts that share 120 bytes of letters share a passage that holds them.
+    #[test]
+    fn every_common_run_is_in_a_passage(seed: u64, latin: bool, one_of in 20usize..400) {
+        let mut random = Random::new(seed);
+        // Letters that normalisation leaves alone.
+        let alphabet: Vec<char> = if latin {
+            ('a'..='z').collect()
+        } else {
+            ('\u{ac00}'..'\u{b400}').collect()
+        };
+        let letters = |random: &mut Random, n: usize| -> String {
+            (0..n).map(|_| alphabet[random.below(alphabet.len())]).collect()
+        };
+        let blocks: Vec<String> = (0..6)
+            .map(|_| {
+                let length = 20 + random.below(300);
+                letters(&mut random, length)
+            })
+            .collect();
+        let texts: Vec<String> = (0..4)
+            .map(|_| {
+                let mut text = String::new();
+                let first = random.below(6);
+                for at in 0..1 + random.below(6) {
+                    // Each block once, in an order of the text's own.
+                    let block = &blocks[(first + 5 * at) % 6];
+                    text.push_str(&edited(&mut random, block, one_of, &alphabet));
+                    let own = random.below(150);
+                    text.push_str(&letters(&mut random, own));
+                }
+                text
+            })
+            .collect();
+        let (found, _) = find(&texts, &Settings::default()).expect("threads");
+        let least = if latin { 120 } else { 40 };
+        let chars: Vec<Vec<char>> = texts.iter().map(|text| text.chars().collect()).collect();
+        let first_with = |i: usize| (0..=i).find(|&j| chars[j] == chars[i]);
+        for b in 0..4 {
+            for a in (0..b).filter(|&a| first_with(a) == Some(a) && first_with(b) == Some(b)) {
+                for (i, j, length) in common_runs(&chars[a], &chars[b], least) {
+                    let holds = |range: &Range<u64>, from: usize| {
+                        range.start <= from as u64 && (from + length) as u64 <= range.end
+                    };
+                    let passage = found.iter().find(|p| {
+                        (p.a, p.b) == (a as u32, b as u32)
+                            && holds(&p.passage.a_range, i)
+                            && holds(&p.passage.b_range, j)
+                    });
+                    prop_assert!(passage.is_some(), "{a} {b}: {length} letters at {i} and {j}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn few_seeds_are_enough_when_memory_is_short() {
+    let texts = quoting(150);
+    let settings = Settings::default();
+    let seeds: Vec<Seeds> = texts.iter().map(|text| Seeder::default().seeds(text)).collect();
+    let of = |bytes: Option<u64>| {
+        let mut corpus = bytes.map_or_else(Corpus::new, Corpus::with_memory);
+        seeds.iter().for_each(|seeds| corpus.push(seeds));
+        let mut search = corpus.search(&settings).expect("threads");
+        let mut pairs = Vec::new();
+        let _: ControlFlow<()> = search.each(&settings, |batch| {
+            pairs.extend(batch.iter().map(|pair| (pair.a, pair.b)));
+            ControlFlow::Continue(())
+        });
+        (pairs, search.work())
+    };
+    let (all, work) = of(None);
+    assert_eq!((work.thinned, work.seeds), (0, seeds.iter().map(|s| s.len() as u64).sum()));
+    let (some, thin) = of(Some(8 * work.seeds));
+    assert!(thin.thinned >= 1 && thin.seeds <= work.seeds / 2, "{thin:?}");
+    assert!(some.len() > all.len() / 2 && some.iter().all(|pair| all.contains(pair)));
+}
