@@ -7,6 +7,7 @@
 //! an exact search of all such runs says which they are; and the pairs that no label relates.
 
 #![allow(clippy::print_stdout, reason = "results go to standard output")]
+#![allow(clippy::disallowed_methods, reason = "times are among the results")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
