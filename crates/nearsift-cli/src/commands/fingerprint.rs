@@ -1,6 +1,6 @@
 //! `nearsift fingerprint`: one JSON line a document.
 
-use nearsift::recipe::Outcome;
+use nearsift::recipe::{NoFingerprint, Outcome};
 use nearsift_io::Inputs;
 use serde::Serialize;
 
@@ -14,15 +14,40 @@ use crate::scan::{Problems, scan};
 #[derive(Serialize)]
 struct Line {
     id: String,
-    fingerprint: Option<String>,
+    #[serde(flatten)]
+    value: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+}
+
+/// Hex digits under the name of what they are; null where there is none.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Value {
+    Fingerprint(Option<String>),
+    Sketch(Option<String>),
+}
+
+impl Line {
+    fn new<T: ToString>(
+        id: &str,
+        made: Result<T, NoFingerprint>,
+        value: fn(Option<String>) -> Value,
+    ) -> Line {
+        let (made, reason) = match made {
+            Ok(made) => (Some(made.to_string()), None),
+            Err(reason) => (None, Some(reason.to_string())),
+        };
+        Line { id: id.to_owned(), value: value(made), reason }
+    }
 }
 
 pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
     let inputs =
         Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
-    let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
+    // Only a fingerprint has a width to choose.
+    let default = if args.recipe.bits.is_some() { "simhash64" } else { "sketch" };
+    let recipe = crate::recipes::recipe(&args.recipe, default)?;
     let recipe = super::with_corpus(recipe, &inputs, global)?;
     recipe.fingerprinter()?;
     let mut out = Out::new();
@@ -32,17 +57,16 @@ pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
         global,
         "fingerprints",
         || recipe.counter(),
-        |fingerprinter, document| match document.fingerprint(fingerprinter) {
-            Outcome::Fingerprint(value) => Line {
-                id: document.id.to_owned(),
-                fingerprint: Some(value.to_string()),
-                reason: None,
-            },
-            Outcome::None(reason) => Line {
-                id: document.id.to_owned(),
-                fingerprint: None,
-                reason: Some(reason.to_string()),
-            },
+        |fingerprinter, document| {
+            if recipe.is_sketch() {
+                let made = document.sketch(fingerprinter).map(|sketched| sketched.sketch);
+                return Line::new(document.id, made, Value::Sketch);
+            }
+            let made = match document.fingerprint(fingerprinter) {
+                Outcome::Fingerprint(value) => Ok(value),
+                Outcome::None(reason) => Err(reason),
+            };
+            Line::new(document.id, made, Value::Fingerprint)
         },
         |_, done| match done {
             Ok(line) => out.json(&line),

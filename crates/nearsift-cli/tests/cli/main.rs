@@ -10,4 +10,5 @@ mod faults;
 mod partial;
 mod report;
 mod same_bytes;
+mod sketch;
 mod support;

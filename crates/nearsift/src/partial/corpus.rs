@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::chain::{Chainer, Hit};
 use super::seed::Seeds;
 use super::{PartialError, Settings, Work};
-use crate::join::Workers;
+use crate::threads::Workers;
 
 /// The seeds of a corpus: 16 bytes for each.
 #[derive(Debug, Default)]

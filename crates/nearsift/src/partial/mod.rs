@@ -53,7 +53,7 @@ pub use letters::Letters;
 pub use refine::Refiner;
 pub use seed::{Seeder, Seeds};
 
-use crate::join::{JoinError, Threads};
+use crate::threads::Threads;
 
 /// What counts as a passage, and what the search may use.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -158,8 +158,8 @@ pub struct Work {
 #[non_exhaustive]
 pub enum PartialError {
     /// The threads could not be started.
-    #[error(transparent)]
-    Threads(JoinError),
+    #[error("the threads could not be started: {0}")]
+    Threads(#[source] rayon::ThreadPoolBuildError),
 }
 
 /// The partial duplicates among texts, by document; those of a pair in the order of the earlier.

@@ -176,7 +176,7 @@ impl Columns for Sketched {
         let wanted = text_key.is_some_and(|key| {
             sketched.is_ok() && FrequencySample::wants_at(least_level.load(Ordering::Relaxed), key)
         });
-        let features = wanted.then(|| fingerprinter.sketched_features().to_vec());
+        let features = wanted.then(|| fingerprinter.sketched_features());
         let entry = SketchEntry { sketched: sketched.ok(), text_key, value: None };
         (SketchedEntry { entry, features }, sketched.err())
     }
