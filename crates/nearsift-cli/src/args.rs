@@ -215,6 +215,10 @@ pub struct Dedup {
     /// With majority: the most different texts in a group; what is beyond is kept apart, and said.
     #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..))]
     pub max_cluster: u32,
+    /// Also write partial.jsonl: the passages that kept documents share, such as quotations, a page
+    /// inside another, pages put together; which part of which. Nothing is removed because of them.
+    #[arg(help_heading = "What comes out", long)]
+    pub partial: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -240,6 +244,10 @@ pub struct Pairs {
     /// Print how the search will be done, and what it costs, on standard error.
     #[arg(help_heading = "What comes out", long)]
     pub explain: bool,
+    /// Also print, after the pairs, the passages that documents share, such as quotations, a page inside
+    /// another, pages put together: one JSON line each, with its kind, and which part of which document.
+    #[arg(help_heading = "What comes out", long)]
+    pub partial: bool,
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@
 //! | [`hamming`] | fingerprints | distances, scans, indexes |
 //! | [`join`] | fingerprints | all pairs within a distance |
 //! | [`verify`] | two texts of a pair | exact measures of their likeness |
+//! | [`partial`] | texts | passages that two documents share |
 //! | [`cluster`] | pairs | groups |
 //! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
 //! | [`evaluate`] | scored pairs, clusters and a truth | recall, precision, agreement |
@@ -28,6 +29,7 @@ pub mod feature;
 pub mod fingerprint;
 pub mod hamming;
 pub mod join;
+pub mod partial;
 pub mod recipe;
 pub mod sketch;
 pub mod text;

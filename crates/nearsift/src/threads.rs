@@ -72,11 +72,11 @@ impl Workers {
         }
     }
 
-    pub(crate) fn sort(&self, edges: &mut [u64]) {
+    pub(crate) fn sort<T: Ord + Send>(&self, items: &mut [T]) {
         match self {
-            Workers::One => edges.sort_unstable(),
-            Workers::Own(pool) => pool.install(|| edges.par_sort_unstable()),
-            Workers::Current => edges.par_sort_unstable(),
+            Workers::One => items.sort_unstable(),
+            Workers::Own(pool) => pool.install(|| items.par_sort_unstable()),
+            Workers::Current => items.par_sort_unstable(),
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod eval;
 pub mod fingerprint;
 pub mod keywords;
 pub mod pairs;
+pub mod partial;
 pub mod recipes;
 pub mod tune;
 pub mod vectors;

@@ -9,7 +9,8 @@ use nearsift::recipe::Recipe;
 use nearsift_io::Inputs;
 use serde::Serialize;
 
-use super::dedup::collect::{Collected, Sketched, collect};
+use super::dedup::collect::{Collected, Ids, Records, Sketched, collect};
+use super::partial::{Source, each_passage};
 use super::with_corpus;
 use crate::Status;
 use crate::args::{Global, Pairs};
@@ -48,7 +49,7 @@ fn by_simhash(
     let options = super::dedup::search(&args.matching, max_distance);
     let recipe = with_corpus(recipe, inputs, global)?;
     let columns = Corpus::new(recipe.bits());
-    let Collected { corpus, ids, problems, .. } =
+    let Collected { corpus, ids, records, problems, .. } =
         collect(columns, inputs, global, &recipe, &options.keep, |_| Ok(()))?;
     if args.explain {
         explain(&corpus.explain(&options).map_err(Failure::new)?.to_string());
@@ -72,6 +73,7 @@ fn by_simhash(
     if let ControlFlow::Break(failure) = flow {
         return Err(failure);
     }
+    print_partial(args, global, inputs, &ids, &records, &mut out)?;
     out.finish()?;
     Ok(problems.status())
 }
@@ -100,6 +102,26 @@ fn by_sketch(
     for pair in decision.of_all_documents(&corpus.first_of_text()) {
         out.json(&PairLine::of(&pair, &ids, &corpus))?;
     }
+    print_partial(args, global, inputs, &ids, &records, &mut out)?;
     out.finish()?;
     Ok(problems.status())
+}
+
+/// After the pairs, the passages, where they are asked for.
+fn print_partial(
+    args: &Pairs,
+    global: &Global,
+    inputs: &Inputs,
+    ids: &Ids,
+    records: &Records,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    if !args.partial {
+        return Ok(());
+    }
+    let folder = std::env::temp_dir();
+    let memory = args.matching.memory;
+    let source = Source { inputs, global, ids, records, memory, folder: &folder };
+    each_passage(&source, |_| true, |line| out.json(line))?;
+    Ok(())
 }
