@@ -23,7 +23,7 @@ struct Line {
 /// Hex digits under the name of what they are; null where there is none.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Value {
+pub enum Value {
     Fingerprint(Option<String>),
     Sketch(Option<String>),
 }
