@@ -62,7 +62,7 @@ const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "join",
-        about: "all pairs within a distance: 100,000 and a million fingerprints, even and skewed",
+        about: "all pairs within a distance: up to ten million fingerprints, even and skewed",
         run: contests::join,
     },
     Benchmark {
@@ -108,6 +108,9 @@ struct Settings {
     /// Fingerprints of the comparison in Hamming space, a run for each number.
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000000,10000000")]
     fingerprints: Vec<usize>,
+    /// The join of 10^8 and 10^9 fingerprints too: 12 GB of memory, minutes.
+    #[arg(long)]
+    large: bool,
     /// The seed of the generated corpus and fingerprints.
     #[arg(long, default_value_t = 1)]
     seed: u64,

@@ -9,7 +9,7 @@
 //! | [`fingerprint`] | features | SimHash fingerprints of 32 to 256 bits |
 //! | [`recipe`] | text | the whole of the above under one name, with golden vectors |
 //! | [`compare`] | two texts | every measure of likeness, and the differences |
-//! | [`hamming`] | fingerprints | distances |
+//! | [`hamming`] | fingerprints | distances, scans, indexes |
 //! | [`join`] | fingerprints | all pairs within a distance |
 //! | [`verify`] | two texts of a pair | exact measures of their likeness |
 //! | [`cluster`] | pairs | groups |
@@ -30,4 +30,7 @@ pub mod join;
 pub mod recipe;
 pub mod sketch;
 pub mod text;
+mod threads;
 pub mod verify;
+
+pub use threads::Threads;

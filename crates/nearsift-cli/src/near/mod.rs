@@ -114,6 +114,11 @@ pub fn way(recipe: &RecipeArgs, matching: &Matching) -> Result<Way, Failure> {
                     "--verify is of --method sketch, and SimHash was asked by --method, --max-distance, --bits or --recipe: leave it out",
                 ));
             }
+            if let Some(written) = written.filter(|written| is_sketch(written)) {
+                return Err(Failure::new(format!(
+                    "--recipe {written} makes sketches, and SimHash was asked by --method, --max-distance or --bits: leave one of them out"
+                )));
+            }
             let recipe = crate::recipes::recipe(recipe, "simhash64")?;
             let max_distance = max_distance(matching, &recipe)?;
             Ok(Way::Simhash { recipe, max_distance })

@@ -279,10 +279,9 @@ fn nested_tags() {
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
     assert_eq!(checked.results.count("/documents"), 3 + 4);
     let same = ["in/closed.html", "in/open.html", "in/tables.html"];
-    assert!(
-        checked.results.groups().contains(&same.map(str::to_owned).to_vec()),
-        "the text is found"
-    );
+    let groups = checked.results.groups();
+    let together = |group: &Vec<String>| same.iter().all(|page| group.iter().any(|id| id == page));
+    assert!(groups.iter().any(together), "the text is found: {groups:?}");
 }
 
 #[test]

@@ -54,7 +54,20 @@ impl TruePairs {
 }
 
 #[test]
-fn chinese_near_duplicates() {
+fn chinese_near_duplicates_by_fingerprints() {
+    check_near_duplicates(&["--method", "simhash"], 0.999, 0.2, 0.99);
+}
+
+/// The truth of this set asks for nearer pairs than the program does unless told: of its pairs that
+/// score from 0.63 to 0.8, most are alike by half and count as none here.
+#[test]
+fn chinese_near_duplicates_by_sketches() {
+    check_near_duplicates(&[], 0.8, 0.99, 0.75);
+    check_near_duplicates(&["--min-score", "0.8"], 0.99, 0.97, 0.98);
+}
+
+/// Precision and recall of the pairs, and precision of groups and removals, are at least these.
+fn check_near_duplicates(options: &[&str], precise: f64, complete: f64, groups_precise: f64) {
     let Some(data) = data_dir() else { return };
     let documents = data.join("zh-neardup/docs.jsonl.zst");
     let ids: Vec<String> = json_lines(&documents).iter().map(|d| string(&d["id"])).collect();
@@ -62,11 +75,11 @@ fn chinese_near_duplicates() {
     let documents = documents.to_str().expect("a UTF-8 path");
 
     let folder = Folder::new();
-    folder.dedup(&[documents], "out", &["-q"]).expect(0);
+    folder.dedup(&[documents], "out", &[&["-q"], options].concat()).expect(0);
     let results = folder.results("out");
     results.check_invariants(&ids);
 
-    let pairs = folder.run(["pairs", documents, "-q"]).expect(0).json_lines();
+    let pairs = folder.run([&["pairs", documents, "-q"], options].concat()).expect(0).json_lines();
     let found: BTreeSet<Pair> = pairs
         .iter()
         .map(|p| pair(p["a"].as_str().expect("an id"), p["b"].as_str().expect("an id")))
@@ -87,7 +100,7 @@ fn chinese_near_duplicates() {
         .collect();
     let (removal_precision, _) = truth.judge(&removed);
     say(&format!(
-        "zh-neardup: {} documents, {} groups, {} removed ({} with the same text)\n\
+        "zh-neardup {options:?}: {} documents, {} groups, {} removed ({} with the same text)\n\
          pairs:    {:>5} found, precision {precision:.4}, recall {recall:.4}\n\
          grouped:  {:>5} pairs, precision {group_precision:.4}, recall {group_recall:.4}\n\
          removals: {:>5}, precision {removal_precision:.4}",
@@ -99,9 +112,9 @@ fn chinese_near_duplicates() {
         grouped.len(),
         removed.len(),
     ));
-    assert!(precision >= 0.999 && recall >= 0.2, "{precision} {recall}");
+    assert!(precision >= precise && recall >= complete, "{precision} {recall}");
     assert!(
-        group_precision >= 0.99 && removal_precision >= 0.99,
+        group_precision >= groups_precise && removal_precision >= groups_precise,
         "{group_precision} {removal_precision}"
     );
 }

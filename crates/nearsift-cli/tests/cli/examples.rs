@@ -28,14 +28,15 @@ fn pages(folder: &Folder) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// No group may hold documents of two true groups. Returns the group of each id.
-fn check_precision(groups: &[Vec<String>], truth: &[Truth]) {
+/// The groups that hold documents of several true groups.
+fn false_groups(groups: &[Vec<String>], truth: &[Truth]) -> Vec<Vec<String>> {
     let group_of: BTreeMap<&str, &str> =
         truth.iter().map(|t| (t.id.as_str(), t.group.as_str())).collect();
-    for group in groups {
+    let is_false = |group: &&Vec<String>| {
         let true_groups: BTreeSet<&str> = group.iter().map(|id| group_of[id.as_str()]).collect();
-        assert_eq!(true_groups.len(), 1, "documents of different groups: {group:?}");
-    }
+        true_groups.len() > 1
+    };
+    groups.iter().filter(is_false).cloned().collect()
 }
 
 /// How many documents of each kind of edit were removed, of how many.
@@ -57,18 +58,57 @@ fn the_readme_command_prints_the_groups() {
     insta::assert_snapshot!("corpus", run.stdout);
 }
 
+/// The groups of the example corpus, which of them are false, and how many documents of each kind of
+/// edit were removed.
+fn corpus_by_kind_of_edit(options: &[&str]) -> (Vec<Vec<String>>, String) {
+    let folder = examples();
+    folder.dedup(&["corpus.jsonl"], "out", &[&["-q"], options].concat()).expect(0);
+    let (results, truth) = (folder.results("out"), rows("truth.tsv"));
+    let ids: Vec<String> = truth.iter().map(|t| t.id.clone()).collect();
+    results.check_invariants(&ids);
+    (false_groups(&results.groups(), &truth), recall(&results.removed_ids(), &truth))
+}
+
+/// Every copy is found. What is wrong are three pairs of titles of 16 to 30 characters, each pair a
+/// character or a word apart: nothing in them tells an edit from another day. A change of the recipe,
+/// the verification or the clusters shows here first.
+#[test]
+fn sketches_by_kind_of_edit() {
+    let (wrong, recall) = corpus_by_kind_of_edit(&[]);
+    let titles = [
+        ["title-essay-a", "title-essay-b"],
+        ["title-pool-a", "title-pool-b"],
+        ["title-holiday-a", "title-holiday-b"],
+    ];
+    assert_eq!(wrong, titles.map(|pair| pair.map(str::to_owned).to_vec()));
+    assert_eq!(
+        recall,
+        "\
+original: 0 of 15
+light: 9 of 9
+medium: 3 of 3
+heavy: 2 of 2
+reorder: 2 of 2
+traditional: 4 of 4
+advert: 6 of 6
+boilerplate: 2 of 2
+exact: 3 of 3
+case/width: 6 of 6
+hard-negative: 3 of 14
+singleton: 0 of 10
+empty: 0 of 1
+"
+    );
+}
+
 /// What a 64-bit fingerprint and distance 3 find. A change of the recipe, the segmenter or the join
 /// shows here first.
 #[test]
-fn corpus_by_kind_of_edit() {
-    let folder = examples();
-    folder.dedup(&["corpus.jsonl"], "out", &["-q"]).expect(0);
-    let (results, truth) = (folder.results("out"), rows("truth.tsv"));
-    check_precision(&results.groups(), &truth);
-    let ids: Vec<String> = truth.iter().map(|t| t.id.clone()).collect();
-    results.check_invariants(&ids);
+fn fingerprints_by_kind_of_edit() {
+    let (wrong, recall) = corpus_by_kind_of_edit(&["--method", "simhash"]);
+    assert_eq!(wrong, Vec::<Vec<String>>::new());
     assert_eq!(
-        recall(&results.removed_ids(), &truth),
+        recall,
         "\
 original: 0 of 15
 light: 5 of 9
@@ -112,7 +152,14 @@ fn pages_decode_and_group() {
     let run = folder.dedup(&["pages"], "out", &[]).expect(0);
     insta::assert_snapshot!("pages", run.stdout);
     let (results, truth) = (folder.results("out"), rows("truth-pages.tsv"));
-    check_precision(&results.groups(), &truth);
+    assert_eq!(false_groups(&results.groups(), &truth), Vec::<Vec<String>>::new());
+    // Every page of a true group is in one: 8 groups, and 21 copies beside the pages that stay.
+    let mut true_groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    truth.iter().for_each(|t| true_groups.entry(&t.group).or_default().push(&t.id));
+    true_groups.retain(|_, pages| pages.len() > 1);
+    assert_eq!(results.groups().len(), true_groups.len());
+    let copies: usize = true_groups.values().map(|pages| pages.len() - 1).sum();
+    assert_eq!(results.removed_ids().len(), copies);
     assert_eq!(results.count("/replaced_characters"), 0, "every charset is found");
     assert_eq!(results.count("/documents"), originals.len() as u64);
     assert!(!results.removed_ids().iter().any(|id| id.contains("boilerplate")));

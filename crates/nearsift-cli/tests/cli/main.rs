@@ -9,4 +9,5 @@ mod examples;
 mod faults;
 mod report;
 mod same_bytes;
+mod sketch;
 mod support;

@@ -23,8 +23,13 @@ const HOSTILE: [&str; 12] = [
 /// Characters that must not reach the page: they steer terminals, or turn the direction of writing.
 const STEERING: &str = "\u{0}\u{7}\u{8}\u{b}\u{c}\r\u{1b}[31m\u{7f}\u{85}\u{9b}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}\u{feff}";
 
-/// The report of two near duplicates and two equal short texts for each hostile string.
-fn hostile_report() -> String {
+/// The reports, by both methods, of two near duplicates and two equal short texts for each hostile
+/// string.
+fn hostile_reports() -> [String; 2] {
+    [&["--max-distance", "16"][..], &["--method", "sketch"]].map(hostile_report)
+}
+
+fn hostile_report(method: &[&str]) -> String {
     let folder = Folder::new();
     let mut lines = String::new();
     for (number, hostile) in HOSTILE.iter().enumerate() {
@@ -42,14 +47,17 @@ fn hostile_report() -> String {
         folder.file(&format!("in/{name}2.txt"), article(90) + "。");
     }
     folder.file("in/<b>.jsonl", lines);
-    let more = ["--max-distance", "16", "--keep", "newest:<script>"];
+    let more = [method, &["--keep", "newest:<script>"]].concat();
     folder.dedup(&["in"], "out", &more).expect(3);
     folder.results("out").text("report.html")
 }
 
 #[test]
 fn hostile_documents_stay_text() {
-    let html = hostile_report();
+    hostile_reports().iter().for_each(|html| check_markup(html));
+}
+
+fn check_markup(html: &str) {
     // Everything between < and > is the page's own markup: elements and attributes that it knows.
     const ELEMENTS: &[&str] = &[
         "!doctype", "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "dl", "div",
@@ -91,18 +99,19 @@ fn hostile_documents_stay_text() {
 
 #[test]
 fn no_character_steers() {
-    let html = hostile_report();
     let steers = |c: char| {
         (c.is_control() && c != '\n' && c != '\t') || STEERING.contains(c) && !"[31m".contains(c)
     };
-    assert!(!html.chars().any(steers), "{:?}", html.chars().find(|&c| steers(c)));
-    assert!(html.contains('\u{241b}'), "an escape is shown as its symbol");
+    for html in hostile_reports() {
+        assert!(!html.chars().any(steers), "{:?}", html.chars().find(|&c| steers(c)));
+        assert!(html.contains('\u{241b}'), "an escape is shown as its symbol");
+    }
 }
 
 /// No script, no network, no style but the page's own.
 #[test]
 fn the_page_forbids_everything_else() {
-    let html = hostile_report();
+    let html = hostile_report(&[]);
     let policy = html
         .split("Content-Security-Policy\" content=\"")
         .nth(1)
@@ -148,18 +157,22 @@ fn a_page_for_every_result() {
     let html = folder.results("out").text("report.html");
     assert!(html.contains("No two documents are near duplicates."));
     folder.file("in.jsonl", crate::support::corpus());
-    folder.dedup(&["in.jsonl"], "corpus", &["-q"]).expect(0);
-    let html = folder.results("corpus").text("report.html");
-    for part in [
-        "Distances of the pairs",
-        "Sizes of the groups",
-        "Largest groups",
-        "Examples",
-        "metro-traditional",
-        "<ins>",
-        "<del>",
-    ] {
-        assert!(html.contains(part), "{part}");
+    for (method, nearness) in
+        [("sketch", "Scores of the pairs"), ("simhash", "Distances of the pairs")]
+    {
+        folder.dedup(&["in.jsonl"], method, &["-q", "--method", method]).expect(0);
+        let html = folder.results(method).text("report.html");
+        for part in [
+            nearness,
+            "Sizes of the groups",
+            "Largest groups",
+            "Examples",
+            "metro-traditional",
+            "<ins>",
+            "<del>",
+        ] {
+            assert!(html.contains(part), "{method}: {part}");
+        }
+        assert_eq!(html.matches("<svg").count(), 1);
     }
-    assert_eq!(html.matches("<svg").count(), 1);
 }

@@ -66,6 +66,8 @@ fn check(corpus: &str, more: &[&str]) {
 #[test]
 fn example_corpus() {
     check(&corpus(), &[]);
+    check(&corpus(), &["--cluster", "star", "--verify", "off"]);
+    check(&corpus(), &["--idf", "corpus", "--cluster", "components"]);
     check(&corpus(), &["--cluster", "star", "--keep", "newest:date", "--max-distance", "6"]);
     check(&corpus(), &["--recipe", "keywords64", "--idf", "corpus"]);
 }
@@ -87,4 +89,5 @@ fn several_batches() {
     }
     assert!(corpus.len() > 8 << 20, "{} bytes are one batch", corpus.len());
     check(&corpus, &[]);
+    check(&corpus, &["--method", "simhash"]);
 }

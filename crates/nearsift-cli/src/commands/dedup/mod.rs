@@ -153,7 +153,7 @@ impl Run<'_> {
         let Collected { ids, records, .. } = collected;
         interrupt::check()?;
         summary.set_capped(found.capped());
-        let cluster_of = self.write_clusters(found, collected, &mut summary)?;
+        let cluster_of = self.write_clusters(found, collected, &mut summary, &score)?;
         let mut table = self.folder.table("removed.jsonl")?;
         for removal in found.removals() {
             let reason = match removal.reason {
@@ -194,6 +194,7 @@ impl Run<'_> {
         found: &Found<'_>,
         collected: &Collected<C>,
         summary: &mut Summary,
+        score: &impl Fn(u32, u32) -> Option<f64>,
     ) -> Result<Vec<u64>, Failure> {
         let Collected { ids, records, .. } = collected;
         let clusters = found.clusters();
@@ -201,7 +202,7 @@ impl Run<'_> {
         let mut table = self.folder.table("clusters.jsonl")?;
         for (number, group) in (1..).zip(clusters.members().duplicates()) {
             number_of[group.representative as usize] = number;
-            summary.count_group(&group, found, ids);
+            summary.count_group(&group, found, ids, score);
             let members: Vec<&str> = group.members.iter().map(|&m| ids.get(m)).collect();
             table.line(&ClusterLine {
                 cluster: number,

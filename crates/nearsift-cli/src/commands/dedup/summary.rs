@@ -255,8 +255,15 @@ impl Summary {
         self.kept -= 1;
     }
 
-    /// Counts a group, and remembers it while it is among the largest.
-    pub fn count_group(&mut self, group: &Cluster<'_>, found: &Found<'_>, ids: &Ids) {
+    /// Counts a group, and remembers it while it is among the largest. `score` is what decided about two
+    /// documents, where they were compared with each other.
+    pub fn count_group(
+        &mut self,
+        group: &Cluster<'_>,
+        found: &Found<'_>,
+        ids: &Ids,
+        score: &impl Fn(u32, u32) -> Option<f64>,
+    ) {
         let Cluster { members, representative, .. } = *group;
         let size = members.len() as u64;
         self.groups += 1;
@@ -270,10 +277,13 @@ impl Summary {
         let mut lines = vec![member_line(ids, representative, "kept")];
         lines.extend(gone().take(MEMBERS).map(|m| {
             let removal = found.removal(m);
-            let what = match (removal.reason, removal.distance, removal.score) {
-                (Reason::Near, _, Some(score)) if scored => format!("near {score:.2}"),
-                (Reason::Near, Some(distance), _) => format!("near {distance}"),
-                _ => "same text".to_owned(),
+            let what = match (removal.reason, removal.distance) {
+                (Reason::Exact, _) => "same text".to_owned(),
+                (Reason::Near, Some(distance)) if !scored => format!("near {distance}"),
+                (Reason::Near, _) => match score(m, representative) {
+                    Some(score) => format!("near {score:.2}"),
+                    None => "linked".to_owned(),
+                },
             };
             member_line(ids, m, &what)
         }));
@@ -341,9 +351,9 @@ impl Summary {
             format!(
                 "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features): such documents match only where the text is the same.",
                 plural(unjudged, "document"),
-                self.without_text,
-                self.navigation_only,
-                self.too_few_features
+                grouped(self.without_text),
+                grouped(self.navigation_only),
+                grouped(self.too_few_features)
             ),
         );
         warn(
