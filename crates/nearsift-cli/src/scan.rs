@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
+use nearsift::recipe::{Fingerprinter, Outcome};
 use nearsift_io::{Inputs, Note, Parser, Place, Reader, Value};
 use rayon::prelude::*;
 
@@ -28,11 +28,6 @@ impl Seen<'_> {
     /// The fingerprint of the document, if it is one of its own.
     pub fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Outcome {
         self.text.fingerprint(fingerprinter)
-    }
-
-    /// The sketch of the document, if it has one of its own.
-    pub fn sketch(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<Sketched, NoFingerprint> {
-        self.text.sketch(fingerprinter)
     }
 }
 

@@ -1,6 +1,6 @@
-//! `nearsift fingerprint`: one JSON line a document.
+//! `nearsift fingerprint`: one JSON line a document, with its fingerprint or its sketch.
 
-use nearsift::recipe::{NoFingerprint, Outcome};
+use nearsift::recipe::{Fingerprinter, Outcome, Recipe};
 use nearsift_io::Inputs;
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::args::{FingerprintArgs, Global};
 use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::scan::{Problems, scan};
+use crate::scan::{Problems, Seen, scan};
 
 #[derive(Serialize)]
 struct Line {
@@ -20,26 +20,28 @@ struct Line {
     reason: Option<String>,
 }
 
-/// Hex digits under the name of what they are; null where there is none.
+/// Hex digits under the name of what they are; `null` where there is none.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Value {
+pub enum Value {
     Fingerprint(Option<String>),
     Sketch(Option<String>),
 }
 
-impl Line {
-    fn new<T: ToString>(
-        id: &str,
-        made: Result<T, NoFingerprint>,
-        value: fn(Option<String>) -> Value,
-    ) -> Line {
-        let (made, reason) = match made {
-            Ok(made) => (Some(made.to_string()), None),
-            Err(reason) => (None, Some(reason.to_string())),
+fn line(document: &Seen<'_>, fingerprinter: &mut Fingerprinter<'_>, recipe: &Recipe) -> Line {
+    let (value, reason) = if recipe.is_sketch() {
+        let sketched = document.text.sketch(fingerprinter);
+        let reason = sketched.err();
+        (Value::Sketch(sketched.ok().map(|s| s.sketch.to_string())), reason)
+    } else {
+        let outcome = document.fingerprint(fingerprinter);
+        let reason = match outcome {
+            Outcome::Fingerprint(_) => None,
+            Outcome::None(reason) => Some(reason),
         };
-        Line { id: id.to_owned(), value: value(made), reason }
-    }
+        (Value::Fingerprint(outcome.fingerprint().map(|f| f.to_string())), reason)
+    };
+    Line { id: document.id.to_owned(), value, reason: reason.map(|r| r.to_string()) }
 }
 
 pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
@@ -57,17 +59,7 @@ pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
         global,
         "fingerprints",
         || recipe.counter(),
-        |fingerprinter, document| {
-            if recipe.is_sketch() {
-                let made = document.sketch(fingerprinter).map(|sketched| sketched.sketch);
-                return Line::new(document.id, made, Value::Sketch);
-            }
-            let made = match document.fingerprint(fingerprinter) {
-                Outcome::Fingerprint(value) => Ok(value),
-                Outcome::None(reason) => Err(reason),
-            };
-            Line::new(document.id, made, Value::Fingerprint)
-        },
+        |fingerprinter, document| line(&document, fingerprinter, &recipe),
         |_, done| match done {
             Ok(line) => out.json(&line),
             Err(note) => {
