@@ -346,15 +346,28 @@ fn the_limits_in_the_readme_are_counted() {
     let says = |sentence: String| assert!(text.contains(&sentence), "README.md says '{sentence}'");
     let usual = corpus("");
     let (joined, all) = usual.all();
-    says(format!("finds {joined} of {all} copies: all"));
-    let (light, medium) = (usual.by_edit["light"], usual.by_edit["medium"]);
+    says(format!(
+        "finds {joined} of {all} copies and takes {} pairs of titles",
+        usual.false_groups
+    ));
+    let strict = corpus("--min-score 0.9");
+    assert_eq!(strict.false_groups, 0);
+    says(format!("with `--min-score 0.9` it finds {} of {all}", strict.all().0));
+    let classic = corpus("--method simhash");
+    assert_eq!(classic.false_groups, 0);
+    says(format!(
+        "`--method simhash`, finds {} of the {all}, without a false one",
+        classic.all().0
+    ));
+    for edit in ["exact", "case/width", "reorder"] {
+        assert_eq!(classic.by_edit[edit].0, classic.by_edit[edit].1, "{edit}");
+    }
+    let (light, medium) = (classic.by_edit["light"], classic.by_edit["medium"]);
     says(format!("{} of {} with 1-3% of the characters changed", light.0, light.1));
-    assert_eq!((usual.false_groups, medium.0), (0, 0));
+    assert_eq!(medium.0, 0);
     says(format!("none of {} with 5-10%", medium.1));
-    let wide = corpus("--bits 256 --max-distance 40");
-    assert_eq!(wide.false_groups, 0);
-    says(format!("`--bits 256 --max-distance 40` finds {} of {all}", wide.all().0));
     let pages = Found::of(&folder, "examples/pages", "truth-pages.tsv", &[]);
+    assert_eq!(pages.false_groups, 0);
     let count = truth("truth-pages.tsv").unwrap_or_else(|mistake| panic!("{mistake}")).len();
     let (joined, all) = pages.all();
     says(format!("finds {joined} of the {all} copies among the example's {count} pages"));

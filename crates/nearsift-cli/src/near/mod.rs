@@ -1,5 +1,6 @@
 //! What counts as near, from the command line, and how sketches find it.
 
+mod crowds;
 mod search;
 mod texts;
 mod verify;

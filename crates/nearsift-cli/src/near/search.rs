@@ -1,15 +1,19 @@
 //! From a corpus of sketches to its near-duplicate pairs.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 
 use nearsift::dedup::{Accepted, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
+use nearsift::sketch::Score;
 use nearsift::sketch::join::{Explanation, Pair, SketchJoin, Work};
 
 use nearsift::verify::Verified;
 use serde::Serialize;
 
 use super::Rule;
+use super::crowds::{BEST, Crowds};
 use super::texts::TextSource;
 use super::verify::{Examiner, verify};
 use crate::commands::dedup::collect::Ids;
@@ -94,6 +98,8 @@ pub struct Decision<'c, T> {
     pub pairs: Vec<Near>,
     /// Pairs whose sketches scored high enough to be looked at.
     pub candidates: u64,
+    /// Of documents with very many candidates, those that were not looked at.
+    pub passed_over: u64,
     pub work: Work,
     pub explanation: Explanation,
     corpus: &'c SketchCorpus,
@@ -105,7 +111,8 @@ pub struct Decision<'c, T> {
 /// Which pairs are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Those that hold groups together: of equal sketches only the first is compared with others.
+    /// Those that hold groups together: of equal sketches only the first is compared with others, and
+    /// a document that is like very many others is compared with the nearest of them.
     Links,
     /// Those of every two different texts.
     All,
@@ -124,9 +131,12 @@ pub fn search<'c, T: TextSource>(
     rule: Rule,
     texts: impl FnOnce(Vec<u32>) -> Result<T, Failure>,
 ) -> Result<Decision<'c, T>, Failure> {
-    let (candidates, work) = match extent {
-        Extent::Links => corpus.candidates(join),
-        Extent::All => corpus.all_candidates(join),
+    let ((candidates, passed_over), work) = match extent {
+        Extent::Links => links(corpus, join),
+        Extent::All => {
+            let (candidates, work) = corpus.all_candidates(join);
+            ((candidates, 0), work)
+        }
     };
     let mut compared: Vec<u32> = match rule {
         Rule::Verified(_) => candidates.iter().flat_map(|pair| [pair.a, pair.b]).collect(),
@@ -153,6 +163,7 @@ pub fn search<'c, T: TextSource>(
     Ok(Decision {
         pairs,
         candidates: candidates.len() as u64,
+        passed_over,
         work,
         explanation: join.explain(),
         corpus,
@@ -160,6 +171,22 @@ pub fn search<'c, T: TextSource>(
         texts,
         frequencies,
     })
+}
+
+/// The candidates in compact form, the best of each document, and how many there are beside these.
+fn links(corpus: &SketchCorpus, join: &SketchJoin<'_>) -> ((Vec<Pair>, u64), Work) {
+    let mut crowds = Crowds::new(BEST);
+    let (ControlFlow::Continue(()), work) = join.for_each_link(|pair| {
+        if !corpus.same_text(pair.a, pair.b) {
+            crowds.push(pair);
+        }
+        ControlFlow::<Infallible>::Continue(())
+    });
+    let score = |a, b| match corpus.sketch(a).zip(corpus.sketch(b)) {
+        Some((a, b)) => a.score(&b),
+        None => Score::at_least(0.0),
+    };
+    (crowds.finish(score), work)
 }
 
 impl<T: TextSource> Decision<'_, T> {

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::fingerprint::Fingerprints;
-use crate::hamming::scan::{Budget, Scan};
+use crate::hamming::Budget;
+use crate::hamming::scan::Scan;
 use crate::join::Pair;
 
 /// The pairs within `max_distance` (inclusive) of each given fingerprint with all that come before it, in
@@ -39,7 +40,7 @@ fn scan<const W: usize>(column: &[[u64; W]], given: &[u32], max_distance: u32) -
         max_distance,
         Budget::Unlimited,
         |query, hit| {
-            let (a, b) = (hit.position as u32, given[query]);
+            let (a, b) = (hit.id as u32, given[query]);
             if a < b {
                 pairs.push(Pair { a, b, distance: hit.distance });
             }

@@ -79,6 +79,7 @@ pub enum Search {
         expected_recall: BTreeMap<String, f64>,
         comparisons: u64,
         candidates: u64,
+        candidates_passed_over: u64,
         crowded_keys: u64,
         comparisons_passed_over: u64,
         /// How many pairs score from 0 to 0.05, from 0.05 to 0.1, and so on; the last includes 1.
@@ -102,6 +103,7 @@ impl Search {
             expected_recall: expected.map(|r| (r.similarity.to_string(), r.expected)).collect(),
             comparisons: decision.work.comparisons,
             candidates: decision.candidates,
+            candidates_passed_over: decision.passed_over,
             crowded_keys: decision.work.crowded_keys,
             comparisons_passed_over: decision.work.passed_over,
             scores: Vec::new(),
@@ -384,14 +386,28 @@ impl Summary {
                     "A document has {chance_neighbours:.2} neighbours within distance {max_distance} by chance alone: use a smaller distance or more bits."
                 ),
             ),
-            Search::Sketch { crowded_keys, comparisons_passed_over, .. } => warn(
-                *comparisons_passed_over,
-                format!(
-                    "{} shared by so many documents that {} of the comparisons among these were not made; most pairs that are alike share another key.",
-                    plural_of(*crowded_keys, ["key is", "keys are"]),
-                    grouped(*comparisons_passed_over)
-                ),
-            ),
+            Search::Sketch {
+                candidates_passed_over,
+                crowded_keys,
+                comparisons_passed_over,
+                ..
+            } => {
+                warn(
+                    *candidates_passed_over,
+                    format!(
+                        "{} of documents that are like hundreds of others were not compared: the nearest of each were.",
+                        plural(*candidates_passed_over, "pair")
+                    ),
+                );
+                warn(
+                    *comparisons_passed_over,
+                    format!(
+                        "{} shared by so many documents that {} of the comparisons among these were not made; most pairs that are alike share another key.",
+                        plural_of(*crowded_keys, ["key is", "keys are"]),
+                        grouped(*comparisons_passed_over)
+                    ),
+                );
+            }
         }
         warnings
     }
