@@ -399,15 +399,38 @@ pub struct Vectors {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Bench {
     #[command(subcommand)]
-    pub what: Benchmark,
+    pub what: Option<Benchmark>,
+    /// Measure the speeds that planners go by, and keep them for later runs: in the file that
+    /// NEARSIFT_CALIBRATION names, else in the user's settings.
+    #[arg(long)]
+    pub calibrate: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Benchmark {
     /// Search among fingerprints: memory, scans, queries, joins.
     Hamming(BenchHamming),
+    /// The plans for searching and joining so many fingerprints, and what they are expected to cost.
+    Plan(BenchPlan),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchPlan {
+    /// Distinct fingerprints.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(..=u64::from(u32::MAX)))]
+    pub n: u64,
+    /// Bits of a fingerprint: 64, 128 or 256.
+    #[arg(long, value_name = "BITS", default_value_t = 64)]
+    pub bits: u32,
+    /// The largest distance, inclusive.
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    pub max_distance: u32,
+    /// The most memory for the index, such as 2GB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! The program `nearsift`: arguments -> settings -> one call. No algorithm lives here.
 
 mod args;
+mod calibration;
 mod commands;
 mod documents;
 mod failure;

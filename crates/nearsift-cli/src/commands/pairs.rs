@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use nearsift::compare::score_of_distance;
-use nearsift::dedup::{Corpus, Keep};
+use nearsift::dedup::{Corpus, Keep, Options};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 use nearsift_io::Inputs;
@@ -14,6 +14,7 @@ use super::partial::{Source, each_passage};
 use super::with_corpus;
 use crate::Status;
 use crate::args::{Global, Pairs};
+use crate::calibration;
 use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::near::{Extent, PairLine, Rule, Texts, Way, join_settings, search, way};
@@ -46,7 +47,10 @@ fn by_simhash(
     recipe: Recipe,
     max_distance: u32,
 ) -> Result<Status, Failure> {
-    let options = super::dedup::search(&args.matching, max_distance);
+    let options = Options {
+        speed: calibration::join_speed(recipe.bits()),
+        ..super::dedup::search(&args.matching, max_distance)
+    };
     let recipe = with_corpus(recipe, inputs, global)?;
     let columns = Corpus::new(recipe.bits());
     let Collected { corpus, ids, records, problems, .. } =

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::JoinError;
 use super::tree::{Forecast, Node, Script};
 use crate::fingerprint::Bits;
@@ -139,6 +141,16 @@ impl Plan {
         if outline.forecast.moves > 0.0 { Plan::Nested } else { Plan::AllPairs }
     }
 
+    /// What the plan that is expected to be fastest by these speeds would do with evenly spread values.
+    ///
+    /// # Errors
+    /// When the distance is beyond the width.
+    pub fn explain_best(question: &Question, speed: &Speed) -> Result<Explanation, JoinError> {
+        question.check()?;
+        let weights = even_weights(question.bits);
+        Plan::choose_for(question, &weights, speed).explain_for(question, &weights, speed)
+    }
+
     /// What this plan is expected to do with evenly spread values.
     ///
     /// # Errors
@@ -247,7 +259,7 @@ pub(super) fn even_weights(bits: Bits) -> Vec<f64> {
 }
 
 /// Speeds of one thread, by which the planner judges.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Speed {
     /// Nanoseconds to compare two values, many at a time.
     pub comparison_ns: f64,

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Plan, PlanError, binomial};
 use crate::fingerprint::Bits;
 use crate::hamming::kernels::QUERIES;
@@ -42,7 +44,7 @@ impl Question {
 }
 
 /// Speeds of one thread, in nanoseconds. The defaults are nominal; a benchmark can measure a machine's.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// A query, whatever it does.
     pub query_ns: f64,
