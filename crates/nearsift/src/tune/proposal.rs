@@ -81,7 +81,7 @@ impl Proposal {
     /// From the verified scores of pairs, near duplicates and related ones alike, each as likely to be
     /// among them as any other. `least` is what a threshold must exceed: the score that random pairs reach.
     ///
-    /// The density of the scores is smoothed over 0.06. The least density from 0.25 to 0.75 is a valley when
+    /// The density of the scores is smoothed over 0.06. The least density from 0.28 to 0.75 is a valley when
     /// it is at most half of the highest on either side, with 30 pairs or more on each. What one standard
     /// error cannot tell from the least belongs to the valley, and of that the score nearest to
     /// [`MIN_SCORE`] is proposed, within 0.50 to 0.75: the default is left only as far as the pairs ask for it.
@@ -98,7 +98,8 @@ impl Proposal {
 
 fn valley(histogram: &Histogram, least: f64) -> Result<Proposal, WhyNot> {
     let counts = histogram.counts();
-    let low = FLOOR.max((least * STEPS as f64).floor() as usize) + 1;
+    // Below the floor pairs are not counted, and would look as if there were none.
+    let low = (FLOOR + WEIGHTS.len()).max((least * STEPS as f64).floor() as usize + 1);
     let pairs: u64 = counts[*SANE.start()..].iter().sum();
     if pairs < NEEDED {
         return Err(WhyNot::TooFewPairs { pairs, needed: NEEDED });
