@@ -117,22 +117,22 @@ pub fn votes(settings: &Settings) -> Result<Report, String> {
 }
 
 /// The exact self-join of 64-bit fingerprints.
-pub fn join(_: &Settings) -> Result<Report, String> {
+pub fn join(settings: &Settings) -> Result<Report, String> {
     let mut report = Report::new(
         "join",
         "All pairs of 64-bit fingerprints within a distance, on one thread and two: grouping equal \
-         values, then all pairs in order. Counts are compared with those of comparing all.",
+         values, then all pairs in order. Counts are compared with those of comparing all. The last rows \
+         are of distinct values, on one thread beside all-pairs-hamming 0.1.",
     );
     for case in join::CASES {
         for threads in [1, 2] {
             let found = join::measure(case, threads);
-            let data = match found.data {
-                join::Data::Uniform => "uniform",
-                join::Data::Skewed => "skewed",
-            };
             let name = format!(
-                "{data} {}, distance {}, {threads} threads, {}",
-                found.n, found.max_distance, found.plan
+                "{} {}, distance {}, {threads} threads, {}",
+                found.data.name(),
+                found.n,
+                found.max_distance,
+                found.plan
             );
             let seconds = found.prepare_seconds + found.pairs_seconds;
             let row = Row::new(&name)
@@ -148,6 +148,36 @@ pub fn join(_: &Settings) -> Result<Report, String> {
                 &found.correct,
             );
         }
+    }
+    let close = |case: &&join::Case| case.max_distance == 3 && case.n >= 1_000_000;
+    for case in join::CASES.iter().filter(close) {
+        let name = format!("{} {}, distance {}", case.data.name(), case.n, case.max_distance);
+        for peer in join::against_peers(case) {
+            let join::Peer { name: who, seconds, own_seconds, agrees } = peer;
+            let ratio = seconds / own_seconds;
+            let own =
+                Row::new(format!("{name}, distinct values, 1 threads")).with("s", own_seconds);
+            let other = Row::new(format!("{name}, distinct values, {who}")).with("s", seconds);
+            report.rows.extend([own, other.with("ratio", ratio)]);
+            report.check(&format!("as many pairs as {who}, {name}"), &true, &agrees);
+            if case.data == join::Data::Uniform {
+                report.goal_at_least(&name, 12.0, &format!("times {who}"), ratio);
+            }
+        }
+    }
+    let large = if settings.large { join::LARGE_CASES } else { &[] };
+    for case in large {
+        let name = format!("{} {}, distance {}", case.data.name(), case.n, case.max_distance);
+        let found = join::measure_large(case, 2);
+        let seconds = found.prepare_seconds + found.pairs_seconds;
+        let mut row = Row::new(format!("{name}, 2 threads"))
+            .with("s", seconds)
+            .with("pairs", found.pairs as f64);
+        if let Some(bytes) = found.peak_bytes {
+            row = row.with("peak bytes", bytes as f64);
+        }
+        report.rows.push(row);
+        report.check(&format!("the pairs of other blocks, {name}"), &true, &found.correct);
     }
     Ok(report)
 }

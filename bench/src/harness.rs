@@ -312,6 +312,7 @@ impl fmt::Display for Report {
 
 fn readable(figure: f64) -> String {
     match figure.abs() {
+        0.0..=1.0 => format!("{figure:.3}"),
         0.0..10.0 => format!("{figure:.2}"),
         10.0..100.0 => format!("{figure:.1}"),
         _ => format!("{figure:.0}"),

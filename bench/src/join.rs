@@ -7,6 +7,8 @@ use nearsift::fingerprint::{Bits, Fingerprints};
 use nearsift::join::{Plan, SelfJoin, Settings, Threads};
 use serde::Serialize;
 
+use crate::hamming::peers::{JOINERS, Joiner};
+
 /// How the values lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -15,6 +17,19 @@ pub enum Data {
     Uniform,
     /// Biased bits, clusters of sizes that follow a power law, and repeated values.
     Skewed,
+    /// Evenly spread, all different, and near each other by chance alone.
+    Distinct,
+}
+
+impl Data {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Data::Uniform => "uniform",
+            Data::Skewed => "skewed",
+            Data::Distinct => "distinct",
+        }
+    }
 }
 
 /// One join to time.
@@ -26,8 +41,8 @@ pub struct Case {
     pub n: usize,
     /// Inclusive distance in bits.
     pub max_distance: u32,
-    /// The pairs that there are, counted once by comparing all. Without a count the benchmark
-    /// compares all in the same run.
+    /// The pairs that there are, counted once by comparing all or, at 10^7, by plans of
+    /// different blocks. Without a count the benchmark compares all in the same run.
     pub expect_pairs: Option<u64>,
 }
 
@@ -68,6 +83,34 @@ pub struct Measured {
     pub correct: bool,
 }
 
+/// What another crate took for the distinct values of a case, on one thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer {
+    /// Its name.
+    pub name: &'static str,
+    /// Its time, without that of making the values distinct.
+    pub seconds: f64,
+    /// The time of this join for the same values, in the same run.
+    pub own_seconds: f64,
+    /// Whether both found the same number of pairs.
+    pub agrees: bool,
+}
+
+/// What was measured of a large case.
+#[derive(Debug, Clone, Copy)]
+pub struct Large {
+    /// Seconds to find that no value is repeated, and to plan.
+    pub prepare_seconds: f64,
+    /// Seconds to find all pairs and give them out in order.
+    pub pairs_seconds: f64,
+    /// Pairs found.
+    pub pairs: u64,
+    /// The most memory that the process held so far, in bytes, where the system tells.
+    pub peak_bytes: Option<u64>,
+    /// Whether the count is that of the case.
+    pub correct: bool,
+}
+
 /// The cases of the record.
 pub const CASES: &[Case] = &[
     Case { data: Data::Uniform, n: 100_000, max_distance: 3, expect_pairs: None },
@@ -77,9 +120,17 @@ pub const CASES: &[Case] = &[
     Case { data: Data::Uniform, n: 1_000_000, max_distance: 3, expect_pairs: Some(50_997) },
     Case { data: Data::Uniform, n: 1_000_000, max_distance: 6, expect_pairs: Some(95_356) },
     Case { data: Data::Uniform, n: 1_000_000, max_distance: 8, expect_pairs: Some(115_937) },
+    Case { data: Data::Uniform, n: 10_000_000, max_distance: 3, expect_pairs: Some(504_422) },
+    Case { data: Data::Uniform, n: 10_000_000, max_distance: 6, expect_pairs: Some(944_532) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 3, expect_pairs: Some(22_886_401) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 6, expect_pairs: Some(34_663_329) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 8, expect_pairs: Some(37_325_862) },
+];
+
+/// The cases that take most of a large machine.
+pub const LARGE_CASES: &[Case] = &[
+    Case { data: Data::Distinct, n: 100_000_000, max_distance: 3, expect_pairs: Some(8) },
+    Case { data: Data::Distinct, n: 1_000_000_000, max_distance: 3, expect_pairs: Some(1_157) },
 ];
 
 /// Times one case on a number of threads.
@@ -128,8 +179,64 @@ pub fn measure(case: &Case, threads: usize) -> Measured {
         comparisons: work.comparisons,
         moves: work.moves,
         pairs,
-        correct: pairs == expect && counted == expect && links <= pairs.max(1) * 64,
+        correct: pairs == expect && counted == expect && links <= case.n as u64,
     }
+}
+
+/// Times the distinct values of a case on one thread, and other joins on the same values.
+///
+/// # Panics
+/// As [`measure`].
+pub fn against_peers(case: &Case) -> Vec<Peer> {
+    let column = column(case.data, case.n);
+    let mut values = column.as_words().to_vec();
+    values.sort_unstable();
+    values.dedup();
+    SplitMix(case.n as u64).shuffle(&mut values);
+    let (own, others) = JOINERS.split_first().expect("this join and others");
+    let (pairs, own_seconds) = (own.join)(&values, case.max_distance);
+    let compare = |peer: &Joiner| {
+        let (found, seconds) = (peer.join)(&values, case.max_distance);
+        Peer { name: peer.name, seconds, own_seconds, agrees: found == pairs }
+    };
+    others.iter().map(compare).collect()
+}
+
+/// Times one large case on a number of threads.
+///
+/// # Panics
+/// As [`measure`].
+pub fn measure_large(case: &Case, threads: usize) -> Large {
+    let column = column(case.data, case.n);
+    let settings = Settings {
+        threads: std::num::NonZeroUsize::new(threads).map_or(Threads::One, Threads::Own),
+        ..Settings::new(case.max_distance)
+    };
+    let start = Instant::now();
+    let join = SelfJoin::new(&column, settings).expect("a join");
+    let prepare_seconds = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let mut pairs = 0;
+    let ended = join.for_each_pair(|_| {
+        pairs += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    assert!(ended.is_continue());
+    Large {
+        prepare_seconds,
+        pairs_seconds: start.elapsed().as_secs_f64(),
+        pairs,
+        peak_bytes: peak_bytes(),
+        correct: case.expect_pairs == Some(pairs) && join.distinct() == case.n,
+    }
+}
+
+/// The most memory that this process held so far, where Linux tells it.
+fn peak_bytes() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = told.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 /// The processor time of this thread so far, where Linux tells it and it does all the work.
@@ -159,7 +266,8 @@ pub fn column(data: Data, n: usize) -> Fingerprints {
                 let flips = random.below(9);
                 random.flipped(earlier, flips)
             }
-            Data::Uniform => random.next(),
+            // The generator is one to one in its counter.
+            Data::Uniform | Data::Distinct => random.next(),
             Data::Skewed => {
                 // Half of the documents are in clusters, the one of rank c about 50 / (50 + c) times
                 // as large as the largest; the rest stand alone.
@@ -193,6 +301,12 @@ impl SplitMix {
 
     fn below(&mut self, n: u64) -> u64 {
         self.next() % n
+    }
+
+    fn shuffle(&mut self, values: &mut [u64]) {
+        for last in (1..values.len()).rev() {
+            values.swap(last, self.below(last as u64 + 1) as usize);
+        }
     }
 
     /// With up to `flips` bits changed.

@@ -13,6 +13,9 @@ mod harness;
 mod join;
 mod machine;
 mod process;
+mod python;
+mod quality;
+mod sketch;
 mod sketch_join;
 mod start;
 mod votes;
@@ -50,13 +53,18 @@ const BENCHMARKS: &[Benchmark] = &[
         run: contests::fingerprints,
     },
     Benchmark {
+        name: "sketch",
+        about: "documents of 1,000 characters to dual sketches, stage by stage, against MinHash in Python",
+        run: sketch::run,
+    },
+    Benchmark {
         name: "words",
         about: "word segmentation and keywords, against jieba-rs",
         run: contests::words,
     },
     Benchmark {
         name: "join",
-        about: "all pairs within a distance: 100,000 and a million fingerprints, even and skewed",
+        about: "all pairs within a distance: up to ten million fingerprints, even and skewed",
         run: contests::join,
     },
     Benchmark {
@@ -68,6 +76,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "sketch-join",
         about: "candidates of simulated dual sketches: 100,000 and a million, and adversarial ones",
         run: sketch_join::run,
+    },
+    Benchmark {
+        name: "quality",
+        about: "recall and precision on real text with known edits, against MinHash and SimHash tools",
+        run: quality::run,
     },
     Benchmark {
         name: "dedup",
@@ -102,6 +115,9 @@ struct Settings {
     /// Fingerprints of the comparison in Hamming space, a run for each number.
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000000,10000000")]
     fingerprints: Vec<usize>,
+    /// The join of 10^8 and 10^9 fingerprints too: 12 GB of memory, minutes.
+    #[arg(long)]
+    large: bool,
     /// The seed of the generated corpus and fingerprints.
     #[arg(long, default_value_t = 1)]
     seed: u64,

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use nearsift::hamming::Budget;
 use nearsift::hamming::distance64;
-use nearsift::hamming::scan::{Budget, Scan};
+use nearsift::hamming::scan::Scan;
 use testkit::random::Random;
 
 /// How the values lie.

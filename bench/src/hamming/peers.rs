@@ -6,8 +6,10 @@ use std::time::Instant;
 
 use gaoya::simhash::SimHashIndex;
 use nearsift::fingerprint::{Bits, Fingerprints};
-use nearsift::hamming::scan::{Budget, Scan};
-use nearsift::join::{SelfJoin, Settings};
+use nearsift::hamming::Budget;
+use nearsift::hamming::index::{self, Ask, Ids, Index, Search};
+use nearsift::hamming::scan::Scan;
+use nearsift::join::{self, SelfJoin};
 
 /// Answers all queries with the number of hits of all of them.
 pub type Count<'a> = Box<dyn FnMut(&[u64]) -> u64 + 'a>;
@@ -24,6 +26,8 @@ pub struct Finder {
 
 /// Nearsift's own ways, then those of other crates.
 pub const FINDERS: &[Finder] = &[
+    Finder { name: "nearsift, index", queries: 5_000, most: usize::MAX, build: own_index },
+    Finder { name: "nearsift, batched", queries: 5_000, most: usize::MAX, build: own_batches },
     Finder { name: "nearsift, scan", queries: 20, most: usize::MAX, build: scan },
     Finder { name: "nearsift, scan of 16", queries: 320, most: usize::MAX, build: scan_of_16 },
     Finder { name: "mih-rs", queries: 5_000, most: usize::MAX, build: mih },
@@ -32,6 +36,42 @@ pub const FINDERS: &[Finder] = &[
     // It holds 960 bytes a fingerprint.
     Finder { name: "gaoya, 6 blocks", queries: 5_000, most: 2_000_000, build: gaoya::<6> },
 ];
+
+fn own_index(values: &[u64], max_distance: u32) -> Count<'_> {
+    let index = index_of(values, max_distance);
+    let mut scratch = index.scratch();
+    Box::new(move |queries| {
+        let mut hits = 0;
+        for query in queries {
+            let outcome =
+                index.visit(&[*query], &Ask::within(max_distance), &mut scratch, &mut |_| {
+                    hits += 1;
+                    ControlFlow::Continue(())
+                });
+            outcome.expect("a query that fits the index");
+        }
+        hits
+    })
+}
+
+fn own_batches(values: &[u64], max_distance: u32) -> Count<'_> {
+    let index = index_of(values, max_distance);
+    let mut scratch = index.scratch();
+    Box::new(move |queries| {
+        let mut hits = 0;
+        let outcome = index.batch(queries, &Ask::within(max_distance), &mut scratch, |_, _| {
+            hits += 1;
+            ControlFlow::Continue(())
+        });
+        outcome.expect("queries that fit the index");
+        hits
+    })
+}
+
+fn index_of(values: &[u64], max_distance: u32) -> Index<'static> {
+    let settings = index::Settings::new(max_distance);
+    Index::build(Bits::B64, values, Ids::Positions, &settings).expect("an index")
+}
 
 fn scan(values: &[u64], max_distance: u32) -> Count<'_> {
     let scan = Scan::for_distance(values.as_chunks::<1>().0, max_distance);
@@ -104,7 +144,7 @@ pub const JOINERS: &[Joiner] = &[
 fn own_join(values: &[u64], max_distance: u32) -> (u64, f64) {
     let column = Fingerprints::from_words(Bits::B64, values.to_vec());
     let begun = Instant::now();
-    let join = SelfJoin::new(&column, Settings::new(max_distance)).expect("a join");
+    let join = SelfJoin::new(&column, join::Settings::new(max_distance)).expect("a join");
     let mut pairs = 0;
     let ended = join.for_each_pair(|_| {
         pairs += 1;

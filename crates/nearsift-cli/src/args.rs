@@ -60,6 +60,8 @@ pub enum Command {
     Recipes,
     /// Measure near-duplicate pairs and clusters against a truth.
     Eval(Eval),
+    /// Propose a threshold for your own documents, with evidence and a forecast of the cost.
+    Tune(Tune),
     /// Check a file of golden vectors.
     Vectors(Vectors),
     /// Measure this machine; every answer is checked.
@@ -184,9 +186,19 @@ pub enum Verify {
 }
 
 #[derive(Debug, Args)]
+pub struct Configured {
+    /// Settings from a TOML file, such as `nearsift tune` writes: the names are those of the long
+    /// options, and the command line wins.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct Dedup {
     #[command(flatten)]
     pub input: Input,
+    #[command(flatten)]
+    pub configured: Configured,
     /// The folder for the results; it must be empty or not exist.
     #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
     pub output: PathBuf,
@@ -203,6 +215,10 @@ pub struct Dedup {
     /// With majority: the most different texts in a group; what is beyond is kept apart, and said.
     #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..))]
     pub max_cluster: u32,
+    /// Also write partial.jsonl: the passages that kept documents share, such as quotations, a page
+    /// inside another, pages put together; which part of which. Nothing is removed because of them.
+    #[arg(help_heading = "What comes out", long)]
+    pub partial: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -220,12 +236,18 @@ pub struct Pairs {
     #[command(flatten)]
     pub input: Input,
     #[command(flatten)]
+    pub configured: Configured,
+    #[command(flatten)]
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
     /// Print how the search will be done, and what it costs, on standard error.
     #[arg(help_heading = "What comes out", long)]
     pub explain: bool,
+    /// Also print, after the pairs, the passages that documents share, such as quotations, a page inside
+    /// another, pages put together: one JSON line each, with its kind, and which part of which document.
+    #[arg(help_heading = "What comes out", long)]
+    pub partial: bool,
 }
 
 #[derive(Debug, Args)]
@@ -286,6 +308,8 @@ pub struct Keywords {
 pub struct Eval {
     #[command(flatten)]
     pub input: Input,
+    #[command(flatten)]
+    pub configured: Configured,
     /// A field that is put before the text, with a blank between: CORE's titles.
     #[arg(help_heading = "What is read", long, value_name = "FIELD")]
     pub title_field: Option<String>,
@@ -330,6 +354,43 @@ pub struct Eval {
     pub output: Option<PathBuf>,
 }
 
+/// Proposes what near duplicates are among your own documents, without labels.
+///
+/// A sample of the documents is searched against all of them and the pairs that are found are compared
+/// exactly. Shown are the scores of these and of random pairs, the threshold where the two kinds part, or
+/// the default where they do not, some pairs of every score, and what `dedup` would find and cost.
+#[derive(Debug, Args)]
+pub struct Tune {
+    #[command(flatten)]
+    pub input: Input,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub matching: Matching,
+    /// The documents that are searched against all others.
+    #[arg(help_heading = "What is looked at", long, value_name = "N", default_value = "100000", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sample: u32,
+    /// Random pairs of different documents, to see what chance scores.
+    #[arg(help_heading = "What is looked at", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub random_pairs: u32,
+    /// What decides the samples.
+    #[arg(help_heading = "What is looked at", long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Also forecast the cost for so many documents of the kind.
+    #[arg(help_heading = "What comes out", long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub documents: Option<u64>,
+    /// Pairs that are shown of every score.
+    #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub examples: u8,
+    /// Write the settings, for --config: a folder, in which nearsift.toml is written, or a file that
+    /// ends in .toml.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace a settings file that is there.
+    #[arg(help_heading = "What comes out", long, requires = "output")]
+    pub overwrite: bool,
+}
+
 #[derive(Debug, Args)]
 pub struct Vectors {
     /// Golden vectors: JSON lines of recipe, params, input and value.
@@ -338,15 +399,38 @@ pub struct Vectors {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
 pub struct Bench {
     #[command(subcommand)]
-    pub what: Benchmark,
+    pub what: Option<Benchmark>,
+    /// Measure the speeds that planners go by, and keep them for later runs: in the file that
+    /// NEARSIFT_CALIBRATION names, else in the user's settings.
+    #[arg(long)]
+    pub calibrate: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Benchmark {
     /// Search among fingerprints: memory, scans, queries, joins.
     Hamming(BenchHamming),
+    /// The plans for searching and joining so many fingerprints, and what they are expected to cost.
+    Plan(BenchPlan),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchPlan {
+    /// Distinct fingerprints.
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(..=u64::from(u32::MAX)))]
+    pub n: u64,
+    /// Bits of a fingerprint: 64, 128 or 256.
+    #[arg(long, value_name = "BITS", default_value_t = 64)]
+    pub bits: u32,
+    /// The largest distance, inclusive.
+    #[arg(long, value_name = "K", default_value_t = 3)]
+    pub max_distance: u32,
+    /// The most memory for the index, such as 2GB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
 }
 
 #[derive(Debug, Args)]

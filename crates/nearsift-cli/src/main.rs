@@ -1,6 +1,7 @@
 //! The program `nearsift`: arguments -> settings -> one call. No algorithm lives here.
 
 mod args;
+mod calibration;
 mod commands;
 mod documents;
 mod failure;
@@ -11,16 +12,21 @@ mod progress;
 mod recipes;
 mod report;
 mod scan;
+mod settings;
 
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use args::{Cli, Color, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match settings::command_line() {
+        Ok(cli) => cli,
+        Err(failure) => {
+            failure.tell();
+            return failure.status();
+        }
+    };
     match cli.global.color {
         Color::Auto => {}
         Color::Always => anstream::ColorChoice::Always.write_global(),
@@ -55,6 +61,7 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Keywords(args) => commands::keywords::run(args, &cli.global),
         Command::Recipes => commands::recipes::run(&cli.global),
         Command::Eval(args) => commands::eval::run(args, &cli.global),
+        Command::Tune(args) => commands::tune::run(args, &cli.global),
         Command::Vectors(args) => commands::vectors::run(args, &cli.global),
         Command::Bench(args) => commands::bench::run(args, &cli.global),
     }

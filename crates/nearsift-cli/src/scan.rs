@@ -36,24 +36,24 @@ const CHUNK: usize = 128;
 /// Batches that are read ahead.
 const AHEAD: std::num::NonZeroUsize = std::num::NonZeroUsize::new(2).expect("two");
 
-/// Reads every document once. `work` runs on all threads, each with a fingerprinter of `make`;
+/// Reads every document once. `work` runs on all threads, each with what `make` gives;
 /// `take` gets what it returned, or why the record is no document, in the order of the input.
 ///
 /// Returns what was wrong with whole files or with records that were never seen.
 ///
 /// # Errors
 /// What `take` returns, an input that changed, or [`Failure::Interrupted`].
-pub fn scan<'r, T: Send>(
+pub fn scan<W: Send, T: Send>(
     inputs: &Inputs,
     global: &Global,
     what: &'static str,
-    make: impl Fn() -> Fingerprinter<'r> + Sync,
-    work: impl Fn(&mut Fingerprinter<'r>, Seen<'_>) -> T + Sync,
+    make: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, Seen<'_>) -> T + Sync,
     mut take: impl FnMut(Place, Result<T, Note>) -> Result<(), Failure>,
 ) -> Result<Vec<Note>, Failure> {
     let charset = inputs.options().encoding.clone();
     let parser = Parser::new(inputs);
-    let idle: Mutex<Vec<Fingerprinter<'r>>> = Mutex::new(Vec::new());
+    let idle: Mutex<Vec<W>> = Mutex::new(Vec::new());
     let mut reader = Reader::in_background(inputs, AHEAD)?;
     let mut notes = inputs.notes().to_vec();
     let progress = Progress::bytes(global, what, inputs.total_bytes());
@@ -64,7 +64,7 @@ pub fn scan<'r, T: Send>(
             .into_par_iter()
             .map(|chunk| {
                 let own = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                let mut fingerprinter = own.unwrap_or_else(&make);
+                let mut worker = own.unwrap_or_else(&make);
                 let records = chunk * CHUNK..((chunk + 1) * CHUNK).min(batch.len());
                 let done = records
                     .map(|i| {
@@ -78,10 +78,10 @@ pub fn scan<'r, T: Send>(
                             text: &text,
                             fields: &document.fields,
                         };
-                        Ok(work(&mut fingerprinter, seen))
+                        Ok(work(&mut worker, seen))
                     })
                     .collect();
-                idle.lock().unwrap_or_else(PoisonError::into_inner).push(fingerprinter);
+                idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
                 done
             })
             .collect();

@@ -9,12 +9,14 @@
 //! | [`fingerprint`] | features | SimHash fingerprints of 32 to 256 bits |
 //! | [`recipe`] | text | the whole of the above under one name, with golden vectors |
 //! | [`compare`] | two texts | every measure of likeness, and the differences |
-//! | [`hamming`] | fingerprints | distances |
+//! | [`hamming`] | fingerprints | distances, scans, indexes |
 //! | [`join`] | fingerprints | all pairs within a distance |
 //! | [`verify`] | two texts of a pair | exact measures of their likeness |
+//! | [`partial`] | texts | passages that two documents share |
 //! | [`cluster`] | pairs | groups |
 //! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
 //! | [`evaluate`] | scored pairs, clusters and a truth | recall, precision, agreement |
+//! | [`tune`] | the scores of a corpus's own pairs | a proposed threshold, estimates for all |
 //!
 //! This crate opens no file and no socket, reads no clock and no environment, and starts no thread
 //! unless it is asked to: the same input gives the same output, always.
@@ -27,7 +29,12 @@ pub mod feature;
 pub mod fingerprint;
 pub mod hamming;
 pub mod join;
+pub mod partial;
 pub mod recipe;
 pub mod sketch;
 pub mod text;
+mod threads;
+pub mod tune;
 pub mod verify;
+
+pub use threads::Threads;

@@ -39,7 +39,7 @@ pub fn self_join(data: &[u8]) {
 }
 
 /// At most 200 fingerprints: new ones, and earlier ones with some bits flipped.
-fn column(bits: Bits, input: &mut Unstructured<'_>) -> Fingerprints {
+pub(crate) fn column(bits: Bits, input: &mut Unstructured<'_>) -> Fingerprints {
     let mut column = Fingerprints::new(bits);
     while column.len() < 200 && !input.is_empty() {
         let Ok(fingerprint) = next(&column, input) else { break };

@@ -11,6 +11,7 @@
 
 pub mod compare;
 pub mod fingerprint;
+pub mod index;
 pub mod join;
 pub mod recipe;
 pub mod records;
@@ -96,6 +97,13 @@ pub const TARGETS: &[Target] = &[
         oracle: recipe::check_vectors,
         seeds: recipe::check_vectors_seeds,
         inputs: 100_000,
+    },
+    Target {
+        name: "index_bytes",
+        about: "an index finds what comparing all finds; damaged bytes are told, and never panic",
+        oracle: index::index_bytes,
+        seeds: index::index_bytes_seeds,
+        inputs: 500,
     },
     Target {
         name: "self_join",

@@ -20,10 +20,10 @@ struct Line {
     reason: Option<String>,
 }
 
-/// `null` where there is none.
+/// Hex digits under the name of what they are; `null` where there is none.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Value {
+pub enum Value {
     Fingerprint(Option<String>),
     Sketch(Option<String>),
 }
@@ -47,7 +47,9 @@ fn line(document: &Seen<'_>, fingerprinter: &mut Fingerprinter<'_>, recipe: &Rec
 pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
     let inputs =
         Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
-    let recipe = crate::recipes::recipe(&args.recipe, "simhash64")?;
+    // Only a fingerprint has a width to choose.
+    let default = if args.recipe.bits.is_some() { "simhash64" } else { "sketch" };
+    let recipe = crate::recipes::recipe(&args.recipe, default)?;
     let recipe = super::with_corpus(recipe, &inputs, global)?;
     recipe.fingerprinter()?;
     let mut out = Out::new();

@@ -7,7 +7,9 @@ pub mod eval;
 pub mod fingerprint;
 pub mod keywords;
 pub mod pairs;
+pub mod partial;
 pub mod recipes;
+pub mod tune;
 pub mod vectors;
 
 use nearsift::recipe::Recipe;

@@ -3,16 +3,18 @@
 use std::ops::ControlFlow;
 
 use nearsift::compare::score_of_distance;
-use nearsift::dedup::{Corpus, Keep};
+use nearsift::dedup::{Corpus, Keep, Options};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 use nearsift_io::Inputs;
 use serde::Serialize;
 
-use super::dedup::collect::{Collected, Sketched, collect};
+use super::dedup::collect::{Collected, Ids, Records, Sketched, collect};
+use super::partial::{Source, each_passage};
 use super::with_corpus;
 use crate::Status;
 use crate::args::{Global, Pairs};
+use crate::calibration;
 use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::near::{Extent, PairLine, Rule, Texts, Way, join_settings, search, way};
@@ -45,10 +47,13 @@ fn by_simhash(
     recipe: Recipe,
     max_distance: u32,
 ) -> Result<Status, Failure> {
-    let options = super::dedup::search(&args.matching, max_distance);
+    let options = Options {
+        speed: calibration::join_speed(recipe.bits()),
+        ..super::dedup::search(&args.matching, max_distance)
+    };
     let recipe = with_corpus(recipe, inputs, global)?;
     let columns = Corpus::new(recipe.bits());
-    let Collected { corpus, ids, problems, .. } =
+    let Collected { corpus, ids, records, problems, .. } =
         collect(columns, inputs, global, &recipe, &options.keep, |_| Ok(()))?;
     if args.explain {
         explain(&corpus.explain(&options).map_err(Failure::new)?.to_string());
@@ -72,6 +77,7 @@ fn by_simhash(
     if let ControlFlow::Break(failure) = flow {
         return Err(failure);
     }
+    print_partial(args, global, inputs, &ids, &records, &mut out)?;
     out.finish()?;
     Ok(problems.status())
 }
@@ -100,6 +106,26 @@ fn by_sketch(
     for pair in decision.of_all_documents(&corpus.first_of_text()) {
         out.json(&PairLine::of(&pair, &ids, &corpus))?;
     }
+    print_partial(args, global, inputs, &ids, &records, &mut out)?;
     out.finish()?;
     Ok(problems.status())
+}
+
+/// After the pairs, the passages, where they are asked for.
+fn print_partial(
+    args: &Pairs,
+    global: &Global,
+    inputs: &Inputs,
+    ids: &Ids,
+    records: &Records,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    if !args.partial {
+        return Ok(());
+    }
+    let folder = std::env::temp_dir();
+    let memory = args.matching.memory;
+    let source = Source { inputs, global, ids, records, memory, folder: &folder };
+    each_passage(&source, |_| true, |line| out.json(line))?;
+    Ok(())
 }

@@ -14,6 +14,7 @@ use nearsift::verify::MIN_SCORE;
 
 pub use search::{Decision, Extent, Near, PairLine, search};
 pub use texts::{TextSource, Texts};
+pub use verify::{Examiner, verify};
 
 use crate::args::{Matching, Method, RecipeArgs, Verify};
 use crate::commands::max_distance;

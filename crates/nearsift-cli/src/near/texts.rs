@@ -52,8 +52,20 @@ impl Texts {
         memory: Option<u64>,
         folder: &Path,
     ) -> Result<Texts, Failure> {
+        Texts::read_as(normalise, inputs, global, records, documents, memory, folder)
+    }
+
+    /// As [`Texts::read`], with the form of a text that is kept.
+    pub fn read_as(
+        form: fn(&str) -> String,
+        inputs: &Inputs,
+        global: &Global,
+        records: &Records,
+        documents: Vec<u32>,
+        memory: Option<u64>,
+        folder: &Path,
+    ) -> Result<Texts, Failure> {
         let most = memory.map_or(IN_MEMORY, |bytes| bytes / 4);
-        let recipe = nearsift::recipe::Recipe::parse("sketch")?;
         let mut store = Store { bytes: Vec::new(), file: None, written: 0 };
         let mut ends = Vec::with_capacity(documents.len());
         let wanted = |record| {
@@ -65,8 +77,8 @@ impl Texts {
                 inputs,
                 global,
                 "comparing",
-                || recipe.counter(),
-                |_, seen| wanted(seen.place.index).map(|_| normalise(&seen.text.text)),
+                || (),
+                |(), seen| wanted(seen.place.index).map(|_| form(&seen.text.text)),
                 |_, done| {
                     if let Ok(Some(text)) = done {
                         store.push(text.as_bytes(), most, folder)?;

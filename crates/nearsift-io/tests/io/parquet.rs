@@ -309,7 +309,12 @@ fn survives(bytes: &[u8], folder: &Folder) -> Read {
     assert_eq!(written.kept as usize, got.documents.len());
     let kept = output.path().join("kept/a.parquet");
     if kept.exists() {
-        assert_eq!(read(&nested(&kept)).documents, got.documents, "{:?}", got.codes());
+        // A document without an id is named by its row, which is another one in the output.
+        let named = |read: &Read| -> Vec<String> {
+            let place = |shown: &String| shown.starts_with('/').then(|| shown.find('=')).flatten();
+            read.documents.iter().map(|d| d[place(d).unwrap_or(0)..].to_owned()).collect()
+        };
+        assert_eq!(named(&read(&nested(&kept))), named(&got), "{:?}", got.codes());
     }
     got
 }

@@ -35,7 +35,7 @@ use crate::cluster::{Capped, Clusters, Link, MajorityLink};
 use crate::compare::score_of_distance;
 use crate::fingerprint::{Bits, Fingerprint, Fingerprints};
 pub use crate::join::Pair;
-use crate::join::{Explanation, JoinError, SelfJoin, Settings, Threads};
+use crate::join::{Explanation, JoinError, SelfJoin, Settings, Speed, Threads};
 use crate::recipe::{Fingerprinter, Outcome};
 
 /// What is known of one document.
@@ -99,6 +99,8 @@ pub struct Options {
     pub threads: Threads,
     /// Bytes that the search may use, or `None` for what is usual.
     pub memory_bytes: Option<u64>,
+    /// The machine's measured speeds, or `None` for usual ones: they change no answer.
+    pub speed: Option<Speed>,
 }
 
 impl Options {
@@ -110,6 +112,7 @@ impl Options {
             keep: Keep::First,
             threads: Threads::One,
             memory_bytes: None,
+            speed: None,
         }
     }
 }
@@ -175,6 +178,11 @@ impl Corpus {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.text_keys.is_empty()
+    }
+
+    /// The key of a document's normalised text; `None` for one without letters and digits.
+    pub fn text_key(&self, document: u32) -> Option<u128> {
+        Some(self.text_keys[document as usize]).filter(|&key| key != 0)
     }
 
     /// How the search will be done, and what it is expected to cost.
@@ -287,6 +295,7 @@ impl Corpus {
             Settings {
                 threads: options.threads,
                 memory_bytes: options.memory_bytes,
+                speed: options.speed,
                 ..Settings::new(options.max_distance)
             },
         )
@@ -332,7 +341,11 @@ impl Corpus {
         pairs
     }
 
-    fn fingerprint(&self, document: u32) -> Option<Fingerprint> {
+    /// The fingerprint of a document, if it has one.
+    ///
+    /// # Complexity
+    /// O(log n).
+    pub fn fingerprint(&self, document: u32) -> Option<Fingerprint> {
         self.fingerprinted
             .binary_search(&document)
             .ok()

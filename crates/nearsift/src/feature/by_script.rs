@@ -5,6 +5,7 @@
 //! character gives that character), any other stretch its 5-grams, and every word of a script that is
 //! written with spaces is a feature besides. A mixed text gets both, stretch by stretch.
 
+use super::hash::hash_pairs_and_triples;
 use super::shingle::{Reduced, char_shingles};
 use super::{hash_char_shingles, hash_token};
 use crate::text::script::Class;
@@ -50,8 +51,7 @@ pub fn hash_features(reduced: &Reduced, out: &mut Vec<u64>) {
             if stretch.chars().nth(1).is_none() {
                 out.push(hash_token(stretch));
             }
-            hash_char_shingles(stretch, 2, out);
-            hash_char_shingles(stretch, 3, out);
+            hash_pairs_and_triples(stretch, out);
         } else {
             hash_char_shingles(stretch, 5, out);
         }

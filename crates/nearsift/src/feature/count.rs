@@ -89,12 +89,11 @@ impl TermCounter {
 }
 
 /// Tells the features of a document that occur once from those that may occur again, without a table:
-/// most shingles occur once, and a bit is cheaper than a slot.
+/// most shingles occur once, and a byte that nobody compares is cheaper than a slot.
 #[derive(Debug, Clone, Default)]
 pub struct OnceFilter {
-    // Of each hash's bit: whether it was set, and whether it was set again.
-    seen: Vec<u64>,
-    again: Vec<u64>,
+    // Of each hash's place how often it was seen, in unary: 0, 1, 3, 7, ... 255.
+    seen: Vec<u8>,
     once: Vec<u64>,
     rest: Vec<u64>,
 }
@@ -104,27 +103,24 @@ impl OnceFilter {
     /// order, among which some may still occur once.
     ///
     /// # Complexity
-    /// O(n), about 2 ns an occurrence while n is below some 100,000; 18 bytes for each of n.
+    /// O(n), about 2 ns an occurrence while n is below some 100,000; 32 bytes for each of n.
     pub fn split(&mut self, hashes: &[u64]) -> (&[u64], &[u64]) {
-        // 8 to 16 bits for each occurrence: one in 16 to 8 singles shares its bit by chance.
-        let words = (hashes.len() / 8).next_power_of_two().max(8);
-        for bits in [&mut self.seen, &mut self.again] {
-            bits.clear();
-            bits.resize(words, 0);
-        }
-        // Bits 12 to 17 choose the bit and those from 18 on the word: not the bits that choose slots.
-        let place = |hash: u64| ((hash >> 18) as usize & (words - 1), 1u64 << (hash >> 12 & 63));
+        // 8 to 16 places for each occurrence: one in 16 to 8 singles shares its own by chance.
+        let places = (8 * hashes.len()).next_power_of_two().max(512);
+        self.seen.clear();
+        self.seen.resize(places, 0);
+        let seen = &mut self.seen[..];
+        // Bits 12 and up choose the place: not the bits that choose slots.
+        let place = |hash: u64| (hash >> 12) as usize & (places - 1);
         for &hash in hashes {
-            let (word, bit) = place(hash);
-            self.again[word] |= self.seen[word] & bit;
-            self.seen[word] |= bit;
+            let seen = &mut seen[place(hash)];
+            *seen = *seen << 1 | 1;
         }
         self.once.resize(hashes.len(), 0);
         self.rest.resize(hashes.len(), 0);
         let (mut once, mut rest) = (0, 0);
         for &hash in hashes {
-            let (word, bit) = place(hash);
-            let repeats = usize::from(self.again[word] & bit != 0);
+            let repeats = usize::from(seen[place(hash)] != 1);
             // Both are written and one is kept: a branch here would be wrong every other time.
             self.once[once] = hash;
             self.rest[rest] = hash;
@@ -132,6 +128,73 @@ impl OnceFilter {
             rest += repeats;
         }
         (&self.once[..once], &self.rest[..rest])
+    }
+}
+
+/// Counts features without a branch for each: whether one came before is what no processor can guess.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    // One place for each hash: 1 + the position of the first feature that took it, or 0.
+    places: Vec<u32>,
+    hashes: Vec<u64>,
+    counts: Vec<u32>,
+    // Occurrences whose place another feature had taken.
+    crowded: Vec<u64>,
+    others: TermCounter,
+}
+
+impl Tally {
+    /// The distinct features among the occurrences and how often each occurs, in an order that the
+    /// occurrences decide.
+    ///
+    /// # Panics
+    /// When there are 2^31 occurrences or more.
+    ///
+    /// # Complexity
+    /// O(n), about 3 ns an occurrence while n is below some 1,000; 52 bytes for each of n.
+    pub fn count(&mut self, occurrences: &[u64]) -> (&[u64], &[u32]) {
+        let n = occurrences.len();
+        assert!(n < 1 << 31, "a document has fewer than 2^31 features");
+        if self.places.len() > HUGE {
+            *self = Tally::default();
+        }
+        // 4 to 8 places for each occurrence: one feature in 16 to 8 finds its own taken.
+        let places = (4 * n).next_power_of_two().max(256);
+        self.places.clear();
+        self.places.resize(places, 0);
+        self.hashes.resize(n + 1, 0);
+        self.counts.resize(n + 1, 0);
+        self.crowded.resize(n + 1, 0);
+        let (mut distinct, mut crowded) = (0, 0);
+        {
+            let Tally { places, hashes, counts, crowded: waiting, .. } = self;
+            let (places, hashes) = (&mut places[..], &mut hashes[..=n]);
+            let (counts, waiting) = (&mut counts[..=n], &mut waiting[..=n]);
+            let mask = places.len() - 1;
+            for &hash in occurrences {
+                // Bits 12 and up choose the place: not the bits that choose slots.
+                let place = &mut places[(hash >> 12) as usize & mask];
+                let is_new = *place == 0;
+                // What is not new is overwritten by what comes next.
+                hashes[distinct] = hash;
+                counts[distinct] = 0;
+                let position = if is_new { distinct } else { *place as usize - 1 };
+                *place = position as u32 + 1;
+                let is_same = hashes[position] == hash;
+                counts[position] += u32::from(is_same);
+                waiting[crowded] = hash;
+                crowded += usize::from(!is_same);
+                distinct += usize::from(is_new);
+            }
+        }
+        self.others.clear();
+        for &hash in &self.crowded[..crowded] {
+            self.others.add(hash);
+        }
+        let end = distinct + self.others.hashes().len();
+        self.hashes[distinct..end].copy_from_slice(self.others.hashes());
+        self.counts[distinct..end].copy_from_slice(self.others.counts());
+        (&self.hashes[..end], &self.counts[..end])
     }
 }
 
@@ -158,6 +221,28 @@ mod tests {
                 let mut expect = hashes.clone();
                 expect.sort_unstable();
                 prop_assert_eq!(all, expect);
+            }
+        }
+
+        #[test]
+        fn a_tally_equals_a_count(
+            documents in prop::collection::vec(prop::collection::vec(0u64..900, 0..700), 1..4),
+            // Hashes of few places: most features find theirs taken.
+            crowded: bool,
+        ) {
+            let mut tally = Tally::default();
+            for document in documents {
+                let hash = |d: &u64| if crowded { d << 40 | (d & 1) << 12 } else { hash_token(&d.to_string()) };
+                let hashes: Vec<u64> = document.iter().map(hash).collect();
+                let mut expect = std::collections::BTreeMap::new();
+                for &hash in &hashes {
+                    *expect.entry(hash).or_insert(0u32) += 1;
+                }
+                let (distinct, counts) = tally.count(&hashes);
+                let found: Vec<(u64, u32)> = distinct.iter().copied().zip(counts.iter().copied()).collect();
+                let map = found.iter().copied().collect::<std::collections::BTreeMap<u64, u32>>();
+                prop_assert_eq!(found.len(), expect.len());
+                prop_assert_eq!(map, expect);
             }
         }
 

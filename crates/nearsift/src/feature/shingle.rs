@@ -103,17 +103,34 @@ fn next_run(text: &str) -> Option<(Class, &str, &str)> {
         let same = |&&b: &&u8| b.is_ascii() && ASCII[usize::from(b)] == own;
         (own, bytes.iter().take_while(same).count())
     } else {
-        let mut characters = text.char_indices();
-        let own = characters.next().map_or(Class::Separator, |(_, c)| class(c));
-        (
-            own,
-            characters
-                .find(|&(_, c)| c.is_ascii() || class(c) != own)
-                .map_or(text.len(), |(at, _)| at),
-        )
+        let own = text.chars().next().map_or(Class::Separator, class);
+        let mut at = 0;
+        while let Some(first) = bytes.get(at).filter(|first| !first.is_ascii()) {
+            if own == Class::Unspaced && is_han([*first, bytes[at + 1]]) {
+                at += han_prefix(&bytes[at..]);
+                continue;
+            }
+            match text[at..].chars().next().filter(|&c| class(c) == own) {
+                Some(c) => at += c.len_utf8(),
+                None => break,
+            }
+        }
+        (own, at)
     };
     let (run, after) = text.split_at(end);
     Some((own, run, after))
+}
+
+/// The length in bytes of the characters from U+4E00 to U+9FBF that valid UTF-8 begins with: nearly all
+/// Han characters, told by their first two bytes.
+fn han_prefix(bytes: &[u8]) -> usize {
+    3 * bytes.as_chunks::<3>().0.iter().take_while(|c| is_han([c[0], c[1]])).count()
+}
+
+/// Whether these are the first two bytes of U+4E00 to U+9FBF, all of which are Han.
+#[inline]
+fn is_han(first: [u8; 2]) -> bool {
+    (0xe4b8..=0xe9be).contains(&u16::from_be_bytes(first))
 }
 
 /// The class of each ASCII character: no punctuation is a letter, and no letter is unspaced.
@@ -222,6 +239,18 @@ mod tests {
     fn ascii_has_the_classes_of_the_table() {
         for byte in 0..128u8 {
             assert_eq!(ASCII[usize::from(byte)], class(char::from(byte)), "{byte}");
+        }
+    }
+
+    #[test]
+    fn first_bytes_tell_han() {
+        for c in '\u{800}'..='\u{ffff}' {
+            let first = *c.to_string().as_bytes().first_chunk().expect("three bytes");
+            let is_han = is_han(first);
+            assert_eq!(is_han, ('\u{4e00}'..='\u{9fbf}').contains(&c));
+            if is_han {
+                assert_eq!(class(c), Class::Unspaced, "{c}");
+            }
         }
     }
 

@@ -2,10 +2,16 @@
 //!
 //! The Hamming distance of two fingerprints is the number of bit positions in which they differ.
 //! [`kernels`] holds the code that compares many at once; [`scan`] finds the neighbours of a query by
-//! comparing it with all; [`crate::join`] finds all near pairs.
+//! comparing it with all, [`mod@index`] by tables; [`planner`] chooses how; [`crate::join`] finds all near
+//! pairs.
 
+mod answer;
+pub mod index;
 pub mod kernels;
+pub mod planner;
 pub mod scan;
+
+pub use answer::{Budget, Match, Outcome, Work};
 
 /// The Hamming distance of two 64-bit fingerprints, in bits, from 0 to 64.
 ///

@@ -1,80 +1,210 @@
 //! Equal fingerprints, found first: the join then runs over distinct values only.
 
-use super::blocks::{Block, HASH_BITS};
-use super::partition::{Buckets, Digit, Slice, digit_bits};
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+
+use super::bits::{BitSet, Source};
+use super::partition::{Buckets, Slice, count, digit_width};
+use crate::fingerprint::Fingerprints;
+use crate::hamming::kernels::Kernel;
 
 /// Which documents have the same value. Values are numbered in order of their first document.
 #[derive(Debug)]
-pub(super) struct Groups {
-    /// For each document the number of its value.
-    pub(super) value_of: Vec<u32>,
-    /// For each value its first document, ascending.
-    pub(super) firsts: Vec<u32>,
+pub(super) enum Groups {
+    /// All are different: a value's number is that of its document. Nothing is kept.
+    Distinct(usize),
+    Repeated {
+        /// For each document the number of its value.
+        value_of: Vec<u32>,
+        /// For each value its first document, ascending.
+        firsts: Vec<u32>,
+    },
 }
 
 impl Groups {
-    /// Groups equal values, working on one of `slices` (a power of two) parts of them at a time.
+    /// Groups equal values, working on `slices` (a power of two) parts of them, one at a time on
+    /// each thread that `run_tasks(count, task)` runs `task(0..count)` on.
     ///
     /// # Complexity
-    /// Expected O(n) moves and O(n log bucket) comparisons; 8 bytes a document stay, and
-    /// `(8 W + 4) * n / slices * 2` more are used meanwhile.
-    pub(super) fn of<const W: usize>(values: &[[u64; W]], slices: usize) -> Groups {
-        let mut first_of: Vec<u32> = (0..values.len() as u32).collect();
-        let digit = Digit { skip: 0, bits: slices.ilog2() };
-        let mut levels = Vec::new();
-        if slices == 1 {
-            let ids: Vec<u32> = first_of.clone();
-            group(values, &ids, 0, &mut levels, &mut first_of);
-        } else {
-            let ids: Vec<u32> = first_of.clone();
+    /// Expected O(n) moves and comparisons. If values are repeated, 8 bytes a document stay;
+    /// `(8 W + 4) * n / slices * 2` more are used by each thread meanwhile.
+    pub(super) fn of<const W: usize>(
+        values: &[[u64; W]],
+        slices: usize,
+        run_tasks: impl FnOnce(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+    ) -> Groups {
+        let all = Mutex::new(Vec::new());
+        let _ = run_tasks(slices, &|slice| {
             let mut part = Slice::default();
-            for slice in 0..slices {
-                part.fill(values, &ids, &Block::WHOLE, digit, slice);
-                group(&part.values, &part.ids, digit.bits, &mut levels, &mut first_of);
+            let mut source = Source::new(BitSet::ALL, 0);
+            if slices == 1 {
+                part.take_all(values);
+            } else if let Some(digit) = source.digit(slices.ilog2()) {
+                part.fill(values, &digit, slice);
+                source = source.after(&digit);
+            }
+            let mut grouping = Grouping::default();
+            grouping.group(&part.values, &part.ids, source);
+            all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut grouping.repeats);
+            ControlFlow::Continue(())
+        });
+        let mut repeats = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if repeats.is_empty() {
+            return Groups::Distinct(values.len());
+        }
+        repeats.sort_unstable();
+        let mut value_of = Vec::with_capacity(values.len());
+        let mut firsts = Vec::with_capacity(values.len() - repeats.len());
+        let mut repeats = repeats.into_iter().peekable();
+        for document in 0..values.len() as u32 {
+            match repeats.next_if(|repeat| repeat.0 == document) {
+                Some((_, first)) => value_of.push(value_of[first as usize]),
+                None => {
+                    value_of.push(firsts.len() as u32);
+                    firsts.push(document);
+                }
             }
         }
-        let mut firsts = Vec::new();
-        let mut value_of = first_of;
-        for document in 0..value_of.len() {
-            let first = value_of[document] as usize;
-            value_of[document] = if first == document {
-                firsts.push(document as u32);
-                firsts.len() as u32 - 1
-            } else {
-                value_of[first]
-            };
+        Groups::Repeated { value_of, firsts }
+    }
+
+    /// The number of values.
+    pub(super) fn values(&self) -> usize {
+        match self {
+            Groups::Distinct(documents) => *documents,
+            Groups::Repeated { firsts, .. } => firsts.len(),
         }
-        Groups { value_of, firsts }
+    }
+
+    /// The most bytes that finding repeats, and afterwards keeping them with [`Postings`], a copy of
+    /// the distinct values of that many words and a row for each value, takes.
+    pub(super) fn bytes(&self, words: usize) -> u64 {
+        let Groups::Repeated { value_of, firsts } = self else { return 0 };
+        let (documents, values) = (value_of.len() as u64, firsts.len() as u64);
+        // A list of repeats that grows by doubling.
+        let found = 16 * (documents - values) + 4 * documents + 4 * values;
+        found.max(8 * documents + (12 + 8 * words as u64) * values)
+    }
+
+    /// The number of a document's value.
+    #[inline]
+    pub(super) fn value_of(&self, document: u32) -> u32 {
+        match self {
+            Groups::Distinct(_) => document,
+            Groups::Repeated { value_of, .. } => value_of[document as usize],
+        }
+    }
+
+    /// The first document of a value.
+    #[inline]
+    pub(super) fn first(&self, value: u32) -> u32 {
+        match self {
+            Groups::Distinct(_) => value,
+            Groups::Repeated { firsts, .. } => firsts[value as usize],
+        }
+    }
+
+    /// Appends the words of the distinct values of the column that was grouped.
+    pub(super) fn append_values(&self, column: &Fingerprints, to: &mut Vec<u64>) {
+        match self {
+            Groups::Distinct(_) => to.extend_from_slice(column.as_words()),
+            Groups::Repeated { firsts, .. } => {
+                firsts.iter().for_each(|&d| to.extend_from_slice(column.words_of(d as usize)));
+            }
+        }
+    }
+
+    /// The documents of each value; `None` when each has one.
+    pub(super) fn postings(&self) -> Option<Postings> {
+        match self {
+            Groups::Distinct(_) => None,
+            Groups::Repeated { value_of, firsts } => Some(Postings::of(value_of, firsts.len())),
+        }
     }
 }
 
-/// Sets `first_of` for the documents `ids`, whose values agree on the first `used` bits of their
-/// hashes.
-fn group<const W: usize>(
-    values: &[[u64; W]],
-    ids: &[u32],
-    used: u32,
-    levels: &mut Vec<Buckets<W>>,
-    first_of: &mut [u32],
-) {
-    const SMALL: usize = 64;
-    if values.len() > SMALL && used < HASH_BITS {
-        let bits = digit_bits(values.len(), SMALL / 2, 8).min(HASH_BITS - used);
-        let mut buckets = levels.pop().unwrap_or_default();
-        if buckets.fill(values, ids, &Block::WHOLE, Digit { skip: used, bits }) {
-            for (values, ids) in buckets.iter() {
-                group(values, ids, used + bits, levels, first_of);
-            }
-            levels.push(buckets);
-            return;
+/// The documents of each value.
+pub(super) struct Postings {
+    /// Where each value's documents end.
+    ends: Vec<u32>,
+    /// Ascending for each value.
+    documents: Vec<u32>,
+}
+
+impl Postings {
+    fn of(value_of: &[u32], values: usize) -> Postings {
+        let mut ends = vec![0u32; values];
+        for &value in value_of {
+            ends[value as usize] += 1;
         }
-        levels.push(buckets);
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        let mut documents = vec![0; value_of.len()];
+        for (document, &value) in value_of.iter().enumerate() {
+            let place = &mut ends[value as usize];
+            documents[*place as usize] = document as u32;
+            *place += 1;
+        }
+        Postings { ends, documents }
     }
-    let mut sorted: Vec<(&[u64; W], u32)> = values.iter().zip(ids.iter().copied()).collect();
-    sorted.sort_unstable();
-    for equal in sorted.chunk_by(|a, b| a.0 == b.0) {
-        for (_, document) in equal {
-            first_of[*document as usize] = equal[0].1;
+
+    pub(super) fn of_value(&self, value: u32) -> &[u32] {
+        let value = value as usize;
+        let start = if value == 0 { 0 } else { self.ends[value - 1] };
+        &self.documents[start as usize..self.ends[value] as usize]
+    }
+}
+
+/// One thread's search for equal values.
+struct Grouping<const W: usize> {
+    /// Documents whose value an earlier one has, with the first that has it.
+    repeats: Vec<(u32, u32)>,
+    levels: Vec<(Buckets<W>, Vec<u32>)>,
+    hits: Vec<(u32, u32)>,
+    kernel: Kernel,
+}
+
+impl<const W: usize> Default for Grouping<W> {
+    fn default() -> Self {
+        Grouping { repeats: vec![], levels: vec![], hits: vec![], kernel: Kernel::best() }
+    }
+}
+
+impl<const W: usize> Grouping<W> {
+    /// Finds the repeats among some documents, given in ascending order with their values.
+    fn group(&mut self, values: &[[u64; W]], ids: &[u32], source: Source<W>) {
+        const SMALL: usize = 96;
+        let width = digit_width(values.len(), SMALL / 3, 11);
+        if let Some(digit) = source.digit(width).filter(|_| values.len() > SMALL) {
+            let (mut buckets, mut counts) = self.levels.pop().unwrap_or_default();
+            counts.clear();
+            let spread = count(values, &digit, &mut counts);
+            // Where most values are equal, no digit tells them apart.
+            let split = spread.largest < values.len() / 2;
+            if split {
+                buckets.fill(values, ids, &digit, &counts);
+                for (values, ids) in buckets.iter() {
+                    self.group(values, ids, source.after(&digit));
+                }
+            }
+            self.levels.push((buckets, counts));
+            if split {
+                return;
+            }
+        } else if values.len() <= SMALL {
+            // Nearly always nothing is equal.
+            self.kernel.pairs_within(values, 0..values.len(), 0, &mut self.hits);
+            if self.hits.is_empty() {
+                return;
+            }
+            self.hits.clear();
+        }
+        let mut sorted: Vec<(&[u64; W], u32)> = values.iter().zip(ids.iter().copied()).collect();
+        sorted.sort_unstable();
+        for equal in sorted.chunk_by(|a, b| a.0 == b.0) {
+            self.repeats.extend(equal[1..].iter().map(|&(_, document)| (document, equal[0].1)));
         }
     }
 }
@@ -101,16 +231,31 @@ mod tests {
                     firsts.len() as u32 - 1
                 }));
             }
-            let groups = Groups::of(&values, slices);
-            prop_assert_eq!(groups.value_of, value_of);
-            prop_assert_eq!(groups.firsts, firsts);
+            let groups = Groups::of(&values, slices, in_order);
+            let found: Vec<u32> =
+                (0..values.len() as u32).map(|document| groups.value_of(document)).collect();
+            prop_assert_eq!(found, value_of);
+            let found: Vec<u32> =
+                (0..groups.values() as u32).map(|value| groups.first(value)).collect();
+            prop_assert_eq!(found, firsts);
         }
+    }
+
+    fn in_order(count: usize, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> {
+        (0..count).try_for_each(task)
     }
 
     #[test]
     fn one_value_many_times_is_one_group() {
-        let groups = Groups::of(&[[5u64]; 5000], 1);
-        assert_eq!(groups.firsts, [0]);
-        assert!(groups.value_of.iter().all(|v| *v == 0));
+        let groups = Groups::of(&[[5u64]; 5000], 1, in_order);
+        assert_eq!((groups.values(), groups.first(0)), (1, 0));
+        let postings = groups.postings().expect("repeats");
+        assert_eq!(postings.of_value(0).len(), 5000);
+    }
+
+    #[test]
+    fn different_values_keep_nothing() {
+        let values: Vec<[u64; 1]> = (0..5000).map(|i| [i]).collect();
+        assert!(matches!(Groups::of(&values, 2, in_order), Groups::Distinct(5000)));
     }
 }

@@ -18,7 +18,10 @@
 //! # Ok::<(), nearsift::join::JoinError>(())
 //! ```
 
-mod blocks;
+mod bits;
+mod cross;
+mod filter;
+mod forest;
 mod groups;
 mod partition;
 mod plan;
@@ -26,18 +29,19 @@ mod search;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tree;
 
-use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-
-use rayon::prelude::*;
 
 use crate::fingerprint::{Bits, Fingerprints};
 use crate::hamming::kernels::Kernel;
+use crate::threads::Workers;
 use groups::Groups;
 use search::{Search, Sink, Tuning, Wanted};
 
-pub use plan::{Explanation, MAX_BLOCKS, Plan, Question};
+pub use crate::threads::Threads;
+pub use cross::CrossJoin;
+pub use plan::{Explanation, MAX_BLOCKS, Plan, Question, Speed};
 pub use search::Work;
 
 /// Two documents whose fingerprints lie within the distance.
@@ -51,20 +55,8 @@ pub struct Pair {
     pub distance: u32,
 }
 
-/// Who does the work. The result is the same for all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Threads {
-    /// The calling thread alone.
-    #[default]
-    One,
-    /// That many threads, started for this join and ended with it.
-    Own(NonZeroUsize),
-    /// The rayon pool that the caller runs in, or rayon's global one.
-    Current,
-}
-
 /// What is asked of a self-join.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// The inclusive distance, in bits, from 0 to the width.
     pub max_distance: u32,
@@ -73,15 +65,25 @@ pub struct Settings {
     pub plan: Option<Plan>,
     /// Who does the work.
     pub threads: Threads,
-    /// Bytes that may be used beside the column, or `None` for what is usual: some 50 bytes a
-    /// 64-bit document, and up to 40 more for pairs when there are many.
+    /// Bytes that may be used beside the column and the pairs of one document, or `None` for what is
+    /// usual: some 50 bytes a 64-bit document, and when pairs are many up to 40 more for them, or
+    /// 512 MiB if that is more.
     pub memory_bytes: Option<u64>,
+    /// The machine's measured speeds, or `None` for what is usual with its instructions. They decide
+    /// what is done, never what is found.
+    pub speed: Option<Speed>,
 }
 
 impl Settings {
     /// All pairs within `max_distance`, on one thread, by the planner's choice.
     pub fn new(max_distance: u32) -> Settings {
-        Settings { max_distance, plan: None, threads: Threads::One, memory_bytes: None }
+        Settings {
+            max_distance,
+            plan: None,
+            threads: Threads::One,
+            memory_bytes: None,
+            speed: None,
+        }
     }
 }
 
@@ -108,6 +110,16 @@ pub enum JoinError {
         /// The number given.
         documents: u64,
     },
+    /// The two sets of a join are of different widths.
+    #[error(
+        "fingerprints of {left} and of {right} bits cannot be compared: make both with one recipe"
+    )]
+    TwoWidths {
+        /// The width of the left set in bits.
+        left: u32,
+        /// The width of the right set in bits.
+        right: u32,
+    },
     /// The plan cannot answer the question.
     #[error("the plan '{plan}' does not fit: {remedy}")]
     PlanDoesNotFit {
@@ -118,12 +130,12 @@ pub enum JoinError {
     },
     /// The memory limit is below what any plan takes.
     #[error(
-        "the join of {documents} documents needs {needed} bytes at least and may use {limit}: raise the memory limit to {needed} bytes"
+        "the join of {documents} different fingerprints needs {needed} bytes at least and may use {limit}: raise the memory limit to {needed} bytes"
     )]
     Memory {
-        /// Documents in the column.
+        /// Different fingerprints; before repeats are known, all documents.
         documents: u64,
-        /// The smallest limit that works, in bytes.
+        /// The smallest limit that works, in bytes; if repeats are found with it, more may be asked.
         needed: u64,
         /// The limit given, in bytes.
         limit: u64,
@@ -146,7 +158,7 @@ pub struct SelfJoin<'a> {
     weights: Vec<f64>,
     max_distance: u32,
     plan: Plan,
-    shape: plan::Shape,
+    speed: Speed,
     kernel: Kernel,
     tuning: Tuning,
     workers: Workers,
@@ -155,56 +167,14 @@ pub struct SelfJoin<'a> {
     pair_capacity: usize,
 }
 
-/// Started [`Threads`].
-#[derive(Debug)]
-pub(crate) enum Workers {
-    One,
-    Own(rayon::ThreadPool),
-    Current,
-}
-
-impl Workers {
-    pub(crate) fn start(threads: Threads) -> Result<Workers, JoinError> {
-        match threads {
-            Threads::One => Ok(Workers::One),
-            Threads::Own(count) if count.get() == 1 => Ok(Workers::One),
-            Threads::Own(count) => rayon::ThreadPoolBuilder::new()
-                .num_threads(count.get())
-                .build()
-                .map(Workers::Own)
-                .map_err(JoinError::Threads),
-            Threads::Current => Ok(Workers::Current),
-        }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        match self {
-            Workers::One => 1,
-            Workers::Own(pool) => pool.current_num_threads(),
-            Workers::Current => rayon::current_num_threads(),
-        }
-    }
-
-    /// Runs `task(0)` to `task(count - 1)`, in any order; ends early when one breaks.
-    pub(crate) fn run(
-        &self,
-        count: usize,
-        task: &(dyn Fn(usize) -> ControlFlow<()> + Sync),
-    ) -> ControlFlow<()> {
-        let parallel = || (0..count).into_par_iter().with_max_len(1).try_for_each(task);
-        match self {
-            Workers::One => (0..count).try_for_each(task),
-            Workers::Own(pool) => pool.install(parallel),
-            Workers::Current => parallel(),
-        }
-    }
-
-    pub(crate) fn sort(&self, edges: &mut [u64]) {
-        match self {
-            Workers::One => edges.sort_unstable(),
-            Workers::Own(pool) => pool.install(|| edges.par_sort_unstable()),
-            Workers::Current => edges.par_sort_unstable(),
-        }
+/// Groups the equal fingerprints of a column.
+fn group(column: &Fingerprints, slices: usize, workers: &Workers) -> Groups {
+    let words = column.as_words();
+    let run = |count, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)| workers.run(count, task);
+    match column.bits().words() {
+        1 => Groups::of(chunks::<1>(words), slices, run),
+        2 => Groups::of(chunks::<2>(words), slices, run),
+        _ => Groups::of(chunks::<4>(words), slices, run),
     }
 }
 
@@ -221,35 +191,28 @@ impl<'a> SelfJoin<'a> {
     pub fn new(column: &'a Fingerprints, settings: Settings) -> Result<SelfJoin<'a>, JoinError> {
         let bits = column.bits();
         let documents = column.len() as u64;
-        let Settings { max_distance, plan, threads, memory_bytes } = settings;
-        if max_distance > bits.count() {
-            return Err(JoinError::DistanceBeyondWidth { max_distance, bits: bits.count() });
-        }
-        if documents > u64::from(u32::MAX) {
-            return Err(JoinError::TooMany { documents });
-        }
+        let Settings { max_distance, plan, threads, memory_bytes, speed } = settings;
         let all = Question { values: documents, bits, max_distance };
+        all.check()?;
         if let Some(plan) = plan {
-            plan.shape(&all)?;
+            plan.check(&all)?;
         }
-        let workers = Workers::start(threads)?;
-        let budget = Budget::of(&all, workers.count(), memory_bytes)?;
-        let groups = match bits.words() {
-            1 => Groups::of(chunks::<1>(column.as_words()), budget.slices),
-            2 => Groups::of(chunks::<2>(column.as_words()), budget.slices),
-            _ => Groups::of(chunks::<4>(column.as_words()), budget.slices),
-        };
-        let distinct = (groups.firsts.len() < column.len()).then(|| {
-            groups.firsts.iter().flat_map(|&d| column.words_of(d as usize)).copied().collect()
+        let workers = Workers::start(threads).map_err(JoinError::Threads)?;
+        let budget = Budget::of(&all, workers.count(), memory_bytes, 0)?;
+        let groups = group(column, budget.slices, &workers);
+        let values = groups.values();
+        let question = Question { values: values as u64, bits, max_distance };
+        let kept = groups.bytes(bits.words());
+        let budget = Budget::of(&question, workers.count(), memory_bytes, kept)?;
+        let distinct = (values < column.len()).then(|| {
+            let mut words = Vec::with_capacity(values * bits.words());
+            groups.append_values(column, &mut words);
+            words
         });
-        let question = Question { values: groups.firsts.len() as u64, bits, max_distance };
         let words = distinct.as_deref().unwrap_or(column.as_words());
-        let weights = match bits.words() {
-            1 => blocks::bit_weights(chunks::<1>(words), bits.count()),
-            2 => blocks::bit_weights(chunks::<2>(words), bits.count()),
-            _ => blocks::bit_weights(chunks::<4>(words), bits.count()),
-        };
-        let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights));
+        let weights = bits::weights(words, bits);
+        let speed = speed.unwrap_or_else(|| Speed::nominal(bits));
+        let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights, &speed));
         Ok(SelfJoin {
             column,
             groups,
@@ -257,7 +220,7 @@ impl<'a> SelfJoin<'a> {
             weights,
             max_distance,
             plan,
-            shape: plan.shape(&question)?,
+            speed,
             kernel: Kernel::best(),
             tuning: Tuning::DEFAULT,
             workers,
@@ -273,12 +236,12 @@ impl<'a> SelfJoin<'a> {
 
     /// The number of distinct fingerprints.
     pub fn distinct(&self) -> usize {
-        self.groups.firsts.len()
+        self.groups.values()
     }
 
     /// The first document with the same fingerprint as `document`: itself, or an earlier one.
     pub fn first_of(&self, document: u32) -> u32 {
-        self.groups.firsts[self.groups.value_of[document as usize] as usize]
+        self.groups.first(self.groups.value_of(document))
     }
 
     /// The inclusive distance, in bits.
@@ -299,7 +262,7 @@ impl<'a> SelfJoin<'a> {
             max_distance: self.max_distance,
         };
         self.plan
-            .explain_for(&question, &self.weights)
+            .explain_for(&question, &self.weights, &self.speed)
             .expect("the plan was checked when the join was made")
     }
 
@@ -321,10 +284,10 @@ impl<'a> SelfJoin<'a> {
             values: self.values::<W>(),
             weights: &self.weights,
             max_distance: self.max_distance,
-            plan: self.plan,
-            shape: self.shape,
+            script: self.plan.script(),
             wanted,
             kernel: self.kernel,
+            speed: self.speed,
             tuning: self.tuning,
             slices: self.slices,
         };
@@ -348,23 +311,32 @@ struct Budget {
 }
 
 impl Budget {
-    fn of(question: &Question, threads: usize, limit: Option<u64>) -> Result<Budget, JoinError> {
+    /// For distinct values, beside `kept` bytes for what is known of them.
+    fn of(
+        question: &Question,
+        threads: usize,
+        limit: Option<u64>,
+        kept: u64,
+    ) -> Result<Budget, JoinError> {
         /// More slices than that would only read the values again and again.
         const MOST_SLICES: usize = 64;
         let n = question.values;
         let words = question.bits.words() as u64;
-        // Groups, postings and degrees; the distinct values; a pair's edges at the very least for
-        // one document that is near all others.
-        let standing = n * (4 + 4 + 8 + 9) + n * 8 * words;
-        let fewest_pairs = (n + 4096) * 8;
-        let any_blocks = Plan::MultiSort { matched: 1 };
-        let search = |slices| plan::search_bytes(question, any_blocks, slices, threads);
+        // When pairs are too many to be held at once: how many each value has, and room for those of
+        // one range of documents, not so few that there were hundreds of ranges.
+        let standing = kept + 4 * n;
+        let fewest_pairs = (n / 8 + 4096) * 8;
+        let search = |slices| plan::search_bytes(question, Plan::Nested, slices, threads);
         // Small slices let threads share the work evenly.
         let mut slices =
             if threads > 1 && n > 1 << 14 { (4 * threads).next_power_of_two() / 4 } else { 1 };
         slices = slices.min(MOST_SLICES);
         let Some(limit) = limit else {
-            return Ok(Budget { slices, pair_capacity: (n as usize * 5).max(1 << 20) });
+            while search(slices) > (30 * n * words).clamp(1 << 24, 4 << 30) && slices < MOST_SLICES
+            {
+                slices *= 2;
+            }
+            return Ok(Budget { slices, pair_capacity: (n as usize * 5).max(1 << 26) });
         };
         while standing + search(slices) + fewest_pairs > limit && slices < MOST_SLICES {
             slices *= 2;

@@ -1,6 +1,7 @@
-//! Moving values into buckets by the hash of a block.
+//! Moving values into buckets by a digit of their bits.
 
-use super::blocks::{Block, HASH_BITS};
+use super::bits::Digit;
+use super::filter::{CHUNK, Filter, Picked};
 
 /// Values with their ids, in buckets. The memory is kept from one use to the next.
 #[derive(Debug, Default)]
@@ -11,58 +12,69 @@ pub(super) struct Buckets<const W: usize> {
     ends: Vec<u32>,
 }
 
-/// The bits of a block's hash that choose the bucket: `bits` of them after the first `skip`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Digit {
-    pub(super) skip: u32,
-    pub(super) bits: u32,
+/// Adds the number of values with each digit, in the order of digits, and returns what is needed to
+/// judge a split by it.
+pub(super) fn count<const W: usize>(
+    values: &[[u64; W]],
+    digit: &Digit<W>,
+    counts: &mut Vec<u32>,
+) -> Spread {
+    let start = counts.len();
+    counts.resize(start + digit.count(), 0);
+    let counts = &mut counts[start..];
+    for value in values {
+        counts[digit.of(value)] += 1;
+    }
+    let mut spread = Spread { pairs: 0, largest: 0 };
+    for &len in &*counts {
+        spread.pairs += u64::from(len) * u64::from(len.saturating_sub(1)) / 2;
+        spread.largest = spread.largest.max(len as usize);
+    }
+    spread
 }
 
-impl Digit {
-    #[inline(always)]
-    fn of(self, hash: u32) -> usize {
-        (hash << self.skip >> (HASH_BITS - self.bits)) as usize
-    }
+/// How values would be spread over buckets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spread {
+    /// Pairs of values that share a bucket.
+    pub(super) pairs: u64,
+    /// Values in the largest bucket.
+    pub(super) largest: usize,
 }
 
 impl<const W: usize> Buckets<W> {
-    /// Fills the buckets with the given values; inside each the values keep their order.
+    /// Fills the buckets with the given values, whose digits were counted; inside each the values
+    /// keep their order.
     ///
-    /// Returns `false`, with nothing moved, when the digit hardly tells the values apart: that is,
-    /// nine in ten pairs would stay together.
+    /// # Panics
+    /// When the counts are not of these values.
     pub(super) fn fill(
         &mut self,
         values: &[[u64; W]],
         ids: &[u32],
-        block: &Block<W>,
-        digit: Digit,
-    ) -> bool {
+        digit: &Digit<W>,
+        counts: &[u32],
+    ) {
         assert_eq!(values.len(), ids.len(), "one id a value");
+        assert_eq!(counts.len(), digit.count(), "one count a digit");
         self.ends.clear();
-        self.ends.resize(1 << digit.bits, 0);
-        for value in values {
-            self.ends[digit.of(block.hash(value))] += 1;
-        }
-        let n = values.len() as u64;
-        if self.ends.iter().any(|&len| u64::from(len) * 20 > n * 19) {
-            return false;
-        }
-        // Each entry holds its bucket's start now, and its end once the values are in place.
+        // Each entry holds its bucket's start until the values are in place, and then its end.
         let mut start = 0;
-        for end in &mut self.ends {
-            start += std::mem::replace(end, start);
-        }
+        self.ends.extend(counts.iter().map(|count| {
+            start += count;
+            start - count
+        }));
         if self.values.len() < values.len() {
             self.values.resize(values.len(), [0; W]);
             self.ids.resize(values.len(), 0);
         }
+        let (to_values, to_ids) = (&mut self.values[..values.len()], &mut self.ids[..values.len()]);
         for (value, id) in values.iter().zip(ids) {
-            let place = &mut self.ends[digit.of(block.hash(value))];
-            self.values[*place as usize] = *value;
-            self.ids[*place as usize] = *id;
+            let place = &mut self.ends[digit.of(value)];
+            to_values[*place as usize] = *value;
+            to_ids[*place as usize] = *id;
             *place += 1;
         }
-        true
     }
 
     /// The buckets that hold two values or more.
@@ -76,7 +88,7 @@ impl<const W: usize> Buckets<W> {
     }
 }
 
-/// The values whose hash begins with the digit `slice`, with their ids.
+/// The values with one digit, and their places among all as ids.
 #[derive(Debug, Default)]
 pub(super) struct Slice<const W: usize> {
     pub(super) values: Vec<[u64; W]>,
@@ -84,70 +96,93 @@ pub(super) struct Slice<const W: usize> {
 }
 
 impl<const W: usize> Slice<W> {
-    /// Takes the slice's values. The memory is kept from one use to the next.
-    pub(super) fn fill(
-        &mut self,
-        values: &[[u64; W]],
-        ids: &[u32],
-        block: &Block<W>,
-        digit: Digit,
-        slice: usize,
-    ) {
-        // A quarter more than an even share; beyond that it grows.
-        let share = (values.len() >> digit.bits) * 5 / 4 + 64;
+    /// Takes every value.
+    pub(super) fn take_all(&mut self, values: &[[u64; W]]) {
+        self.values.clear();
+        self.values.extend_from_slice(values);
+        self.ids.clear();
+        self.ids.extend(0..values.len() as u32);
+    }
+
+    /// Takes the values with the digit `wanted`. The memory is kept from one use to the next.
+    pub(super) fn fill(&mut self, values: &[[u64; W]], digit: &Digit<W>, wanted: usize) {
+        // A sixteenth more than an even share; beyond that it grows.
+        let share = values.len() / digit.count() * 17 / 16 + CHUNK;
         self.values.clear();
         self.ids.clear();
         self.values.reserve(share);
         self.ids.reserve(share);
-        for (value, id) in values.iter().zip(ids) {
-            if digit.of(block.hash(value)) == slice {
-                self.values.push(*value);
-                self.ids.push(*id);
-            }
+        let filter = Filter::best();
+        let mut picked = Picked::NONE;
+        for (c, chunk) in values.chunks(CHUNK).enumerate() {
+            filter.pick(chunk, digit, wanted, &mut picked);
+            let first = (c * CHUNK) as u32;
+            self.values.extend_from_slice(picked.values());
+            self.ids.extend(picked.places().iter().map(|place| first + place));
         }
     }
 }
 
-/// The digit for `len` values: buckets of about `target`, at most `max_bits` at once. When several
-/// digits are needed they are about equally long.
-pub(super) fn digit_bits(len: usize, target: usize, max_bits: u32) -> u32 {
-    let wanted = (len / target.max(1)).max(2).ilog2();
-    wanted.div_ceil(wanted.div_ceil(max_bits))
+/// The width of the digit for `len` values: buckets of about `target`, at most `widest` bits at
+/// once. When several digits are needed they are about equally wide.
+pub(super) fn digit_width(len: usize, target: usize, widest: u32) -> u32 {
+    // Buckets of 3/4 to 3/2 of the target on average.
+    let wanted = (len * 4 / (target.max(1) * 3)).max(2).ilog2();
+    wanted.div_ceil(wanted.div_ceil(widest))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::bits::{BitSet, Source};
     use super::*;
 
     #[test]
     fn every_value_lands_in_one_bucket_and_keeps_its_order() {
         let values: Vec<[u64; 2]> = (0..1000u64).map(|i| [i * i % 97, i]).collect();
         let ids: Vec<u32> = (0..1000).collect();
+        let digit = Source::new(BitSet::ALL, 3).digit(4).expect("bits left");
+        let mut counts = vec![7];
+        let spread = count(&values, &digit, &mut counts);
         let mut buckets = Buckets::default();
-        assert!(buckets.fill(&values, &ids, &Block::WHOLE, Digit { skip: 3, bits: 4 }));
+        buckets.fill(&values, &ids, &digit, &counts[1..]);
         let mut seen: Vec<u32> = Vec::new();
+        let mut pairs = 0;
         for (bucket, ids) in buckets.iter() {
             assert!(ids.is_sorted());
             for (value, id) in bucket.iter().zip(ids) {
                 assert_eq!(*value, values[*id as usize]);
             }
+            pairs += (ids.len() * (ids.len() - 1) / 2) as u64;
             seen.extend(ids);
         }
         seen.sort_unstable();
         assert_eq!(seen, ids);
-        assert!(!buckets.fill(
-            &[[7, 7]; 40],
-            &ids[..40],
-            &Block::WHOLE,
-            Digit { skip: 0, bits: 4 }
-        ));
+        assert_eq!(spread.pairs, pairs);
     }
 
     #[test]
-    fn digits() {
-        let check = |len, expect| assert_eq!(digit_bits(len, 32, 8), expect, "{len}");
+    fn slices_are_disjoint_and_hold_all() {
+        let values: Vec<[u64; 1]> = (0..5000u64).map(|i| [i * i]).collect();
+        let digit = Source::new(BitSet::ALL, 0).digit(2).expect("bits left");
+        let mut slice = Slice::default();
+        let mut seen: Vec<u32> = Vec::new();
+        for wanted in 0..4 {
+            slice.fill(&values, &digit, wanted);
+            assert!(slice.ids.is_sorted());
+            for (value, id) in slice.values.iter().zip(&slice.ids) {
+                assert_eq!(*value, values[*id as usize]);
+            }
+            seen.extend(&slice.ids);
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..5000).collect::<Vec<u32>>());
+    }
+
+    #[test]
+    fn widths() {
+        let check = |len, expect| assert_eq!(digit_width(len, 32, 8), expect, "{len}");
         check(0, 1);
-        check(100, 1);
+        check(100, 2);
         check(256, 3);
         check(1 << 13, 8);
         check(1 << 14, 5);

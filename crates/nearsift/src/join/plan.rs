@@ -2,26 +2,19 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::JoinError;
-use super::blocks::balanced;
+use super::tree::{Forecast, Node, Script};
 use crate::fingerprint::Bits;
 use crate::hamming::kernels::Kernel;
 use crate::hamming::{CHANCE_WARNING, chance_neighbours};
 
-/// The most blocks that a plan may have: a set of them is one 64-bit word.
+/// The most blocks that a plan may have.
 pub const MAX_BLOCKS: usize = 64;
 
-/// The most blocks matched at once that the planner considers.
-const MAX_MATCHED: u32 = 8;
-
 /// Nanoseconds to count and move one 64-bit value and its id into a bucket.
-const MOVE_NS: f64 = 7.0;
-
-/// The size of bucket that moving aims at: below it, comparing is cheaper than moving.
-pub(super) const BUCKET: usize = 24;
-
-/// Bits of a hash that one move uses, so that the buckets in work stay in the nearest cache.
-pub(super) const DIGIT_BITS: u32 = 9;
+const MOVE_NS: f64 = 3.5;
 
 /// How the pairs within a distance are found. Every plan finds the same pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +29,9 @@ pub enum Plan {
         /// Blocks matched at once, 1 or more.
         matched: u32,
     },
+    /// Blocks inside blocks: the distance is shared out between groups of blocks, and inside a block
+    /// that agrees the rest is cut again, as the forecast finds cheapest for the values at hand.
+    Nested,
 }
 
 impl fmt::Display for Plan {
@@ -44,6 +40,7 @@ impl fmt::Display for Plan {
             Plan::AllPairs => f.write_str("all pairs"),
             Plan::Blocks4x16 => f.write_str("blocks 4x16"),
             Plan::MultiSort { matched } => write!(f, "multi-sort, {matched} matched"),
+            Plan::Nested => f.write_str("nested blocks"),
         }
     }
 }
@@ -54,7 +51,7 @@ impl fmt::Display for Plan {
 /// use nearsift::fingerprint::Bits;
 /// use nearsift::join::{Plan, Question};
 /// let question = Question { values: 1_000_000, bits: Bits::B64, max_distance: 3 };
-/// assert_eq!(Plan::choose(&question), Plan::Blocks4x16);
+/// assert_eq!(Plan::choose(&question), Plan::Nested);
 /// let explanation = Plan::choose(&question).explain(&question).unwrap();
 /// assert!(explanation.comparisons < 1e9, "all pairs would be 5e11");
 /// println!("{explanation}");
@@ -69,6 +66,20 @@ pub struct Question {
     pub max_distance: u32,
 }
 
+impl Question {
+    /// Whether it can be asked.
+    pub(super) fn check(&self) -> Result<(), JoinError> {
+        let (max_distance, bits) = (self.max_distance, self.bits.count());
+        if max_distance > bits {
+            return Err(JoinError::DistanceBeyondWidth { max_distance, bits });
+        }
+        if self.values > u64::from(u32::MAX) {
+            return Err(JoinError::TooMany { documents: self.values });
+        }
+        Ok(())
+    }
+}
+
 /// What a plan is expected to do for a question, if the values are spread evenly.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
@@ -76,8 +87,8 @@ pub struct Explanation {
     pub plan: Plan,
     /// What it answers.
     pub question: Question,
-    /// The disjoint blocks that it cuts a fingerprint into; 0 for all pairs.
-    pub blocks: u32,
+    /// The sets of bits that values are brought together by; 1, of no bits, for all pairs.
+    pub sets: u32,
     /// How often each value is moved into a bucket or, for all pairs, 0.
     pub moves: f64,
     /// Pairs of values whose distance is computed.
@@ -99,12 +110,8 @@ impl fmt::Display for Explanation {
             bits.count()
         )?;
         writeln!(f, "plan               {}", self.plan)?;
-        if self.blocks > 0 {
-            writeln!(
-                f,
-                "blocks             {}, moves of each value {:.1}",
-                self.blocks, self.moves
-            )?;
+        if self.moves > 0.0 {
+            writeln!(f, "sets of blocks     {}, moves of each value {:.1}", self.sets, self.moves)?;
         }
         writeln!(f, "comparisons        {:.3e} expected", self.comparisons)?;
         writeln!(f, "memory             {} bytes beside the pairs", self.bytes)?;
@@ -123,31 +130,25 @@ impl fmt::Display for Explanation {
 impl Plan {
     /// The plan expected to be fastest on this machine for evenly spread values.
     pub fn choose(question: &Question) -> Plan {
-        Plan::choose_for(question, &even_weights(question.bits))
+        let speed = Speed::nominal(question.bits);
+        Plan::choose_for(question, &even_weights(question.bits), &speed)
     }
 
     /// The plan expected to be fastest for values of which two differ in each bit with the given
     /// chances, independently.
-    pub(super) fn choose_for(question: &Question, weights: &[f64]) -> Plan {
-        let speed = Speed::of(question.bits.words(), Kernel::best());
-        let n = question.values as f64;
-        let mut best = (Plan::AllPairs, speed.all_pairs(n));
-        for matched in 1..=MAX_MATCHED {
-            let plan = Plan::MultiSort { matched };
-            let Ok(shape) = plan.shape(question) else { break };
-            let cost = shape.forecast(question, weights, &speed).nanoseconds(n, &speed);
-            // Matching more blocks has to be clearly cheaper: the simplest plan is the surest.
-            if cost < best.1 * 0.9 {
-                best = (plan, cost);
-            }
-        }
-        if best.0 == (Plan::MultiSort { matched: 1 })
-            && question.bits == Bits::B64
-            && question.max_distance == 3
-        {
-            return Plan::Blocks4x16;
-        }
-        best.0
+    pub(super) fn choose_for(question: &Question, weights: &[f64], speed: &Speed) -> Plan {
+        let outline = Outline::of(Plan::Nested, question, weights, speed);
+        if outline.forecast.moves > 0.0 { Plan::Nested } else { Plan::AllPairs }
+    }
+
+    /// What the plan that is expected to be fastest by these speeds would do with evenly spread values.
+    ///
+    /// # Errors
+    /// When the distance is beyond the width.
+    pub fn explain_best(question: &Question, speed: &Speed) -> Result<Explanation, JoinError> {
+        question.check()?;
+        let weights = even_weights(question.bits);
+        Plan::choose_for(question, &weights, speed).explain_for(question, &weights, speed)
     }
 
     /// What this plan is expected to do with evenly spread values.
@@ -155,28 +156,27 @@ impl Plan {
     /// # Errors
     /// When the plan cannot answer the question: [`JoinError::PlanDoesNotFit`].
     pub fn explain(self, question: &Question) -> Result<Explanation, JoinError> {
-        self.explain_for(question, &even_weights(question.bits))
+        let speed = Speed::nominal(question.bits);
+        self.explain_for(question, &even_weights(question.bits), &speed)
     }
 
     pub(super) fn explain_for(
         self,
         question: &Question,
         weights: &[f64],
+        speed: &Speed,
     ) -> Result<Explanation, JoinError> {
-        let speed = Speed::of(question.bits.words(), Kernel::best());
+        self.check(question)?;
         let n = question.values as f64;
-        let (blocks, forecast) = match self.shape(question)? {
-            Shape { blocks: 0, .. } => (0, Forecast::ALL_PAIRS),
-            shape => (shape.blocks, shape.forecast(question, weights, &speed)),
-        };
+        let Outline { forecast, sets } = Outline::of(self, question, weights, speed);
         Ok(Explanation {
             plan: self,
             question: *question,
-            blocks: blocks as u32,
+            sets,
             moves: forecast.moves,
-            comparisons: forecast.comparisons(n),
+            comparisons: forecast.comparisons * n,
             bytes: search_bytes(question, self, 1, 1),
-            seconds: forecast.nanoseconds(n, &speed) / 1e9,
+            seconds: forecast.nanoseconds(speed) * n / 1e9,
             chance_neighbours: chance_neighbours(
                 question.values,
                 question.bits.count(),
@@ -185,54 +185,71 @@ impl Plan {
         })
     }
 
-    /// The blocks of the plan and how many of them it matches.
-    pub(super) fn shape(self, question: &Question) -> Result<Shape, JoinError> {
-        let unfit = |remedy: String| JoinError::PlanDoesNotFit { plan: self, remedy };
+    /// What cuts the plan makes.
+    pub(super) fn script(self) -> Script {
+        match self {
+            Plan::AllPairs => Script::Nothing,
+            Plan::Blocks4x16 => Script::Parts(4),
+            Plan::MultiSort { matched } => Script::Matched(matched),
+            Plan::Nested => Script::Free,
+        }
+    }
+
+    /// Whether the plan can answer the question.
+    pub(super) fn check(self, question: &Question) -> Result<(), JoinError> {
+        let unfit = |remedy: String| Err(JoinError::PlanDoesNotFit { plan: self, remedy });
         let bits = question.bits.count();
         match self {
-            Plan::AllPairs => Ok(Shape { blocks: 0, matched: 0 }),
             Plan::Blocks4x16 if question.bits != Bits::B64 => {
-                Err(unfit(format!("it cuts 64 bits and these have {bits}: let the planner choose")))
+                unfit(format!("it cuts 64 bits and these have {bits}: let the planner choose"))
             }
-            Plan::Blocks4x16 if question.max_distance > 3 => Err(unfit(format!(
+            Plan::Blocks4x16 if question.max_distance > 3 => unfit(format!(
                 "four blocks guarantee distance 3 and {} is asked: let the planner choose",
                 question.max_distance
-            ))),
-            Plan::Blocks4x16 => Ok(Shape { blocks: 4, matched: 1 }),
-            Plan::MultiSort { matched: 0 } => {
-                Err(unfit("it must match 1 block or more".to_owned()))
-            }
+            )),
+            Plan::MultiSort { matched: 0 } => unfit("it must match 1 block or more".to_owned()),
             Plan::MultiSort { matched } => {
                 let most = bits.min(MAX_BLOCKS as u32);
                 let blocks = u64::from(question.max_distance) + u64::from(matched);
                 if blocks > u64::from(most) {
-                    return Err(unfit(format!(
+                    return unfit(format!(
                         "distance {} takes {blocks} blocks and {bits} bits give at most {most}: \
                          match fewer blocks or let the planner choose",
                         question.max_distance
-                    )));
+                    ));
                 }
-                Ok(Shape { blocks: blocks as usize, matched: matched as usize })
+                // A cut for each combination: more than the search could ever pay for.
+                let sets = (1..=matched).fold(1.0, |sets: f64, i| {
+                    sets * f64::from(question.max_distance + i) / f64::from(i)
+                });
+                if sets > MOST_SETS {
+                    return unfit(format!(
+                        "{blocks} blocks have {sets:.0} combinations of {matched} and at most \
+                         {MOST_SETS} are tried: match fewer blocks or let the planner choose"
+                    ));
+                }
+                Ok(())
             }
+            Plan::AllPairs | Plan::Blocks4x16 | Plan::Nested => Ok(()),
         }
     }
 }
 
-/// How many blocks there are and how many of them are matched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) blocks: usize,
-    pub(super) matched: usize,
+/// The most combinations of blocks that a plan may try.
+const MOST_SETS: f64 = 20_000.0;
+
+/// A plan in numbers.
+struct Outline {
+    forecast: Forecast,
+    sets: u32,
 }
 
-impl Shape {
-    /// The forecast for values of which two differ in each bit with the given chances.
-    fn forecast(self, question: &Question, weights: &[f64], speed: &Speed) -> Forecast {
-        let agreement: Vec<f64> = balanced(weights, self.blocks)
-            .into_iter()
-            .map(|bits| weights[bits].iter().map(|differ| 1.0 - differ).product())
-            .collect();
-        Forecast::best(&agreement, 0, 0, self, question.values as f64, speed)
+impl Outline {
+    fn of(plan: Plan, question: &Question, weights: &[f64], speed: &Speed) -> Outline {
+        // Only numbers are asked for: the widest value serves for all.
+        let mut root = Node::<4>::root(question.bits.count(), question.max_distance);
+        let forecast = root.grow(question.values as f64, weights, plan.script(), speed);
+        Outline { forecast, sets: root.leaves() as u32 }
     }
 }
 
@@ -241,14 +258,21 @@ pub(super) fn even_weights(bits: Bits) -> Vec<f64> {
     vec![0.5; bits.count() as usize]
 }
 
-/// Nominal speeds of one thread.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Speed {
-    pub(super) comparison_ns: f64,
-    pub(super) move_ns: f64,
+/// Speeds of one thread, by which the planner judges.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Speed {
+    /// Nanoseconds to compare two values, many at a time.
+    pub comparison_ns: f64,
+    /// Nanoseconds to count and move a value and its id into a bucket.
+    pub move_ns: f64,
 }
 
 impl Speed {
+    /// What is usual with the instructions of this processor.
+    pub fn nominal(bits: Bits) -> Speed {
+        Speed::of(bits.words(), Kernel::best())
+    }
+
     pub(super) fn of(words: usize, kernel: Kernel) -> Speed {
         let words = words as f64;
         // Past one word the lanes of a vector have to be added up.
@@ -260,108 +284,21 @@ impl Speed {
     }
 
     /// Nanoseconds to compare every two of `n` values.
-    pub(super) fn all_pairs(&self, n: f64) -> f64 {
-        all_pairs(n) * self.comparison_ns
+    pub(super) fn all_pairs(&self, n: usize) -> f64 {
+        n as f64 * n.saturating_sub(1) as f64 / 2.0 * self.comparison_ns
     }
 }
 
-fn all_pairs(n: f64) -> f64 {
-    n * (n - 1.0).max(0.0) / 2.0
-}
-
-/// Comparisons of each value in a bucket that is not split further for its size.
-const LEAF_COMPARISONS: f64 = 15.0;
-
-/// What splitting some values by blocks is expected to take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Forecast {
-    /// Moves of each value.
-    moves: f64,
-    /// Combinations of blocks whose buckets each value is in when it is compared.
-    buckets: f64,
-    /// The share of all pairs that agree on a combination, summed over the combinations.
-    share: f64,
-}
-
-impl Forecast {
-    const ALL_PAIRS: Forecast = Forecast { moves: 0.0, buckets: 1.0, share: 1.0 };
-
-    /// Pairs among `n` values that are compared.
-    fn comparisons(&self, n: f64) -> f64 {
-        (self.share * all_pairs(n)).max((self.buckets * n * LEAF_COMPARISONS).min(all_pairs(n)))
-    }
-
-    /// The cheapest forecast over the number of further blocks that are matched, at least one,
-    /// for `n` values that agree already on `depth` blocks, all before block `next`.
-    ///
-    /// `agreement[i]` is the chance that two of the values agree on block i; blocks are taken to be
-    /// independent of each other.
-    pub(super) fn best(
-        agreement: &[f64],
-        next: usize,
-        depth: usize,
-        shape: Shape,
-        n: f64,
-        speed: &Speed,
-    ) -> Forecast {
-        let skipped_at_most = shape.blocks - shape.matched;
-        // For each block i: the combinations that end with it, and the chance that two values
-        // agree on all of one, summed over them.
-        let mut ending = vec![(0.0f64, 0.0f64); shape.blocks];
-        let mut forecast: Option<Forecast> = None;
-        let mut moves = 0.0;
-        for level in depth..shape.matched {
-            let mut before = if level == depth { (1.0, 1.0) } else { (0.0, 0.0) };
-            let mut total = (0.0, 0.0);
-            for i in next..shape.blocks {
-                let here = if i <= skipped_at_most + level {
-                    (before.0, before.1 * agreement[i])
-                } else {
-                    (0.0, 0.0)
-                };
-                if level > depth {
-                    before = (before.0 + ending[i].0, before.1 + ending[i].1);
-                }
-                ending[i] = here;
-                total = (total.0 + here.0, total.1 + here.1);
-            }
-            // Only the first level has buckets so large that they take several moves.
-            let widest = agreement.iter().fold(1.0, |least: f64, chance| least.min(*chance));
-            moves += total.0 * if level == depth { digits(n, widest) } else { 1.0 };
-            let deeper = Forecast { moves, buckets: total.0, share: total.1 };
-            let cost = |forecast: &Forecast| forecast.nanoseconds(n, speed);
-            if forecast.is_none_or(|forecast| cost(&deeper) < cost(&forecast)) {
-                forecast = Some(deeper);
-            }
-        }
-        forecast.unwrap_or(Forecast::ALL_PAIRS)
-    }
-
-    /// Nanoseconds for `n` values.
-    pub(super) fn nanoseconds(&self, n: f64, speed: &Speed) -> f64 {
-        self.moves * n * speed.move_ns + self.comparisons(n) * speed.comparison_ns
-    }
-}
-
-/// How many moves bring `n` values into buckets of the size aimed at, by a block on which two of
-/// them agree with the given chance.
-fn digits(n: f64, agreement: f64) -> f64 {
-    let wanted = (n / BUCKET as f64).max(2.0) as u64;
-    let useful = (1.0 / agreement).max(2.0) as u64;
-    f64::from(wanted.min(useful).ilog2().div_ceil(DIGIT_BITS))
-}
-
-/// Bytes that a search uses beside the values and the pairs: ids, and for each thread its slice and
-/// a buffer for each level of buckets, the lower of which are small unless the values are skewed.
+/// Bytes that a search uses beside the values and the pairs: for each thread its slice and a buffer
+/// for each level of buckets, the lower of which are small unless the values are skewed.
 pub(super) fn search_bytes(question: &Question, plan: Plan, slices: usize, threads: usize) -> u64 {
     let entry = 8 * question.bits.words() as u64 + 4;
-    let ids = 4 * question.values;
     if plan == Plan::AllPairs {
-        return ids;
+        return 4 * question.values;
     }
-    let levels = if slices > 1 { 3 } else { 2 };
     let lower = 1 << 16;
-    ids + threads as u64 * (entry * (question.values / slices as u64 * levels * 5 / 8) + lower)
+    // The slice, a sixteenth more than its share, and its buckets.
+    threads as u64 * (entry * (question.values / slices as u64 * 9 / 4) + lower)
 }
 
 #[cfg(test)]
@@ -379,14 +316,13 @@ mod tests {
         };
         check(0, Bits::B64, 3, Plan::AllPairs);
         check(50, Bits::B64, 3, Plan::AllPairs);
-        check(100_000, Bits::B64, 3, Plan::Blocks4x16);
-        check(1_000_000, Bits::B64, 3, Plan::Blocks4x16);
-        check(1_000_000, Bits::B64, 0, Plan::MultiSort { matched: 1 });
-        check(1_000_000, Bits::B64, 8, Plan::MultiSort { matched: 2 });
-        check(100_000_000, Bits::B64, 3, Plan::MultiSort { matched: 2 });
+        check(100_000, Bits::B64, 3, Plan::Nested);
+        check(1_000_000, Bits::B64, 0, Plan::Nested);
+        check(1_000_000, Bits::B64, 8, Plan::Nested);
+        check(100_000_000, Bits::B64, 3, Plan::Nested);
         check(1_000_000, Bits::B64, 40, Plan::AllPairs);
         check(1_000_000, Bits::B64, 64, Plan::AllPairs);
-        check(1_000_000, Bits::B256, 12, Plan::MultiSort { matched: 1 });
+        check(1_000_000, Bits::B256, 12, Plan::Nested);
     }
 
     #[test]
@@ -404,13 +340,9 @@ mod tests {
     #[test]
     fn combinations_are_counted() {
         // 5 blocks, 2 matched: the first is one of blocks 0 to 3, then C(5, 2) pairs of them.
-        let speed = Speed { comparison_ns: 1e9, move_ns: 1.0 };
-        let shape = Shape { blocks: 5, matched: 2 };
-        let forecast = Forecast::best(&[0.25; 5], 0, 0, shape, 1e6, &speed);
-        assert_eq!((forecast.moves, forecast.share), (4.0 + 10.0, 10.0 / 16.0));
-        // One block matched already, block 1 skipped: blocks 2 to 4 remain for the second.
-        let forecast = Forecast::best(&[0.25; 5], 2, 1, shape, 1e6, &speed);
-        assert_eq!((forecast.moves, forecast.buckets, forecast.share), (3.0, 3.0, 0.75));
+        let plan = Plan::MultiSort { matched: 2 };
+        let explained = plan.explain(&question(1 << 26, Bits::B64, 3)).unwrap();
+        assert_eq!((explained.sets, explained.moves), (10, 4.0 + 10.0));
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! The search itself: every pair of distinct values within the distance, in no fixed order.
 //!
-//! Values are moved into buckets by one block after another, as long as that is expected to at least
-//! halve the comparisons that remain; then every two of a bucket are compared. Where values crowd
-//! into few buckets, new blocks are made of the bits that still vary there.
+//! Values are moved into buckets along a tree of cuts, as long as the counts say that this at least
+//! halves the comparisons that remain; then every two of a bucket are compared. Where values crowd
+//! into few buckets, new cuts are made of the bits that still vary there.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::blocks::{Block, System, agreement, bit_weights};
-use super::partition::{Buckets, Digit, Slice, digit_bits};
-use super::plan::{BUCKET, DIGIT_BITS, Forecast, MAX_BLOCKS, Plan, Shape, Speed};
+use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
+use super::forest::Forest;
+use super::partition::{Buckets, Slice, Spread, count, digit_width};
+use super::plan::Speed;
+use super::tree::{BUCKET, DIGIT_BITS, Node, Script};
+use crate::hamming::distance;
 use crate::hamming::kernels::{Kernel, TILE};
 
 /// Whom found pairs are handed to, from any thread.
@@ -25,8 +28,11 @@ pub(super) trait Sink: Sync {
 pub(super) enum Wanted {
     /// Every pair within the distance, exactly once.
     Every,
-    /// Pairs within the distance, some of them perhaps twice, that connect whatever all of them
-    /// would connect.
+    /// Of the values, the first so many are of one set and the others of another: every pair within
+    /// the distance of a value of each, exactly once.
+    Across(u32),
+    /// Pairs within the distance that connect whatever all of them would connect: one fewer than
+    /// there are values in each component.
     Connecting,
 }
 
@@ -45,10 +51,10 @@ pub(super) struct Search<'a, const W: usize> {
     /// For each bit the chance that two values differ in it.
     pub(super) weights: &'a [f64],
     pub(super) max_distance: u32,
-    pub(super) plan: Plan,
-    pub(super) shape: Shape,
+    pub(super) script: Script,
     pub(super) wanted: Wanted,
     pub(super) kernel: Kernel,
+    pub(super) speed: Speed,
     pub(super) tuning: Tuning,
     /// Parts (a power of two) that are worked on one at a time by each thread.
     pub(super) slices: usize,
@@ -59,24 +65,32 @@ pub(super) struct Search<'a, const W: usize> {
 pub(super) struct Tuning {
     /// Buckets up to this size are compared at once.
     leaf: usize,
-    /// A split must bring the forecast below this share of comparing all.
+    /// A split must bring the cost below this share of comparing all.
     gain: f64,
     /// The size of bucket that moving aims at.
     target: usize,
-    /// Bits of a hash that are used at a time.
+    /// Bits that are used at a time.
     digit_bits: u32,
-    /// How often new blocks may be made inside new blocks.
-    new_blocks: u32,
+    /// How often new cuts may be made inside new cuts.
+    new_cuts: u32,
+    /// Buckets from this size are worth new cuts.
+    crowd: usize,
 }
 
 impl Tuning {
-    pub(super) const DEFAULT: Tuning =
-        Tuning { leaf: 48, gain: 0.5, target: BUCKET, digit_bits: DIGIT_BITS, new_blocks: 16 };
+    pub(super) const DEFAULT: Tuning = Tuning {
+        leaf: 64,
+        gain: 0.5,
+        target: BUCKET,
+        digit_bits: DIGIT_BITS,
+        new_cuts: 8,
+        crowd: 1024,
+    };
 
     /// Splits whatever can be split, so that tests reach every path with few values.
     #[cfg(test)]
     pub(super) const EAGER: Tuning =
-        Tuning { leaf: 2, gain: f64::INFINITY, target: 1, digit_bits: 2, new_blocks: 1 };
+        Tuning { leaf: 2, gain: f64::INFINITY, target: 1, digit_bits: 2, new_cuts: 1, crowd: 3 };
 }
 
 /// Pairs are handed on in batches of about this many.
@@ -90,13 +104,13 @@ impl<const W: usize> Search<'_, W> {
         sink: &impl Sink,
         run_tasks: impl FnOnce(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
     ) -> (ControlFlow<()>, Work) {
-        let ids: Vec<u32> = (0..self.values.len() as u32).collect();
         let moves = AtomicU64::new(0);
         let comparisons = AtomicU64::new(0);
+        let forest = (self.wanted == Wanted::Connecting).then(|| Forest::new(self.values.len()));
         let spare: Mutex<Vec<Worker<'_, W, _>>> = Mutex::default();
         let with_worker = |task: &mut dyn FnMut(&mut Worker<'_, W, _>) -> ControlFlow<()>| {
             let worker = spare.lock().ok().and_then(|mut spare| spare.pop());
-            let mut worker = worker.unwrap_or_else(|| Worker::new(self, sink));
+            let mut worker = worker.unwrap_or_else(|| Worker::new(self, forest.as_ref(), sink));
             task(&mut worker)?;
             worker.hand_on()?;
             moves.fetch_add(std::mem::take(&mut worker.work.moves), Ordering::Relaxed);
@@ -106,54 +120,58 @@ impl<const W: usize> Search<'_, W> {
             }
             ControlFlow::Continue(())
         };
-        let ended = match self.first_split() {
-            Some(system) => {
-                let firsts = system.candidates(0, 0);
-                let root = Place::new(&system, None, self.values.len());
-                run_tasks(firsts.len() * self.slices, &|task| {
-                    let (i, slice) = (task / self.slices, task % self.slices);
+        let root = self.root();
+        let whole = self.slices == 1 || root.branches.is_empty();
+        let ids: Vec<u32> = if whole { (0..self.values.len() as u32).collect() } else { vec![] };
+        let ended = if root.branches.is_empty() {
+            if forest.is_some() {
+                run_tasks(1, &|_| {
                     with_worker(&mut |worker| {
-                        let place = root.child(i);
-                        worker.slice(&place, &system.blocks()[i], self.values, &ids, slice)
+                        worker.crowded(&root, Place::start(), self.values, &ids)
                     })
                 })
-            }
-            None if self.wanted == Wanted::Connecting => run_tasks(1, &|_| {
-                with_worker(&mut |worker| worker.compare(None, self.values, &ids))
-            }),
-            None => {
+            } else {
                 let rows = row_ranges(self.values.len());
                 run_tasks(rows.len(), &|task| {
                     with_worker(&mut |worker| {
-                        worker.compare_rows(None, self.values, &ids, rows[task].clone())
+                        worker.compare_rows(&root, self.values, &ids, rows[task].clone())
                     })
                 })
             }
+        } else {
+            run_tasks(root.branches.len() * self.slices, &|task| {
+                let (branch, slice) = (task / self.slices, task % self.slices);
+                with_worker(&mut |worker| {
+                    worker.slice(&root.branches[branch], self.values, &ids, slice)
+                })
+            })
         };
         (ended, Work { moves: moves.into_inner(), comparisons: comparisons.into_inner() })
     }
 
-    /// The blocks that all values are split by first: the plan's, or where the values crowd so much
-    /// that those would cost more than comparing all, blocks of the bits that vary, if any do.
-    fn first_split(&self) -> Option<System<W>> {
-        let system = match self.plan {
-            Plan::AllPairs => return None,
-            Plan::Blocks4x16 => System::even(64, self.shape.blocks, self.shape.matched),
-            Plan::MultiSort { .. } => {
-                System::balanced(self.weights, self.shape.blocks, self.shape.matched)
-            }
-        };
-        let speed = Speed::of(W, self.kernel);
-        let all = speed.all_pairs(self.values.len() as f64);
-        if self.tuning.gain.is_infinite() || forecast(self.values, &system, 0, 0, &speed) < all {
-            return Some(system);
+    /// The tree that the values are divided by; a bare root where its cuts would cost more than
+    /// comparing all.
+    fn root(&self) -> Node<W> {
+        let n = self.values.len();
+        let mut root = Node::root(self.weights.len() as u32, self.max_distance);
+        root.grow(n as f64, self.weights, self.script, &self.speed);
+        let all = self.speed.all_pairs(n);
+        let remaining: f64 = root
+            .branches
+            .iter()
+            .map(|branch| {
+                agreement(self.values, branch.agreed) * all + n as f64 * self.speed.move_ns
+            })
+            .sum();
+        if self.tuning.gain.is_finite() && self.wanted != Wanted::Connecting && remaining > all {
+            return root.bare();
         }
-        new_blocks(self.values, self.max_distance, all * self.tuning.gain, &speed)
+        root
     }
 }
 
 /// Rows of all pairs of `n`, in parts of about equally many comparisons.
-fn row_ranges(n: usize) -> Vec<std::ops::Range<usize>> {
+fn row_ranges(n: usize) -> Vec<Range<usize>> {
     const PART: usize = 1 << 24;
     let mut ranges = Vec::new();
     let mut start = 0;
@@ -166,354 +184,384 @@ fn row_ranges(n: usize) -> Vec<std::ops::Range<usize>> {
     ranges
 }
 
-/// Where a bucket stands: which blocks its values agree on.
-#[derive(Clone, Copy)]
-struct Place<'a, const W: usize> {
-    system: &'a System<W>,
-    /// The blocks matched, as bits.
-    matches: u64,
-    /// The first block that may be matched next.
-    next: usize,
-    /// How many blocks are matched.
-    depth: usize,
-    /// The place at which this system's blocks were made, when it is not the first system.
-    outer: Option<&'a Place<'a, W>>,
-    /// How many systems this one is inside of.
-    systems: u32,
-    /// The values that this system's blocks were made for.
+/// Where a bucket stands beside its node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<const W: usize> {
+    /// What brought the values here.
+    source: Source<W>,
+    /// How many times new cuts were made.
+    new_cuts: u32,
+    /// How many values the last new cuts were made for.
     made_for: usize,
 }
 
-impl<'a, const W: usize> Place<'a, W> {
-    /// The place of values of which nothing is known in this system.
-    fn new(
-        system: &'a System<W>,
-        outer: Option<&'a Place<'a, W>>,
-        made_for: usize,
-    ) -> Place<'a, W> {
-        let systems = outer.map_or(0, |outer| outer.systems + 1);
-        Place { system, matches: 0, next: 0, depth: 0, outer, systems, made_for }
-    }
-
-    fn child(&self, block: usize) -> Place<'a, W> {
-        Place {
-            matches: self.matches | 1 << block,
-            next: block + 1,
-            depth: self.depth + 1,
-            ..*self
-        }
-    }
-
-    /// Whether this is the one place that reports pairs with this difference.
-    fn reports(&self, difference: &[u64; W]) -> bool {
-        let mut place = self;
-        loop {
-            if !place.system.first_match_is(place.matches, difference) {
-                return false;
-            }
-            match place.outer {
-                Some(outer) => place = outer,
-                None => return true,
-            }
-        }
+impl<const W: usize> Place<W> {
+    /// The place of values of which nothing is known.
+    fn start() -> Place<W> {
+        Place { source: Source::new(BitSet::NONE, 0), new_cuts: 0, made_for: usize::MAX }
     }
 }
 
 /// One thread's part of a search.
-struct Worker<'a, const W: usize, S> {
-    max_distance: u32,
+pub(super) struct Worker<'a, const W: usize, S> {
+    pub(super) max_distance: u32,
     wanted: Wanted,
-    kernel: Kernel,
+    pub(super) kernel: Kernel,
     speed: Speed,
     tuning: Tuning,
     slices: usize,
+    pub(super) forest: Option<&'a Forest>,
     sink: &'a S,
     part: Slice<W>,
-    spare: Vec<Buckets<W>>,
-    hits: Vec<(u32, u32)>,
+    spare: Vec<Buffers<W>>,
+    pub(super) hits: Vec<(u32, u32)>,
     /// Hits so far.
-    seen: u64,
-    found: Vec<(u32, u32)>,
-    work: Work,
+    pub(super) seen: u64,
+    pub(super) roots: Vec<u32>,
+    pub(super) found: Vec<(u32, u32)>,
+    pub(super) work: Work,
+}
+
+/// What one level of buckets needs; kept from one use to the next.
+#[derive(Debug, Default)]
+struct Buffers<const W: usize> {
+    buckets: Buckets<W>,
+    counts: Vec<u32>,
 }
 
 impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
-    fn new(search: &Search<'_, W>, sink: &'a S) -> Worker<'a, W, S> {
+    fn new(search: &Search<'_, W>, forest: Option<&'a Forest>, sink: &'a S) -> Worker<'a, W, S> {
         Worker {
             max_distance: search.max_distance,
             wanted: search.wanted,
             kernel: search.kernel,
-            speed: Speed::of(W, search.kernel),
+            speed: search.speed,
             tuning: search.tuning,
             slices: search.slices,
+            forest,
             sink,
             part: Slice::default(),
             spare: Vec::new(),
             hits: Vec::new(),
             seen: 0,
+            roots: Vec::new(),
             found: Vec::new(),
             work: Work::default(),
         }
     }
 
-    /// Searches one slice of the values for pairs that agree on `block`.
+    /// Searches one slice of all values for pairs of the node.
     fn slice(
         &mut self,
-        place: &Place<'_, W>,
-        block: &Block<W>,
+        node: &Node<W>,
         values: &[[u64; W]],
         ids: &[u32],
         slice: usize,
     ) -> ControlFlow<()> {
-        if self.slices == 1 {
-            return self.bucket(place, block, 0, values, ids);
-        }
-        let digit = Digit { skip: 0, bits: self.slices.ilog2() };
+        let mut place = Place { source: Source::new(node.part, 0), ..Place::start() };
+        let digit = place.source.digit(self.slices.max(2).ilog2());
+        let Some(digit) = digit.filter(|digit| self.slices > 1 && digit.count() == self.slices)
+        else {
+            // Without bits to tell slices apart the first holds all.
+            return if slice == 0 {
+                self.spread(node, place, values, ids)
+            } else {
+                ControlFlow::Continue(())
+            };
+        };
         let mut part = std::mem::take(&mut self.part);
-        part.fill(values, ids, block, digit, slice);
+        part.fill(values, &digit, slice);
         self.work.moves += part.values.len() as u64;
-        let ended = self.bucket(place, block, digit.bits, &part.values, &part.ids);
+        place.source = place.source.after(&digit);
+        let ended = self.spread(node, place, &part.values, &part.ids);
         self.part = part;
         ended
     }
 
-    /// Searches values that agree on the first `used` bits of the hash of `block`, the last block
-    /// that `place` matches.
-    fn bucket(
+    /// Searches values for pairs of the node, which agree on bits by which the values were not, or
+    /// not fully, spread yet.
+    fn spread(
         &mut self,
-        place: &Place<'_, W>,
-        block: &Block<W>,
-        used: u32,
+        node: &Node<W>,
+        place: Place<W>,
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
-        if values.len() <= self.tuning.leaf {
-            return self.compare(Some(place), values, ids);
-        }
-        let usable = block.hash_bits().saturating_sub(used);
-        if usable > 0 {
-            let bits =
-                digit_bits(values.len(), self.tuning.target, self.tuning.digit_bits).min(usable);
-            let mut buckets = self.spare.pop().unwrap_or_default();
-            let moved = buckets.fill(values, ids, block, Digit { skip: used, bits });
-            if moved {
-                self.work.moves += values.len() as u64;
-                for (values, ids) in buckets.iter() {
-                    self.bucket(place, block, used + bits, values, ids)?;
-                }
-            }
-            self.spare.push(buckets);
-            if moved {
-                return ControlFlow::Continue(());
-            }
-        }
-        self.deeper(place, values, ids)
+        let n = values.len();
+        let width = digit_width(n, self.tuning.target, self.tuning.digit_bits);
+        let Some(digit) = place.source.digit(width) else {
+            return self.crowded(node, place, values, ids);
+        };
+        let mut buffers = self.spare.pop().unwrap_or_default();
+        buffers.counts.clear();
+        let spread = count(values, &digit, &mut buffers.counts);
+        let ended = if self.pays(ids, 1, spread, !node.branches.is_empty()) {
+            self.descend(node, place, &digit, &mut buffers, 0, values, ids)
+        } else {
+            self.crowded(node, place, values, ids)
+        };
+        self.spare.push(buffers);
+        ended
     }
 
-    /// Searches values that agree on all that `place` matches: by one more block, by new blocks, or
-    /// by comparing every two, whichever is expected to be cheapest.
-    fn deeper(
+    /// Moves the values into buckets and searches each.
+    #[expect(clippy::too_many_arguments, reason = "one step of a walk, with all that it stands on")]
+    fn descend(
         &mut self,
-        place: &Place<'_, W>,
+        node: &Node<W>,
+        place: Place<W>,
+        digit: &Digit<W>,
+        buffers: &mut Buffers<W>,
+        first_count: usize,
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
-        let n = values.len() as f64;
+        let counts = &buffers.counts[first_count..first_count + digit.count()];
+        buffers.buckets.fill(values, ids, digit, counts);
+        self.work.moves += values.len() as u64;
+        let place = Place { source: place.source.after(digit), ..place };
+        for (values, ids) in buffers.buckets.iter() {
+            self.visit(node, place, values, ids)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Searches the values of a bucket for pairs of the node.
+    pub(super) fn visit(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
+        if self.is_idle(values, ids) {
+            return ControlFlow::Continue(());
+        }
+        let n = values.len();
+        if n <= self.tuning.leaf {
+            return self.compare_rows(node, values, ids, 0..n);
+        }
+        if node.branches.is_empty() {
+            // A bucket of twice the size aimed at is no reason to move it again.
+            if n <= 3 * self.tuning.leaf {
+                return self.compare(node, values, ids);
+            }
+            return self.spread(node, place, values, ids);
+        }
+        let width = digit_width(n, self.tuning.target, self.tuning.digit_bits);
+        let mut buffers = self.spare.pop().unwrap_or_default();
+        buffers.counts.clear();
+        let mut all = Spread { pairs: 0, largest: 0 };
+        for branch in &node.branches {
+            let spread = match place.source.with(branch.part).digit(width) {
+                Some(digit) => count(values, &digit, &mut buffers.counts),
+                None => Spread { pairs: u64::MAX, largest: n },
+            };
+            all.pairs = all.pairs.saturating_add(spread.pairs);
+            all.largest = all.largest.max(spread.largest);
+        }
+        let deeper = node.branches.iter().any(|branch| !branch.branches.is_empty());
+        let ended = if self.pays(ids, node.branches.len(), all, deeper) {
+            let mut counted = 0;
+            node.branches.iter().try_for_each(|branch| {
+                let place = Place { source: place.source.with(branch.part), ..place };
+                let Some(digit) = place.source.digit(width) else {
+                    return ControlFlow::Continue(());
+                };
+                let first = counted;
+                counted += digit.count();
+                self.descend(branch, place, &digit, &mut buffers, first, values, ids)
+            })
+        } else {
+            self.crowded(node, place, values, ids)
+        };
+        self.spare.push(buffers);
+        ended
+    }
+
+    /// Whether nothing can be found among the values.
+    fn is_idle(&self, values: &[[u64; W]], ids: &[u32]) -> bool {
+        match (self.wanted, self.forest) {
+            // Buckets keep the order of ids.
+            (Wanted::Across(first), _) => ids[0] >= first || ids[ids.len() - 1] < first,
+            (Wanted::Connecting, Some(forest)) => {
+                // Two strangers tell at once, without a look at the forest.
+                let (first, last) = (&values[0], &values[values.len() - 1]);
+                distance(first, last) <= 2 * self.max_distance && forest.is_one(ids)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether moving values that many times leaves few enough pairs to compare, if they are to be
+    /// cut deeper after that, or not.
+    fn pays(&mut self, ids: &[u32], times: usize, spread: Spread, deeper: bool) -> bool {
+        /// What remains after a cut is for the deeper ones to reduce. There are few of these, so
+        /// even if they fail all is compared a few times at most.
+        const DEEPER: f64 = 3.0;
+        let n = ids.len();
+        let gain = self.tuning.gain * if deeper { DEEPER } else { 1.0 };
+        if self.tuning.gain.is_infinite() {
+            return spread.largest < n;
+        }
+        let moves = (n * times) as f64 * self.speed.move_ns;
         let all = self.speed.all_pairs(n);
-        let limit = all * self.tuning.gain;
-        let system = place.system;
-        let next = system.candidates(place.next, place.depth);
-        if !next.is_empty()
-            && next.len() as f64 * n * self.speed.move_ns < limit
-            && forecast(values, system, place.next, place.depth, &self.speed) < limit
-        {
-            for i in next {
-                self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
-            }
-            return ControlFlow::Continue(());
+        if spread.pairs as f64 * self.speed.comparison_ns + moves < all * gain {
+            return true;
         }
-        // New blocks must find fewer values than the blocks around them did, or they could repeat.
-        let fewer = place.outer.is_none() || values.len() * 4 <= place.made_for * 3;
-        if fewer
-            && place.systems < self.tuning.new_blocks
-            && let Some(system) = new_blocks(values, self.max_distance, limit, &self.speed)
-        {
-            let place = Place::new(&system, Some(place), values.len());
-            for i in system.candidates(0, 0) {
-                self.bucket(&place.child(i), &system.blocks()[i], 0, values, ids)?;
-            }
-            return ControlFlow::Continue(());
+        let Some(forest) = self.forest else { return false };
+        // Pairs that are connected already stay together, and need not be compared again.
+        let known = forest.known_pairs(ids, &mut self.roots);
+        let left = spread.pairs.saturating_sub(known * times as u64);
+        let unknown = all - known as f64 * self.speed.comparison_ns;
+        let cost = left as f64 * self.speed.comparison_ns + moves;
+        spread.largest < n && cost < unknown * gain
+    }
+
+    /// Searches values that the node's own cuts, or moving them by the bits they agree on, do not
+    /// tell apart: by new cuts or by comparing every two, whichever is expected to be cheaper.
+    fn crowded(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
+        if let Some(forest) = self.forest {
+            return self.connect_crowd(forest, node, place, values, ids);
         }
-        self.compare(Some(place), values, ids)
+        if let Some((node, place)) = self.new_cuts(node, place, values) {
+            return self.visit(&node, place, values, ids);
+        }
+        self.compare(node, values, ids)
+    }
+
+    /// New cuts for the pairs of a node, if they are expected to pay.
+    pub(super) fn new_cuts(
+        &self,
+        node: &Node<W>,
+        place: Place<W>,
+        values: &[[u64; W]],
+    ) -> Option<(Node<W>, Place<W>)> {
+        let n = values.len();
+        // New cuts must find fewer values than those around them did, or they could repeat.
+        let fewer = place.new_cuts == 0 || n <= place.made_for / 4 * 3;
+        if !fewer || n < self.tuning.crowd || place.new_cuts >= self.tuning.new_cuts {
+            return None;
+        }
+        let weights = bit_weights(values, 64 * W as u32);
+        // The weights add up to the mean distance of two values: where most are near each other,
+        // nothing can be left out.
+        if weights.iter().sum::<f64>() <= f64::from(self.max_distance) {
+            return None;
+        }
+        let mut own = node.bare();
+        let forecast = own.grow(n as f64, &weights, Script::Free, &self.speed);
+        let cost = forecast.nanoseconds(&self.speed) * n as f64;
+        let pays = cost < self.speed.all_pairs(n) * self.tuning.gain;
+        let place = Place { new_cuts: place.new_cuts + 1, made_for: n, ..place };
+        (pays && !own.branches.is_empty()).then_some((own, place))
     }
 
     /// Compares every two of the values.
-    fn compare(
+    pub(super) fn compare(
         &mut self,
-        place: Option<&Place<'_, W>>,
+        node: &Node<W>,
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
-        /// Rows that tell how dense the pairs are.
-        const PROBE: usize = 8 * TILE;
-        /// Mean neighbours from which following them beats comparing all.
-        const DENSE: usize = 32;
-        if self.wanted == Wanted::Every || values.len() < 2 * PROBE {
-            return self.compare_rows(place, values, ids, 0..values.len());
-        }
-        // The probe's rows are done either way; the rest is followed only if that is faster.
-        let before = self.seen;
-        self.compare_rows(place, values, ids, 0..PROBE)?;
-        if self.seen - before < (PROBE * DENSE) as u64 {
-            return self.compare_rows(place, values, ids, PROBE..values.len());
-        }
-        self.connect(&values[PROBE..], &ids[PROBE..])
+        self.compare_rows(node, values, ids, 0..values.len())
     }
 
-    /// Links whatever is connected among values that have many neighbours, by following the
-    /// neighbours: a value that was reached is not compared with those reached before it.
-    ///
-    /// # Complexity
-    /// At most all pairs; O(n) when all are within the distance of one of them.
-    fn connect(&mut self, values: &[[u64; W]], ids: &[u32]) -> ControlFlow<()> {
-        const CHUNK: usize = 1 << 14;
-        let mut pool_values = values.to_vec();
-        let mut pool_ids = ids.to_vec();
-        // Reached and not yet compared with the pool; all of one component.
-        let mut reached: Vec<([u64; W], u32)> = Vec::new();
-        loop {
-            if reached.is_empty() {
-                match (pool_values.pop(), pool_ids.pop()) {
-                    (Some(value), Some(id)) => reached.push((value, id)),
-                    _ => return ControlFlow::Continue(()),
-                }
-            }
-            let batch = reached.split_off(reached.len().saturating_sub(TILE));
-            let queries: Vec<[u64; W]> = batch.iter().map(|query| query.0).collect();
-            let mut end = pool_values.len();
-            self.work.comparisons += (queries.len() * end) as u64;
-            while end > 0 {
-                let start = (end - 1) / CHUNK * CHUNK;
-                let chunk = &pool_values[start..end];
-                self.kernel.across_within(&queries, chunk, self.max_distance, &mut self.hits);
-                // From the last to the first: what a removal moves was compared already.
-                self.hits.sort_unstable_by_key(|&(query, place)| (std::cmp::Reverse(place), query));
-                self.hits.dedup_by_key(|hit| hit.1);
-                for (query, place) in self.hits.drain(..) {
-                    let (from, to) = (batch[query as usize].1, pool_ids[start + place as usize]);
-                    self.found.push((from.min(to), from.max(to)));
-                    reached.push((
-                        pool_values.swap_remove(start + place as usize),
-                        pool_ids.swap_remove(start + place as usize),
-                    ));
-                }
-                end = start;
-            }
-            if self.found.len() >= BATCH {
-                self.hand_on()?;
-            }
-        }
-    }
-
-    /// Compares the values of `rows` with all after them.
-    fn compare_rows(
+    /// Compares the values of `rows` with all after them, or in a search across two sets those of
+    /// the first set in `rows` with all of the second.
+    pub(super) fn compare_rows(
         &mut self,
-        place: Option<&Place<'_, W>>,
+        node: &Node<W>,
         values: &[[u64; W]],
         ids: &[u32],
-        rows: std::ops::Range<usize>,
+        rows: Range<usize>,
     ) -> ControlFlow<()> {
         // Few enough rows at a time that the hits stay few, even when all are hits.
         let step = (BATCH * 32 / values.len().max(1)).max(1).next_multiple_of(TILE);
+        let (rows, second) = match self.wanted {
+            Wanted::Across(first) => {
+                let second = ids.partition_point(|&id| id < first);
+                (rows.start.min(second)..rows.end.min(second), Some(second))
+            }
+            _ => (rows, None),
+        };
         let mut start = rows.start;
         while start < rows.end {
             let end = (start + step).min(rows.end);
-            self.kernel.pairs_within(values, start..end, self.max_distance, &mut self.hits);
-            let (first, last) = ((values.len() - end) as u64, (values.len() - start) as u64);
-            self.work.comparisons += (first + last - 1) * (last - first) / 2;
-            self.keep_hits(place, values, ids)?;
+            if let Some(second) = second {
+                let (queries, others) = (&values[start..end], &values[second..]);
+                self.kernel.across_within(queries, others, self.max_distance, &mut self.hits);
+                self.work.comparisons += (queries.len() * others.len()) as u64;
+                for hit in &mut self.hits {
+                    *hit = (hit.0 + start as u32, hit.1 + second as u32);
+                }
+            } else {
+                self.kernel.pairs_within(values, start..end, self.max_distance, &mut self.hits);
+                let (first, last) = ((values.len() - end) as u64, (values.len() - start) as u64);
+                self.work.comparisons += (first + last - 1) * (last - first) / 2;
+            }
+            if !self.hits.is_empty() {
+                self.keep_hits(node, values, ids)?;
+            }
             start = end;
         }
         ControlFlow::Continue(())
     }
 
     /// Turns hits, pairs of places in a bucket, into found pairs of ids.
-    fn keep_hits(
-        &mut self,
-        place: Option<&Place<'_, W>>,
-        values: &[[u64; W]],
-        ids: &[u32],
-    ) -> ControlFlow<()> {
-        if self.hits.is_empty() {
-            return ControlFlow::Continue(());
-        }
+    fn keep_hits(&mut self, node: &Node<W>, values: &[[u64; W]], ids: &[u32]) -> ControlFlow<()> {
         self.seen += self.hits.len() as u64;
-        let once = if self.wanted == Wanted::Every { place } else { None };
-        for &(i, j) in &self.hits {
-            let (i, j) = (i as usize, j as usize);
-            let difference: [u64; W] = std::array::from_fn(|w| values[i][w] ^ values[j][w]);
-            if once.is_none_or(|place| place.reports(&difference)) {
-                self.found.push((ids[i].min(ids[j]), ids[i].max(ids[j])));
+        if let Some(forest) = self.forest {
+            self.unite_hits(forest, ids);
+        } else {
+            for &(i, j) in &self.hits {
+                let (i, j) = (i as usize, j as usize);
+                let difference: [u64; W] = std::array::from_fn(|w| values[i][w] ^ values[j][w]);
+                if node.claims(&difference) {
+                    self.found.push((ids[i].min(ids[j]), ids[i].max(ids[j])));
+                }
             }
         }
         self.hits.clear();
         if self.found.len() >= BATCH { self.hand_on() } else { ControlFlow::Continue(()) }
     }
 
-    fn hand_on(&mut self) -> ControlFlow<()> {
+    fn unite_hits(&mut self, forest: &Forest, ids: &[u32]) {
+        /// Roots are only kept for buckets of up to this size.
+        const MOST: usize = 1024;
+        let mut unite = |i: u32, j: u32| {
+            let (a, b) = (ids[i as usize], ids[j as usize]);
+            let united = forest.unite(a, b);
+            if united {
+                self.found.push((a.min(b), a.max(b)));
+            }
+        };
+        if self.hits.len() < ids.len() || ids.len() > MOST {
+            self.hits.iter().for_each(|&(i, j)| unite(i, j));
+            return;
+        }
+        self.roots.clear();
+        self.roots.extend(ids.iter().map(|&id| forest.root(id)));
+        for &(i, j) in &self.hits {
+            let (from, to) = (self.roots[i as usize], self.roots[j as usize]);
+            if from != to {
+                unite(i, j);
+                self.roots.iter_mut().filter(|root| **root == from).for_each(|root| *root = to);
+            }
+        }
+    }
+
+    pub(super) fn hand_on(&mut self) -> ControlFlow<()> {
         if self.found.is_empty() {
             ControlFlow::Continue(())
         } else {
             self.sink.take(&mut self.found)
         }
     }
-}
-
-/// Blocks of the bits that vary among these values, if splitting by them takes less than `limit`
-/// nanoseconds.
-fn new_blocks<const W: usize>(
-    values: &[[u64; W]],
-    max_distance: u32,
-    limit: f64,
-    speed: &Speed,
-) -> Option<System<W>> {
-    /// More blocks matched at once are not worth their trial.
-    const MOST_MATCHED: usize = 3;
-    let n = values.len() as f64;
-    let fewest = max_distance as usize + 1;
-    if fewest as f64 * n * speed.move_ns >= limit {
-        return None;
-    }
-    let weights = bit_weights(values, 64 * W as u32);
-    // The weights add up to the mean distance of two values: where most are near each other,
-    // nothing can be left out.
-    if weights.iter().sum::<f64>() <= f64::from(max_distance) {
-        return None;
-    }
-    let varying = weights.iter().filter(|w| **w > 0.0).count().min(MAX_BLOCKS);
-    let mut best: Option<(f64, System<W>)> = None;
-    for blocks in fewest..=varying.min(max_distance as usize + MOST_MATCHED) {
-        let matched = blocks - max_distance as usize;
-        let system = System::balanced(&weights, blocks, matched);
-        let cost = forecast(values, &system, 0, 0, speed);
-        if cost < best.as_ref().map_or(limit, |best| best.0) {
-            best = Some((cost, system));
-        }
-    }
-    best.map(|best| best.1)
-}
-
-/// The nanoseconds that splitting these values further by the system is expected to take, judged
-/// by a sample of them.
-fn forecast<const W: usize>(
-    values: &[[u64; W]],
-    system: &System<W>,
-    next: usize,
-    depth: usize,
-    speed: &Speed,
-) -> f64 {
-    let shape = Shape { blocks: system.blocks().len(), matched: system.matched() };
-    let agreement = agreement(values, system.blocks());
-    let n = values.len() as f64;
-    Forecast::best(&agreement, next, depth, shape, n, speed).nanoseconds(n, speed)
 }

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::plan::Speed;
+use super::groups::Postings;
 use super::search::{Sink, Wanted};
 use super::{Pair, SelfJoin, Work};
 
@@ -57,12 +57,11 @@ impl SelfJoin<'_> {
     /// The number of pairs that [`SelfJoin::for_each_pair`] would give, and the work that counting
     /// took. No pair is kept in memory.
     pub fn count_pairs(&self) -> (u64, Work) {
-        let mut sizes = vec![0u32; self.distinct()];
-        for &value in &self.groups.value_of {
-            sizes[value as usize] += 1;
-        }
-        let size = |value: u32| u64::from(sizes[value as usize]);
-        let repeats = sizes.iter().map(|&m| u64::from(m) * u64::from(m - 1) / 2).sum();
+        let postings = self.groups.postings();
+        let size = |value: u32| {
+            postings.as_ref().map_or(1, |postings| postings.of_value(value).len() as u64)
+        };
+        let repeats = (0..self.distinct() as u32).map(|v| size(v) * (size(v) - 1) / 2).sum();
         let total = Mutex::new(repeats);
         let sink = Batches(|found: &[(u32, u32)]| {
             *locked(&total) += found.iter().map(|&(a, b)| size(a) * size(b)).sum::<u64>();
@@ -73,24 +72,23 @@ impl SelfJoin<'_> {
     }
 
     /// Calls `f`, from one thread at a time, with pairs of documents `(a, b)`, `a < b`, all within
-    /// the distance, that connect whatever the full pairs connect. Which ones, how often and in what
-    /// order may differ from run to run.
+    /// the distance, that connect whatever the full pairs connect: one fewer than each component has
+    /// documents. Which ones and in what order may differ from run to run.
     ///
     /// Where many documents lie near each other it takes far less time than all pairs would, and
     /// it keeps none of them.
     pub fn for_each_connecting(&self, mut f: impl FnMut(u32, u32) + Send) {
-        let firsts = &self.groups.firsts;
-        for (document, &value) in self.groups.value_of.iter().enumerate() {
-            let first = firsts[value as usize];
-            if first != document as u32 {
-                f(first, document as u32);
+        for document in 0..self.documents() as u32 {
+            let first = self.first_of(document);
+            if first != document {
+                f(first, document);
             }
         }
         let f = Mutex::new(f);
         let sink = Batches(|found: &[(u32, u32)]| {
             let mut f = locked(&f);
             for &(a, b) in found {
-                f(firsts[a as usize], firsts[b as usize]);
+                f(self.groups.first(a), self.groups.first(b));
             }
             ControlFlow::Continue(())
         });
@@ -107,9 +105,7 @@ impl SelfJoin<'_> {
     }
 
     fn for_each<B>(&self, form: Form, mut f: impl FnMut(Pair) -> ControlFlow<B>) -> ControlFlow<B> {
-        let postings =
-            self.distinct.is_some().then(|| Postings::of(&self.groups.value_of, self.distinct()));
-        let view = View { join: self, form, postings };
+        let view = View { join: self, form, postings: self.groups.postings() };
         let (degrees, work) = match view.all_edges() {
             Found::Edges(edges) => return view.emit(0..self.documents(), edges, &mut f),
             Found::TooMany { degrees, work } => (degrees, work),
@@ -122,40 +118,6 @@ impl SelfJoin<'_> {
             start = end;
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// The documents of each value.
-struct Postings {
-    /// Where each value's documents end.
-    ends: Vec<u32>,
-    /// Ascending for each value.
-    documents: Vec<u32>,
-}
-
-impl Postings {
-    fn of(value_of: &[u32], values: usize) -> Postings {
-        let mut ends = vec![0u32; values];
-        for &value in value_of {
-            ends[value as usize] += 1;
-        }
-        let mut start = 0;
-        for end in &mut ends {
-            start += std::mem::replace(end, start);
-        }
-        let mut documents = vec![0; value_of.len()];
-        for (document, &value) in value_of.iter().enumerate() {
-            let place = &mut ends[value as usize];
-            documents[*place as usize] = document as u32;
-            *place += 1;
-        }
-        Postings { ends, documents }
-    }
-
-    fn of_value(&self, value: u32) -> &[u32] {
-        let value = value as usize;
-        let start = if value == 0 { 0 } else { self.ends[value - 1] };
-        &self.documents[start as usize..self.ends[value] as usize]
     }
 }
 
@@ -193,13 +155,14 @@ enum Edges {
         /// The first edge whose source was not looked up yet.
         cursor: usize,
     },
-    /// The targets of all sources: 4 bytes an edge and 4 a value.
-    Rows { targets: Vec<u32>, ends: Vec<u32> },
+    /// The targets of the values from `first` on: 4 bytes an edge and 4 a value.
+    Rows { first: u32, targets: Vec<u32>, ends: Vec<u32> },
 }
 
 impl Edges {
-    /// Rows for the given numbers of edges, to be filled by [`Edges::add`].
-    fn rows(degrees: impl Iterator<Item = u32>) -> Edges {
+    /// Rows for the given numbers of edges of the values from `first` on, to be filled by
+    /// [`Edges::add`].
+    fn rows(first: u32, degrees: impl Iterator<Item = u32>) -> Edges {
         let mut total = 0;
         // Each entry is its row's start until edges are added, and the row's end after.
         let mut start_of = |degree| {
@@ -208,14 +171,14 @@ impl Edges {
             start
         };
         let ends = degrees.map(&mut start_of).collect();
-        Edges::Rows { targets: vec![0; total as usize], ends }
+        Edges::Rows { first, targets: vec![0; total as usize], ends }
     }
 
     fn add(&mut self, from: u32, to: u32) {
         match self {
             Edges::Sorted { edges, .. } => edges.push(u64::from(from) << 32 | u64::from(to)),
-            Edges::Rows { targets, ends } => {
-                let place = &mut ends[from as usize];
+            Edges::Rows { first, targets, ends } => {
+                let place = &mut ends[(from - *first) as usize];
                 targets[*place as usize] = to;
                 *place += 1;
             }
@@ -238,8 +201,8 @@ impl Edges {
                     edges[start..].iter().take_while(|&&edge| edge >> 32 == u64::from(source));
                 to.extend(row.map(|&edge| edge as u32));
             }
-            Edges::Rows { targets, ends } => {
-                let source = source as usize;
+            Edges::Rows { first, targets, ends } => {
+                let source = (source - *first) as usize;
                 let start = if source == 0 { 0 } else { ends[source - 1] };
                 to.extend(&targets[start as usize..ends[source] as usize]);
             }
@@ -276,7 +239,7 @@ impl View<'_, '_> {
             || (self.form == Form::Full
                 && self.postings.as_ref().is_some_and(|postings| {
                     let last = postings.of_value(to).last();
-                    last.is_some_and(|&last| last > self.join.groups.firsts[from as usize])
+                    last.is_some_and(|&last| last > self.join.groups.first(from))
                 }))
     }
 
@@ -319,17 +282,22 @@ impl View<'_, '_> {
     fn next_range(&self, start: usize, degrees: &[u32]) -> (usize, ValueSet) {
         let mut sources = ValueSet::new(degrees.len());
         let mut edges = 0;
+        let (mut least, mut most) = (u32::MAX, 0);
         // In rows an edge takes half as much; their places are counted in 32 bits.
         let capacity = (self.join.pair_capacity * 2).min(u32::MAX as usize);
         for document in start..self.join.documents() {
-            let value = self.join.groups.value_of[document];
+            let value = self.join.groups.value_of(document as u32);
             if self.skips(document) || sources.has(value) {
                 continue;
             }
             edges += degrees[value as usize] as usize;
-            if edges > capacity && document > start {
+            // The row of a value takes as much as an edge. With repeats, rows span nearly all values.
+            let (first, last) = (least.min(value), most.max(value));
+            let rows = if self.postings.is_none() { (last - first) as usize } else { 0 };
+            if edges + rows > capacity && document > start {
                 return (document, sources);
             }
+            (least, most) = (first, last);
             sources.insert(value);
         }
         (self.join.documents(), sources)
@@ -337,23 +305,23 @@ impl View<'_, '_> {
 
     /// Whether no pair of this form begins with the document.
     fn skips(&self, document: usize) -> bool {
-        let value = self.join.groups.value_of[document] as usize;
-        self.form == Form::Compact && self.join.groups.firsts[value] as usize != document
+        let document = document as u32;
+        self.form == Form::Compact && self.join.first_of(document) != document
     }
 
     /// The edges that lead from these values: by searching all again, which took `work` before, or
     /// by comparing these with all, whichever is cheaper.
     fn edges_from(&self, sources: &ValueSet, degrees: &[u32], work: &Work) -> Edges {
         let join = self.join;
-        let speed = Speed::of(join.column.bits().words(), join.kernel);
+        let speed = join.speed;
         let again =
             work.comparisons as f64 * speed.comparison_ns + work.moves as f64 * speed.move_ns;
         let across = sources.iter().count() as f64 * join.distinct() as f64 * speed.comparison_ns;
-        let rows = degrees
-            .iter()
-            .enumerate()
-            .map(|(value, &degree)| if sources.has(value as u32) { degree } else { 0 });
-        let edges = Mutex::new(Edges::rows(rows));
+        let first = sources.iter().next().unwrap_or(0);
+        let last = sources.iter().last().unwrap_or(0);
+        let rows = (first..=last)
+            .map(|value| if sources.has(value) { degrees[value as usize] } else { 0 });
+        let edges = Mutex::new(Edges::rows(first, rows));
         if across < again {
             match join.column.bits().words() {
                 1 => self.compare_across::<1>(sources, &edges),
@@ -418,15 +386,15 @@ impl View<'_, '_> {
                 continue;
             }
             let a = document as u32;
-            let value = groups.value_of[document];
+            let value = groups.value_of(a);
             targets.clear();
-            edges.targets_of(value, groups.firsts[value as usize] != a, &mut targets);
+            edges.targets_of(value, groups.first(value) != a, &mut targets);
             others.clear();
             match (&self.postings, self.form) {
                 (None, _) => others.extend(&targets),
                 (Some(postings), Form::Compact) => {
                     others.extend(&postings.of_value(value)[1..]);
-                    others.extend(targets.iter().map(|&to| groups.firsts[to as usize]));
+                    others.extend(targets.iter().map(|&to| groups.first(to)));
                 }
                 (Some(postings), Form::Full) => {
                     for to in std::iter::once(value).chain(targets.iter().copied()) {
@@ -446,7 +414,7 @@ impl View<'_, '_> {
 }
 
 /// Hands found pairs on to a function.
-struct Batches<F>(F);
+pub(super) struct Batches<F>(pub(super) F);
 
 impl<F: Fn(&[(u32, u32)]) -> ControlFlow<()> + Sync> Sink for Batches<F> {
     fn take(&self, found: &mut Vec<(u32, u32)>) -> ControlFlow<()> {
@@ -466,10 +434,10 @@ fn reserve(edges: &mut Vec<u64>, more: usize, capacity: usize) {
 }
 
 // A poisoned lock means that another thread panicked; the panic itself is what reaches the caller.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn unlocked<T>(mutex: Mutex<T>) -> T {
+pub(super) fn unlocked<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

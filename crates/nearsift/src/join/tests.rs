@@ -1,5 +1,6 @@
 //! The join against brute force, on data made to hurt it.
 
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 use proptest::prelude::*;
@@ -139,6 +140,10 @@ fn components(n: usize, pairs: &[(u32, u32)]) -> Vec<u32> {
 fn connected(join: &SelfJoin<'_>) -> Vec<u32> {
     let mut links = Vec::new();
     join.for_each_connecting(|a, b| links.push((a, b)));
+    // A spanning forest: no link more than connects.
+    let labels = components(join.documents(), &links);
+    let roots = labels.iter().zip(0..).filter(|&(&label, document)| label == document).count();
+    assert_eq!(links.len() + roots, join.documents());
     for &(a, b) in &links {
         assert!(a < b && join.column.distance(a as usize, b as usize) <= join.max_distance);
     }
@@ -154,12 +159,12 @@ fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> 
     let links = compact(column, &expect);
     let connected_pairs: Vec<(u32, u32)> = expect.iter().map(|p| (p.a, p.b)).collect();
     let labels = components(column.len(), &connected_pairs);
-    let mut plans = vec![None, Some(Plan::AllPairs)];
+    let mut plans = vec![None, Some(Plan::AllPairs), Some(Plan::Nested)];
     plans.extend((1..=3).map(|matched| Some(Plan::MultiSort { matched })));
     plans.push(Some(Plan::Blocks4x16));
     for plan in plans {
         let question = Question { values: column.len() as u64, bits: column.bits(), max_distance };
-        if plan.is_some_and(|plan| plan.shape(&question).is_err()) {
+        if plan.is_some_and(|plan| plan.check(&question).is_err()) {
             continue;
         }
         let mut join = join(column, max_distance, plan);
@@ -182,6 +187,47 @@ fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> 
     Ok(())
 }
 
+/// The pairs of a document of `left` and one of `right`, by brute force.
+fn brute_force_across(left: &Fingerprints, right: &Fingerprints, max_distance: u32) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for a in 0..left.len() {
+        for b in 0..right.len() {
+            let distance = crate::hamming::distance(left.words_of(a), right.words_of(b));
+            if distance <= max_distance {
+                pairs.push(Pair { a: a as u32, b: b as u32, distance });
+            }
+        }
+    }
+    pairs
+}
+
+fn check_across(whole: &Fingerprints, cut: usize, max_distance: u32) -> Result<(), TestCaseError> {
+    let (mut left, mut right) = (Fingerprints::new(whole.bits()), Fingerprints::new(whole.bits()));
+    for i in 0..whole.len() {
+        if i < cut { &mut left } else { &mut right }.push(&whole.get(i));
+    }
+    let expect = brute_force_across(&left, &right, max_distance);
+    let mut plans = vec![None, Some(Plan::AllPairs), Some(Plan::Nested), Some(Plan::Blocks4x16)];
+    plans.extend((1..=2).map(|matched| Some(Plan::MultiSort { matched })));
+    for plan in plans {
+        let question = Question { values: whole.len() as u64, bits: whole.bits(), max_distance };
+        if plan.is_some_and(|plan| plan.check(&question).is_err()) {
+            continue;
+        }
+        let settings = Settings { plan, ..Settings::new(max_distance) };
+        let mut join = CrossJoin::new(&left, &right, settings).expect("a join");
+        prop_assert_eq!(&join.pairs(), &expect, "across by {:?}", plan);
+        prop_assert_eq!(join.count_pairs().0, expect.len() as u64);
+        join.tuning = Tuning::EAGER;
+        join.slices = 2;
+        join.kernel = Kernel::PORTABLE;
+        prop_assert_eq!(&join.pairs(), &expect, "across, split by {:?}", plan);
+        join.pair_capacity = expect.len() / 5;
+        prop_assert_eq!(&join.pairs(), &expect, "across, in ranges by {:?}", plan);
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
 
@@ -194,7 +240,9 @@ proptest! {
         spread in 0u32..14,
         seed in any::<u64>(),
     ) {
-        check(&column(shape, bits, n, spread, seed), max_distance)?;
+        let column = column(shape, bits, n, spread, seed);
+        check(&column, max_distance)?;
+        check_across(&column, (seed % (n as u64 + 1)) as usize, max_distance)?;
     }
 }
 
@@ -306,6 +354,13 @@ fn settings_that_cannot_work_are_refused_with_what_can() {
     check(tight(needed - 1), &format!("raise the memory limit to {needed} bytes"));
     let least = SelfJoin::new(&column, tight(needed)).expect("enough");
     assert_eq!(least.pairs(), join(&column, 3, None).pairs());
+}
+
+#[test]
+fn two_widths_are_refused() {
+    let (narrow, wide) = (Fingerprints::new(Bits::B64), Fingerprints::new(Bits::B128));
+    let error = CrossJoin::new(&narrow, &wide, Settings::new(3)).expect_err("refused").to_string();
+    assert!(error.contains("of 64 and of 128 bits"), "{error}");
 }
 
 #[test]

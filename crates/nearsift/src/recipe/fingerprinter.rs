@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::compat::{Compat, Input, InputKind};
+use super::sketcher::Sorted;
 use super::spec::{Features, Idf, Normalise, Punctuation, Ranking, Spec};
 use super::{Kind, NoFingerprint, Outcome, Recipe};
-use crate::feature::count::{OnceFilter, TermCounter};
+use crate::feature::count::{OnceFilter, Tally, TermCounter};
 use crate::feature::frequency::DocumentFrequencies;
 use crate::feature::keywords::{self, KeywordExtractor, KeywordOptions, OtherScripts};
 use crate::feature::rarity::{CorpusStatistics, RarityTable};
@@ -59,16 +60,17 @@ pub struct Fingerprinter<'r> {
     words: WordCutter<'r>,
     keywords: Option<KeywordExtractor<'r>>,
     joined: String,
-    pub(super) counter: TermCounter,
+    counter: TermCounter,
     // The word number of each distinct feature, in the counter's order.
     ids: Vec<Option<WordId>>,
     pub(super) hashes: Vec<u64>,
     pub(super) once: OnceFilter,
     weighed: Vec<Weighed>,
-    pub(super) features: FeatureSet,
+    features: FeatureSet,
     pub(super) votes: Votes,
     scratch: Vec<u8>,
-    pub(super) telling: Vec<u64>,
+    pub(super) tally: Tally,
+    pub(super) sorted: Sorted,
 }
 
 /// Memory for more hashes than this is not kept.
@@ -92,7 +94,8 @@ impl<'r> Fingerprinter<'r> {
             features: FeatureSet::default(),
             votes: Votes::new(recipe.bits()),
             scratch: Vec::new(),
-            telling: Vec::new(),
+            tally: Tally::default(),
+            sorted: Sorted::default(),
         }
     }
 

@@ -227,7 +227,7 @@ fn check_line(
     fail(Some(case.recipe), Problem::Differs { expected, got });
 }
 
-/// What any recipe gives for a case: a native one its hex digits, or no value and its reason as none;
+/// What any recipe gives for a case: a native one the hex digits of its fingerprint or sketch, or none;
 /// a compatibility one what [`evaluate_compat`] says.
 ///
 /// # Errors
@@ -244,7 +244,11 @@ pub fn evaluate(case: &Case) -> Result<Outcome, String> {
         return Err(format!("expected a text as input, got {}", case.input.kind()));
     };
     let mut fingerprinter = recipe.fingerprinter().map_err(|error| error.to_string())?;
-    let value = fingerprinter.fingerprint(text).fingerprint().map(|f| f.to_string());
+    let value = if recipe.is_sketch() {
+        fingerprinter.sketch(text).ok().map(|sketched| sketched.sketch.to_string())
+    } else {
+        fingerprinter.fingerprint(text).fingerprint().map(|f| f.to_string())
+    };
     let features = fingerprinter.features(text).len() as u64;
     Ok(Outcome { value, features: Some(features) })
 }

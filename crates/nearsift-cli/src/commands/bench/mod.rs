@@ -1,7 +1,9 @@
 //! `nearsift bench`: how fast this machine is, with every answer checked.
 
+mod calibrate;
 mod fingerprints;
 mod hamming;
+mod plan;
 mod table;
 
 use crate::Status;
@@ -10,6 +12,9 @@ use crate::failure::Failure;
 
 pub fn run(args: &Bench, global: &Global) -> Result<Status, Failure> {
     match &args.what {
-        Benchmark::Hamming(args) => hamming::run(args, global),
+        Some(Benchmark::Hamming(args)) => hamming::run(args, global),
+        Some(Benchmark::Plan(args)) => plan::run(args),
+        None if args.calibrate => calibrate::run(global),
+        None => Err(Failure::new("nothing to measure: expected hamming, plan or --calibrate")),
     }
 }

@@ -10,6 +10,7 @@ use super::Run;
 use super::examples::Sample;
 use super::summary::{Search, Summary};
 use crate::Status;
+use crate::calibration;
 use crate::commands::with_corpus;
 use crate::failure::Failure;
 
@@ -34,6 +35,7 @@ impl Run<'_> {
             keep: self.keep.clone(),
             threads: Threads::Current,
             memory_bytes: self.memory,
+            speed: calibration::join_speed(recipe.bits()),
             ..Options::new(max_distance)
         };
         let explanation = collected.corpus.explain(&options).map_err(Failure::new)?;

@@ -91,6 +91,11 @@ impl Ids {
         &self.text[start as usize..self.ends[document] as usize]
     }
 
+    /// The memory that they take.
+    pub fn bytes(&self) -> u64 {
+        self.text.len() as u64 + 8 * self.ends.len() as u64
+    }
+
     fn duplicates(&self) -> u64 {
         let mut hashes: Vec<u64> = (0..self.ends.len() as u32)
             .map(|d| nearsift::feature::hash_token(self.get(d)))
@@ -176,7 +181,7 @@ impl Columns for Sketched {
         let wanted = text_key.is_some_and(|key| {
             sketched.is_ok() && FrequencySample::wants_at(least_level.load(Ordering::Relaxed), key)
         });
-        let features = wanted.then(|| fingerprinter.sketched_features().to_vec());
+        let features = wanted.then(|| fingerprinter.sketched_features());
         let entry = SketchEntry { sketched: sketched.ok(), text_key, value: None };
         (SketchedEntry { entry, features }, sketched.err())
     }

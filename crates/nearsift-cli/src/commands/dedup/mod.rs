@@ -16,6 +16,7 @@ use nearsift_io::{Decision, Inputs, KeptWriter, prepare_output};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::partial::{Source, each_passage};
 use crate::Status;
 use crate::args::{ClusterRule, Dedup, Global, Matching};
 use crate::documents::read_options;
@@ -67,6 +68,7 @@ struct Run<'a> {
     clustering: Clustering,
     majority: MajorityLink,
     memory: Option<u64>,
+    partial: bool,
 }
 
 /// How the search of fingerprints is done, from the command line.
@@ -102,6 +104,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         clustering: args.cluster.map_or(way.clustering(), clustering_of),
         majority: MajorityLink { max_cluster: args.max_cluster },
         memory: args.matching.memory,
+        partial: args.partial,
     };
     let (summary, status) = match way {
         Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance)?,
@@ -179,6 +182,7 @@ impl Run<'_> {
         }
         table.finish()?;
 
+        self.write_partial(ids, records, found, &mut summary)?;
         self.write_kept(records, found)?;
         interrupt::check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
@@ -215,6 +219,27 @@ impl Run<'_> {
         }
         table.finish()?;
         Ok(number_of)
+    }
+
+    /// The passages that kept documents share, where they are asked for: what goes has its
+    /// representative.
+    fn write_partial(
+        &self,
+        ids: &Ids,
+        records: &Records,
+        found: &Found<'_>,
+        summary: &mut Summary,
+    ) -> Result<(), Failure> {
+        if !self.partial {
+            return Ok(());
+        }
+        let &Run { inputs, global, memory, .. } = self;
+        let folder = self.folder.path("");
+        let mut table = self.folder.table("partial.jsonl")?;
+        let source = Source { inputs, global, ids, records, memory, folder: &folder };
+        let is_kept = |document| found.clusters().is_kept(document);
+        summary.partial = Some(each_passage(&source, is_kept, |line| table.line(line))?);
+        table.finish()
     }
 
     /// The last pass: what stays, byte for byte.

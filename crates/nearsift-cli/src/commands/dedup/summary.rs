@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::collect::{Collected, Columns, Counts, Ids};
 use super::{kept_and_removed, member_line};
+use crate::commands::partial::PartialSummary;
 use crate::failure::Failure;
 use crate::near::{Decision, Rule};
 use crate::output::{Out, escaped};
@@ -51,6 +52,9 @@ pub struct Summary {
     /// Groups that were kept apart by the largest size, and links that would have joined them.
     capped_groups: u32,
     capped_links: u64,
+    /// What `--partial` found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partial: Option<PartialSummary>,
     #[serde(skip)]
     largest: Vec<Shown>,
 }
@@ -222,6 +226,7 @@ impl Summary {
             pairs: 0,
             capped_groups: 0,
             capped_links: 0,
+            partial: None,
             largest: Vec::new(),
         }
     }

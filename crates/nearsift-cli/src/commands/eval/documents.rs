@@ -137,7 +137,7 @@ impl Documents {
             |fingerprinter, text| {
                 let sketched = text.sketch(fingerprinter).ok();
                 let text_key = fingerprinter.text_key();
-                let features = fingerprinter.sketched_features().to_vec();
+                let features = fingerprinter.sketched_features();
                 (SketchEntry { sketched, text_key, value: None }, features)
             },
         )

@@ -1,14 +1,16 @@
 //! The bytes of a Parquet file, page by page, with a bound on what a page may unfold to.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::source::{Positioned, RATIO_FROM};
 
@@ -16,12 +18,14 @@ use crate::source::{Positioned, RATIO_FROM};
 /// are decoded at once, and a run of nulls costs the file nothing.
 const PAGE_VALUES: u64 = 1 << 26;
 
-/// The pages of one file. What is read of them is digested, in the order of reading.
+/// The pages of one file. What is read of them is digested, whatever the order, and however often a page is read:
+/// before damage a pass may go back.
 pub(super) struct Blocks {
     file: Arc<File>,
     len: u64,
     ratio: u64,
-    digest: Mutex<Xxh3>,
+    /// The digest of each page read, by its place and length.
+    pages: Mutex<BTreeMap<(u64, usize), u64>>,
 }
 
 /// The error of a page that unfolds to too much.
@@ -38,7 +42,7 @@ impl std::error::Error for Bomb {}
 
 impl Blocks {
     pub(super) fn new(file: Arc<File>, len: u64, ratio: u64) -> Self {
-        Self { file, len, ratio, digest: Mutex::new(Xxh3::new()) }
+        Self { file, len, ratio, pages: Mutex::default() }
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -47,8 +51,14 @@ impl Blocks {
 
     /// The digest of the pages read since the last call.
     pub(super) fn take_digest(&self) -> u64 {
-        let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *digest, Xxh3::new()).digest()
+        let pages = take(&mut *self.pages.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut digest = Xxh3::new();
+        for ((start, len), page) in pages {
+            [start, len as u64, page]
+                .iter()
+                .for_each(|number| digest.update(&number.to_le_bytes()));
+        }
+        digest.digest()
     }
 
     /// Bytes that are no page.
@@ -85,7 +95,8 @@ impl ChunkReader for Blocks {
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.read_at(start, length)?;
-        self.digest.lock().unwrap_or_else(PoisonError::into_inner).update(&bytes);
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.insert((start, length), xxh3_64(&bytes));
         Ok(bytes.into())
     }
 }

@@ -48,12 +48,35 @@ impl<T: DataType> Run<T> {
     }
 
     /// Replaces the run by the next rows, at most so many. Returns their number, which is 0 at the end.
-    pub(super) fn read(&mut self, reader: &mut ColumnReaderImpl<T>, rows: usize) -> Result<usize> {
+    pub(super) fn read(
+        &mut self,
+        reader: &mut ColumnReaderImpl<T>,
+        column: &ColumnDescriptor,
+        rows: usize,
+    ) -> Result<usize> {
         self.clear();
         let definitions = Some(&mut self.definitions);
         let repetitions = Some(&mut self.repetitions);
         let (read, _, _) = reader.read_records(rows, definitions, repetitions, &mut self.values)?;
-        Ok(read)
+        match self.fault(column) {
+            Some(fault) => Err(ParquetError::General(fault.to_owned())),
+            None => Ok(read),
+        }
+    }
+
+    /// What the library reads and then refuses to write, or gives up over: it takes whatever fits into the bits of a
+    /// level.
+    fn fault(&self, column: &ColumnDescriptor) -> Option<&'static str> {
+        let exceed = |levels: &[i16], most| levels.iter().any(|level| !(0..=most).contains(level));
+        if exceed(&self.definitions, column.max_def_level())
+            || exceed(&self.repetitions, column.max_rep_level())
+        {
+            Some("a level is above the highest of its column")
+        } else if self.repetitions.first().is_some_and(|level| *level != 0) {
+            Some("a row starts inside a list")
+        } else {
+            None
+        }
     }
 
     /// How much there is, in levels or values.
@@ -72,7 +95,7 @@ pub(super) fn read_flat<T: DataType>(
     let mut run = Run::<T>::default();
     let mut left = rows;
     while left > 0 {
-        let read = run.read(reader, left)?;
+        let read = run.read(reader, column, left)?;
         if read == 0 {
             return Err(ParquetError::General("a column has too few rows".to_owned()));
         }
@@ -120,11 +143,13 @@ pub(super) struct Checked {
 /// Reads the first `limit` rows of a column to see whether it can be.
 pub(super) fn check(
     open: impl Fn() -> Result<ColumnReader>,
+    column: &ColumnDescriptor,
     limit: u64,
     values_limit: u64,
 ) -> Checked {
     fn run<T: DataType>(
         mut reader: ColumnReaderImpl<T>,
+        column: &ColumnDescriptor,
         limit: u64,
         values_limit: u64,
         step: impl Fn(u64) -> usize,
@@ -135,7 +160,7 @@ pub(super) fn check(
         while checked.rows <= limit && checked.values <= values_limit {
             let left = limit - checked.rows + 1;
             let rows = step(checked.rows).min(usize::try_from(left).unwrap_or(usize::MAX));
-            match super::guarded(|| run.read(&mut reader, rows)) {
+            match super::guarded(|| run.read(&mut reader, column, rows)) {
                 Ok(0) => break,
                 Ok(read) => {
                     checked.rows += read as u64;
@@ -150,7 +175,7 @@ pub(super) fn check(
         checked
     }
     let checked_by = |step: &dyn Fn(u64) -> usize| match super::guarded(&open) {
-        Ok(reader) => with_typed!(reader, reader => run(reader, limit, values_limit, step)),
+        Ok(reader) => with_typed!(reader, reader => run(reader, column, limit, values_limit, step)),
         Err(error) => Checked { rows: 0, values: 0, error: Some(error) },
     };
     let checked = checked_by(&|_| super::CHUNK);

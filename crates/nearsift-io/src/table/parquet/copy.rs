@@ -4,10 +4,9 @@ use std::io::{self, Write};
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use parquet::basic::{Encoding, PageType};
+use parquet::basic::{Compression, Encoding, PageType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
-use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::{
     SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
@@ -96,7 +95,8 @@ fn copy_column<T: DataType>(
     let mut done = 0;
     while done < decisions.len() {
         let wanted = (decisions.len() - done).min(CHUNK);
-        let read = super::guarded(|| run.read(&mut reader, wanted)).map_err(CopyError::Read)?;
+        let read =
+            super::guarded(|| run.read(&mut reader, column, wanted)).map_err(CopyError::Read)?;
         if read == 0 {
             return Err(CopyError::Read(super::refused("a column has fewer rows than before")));
         }
@@ -112,7 +112,7 @@ fn copy_column<T: DataType>(
         }
     }
     // What follows is read as the first pass read it, so that both have seen the same.
-    drop(super::guarded(|| run.read(&mut reader, 1)));
+    drop(super::guarded(|| run.read(&mut reader, column, 1)));
     Ok(())
 }
 
@@ -158,10 +158,8 @@ impl Output {
         let meta = file.meta.file_metadata();
         let schema = meta.schema_descr().root_schema_ptr();
         let properties = Arc::new(properties(file));
-        match SerializedFileWriter::new(raw, schema, properties) {
-            Ok(writer) => Ok(Self { writer, failed }),
-            Err(error) => Err(write_error(&error, &failed)),
-        }
+        let writer = encoded(&failed, || SerializedFileWriter::new(raw, schema, properties))?;
+        Ok(Self { writer, failed })
     }
 
     fn group(&mut self, wanted: bool) -> Result<Option<GroupSink<'_>>, CopyError> {
@@ -169,17 +167,13 @@ impl Output {
             return Ok(None);
         }
         let failed = &self.failed;
-        let writer = self.writer.next_row_group().map_err(|e| write_error(&e, failed))?;
+        let writer = encoded(failed, || self.writer.next_row_group())?;
         Ok(Some(GroupSink { writer, failed: failed.as_ref() }))
     }
 
     fn close(self) -> Result<(), CopyError> {
         let Self { writer, failed } = self;
-        match super::guarded(|| Ok(writer.close())) {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(write_error(&error, &failed)),
-            Err(reason) => Err(CopyError::Read(reason)),
-        }
+        encoded(&failed, || writer.close()).map(drop)
     }
 }
 
@@ -190,10 +184,7 @@ struct GroupSink<'a> {
 
 impl GroupSink<'_> {
     fn close(self) -> Result<(), CopyError> {
-        match self.writer.close() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(write_error(&error, self.failed)),
-        }
+        encoded(self.failed, || self.writer.close()).map(drop)
     }
 }
 
@@ -210,35 +201,37 @@ impl<'a> ColumnSink<'a> {
     ) -> Result<Option<Self>, CopyError> {
         let Some(group) = group else { return Ok(None) };
         let failed = group.failed;
-        match group.writer.next_column() {
-            Ok(Some(writer)) => Ok(Some(Self { writer, failed, takes })),
-            Ok(None) => Err(CopyError::Read(super::refused("it has more columns than its schema"))),
-            Err(error) => Err(write_error(&error, failed)),
+        match encoded(failed, || group.writer.next_column())? {
+            Some(writer) => Ok(Some(Self { writer, failed, takes })),
+            None => Err(CopyError::Read(super::refused("it has more columns than its schema"))),
         }
     }
 
     fn write<T: DataType>(&mut self, run: &Run<T>) -> Result<(), CopyError> {
         let definitions = Some(&run.definitions[..]).filter(|d| !d.is_empty());
         let repetitions = Some(&run.repetitions[..]).filter(|r| !r.is_empty());
-        let write = || {
-            let writer = self.writer.typed::<T>();
-            Ok(writer.write_batch(&run.values, definitions, repetitions))
-        };
-        match super::guarded(write).map_err(CopyError::Read)? {
-            Ok(_) => Ok(()),
-            Err(error) => Err(write_error(&error, self.failed)),
-        }
+        let writer = self.writer.typed::<T>();
+        encoded(self.failed, || writer.write_batch(&run.values, definitions, repetitions)).map(drop)
     }
 
     fn close(self) -> Result<(), CopyError> {
         let Self { writer, failed, .. } = self;
-        writer.close().map_err(|error| write_error(&error, failed))
+        encoded(failed, || writer.close()).map(drop)
     }
 }
 
-fn write_error(error: &ParquetError, failed: &Mutex<Option<io::Error>>) -> CopyError {
+/// Runs a call of the library's writer, which gives up over some of what its reader takes.
+fn encoded<T>(
+    failed: &Mutex<Option<io::Error>>,
+    work: impl FnOnce() -> parquet::errors::Result<T>,
+) -> Result<T, CopyError> {
+    let error = match super::guarded(|| Ok(work())) {
+        Ok(Ok(done)) => return Ok(done),
+        Ok(Err(error)) => error,
+        Err(reason) => return Err(CopyError::Read(reason)),
+    };
     let known = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-    CopyError::Write(known.unwrap_or_else(|| io::Error::other(error.to_string())))
+    Err(CopyError::Write(known.unwrap_or_else(|| io::Error::other(error.to_string()))))
 }
 
 /// A file that remembers what the system said.
@@ -284,15 +277,12 @@ fn properties(file: &Opened) -> WriterProperties {
     let mut version = WriterVersion::PARQUET_1_0;
     for chunk in group.columns() {
         let path = || chunk.column_path().clone();
-        builder = builder.set_column_compression(path(), chunk.compression());
+        builder = builder.set_column_compression(path(), writable(chunk.compression()));
         let mut has_dictionary = chunk.dictionary_page_offset().is_some();
         for encoding in chunk.encodings() {
             match encoding {
                 Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY => has_dictionary = true,
-                Encoding::DELTA_BINARY_PACKED
-                | Encoding::DELTA_LENGTH_BYTE_ARRAY
-                | Encoding::DELTA_BYTE_ARRAY
-                | Encoding::BYTE_STREAM_SPLIT => {
+                _ if suits(encoding, chunk.column_type()) => {
                     builder = builder.set_column_encoding(path(), encoding);
                 }
                 _ => {}
@@ -315,4 +305,27 @@ fn properties(file: &Opened) -> WriterProperties {
     }
     let has_offsets = group.columns().iter().any(|c| c.offset_index_offset().is_some());
     builder.set_writer_version(version).set_offset_index_disabled(!has_offsets).build()
+}
+
+/// Whether an encoding that is no dictionary and not plain is one for values of this type. A damaged footer may claim
+/// any. Parquet format, Encodings.
+fn suits(encoding: Encoding, physical: Type) -> bool {
+    use Type::{BYTE_ARRAY, DOUBLE, FIXED_LEN_BYTE_ARRAY, FLOAT, INT32, INT64};
+    match encoding {
+        Encoding::DELTA_BINARY_PACKED => matches!(physical, INT32 | INT64),
+        Encoding::DELTA_LENGTH_BYTE_ARRAY => physical == BYTE_ARRAY,
+        Encoding::DELTA_BYTE_ARRAY => matches!(physical, BYTE_ARRAY | FIXED_LEN_BYTE_ARRAY),
+        Encoding::BYTE_STREAM_SPLIT => {
+            matches!(physical, INT32 | INT64 | FLOAT | DOUBLE | FIXED_LEN_BYTE_ARRAY)
+        }
+        _ => false,
+    }
+}
+
+/// The compression itself, where the library has it. Nothing of a column in another one can have been read.
+fn writable(compression: Compression) -> Compression {
+    match compression {
+        Compression::LZO => Compression::UNCOMPRESSED,
+        known => known,
+    }
 }

@@ -119,7 +119,8 @@ impl Rows {
         for column in 0..self.file.groups()[number].num_columns() {
             let values = RATIO_FROM.max(allowed).saturating_sub(self.values);
             let open = || self.file.column(number, column);
-            let checked = check(open, good, values);
+            let schema = self.file.groups()[number].column(column).column_descr();
+            let checked = check(open, schema, good, values);
             self.values += checked.values;
             // The first column to end says why.
             let error = match checked.error {

@@ -113,7 +113,7 @@ impl Kernel {
     }
 
     /// Writes the lane hashes of up to [`BLOCK`] features and returns them. `self` is available.
-    pub(super) fn derive<'a>(
+    pub(crate) fn derive<'a>(
         self,
         hashes: &[u64],
         lane: usize,

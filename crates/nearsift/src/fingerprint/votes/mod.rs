@@ -42,7 +42,7 @@ use super::{Bits, Fingerprint};
 type Ones = [u64; 64];
 
 /// Features whose lane hashes are derived at a time: they stay in the first-level cache.
-const BLOCK: usize = 256;
+pub(crate) const BLOCK: usize = 256;
 
 /// The hash of a feature in one 64-bit lane of a fingerprint; the module has the specification.
 ///

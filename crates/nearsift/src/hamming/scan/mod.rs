@@ -15,53 +15,26 @@ use std::borrow::Cow;
 use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
 
-use super::chance_neighbours;
 use super::kernels::{Kernel, QUERIES};
+use super::{Budget, Match, Outcome, Work, chance_neighbours};
 use plane::{fold_16, fold_32, fold_64, fold_128};
-
-/// A fingerprint near a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Hit {
-    /// The Hamming distance, in bits.
-    pub distance: u32,
-    /// Which fingerprint, counted from 0.
-    pub position: usize,
-}
-
-/// How much of the fingerprints a query may look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Budget {
-    /// All.
-    #[default]
-    Unlimited,
-    /// At most this many of them, the first ones.
-    Fingerprints(u64),
-}
-
-/// What a query did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// How many fingerprints were looked at, counted once a query.
-    pub compared: u64,
-    /// Whether the budget ended before the fingerprints did: there may be more hits.
-    pub truncated: bool,
-}
 
 /// Fingerprints of `W` words, own or borrowed, with any number of folded planes.
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use nearsift::hamming::scan::{Budget, Fold, Scan};
+/// use nearsift::hamming::Budget;
+/// use nearsift::hamming::scan::{Fold, Scan};
 /// let fingerprints = [[0b1011u64], [0xffff], [0b0011], [0b0010]];
 /// let scan = Scan::new(&fingerprints).folded(Fold::B32);
 /// let mut near = Vec::new();
 /// scan.range(&[0b0011], 1, Budget::Unlimited, |hit| {
-///     near.push((hit.position, hit.distance));
+///     near.push((hit.id, hit.distance));
 ///     ControlFlow::Continue(())
 /// });
 /// assert_eq!(near, [(0, 1), (2, 0), (3, 1)]);
 /// let (nearest, _) = scan.nearest(&[0b0011], 2, 64, Budget::Unlimited);
-/// assert_eq!(nearest.iter().map(|hit| hit.position).collect::<Vec<_>>(), [2, 0]);
+/// assert_eq!(nearest.iter().map(|hit| hit.id).collect::<Vec<_>>(), [2, 0]);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Scan<'a, const W: usize> {
@@ -102,8 +75,7 @@ impl<'a, const W: usize> Scan<'a, W> {
         max_distance: u32,
     ) -> Scan<'a, W> {
         let scan = Scan::new(fingerprints);
-        let narrower = Fold::ALL.into_iter().filter(|fold| fold.bits() < Self::BITS);
-        match cheapest(narrower.map(Some).chain([None]), Self::BITS, max_distance, 1) {
+        match Fold::for_distance(Self::BITS, max_distance) {
             Some(fold) => scan.folded(fold),
             None => scan,
         }
@@ -177,7 +149,7 @@ impl<'a, const W: usize> Scan<'a, W> {
         query: &[u64; W],
         max_distance: u32,
         budget: Budget,
-        mut visit: impl FnMut(Hit) -> ControlFlow<()>,
+        mut visit: impl FnMut(Match) -> ControlFlow<()>,
     ) -> Outcome {
         let mut pass = Pass::new(self, max_distance, 1);
         let end = self.end(budget);
@@ -188,7 +160,7 @@ impl<'a, const W: usize> Scan<'a, W> {
             pass.scan(query, max_distance, chunk, &mut hits);
             for &hit in &hits {
                 if visit(hit).is_break() {
-                    return Outcome { compared: hit.position as u64 + 1, truncated: false };
+                    return Outcome { stopped: true, ..compared(hit.id + 1) };
                 }
             }
         }
@@ -208,10 +180,10 @@ impl<'a, const W: usize> Scan<'a, W> {
         queries: &[[u64; W]],
         max_distance: u32,
         budget: Budget,
-        mut visit: impl FnMut(usize, Hit) -> ControlFlow<()>,
+        mut visit: impl FnMut(usize, Match) -> ControlFlow<()>,
     ) -> Outcome {
         let end = self.end(budget);
-        let mut compared = 0;
+        let mut candidates = 0;
         let mut hits = Vec::new();
         for (group, queries) in queries.chunks(QUERIES).enumerate() {
             let mut pass = Pass::new(self, max_distance, queries.len());
@@ -221,14 +193,14 @@ impl<'a, const W: usize> Scan<'a, W> {
                 pass.scan_many(queries, max_distance, chunk.clone(), &mut hits);
                 for &(q, hit) in &hits {
                     if visit(group * QUERIES + q as usize, hit).is_break() {
-                        compared += ((hit.position + 1 - from) * queries.len()) as u64;
-                        return Outcome { compared, truncated: false };
+                        candidates += (hit.id + 1 - from as u64) * queries.len() as u64;
+                        return Outcome { stopped: true, ..compared(candidates) };
                     }
                 }
-                compared += (chunk.len() * queries.len()) as u64;
+                candidates += (chunk.len() * queries.len()) as u64;
             }
         }
-        Outcome { compared, ..self.outcome(end) }
+        Outcome { truncated: end < self.fingerprints.len(), ..compared(candidates) }
     }
 
     /// The `count` fingerprints nearest to the query, of those within `max_distance` (inclusive), by
@@ -243,10 +215,10 @@ impl<'a, const W: usize> Scan<'a, W> {
         count: usize,
         max_distance: u32,
         budget: Budget,
-    ) -> (Vec<Hit>, Outcome) {
+    ) -> (Vec<Match>, Outcome) {
         let end = if count == 0 { 0 } else { self.end(budget) };
         // The furthest is on top. A later fingerprint replaces it only if it is nearer.
-        let mut best: BinaryHeap<Hit> = BinaryHeap::new();
+        let mut best: BinaryHeap<Match> = BinaryHeap::new();
         let mut bound = max_distance;
         let mut hits = Vec::new();
         // Chunks grow with what is known: each sees about as many candidates as the one before.
@@ -269,8 +241,7 @@ impl<'a, const W: usize> Scan<'a, W> {
             match best.peek() {
                 Some(furthest) if best.len() == count && furthest.distance <= bound => {
                     if furthest.distance == 0 {
-                        let outcome = Outcome { compared: from as u64, truncated: false };
-                        return (best.into_sorted_vec(), outcome);
+                        return (best.into_sorted_vec(), compared(from as u64));
                     }
                     bound = furthest.distance - 1;
                     pass = Pass::new(self, bound, 1);
@@ -285,15 +256,16 @@ impl<'a, const W: usize> Scan<'a, W> {
     /// How many fingerprints the budget reaches.
     fn end(&self, budget: Budget) -> usize {
         let n = self.fingerprints.len();
-        match budget {
-            Budget::Unlimited => n,
-            Budget::Fingerprints(most) => n.min(usize::try_from(most).unwrap_or(n)),
-        }
+        n.min(usize::try_from(budget.limit()).unwrap_or(n))
     }
 
     fn outcome(&self, end: usize) -> Outcome {
-        Outcome { compared: end as u64, truncated: end < self.fingerprints.len() }
+        Outcome { truncated: end < self.fingerprints.len(), ..compared(end as u64) }
     }
+}
+
+fn compared(candidates: u64) -> Outcome {
+    Outcome { work: Work { probes: 0, candidates }, ..Outcome::default() }
 }
 
 /// The cheapest fold for this distance, or `None` where whole fingerprints are cheapest; `choices`
@@ -350,7 +322,7 @@ impl<'s, 'a, const W: usize> Pass<'s, 'a, W> {
     }
 
     /// Appends the hits of one query in a chunk.
-    fn scan(&mut self, query: &[u64; W], max: u32, chunk: Range<usize>, hits: &mut Vec<Hit>) {
+    fn scan(&mut self, query: &[u64; W], max: u32, chunk: Range<usize>, hits: &mut Vec<Match>) {
         let Scan { fingerprints, planes, kernel } = self.scan;
         let fingerprints = &fingerprints[chunk.clone()];
         let candidates = &mut self.candidates;
@@ -367,7 +339,7 @@ impl<'s, 'a, const W: usize> Pass<'s, 'a, W> {
         for &at in candidates.iter() {
             let distance = super::distance(query, &fingerprints[at as usize]);
             if distance <= max {
-                hits.push(Hit { distance, position: chunk.start + at as usize });
+                hits.push(Match { distance, id: (chunk.start + at as usize) as u64 });
             }
         }
         let candidates = candidates.len();
@@ -380,7 +352,7 @@ impl<'s, 'a, const W: usize> Pass<'s, 'a, W> {
         queries: &[[u64; W]],
         max: u32,
         chunk: Range<usize>,
-        hits: &mut Vec<(u32, Hit)>,
+        hits: &mut Vec<(u32, Match)>,
     ) {
         if let [query] = queries {
             let mut own = Vec::new();
@@ -413,10 +385,10 @@ impl<'s, 'a, const W: usize> Pass<'s, 'a, W> {
         for &(q, at) in pairs.iter() {
             let distance = super::distance(&queries[q as usize], &fingerprints[at as usize]);
             if distance <= max {
-                hits.push((q, Hit { distance, position: chunk.start + at as usize }));
+                hits.push((q, Match { distance, id: (chunk.start + at as usize) as u64 }));
             }
         }
-        hits[from..].sort_unstable_by_key(|&(q, hit)| (hit.position, q));
+        hits[from..].sort_unstable_by_key(|&(q, hit)| (hit.id, q));
         let candidates = pairs.len();
         self.adapt(candidates, chunk.len(), queries.len());
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 pub enum Fold {
     /// 16 bits: for distances up to 2.
     B16,
-    /// 32 bits: for distances up to about 9.
+    /// 32 bits: for distances up to about 8.
     B32,
     /// 64 bits of 128 or 256: for distances up to about 22.
     B64,
@@ -27,6 +27,17 @@ impl Fold {
             Fold::B64 => 64,
             Fold::B128 => 128,
         }
+    }
+
+    /// How many bits it has by this number: the reverse of [`Fold::bits`].
+    pub(in crate::hamming) fn of_bits(bits: u32) -> Option<Fold> {
+        Fold::ALL.into_iter().find(|fold| fold.bits() == bits)
+    }
+
+    /// The fold that serves a distance best at a width, both in bits, if any is better than none.
+    pub fn for_distance(bits: u32, max_distance: u32) -> Option<Fold> {
+        let narrower = Fold::ALL.into_iter().filter(|fold| fold.bits() < bits);
+        super::cheapest(narrower.map(Some).chain([None]), bits, max_distance, 1)
     }
 }
 

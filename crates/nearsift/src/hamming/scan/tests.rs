@@ -20,11 +20,11 @@ fn fingerprints<const W: usize>(n: usize, seed: u64) -> Vec<[u64; W]> {
     (0..n).map(|_| one()).collect()
 }
 
-fn naive<const W: usize>(values: &[[u64; W]], query: &[u64; W], max: u32) -> Vec<Hit> {
-    let hits = values.iter().enumerate().map(|(position, value)| Hit {
-        distance: crate::hamming::distance(query, value),
-        position,
-    });
+fn naive<const W: usize>(values: &[[u64; W]], query: &[u64; W], max: u32) -> Vec<Match> {
+    let hits = values
+        .iter()
+        .zip(0..)
+        .map(|(value, id)| Match { distance: crate::hamming::distance(query, value), id });
     hits.filter(|hit| hit.distance <= max).collect()
 }
 
@@ -38,14 +38,14 @@ fn scans<const W: usize>(values: &[[u64; W]]) -> Vec<Scan<'_, W>> {
     scans
 }
 
-fn range<const W: usize>(scan: &Scan<'_, W>, query: &[u64; W], max: u32) -> Vec<Hit> {
+fn range<const W: usize>(scan: &Scan<'_, W>, query: &[u64; W], max: u32) -> Vec<Match> {
     let mut hits = Vec::new();
     let outcome = scan.range(query, max, Budget::Unlimited, |hit| {
         hits.push(hit);
         ControlFlow::Continue(())
     });
     let n = scan.fingerprints().len() as u64;
-    assert_eq!(outcome, Outcome { compared: n, truncated: false });
+    assert_eq!(outcome, compared(n));
     hits
 }
 
@@ -132,7 +132,7 @@ fn breaks_and_budgets() {
         seen += 1;
         if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    assert_eq!((seen, outcome), (3, Outcome { compared: 15, truncated: false }));
+    assert_eq!((seen, outcome), (3, Outcome { stopped: true, ..compared(15) }));
 
     let check = |budget: u64, expect: usize, truncated: bool| {
         let mut hits = 0;
@@ -140,19 +140,23 @@ fn breaks_and_budgets() {
             *hits += 1;
             ControlFlow::Continue(())
         };
-        let compared = budget.min(100_000);
+        let reached = budget.min(100_000);
         let budget = Budget::Fingerprints(budget);
         let outcome = scan.range(&[0], 0, budget, |_| count(&mut hits));
-        assert_eq!((hits, outcome), (expect, Outcome { compared, truncated }), "{budget:?}");
+        assert_eq!(
+            (hits, outcome),
+            (expect, Outcome { truncated, ..compared(reached) }),
+            "{budget:?}"
+        );
         hits = 0;
         let outcome = scan.range_many(&[[0], [1]], 0, budget, |q, _| {
             if q == 0 { count(&mut hits) } else { ControlFlow::Continue(()) }
         });
-        let outcomes = Outcome { compared: 2 * compared, truncated };
+        let outcomes = Outcome { truncated, ..compared(2 * reached) };
         assert_eq!((hits, outcome), (expect, outcomes), "{budget:?}, two queries");
         let (nearest, outcome) = scan.nearest(&[0], 1, 0, budget);
         assert_eq!(nearest.len(), expect.min(1), "{budget:?}");
-        assert!(outcome.compared <= compared);
+        assert!(outcome.work.candidates <= reached);
     };
     check(0, 0, true);
     check(1, 1, true);

@@ -1,8 +1,8 @@
 //! Equal sketches, found first: the search then compares distinct ones only.
 
 use super::columns::Sketches;
-use crate::join::Workers;
 use crate::sketch::WORDS;
+use crate::threads::Workers;
 
 /// Which documents have the same sketch. A sketch is named by the first document that has it.
 #[derive(Debug)]

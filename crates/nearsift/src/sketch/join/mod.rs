@@ -35,8 +35,9 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use crate::join::{JoinError, Threads, Workers};
+use crate::join::{JoinError, Threads};
 use crate::sketch::Score;
+use crate::threads::Workers;
 use groups::Groups;
 use kernels::Kernel;
 
@@ -194,7 +195,8 @@ impl<'a> SketchJoin<'a> {
         if (max_comparisons as usize) < crate::sketch::KEYS {
             return Err(SketchJoinError::TooFewComparisons { given: max_comparisons });
         }
-        let workers = Workers::start(threads).map_err(SketchJoinError::Threads)?;
+        let workers = Workers::start(threads)
+            .map_err(|error| SketchJoinError::Threads(JoinError::Threads(error)))?;
         let groups = Groups::of(sketches, &workers);
         let plan = plan.unwrap_or_else(|| match keys {
             Some(_) => Plan::choose(groups.firsts.len() as u64),

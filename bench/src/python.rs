@@ -66,7 +66,11 @@ fn peers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("peers")
 }
 
-fn run(command: &mut Command) -> Result<Vec<u8>, String> {
+/// Runs a command and returns what it printed.
+///
+/// # Errors
+/// When it cannot run or fails: its last line on standard error.
+pub fn run(command: &mut Command) -> Result<Vec<u8>, String> {
     let said = format!("{command:?}");
     let output = command.stdin(Stdio::null()).output().map_err(|e| format!("{said}: {e}"))?;
     if output.status.success() {

@@ -1,0 +1,178 @@
+//! `--partial` of `pairs` and `dedup`: passages that documents share, found beside the whole
+//! near duplicates.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use nearsift::join::Threads;
+use nearsift::partial::{Candidate, Corpus, Kind, Passage, Refiner, Seeder, Seeds, Settings, Work};
+use nearsift_io::Inputs;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::dedup::collect::{Ids, Records};
+use crate::args::Global;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::near::{TextSource, Texts};
+use crate::output::{Level, tell};
+use crate::report::grouped;
+use crate::scan::{plural, scan};
+
+/// A passage as a JSON line.
+#[derive(Debug, Serialize)]
+pub struct PartialLine<'a> {
+    a: &'a str,
+    b: &'a str,
+    kind: Kind,
+    /// In characters of the original text, the end not included.
+    a_range: [u64; 2],
+    b_range: [u64; 2],
+    share_of_a: f64,
+    share_of_b: f64,
+    score: f64,
+}
+
+impl<'a> PartialLine<'a> {
+    fn of(pair: &Candidate, passage: &Passage, ids: &'a Ids) -> PartialLine<'a> {
+        let range = |range: &std::ops::Range<u64>| [range.start, range.end];
+        PartialLine {
+            a: ids.get(pair.a),
+            b: ids.get(pair.b),
+            kind: passage.kind,
+            a_range: range(&passage.a_range),
+            b_range: range(&passage.b_range),
+            share_of_a: passage.share_of_a,
+            share_of_b: passage.share_of_b,
+            score: passage.score,
+        }
+    }
+}
+
+/// Candidates whose texts are compared before any of their lines is written.
+const AT_ONCE: usize = 1 << 12;
+
+/// Where the documents come from, and what may be used.
+pub struct Source<'a> {
+    pub inputs: &'a Inputs,
+    pub global: &'a Global,
+    pub ids: &'a Ids,
+    pub records: &'a Records,
+    /// The memory limit.
+    pub memory: Option<u64>,
+    /// Where texts are kept aside that do not fit into it.
+    pub folder: &'a Path,
+}
+
+/// What a search for passages did.
+#[derive(Debug, Serialize)]
+pub struct PartialSummary {
+    /// Lines that were written.
+    passages: u64,
+    /// Pairs of documents that have one.
+    pairs: u64,
+    #[serde(flatten)]
+    work: Work,
+}
+
+/// Calls `each` with every passage that two of the documents share for which `takes_part` holds, by
+/// document. Reads the input twice: once for the seeds, once for the texts that are compared.
+///
+/// # Errors
+/// What `each` returns, an input that changed, or an interruption.
+pub fn each_passage(
+    source: &Source<'_>,
+    takes_part: impl Fn(u32) -> bool + Sync,
+    mut each: impl FnMut(&PartialLine<'_>) -> Result<(), Failure>,
+) -> Result<PartialSummary, Failure> {
+    let &Source { inputs, global, ids, records, memory, folder } = source;
+    let base = Settings { threads: Threads::Current, ..Settings::default() };
+    let settings = Settings { memory_bytes: memory.map_or(base.memory_bytes, |m| m / 4), ..base };
+    let mut corpus = memory.map_or_else(Corpus::new, |m| Corpus::with_memory(m / 4));
+    let takes_part = |record| records.document(record).is_some_and(&takes_part);
+    scan(
+        inputs,
+        global,
+        "passages",
+        Seeder::default,
+        |seeder, seen| match takes_part(seen.place.index) {
+            true => seeder.seeds(&seen.text.text),
+            false => Seeds::default(),
+        },
+        |_, done| {
+            if let Ok(seeds) = done {
+                corpus.push(&seeds);
+            }
+            Ok(())
+        },
+    )?;
+    interrupt::check()?;
+    let mut search = corpus.search(&settings).map_err(Failure::new)?;
+    let wanted = search.documents();
+    let texts = Texts::read_as(str::to_owned, inputs, global, records, wanted, memory, folder)?;
+    let (mut passages, mut with_passages) = (0, 0);
+    let mut refine = |pairs: &[Candidate]| {
+        interrupt::check()?;
+        let found: Vec<Result<Vec<Passage>, Failure>> = pairs
+            .par_iter()
+            .with_min_len(64)
+            .map_init(
+                || Refiner::new(&settings),
+                |refiner, pair| {
+                    let (a, b) = (texts.text(pair.a)?, texts.text(pair.b)?);
+                    Ok(refiner.refine(pair, &a, &b))
+                },
+            )
+            .collect();
+        for (pair, found) in pairs.iter().zip(found) {
+            let found = found?;
+            passages += found.len() as u64;
+            with_passages += u64::from(!found.is_empty());
+            found.iter().try_for_each(|passage| each(&PartialLine::of(pair, passage, ids)))?;
+        }
+        Ok(())
+    };
+    let flow =
+        search.each(&settings, |pairs| match pairs.chunks(AT_ONCE).try_for_each(&mut refine) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(failure) => ControlFlow::Break(failure),
+        });
+    if let ControlFlow::Break(failure) = flow {
+        return Err(failure);
+    }
+    let summary = PartialSummary { passages, pairs: with_passages, work: search.work() };
+    summary.tell(global, &settings);
+    Ok(summary)
+}
+
+impl PartialSummary {
+    /// Says what was found, and what was passed over.
+    fn tell(&self, global: &Global, settings: &Settings) {
+        let PartialSummary { passages, pairs, work } = self;
+        if !global.quiet {
+            let found = plural(*passages, "passage");
+            let pairs = plural(*pairs, "pair");
+            tell(Level::Note, &format!("--partial: {found} that documents share, in {pairs}"));
+        }
+        if work.crowded_seeds > 0 && !global.quiet {
+            tell(
+                Level::Note,
+                &format!(
+                    "--partial: {} in more than {} documents each, at {}, passed over as boilerplate",
+                    plural(work.crowded_seeds, "short run of letters"),
+                    settings.max_documents,
+                    plural(work.crowded_places, "place"),
+                ),
+            );
+        }
+        if work.thinned > 0 {
+            tell(
+                Level::Warning,
+                &format!(
+                    "--partial: one of {} short runs of letters was kept, for want of memory: short passages are missed; give a larger --memory",
+                    grouped(1 << work.thinned.min(63)),
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Tuning of SimHash: the largest distance at which pairs are near duplicates, judged by their texts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use nearsift::cluster::{Clusters, KeepOrder};
+use nearsift::dedup::Corpus;
+use nearsift::feature::frequency::DocumentFrequencies;
+use nearsift::fingerprint::Fingerprints;
+use nearsift::hamming::chance_neighbours;
+use nearsift::join::Pair as Near;
+use nearsift::recipe::Recipe;
+use nearsift::sketch::Score;
+use nearsift::sketch::join::Pair;
+use nearsift::tune::{
+    Anchors, AtDistance, Estimate, RandomPairs, Reservoir, max_distance, near_before,
+};
+use nearsift::verify::{MIN_SCORE, Verified};
+use rayon::prelude::*;
+
+use super::examples::{chosen, example};
+use super::forecast::{Cost, Stopwatch};
+use super::report::{
+    Band, Basis, Distance, Example, Forecast, Random, Report, Sample, Seen, Threshold,
+};
+use super::{MAX_PAIRS, Run, documents};
+use crate::Status;
+use crate::commands::dedup;
+use crate::commands::dedup::collect::Ids;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::near::{TextSource, verify};
+
+/// Comparisons of fingerprints, at most: some seconds.
+const COMPARISONS: u64 = 1 << 34;
+/// Pairs of one distance that are compared exactly, at most.
+const VERIFIED: usize = 1_000;
+/// A document's columns beside its fingerprint: its number, the key of its text, the keep policy's value.
+const COLUMNS: u64 = 4 + 16 + 16;
+
+impl Run<'_> {
+    pub(super) fn by_simhash(
+        &self,
+        recipe: Recipe,
+        asked: u32,
+    ) -> Result<(Report, Status), Failure> {
+        let args = self.args;
+        let mut watch = Stopwatch::start();
+        let columns = Corpus::new(recipe.bits());
+        let (collected, recipe) = self.collect(columns, recipe, &mut watch)?;
+        let corpus = &collected.corpus;
+        let first = first_of_text(corpus);
+        let mut report = self.report("simhash", &recipe, documents(&collected, &first));
+
+        // Of documents with different texts: the number and the fingerprint of each.
+        let mut population = Vec::new();
+        let mut fingerprints = Fingerprints::new(recipe.bits());
+        for (document, &first) in (0u32..).zip(&first) {
+            if let Some(fingerprint) = corpus.fingerprint(document).filter(|_| first == document) {
+                population.push(document);
+                fingerprints.push(&fingerprint);
+            }
+        }
+        let bits = recipe.bits().count();
+        let farthest = asked.max(bits / 5);
+        let (anchors, near) = self.search(&fingerprints, farthest)?;
+        watch.searching = watch.lap();
+
+        let at = |near: &Near| (population[near.a as usize], population[near.b as usize]);
+        let verified = sampled(&near, farthest);
+        let pair = |(a, b)| Pair { a, b, score: Score::MAX };
+        let mut of_anchors: Vec<Pair> = verified.iter().map(|near| pair(at(near))).collect();
+        of_anchors.sort_unstable();
+        let drawn = RandomPairs::new(args.seed, population.len() as u32, args.random_pairs);
+        let mut random: Vec<Pair> =
+            drawn.map(|(a, b)| pair((population[a as usize], population[b as usize]))).collect();
+        random.sort_unstable();
+        watch.lap();
+        let texts = self.texts(&collected, of_anchors.iter().chain(&random))?;
+        watch.reading_again = watch.lap();
+        let frequencies = DocumentFrequencies::shipped();
+        let scores = verify(&of_anchors, &texts, frequencies, 0.0)?;
+        let score_of: HashMap<(u32, u32), Verified> = of_anchors
+            .iter()
+            .zip(scores)
+            .filter_map(|(pair, texts)| Some(((pair.a, pair.b), texts?)))
+            .collect();
+
+        let mut seen = vec![AtDistance::default(); farthest as usize + 1];
+        near.iter().for_each(|near| seen[near.distance as usize].pairs += 1);
+        for near in &verified {
+            let own = &mut seen[near.distance as usize];
+            own.verified += 1;
+            own.near += u64::from(score_of.get(&at(near)).is_some_and(|t| t.score >= MIN_SCORE));
+        }
+        let mut random_distances = Vec::new();
+        for pair in &random {
+            let both = corpus.fingerprint(pair.a).zip(corpus.fingerprint(pair.b));
+            let distance = both.map_or(0, |(a, b)| a.distance(&b)) as usize;
+            random_distances.resize(random_distances.len().max(distance + 1), 0);
+            random_distances[distance] += 1;
+        }
+        report.random = Random::of(
+            verify(&random, &texts, frequencies, 0.0)?
+                .into_iter()
+                .map(|texts| texts.map_or(0.0, |texts| texts.score))
+                .collect(),
+        );
+        report.threshold = self.threshold(&seen, asked);
+        let accepted = report.threshold.max_distance.unwrap_or(asked);
+        report.sample = Sample {
+            population: anchors.population(),
+            anchors: anchors.count() as u64,
+            pairs: near.len() as u64,
+            verified: verified.len() as u64,
+        };
+        report.seen = Seen::Simhash {
+            bits,
+            distances: (0u32..)
+                .zip(&seen)
+                .map(|(distance, at)| Distance {
+                    distance,
+                    pairs: at.pairs,
+                    verified: at.verified,
+                    near: at.near,
+                })
+                .collect(),
+            random_distances,
+            chance_neighbours: chance_neighbours(population.len() as u64, bits, accepted),
+        };
+        let documents: Vec<(u32, u32, u32)> = verified
+            .iter()
+            .map(|near| {
+                let (a, b) = at(near);
+                (a, b, near.distance)
+            })
+            .collect();
+        report.bands =
+            self.distance_bands(&documents, &seen, accepted, &score_of, &texts, &collected.ids)?;
+
+        let within: Vec<Near> =
+            near.iter().copied().filter(|near| near.distance <= accepted).collect();
+        let same_text = report.documents.same_text;
+        let (pairs, removed) = found(&within, &anchors);
+        let pairs_found = pairs.value as u64;
+        let forecast = Forecast {
+            pairs: pairs.plus(Estimate::counted(same_text)).into(),
+            removed_same_text: same_text,
+            removed_near: removed.into(),
+            ..Forecast::default()
+        };
+        let options = dedup::search(&args.matching, accepted);
+        let explanation = corpus.explain(&options).map_err(Failure::new)?;
+        let documents = report.documents.documents;
+        let cost = Cost {
+            documents,
+            linear_seconds: watch.reading + watch.reading_again,
+            pair_seconds: explanation.seconds,
+            pairs: pairs_found,
+            linear_bytes: documents * (COLUMNS + u64::from(bits) / 8)
+                + collected.ids.bytes()
+                + explanation.bytes,
+            ..Cost::default()
+        };
+        report.forecast = cost.complete(forecast, args.documents);
+        Ok((report, collected.problems.status()))
+    }
+
+    /// The anchors, as places among the fingerprints, and their pairs with earlier ones.
+    fn search(
+        &self,
+        fingerprints: &Fingerprints,
+        max_distance: u32,
+    ) -> Result<(Anchors, Vec<Near>), Failure> {
+        /// Anchors that one worker takes at a time.
+        const CHUNK: usize = 64;
+        let population = fingerprints.len() as u64;
+        let most = u64::from(self.args.sample).min(COMPARISONS / population.max(1)).max(1);
+        let mut reservoir = Reservoir::new(self.args.seed, most as usize);
+        (0..population as u32).for_each(|place| reservoir.offer(place));
+        let mut anchors = reservoir.finish();
+        let given: Vec<u32> =
+            (0..population as u32).filter(|&place| anchors.contains(place)).collect();
+        let mut stopped = false;
+        let groups = given.chunks(CHUNK * rayon::current_num_threads()).take_while(|_| {
+            stopped = interrupt::is_asked();
+            !stopped
+        });
+        let found = groups.flat_map(|group| {
+            let chunks = group.par_chunks(CHUNK);
+            let near = |chunk: &[u32]| near_before(fingerprints, chunk, max_distance);
+            chunks.flat_map_iter(near).collect::<Vec<Near>>()
+        });
+        let mut pairs = anchors.pairs(found, |near| near.b, MAX_PAIRS);
+        interrupt::check()?;
+        pairs.sort_unstable();
+        Ok((anchors, pairs))
+    }
+
+    fn threshold(&self, seen: &[AtDistance], asked: u32) -> Threshold {
+        let matching = &self.args.matching;
+        let is_asked = matching.max_distance.is_some() || matching.min_score.is_some();
+        let (distance, basis, because) = match max_distance(seen) {
+            _ if is_asked => (asked, Basis::Asked, "the command line".to_owned()),
+            Some(distance) => {
+                let because = "98% of the pairs up to there are near duplicates by their texts";
+                (distance, Basis::Proposed, because.to_owned())
+            }
+            None => {
+                let because = "too few pairs were found, or too few of them are near duplicates by their texts, to judge by";
+                (asked, Basis::Default, because.to_owned())
+            }
+        };
+        Threshold { min_score: None, max_distance: Some(distance), basis, because }
+    }
+
+    /// Pairs of every distance, the smallest first.
+    fn distance_bands(
+        &self,
+        pairs: &[(u32, u32, u32)],
+        seen: &[AtDistance],
+        accepted: u32,
+        score_of: &HashMap<(u32, u32), Verified>,
+        texts: &impl TextSource,
+        ids: &Ids,
+    ) -> Result<Vec<Band>, Failure> {
+        let bands = pairs.iter().map(|pair| pair.2 as usize);
+        let shown = chosen(bands, self.args.seed, self.args.examples);
+        let of_band = |(band, items): (usize, Vec<usize>)| {
+            let examples = items.into_iter().map(|item| {
+                let (a, b, distance) = pairs[item];
+                let measured = score_of.get(&(a, b));
+                Ok(Example {
+                    score: measured.map(|texts| texts.score),
+                    cosine: measured.map(|texts| texts.cosine),
+                    alignment: measured.map(|texts| texts.alignment),
+                    distance: Some(distance),
+                    ..example(texts, ids, a, b)?
+                })
+            });
+            Ok(Band {
+                name: format!("distance {band}"),
+                pairs: seen[band].pairs,
+                accepted: Some(band as u32 <= accepted),
+                examples: examples.collect::<Result<_, Failure>>()?,
+            })
+        };
+        shown.into_iter().map(of_band).collect()
+    }
+}
+
+/// For each document the first one with the same text: itself, or an earlier one.
+fn first_of_text(corpus: &Corpus) -> Vec<u32> {
+    let mut first: HashMap<u128, u32> = HashMap::new();
+    let own = |document| match corpus.text_key(document) {
+        Some(key) => *first.entry(key).or_insert(document),
+        None => document,
+    };
+    (0..corpus.len() as u32).map(own).collect()
+}
+
+/// Some pairs of every distance, evenly from all of them.
+fn sampled(near: &[Near], farthest: u32) -> Vec<Near> {
+    let mut sample = Vec::new();
+    for distance in 0..=farthest {
+        let of_distance = || near.iter().filter(|near| near.distance == distance);
+        let step = of_distance().count().div_ceil(VERIFIED).max(1);
+        sample.extend(of_distance().step_by(step));
+    }
+    sample
+}
+
+/// How many pairs there are in all, and how many documents have one with an earlier document; when all
+/// are at hand, how many go because others hold them together.
+fn found(within: &[Near], anchors: &Anchors) -> (Estimate, Estimate) {
+    let mut of_each: BTreeMap<u32, u64> = BTreeMap::new();
+    within.iter().for_each(|near| *of_each.entry(near.b).or_default() += 1);
+    let pairs = Estimate::total(anchors, of_each.values().copied());
+    if !anchors.are_all() {
+        return (pairs, Estimate::total(anchors, of_each.values().map(|_| 1)));
+    }
+    let documents = anchors.population() as usize;
+    let links = within.iter().map(|near| (near.a, near.b));
+    let clusters = Clusters::components(documents, links, &KeepOrder::first(documents));
+    (pairs, Estimate::counted(clusters.removed().count() as u64))
+}

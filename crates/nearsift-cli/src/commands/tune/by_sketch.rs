@@ -1,0 +1,242 @@
+//! Tuning of dual sketches: the score of the texts from which pairs are near duplicates.
+
+use std::collections::BTreeMap;
+
+use nearsift::dedup::{Accepted, Clustering, Grouping, Reason, SketchCorpus};
+use nearsift::feature::frequency::DocumentFrequencies;
+use nearsift::recipe::Recipe;
+use nearsift::sketch::Score;
+use nearsift::sketch::join::Pair;
+use nearsift::tune::{Anchors, Estimate, Histogram, Proposal, RandomPairs, Reservoir};
+use nearsift::verify::{MIN_SCORE, Verified};
+
+use super::examples::{chosen, example};
+use super::forecast::{Cost, FREQUENCIES, JOIN_COLUMNS, SKETCH_COLUMNS, Stopwatch};
+use super::report::{
+    Band, Example, Forecast, Random, Report, STEPS, Sample, Seen, Threshold, steps,
+};
+use super::{MAX_PAIRS, Run, documents};
+use crate::Status;
+use crate::commands::dedup::collect::{Collected, Ids, Sketched};
+use crate::failure::Failure;
+use crate::near::{Examiner, Rule, TextSource, Texts, join_settings, verify};
+
+/// Texts that score less are not told apart further.
+const FLOOR: f64 = 0.25;
+
+/// A pair of an anchor, with what its texts measure.
+type Measured = (Pair, Verified);
+
+impl Run<'_> {
+    pub(super) fn by_sketch(
+        &self,
+        recipe: Recipe,
+        rule: Rule,
+    ) -> Result<(Report, Status), Failure> {
+        if let Rule::Scored(_) = rule {
+            return Err(Failure::new(
+                "--verify off: tuning compares texts exactly, to see what scores are worth; leave it out",
+            ));
+        }
+        let args = self.args;
+        let asked = args.matching.min_score;
+        let mut watch = Stopwatch::start();
+        let (collected, recipe) = self.collect(Sketched::default(), recipe, &mut watch)?;
+        let Sketched { corpus, sample: frequencies } = &collected.corpus;
+        let first = corpus.first_of_text();
+        let mut report = self.report("sketch", &recipe, documents(&collected, &first));
+
+        let is_first = |document: u32| first[document as usize] == document;
+        let floor = asked.unwrap_or(FLOOR).min(FLOOR);
+        let join = corpus
+            .join(join_settings(Rule::Verified(floor), args.matching.memory))
+            .map_err(Failure::new)?;
+        let candidates = corpus.candidates(&join).0;
+        watch.searching = watch.lap();
+
+        let population: Vec<u32> = (0..corpus.len() as u32)
+            .filter(|&document| is_first(document) && corpus.sketch(document).is_some())
+            .collect();
+        let mut reservoir = Reservoir::new(args.seed, args.sample as usize);
+        population.iter().for_each(|&document| reservoir.offer(document));
+        let mut anchors = reservoir.finish();
+        let of_firsts = candidates.iter().copied().filter(|pair| is_first(pair.b));
+        let pairs = anchors.pairs(of_firsts, |pair| pair.b, MAX_PAIRS);
+        let random = self.random_pairs(corpus, &population);
+
+        watch.lap();
+        let texts = self.texts(&collected, pairs.iter().chain(&random))?;
+        watch.reading_again = watch.lap();
+        let frequencies = frequencies.table(DocumentFrequencies::shipped());
+        let verified = verify(&pairs, &texts, &frequencies, floor)?;
+        watch.verifying = watch.lap();
+        let random_scores: Vec<f64> = verify(&random, &texts, &frequencies, 0.0)?
+            .into_iter()
+            .map(|measured| measured.map_or(0.0, |texts| texts.score))
+            .collect();
+        let measured: Vec<Measured> = pairs
+            .iter()
+            .zip(&verified)
+            .filter_map(|(pair, texts)| Some((*pair, (*texts)?)))
+            .collect();
+        let scores: Vec<f64> = measured.iter().map(|(_, texts)| texts.score).collect();
+
+        report.sample = Sample {
+            population: anchors.population(),
+            anchors: anchors.count() as u64,
+            pairs: pairs.len() as u64,
+            verified: pairs.len() as u64,
+        };
+        report.seen = Seen::Sketch {
+            sketch_scores: steps(candidates.iter().map(|pair| pair.score.value())),
+            random_sketch_scores: steps(random.iter().map(|pair| pair.score.value())),
+            scores: steps(scores.iter().copied()),
+            random_scores: steps(random_scores.iter().copied()),
+        };
+        report.random = Random::of(random_scores);
+        let proposal = Proposal::of_scores(&scores, report.random.p99);
+        report.threshold = Threshold::of_score(&proposal, asked, MIN_SCORE);
+        let min_score = report.threshold.min_score.unwrap_or(MIN_SCORE);
+        report.bands = self.bands(&measured, &anchors, min_score, &texts, &collected.ids)?;
+
+        let accepted: Vec<Measured> =
+            measured.into_iter().filter(|(_, texts)| texts.score >= min_score).collect();
+        let (found, removed) = found(&accepted, &anchors);
+        let removed = match anchors.are_all() {
+            true => {
+                let mut examiner = Examiner::new(&texts, &frequencies, min_score);
+                let judge = |a, b| examiner.compare(a, b).is_ok_and(|measured| measured.is_some());
+                Estimate::counted(removed_near(corpus, &accepted, rule.candidate(), judge))
+            }
+            false => removed,
+        };
+        let same_text = report.documents.same_text;
+        let forecast = Forecast {
+            pairs: found.plus(Estimate::counted(same_text)).into(),
+            removed_same_text: same_text,
+            removed_near: removed.into(),
+            ..Forecast::default()
+        };
+        let each = watch.verifying / pairs.len().max(1) as f64;
+        let compared = in_pairs(&candidates).len() as u64;
+        let documents = report.documents.documents;
+        let texts_bytes = u128::from(report.documents.text_bytes) * u128::from(compared)
+            / u128::from(documents.max(1));
+        let cost = Cost {
+            documents,
+            // The last pass, which writes what stays, reads as the second does.
+            linear_seconds: watch.reading + 2.0 * watch.reading_again,
+            pair_seconds: watch.searching + each * candidates.len() as f64,
+            linear_bytes: documents * (SKETCH_COLUMNS + JOIN_COLUMNS) + collected.ids.bytes(),
+            text_bytes: texts_bytes as u64,
+            pairs: candidates.len() as u64,
+            bytes_each: size_of::<Pair>() as u64,
+            fixed_bytes: FREQUENCIES,
+        };
+        report.forecast = cost.complete(forecast, args.documents);
+        Ok((report, collected.problems.status()))
+    }
+
+    fn random_pairs(&self, corpus: &SketchCorpus, population: &[u32]) -> Vec<Pair> {
+        let drawn =
+            RandomPairs::new(self.args.seed, population.len() as u32, self.args.random_pairs);
+        let mut pairs: Vec<Pair> = drawn
+            .filter_map(|(a, b)| {
+                let (a, b) = (population[a as usize], population[b as usize]);
+                let (left, right) = corpus.sketch(a).zip(corpus.sketch(b))?;
+                Some(Pair { a, b, score: left.score(&right) })
+            })
+            .collect();
+        // Neighbours share documents, which are then prepared once.
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// Reads the texts of all documents in some pairs.
+    pub(super) fn texts<'p, C>(
+        &self,
+        collected: &Collected<C>,
+        pairs: impl Iterator<Item = &'p Pair>,
+    ) -> Result<Texts, Failure> {
+        let documents = in_pairs(pairs);
+        let (memory, folder) = (self.args.matching.memory, std::env::temp_dir());
+        Texts::read(self.inputs, self.global, &collected.records, documents, memory, &folder)
+    }
+
+    /// Pairs of every score, the highest first.
+    fn bands(
+        &self,
+        measured: &[Measured],
+        anchors: &Anchors,
+        min_score: f64,
+        texts: &impl TextSource,
+        ids: &Ids,
+    ) -> Result<Vec<Band>, Failure> {
+        let steps = Histogram::new(STEPS);
+        let bands = measured.iter().map(|(_, texts)| steps.step(texts.score));
+        let mut sizes = Histogram::new(STEPS);
+        measured.iter().for_each(|(_, texts)| sizes.add(texts.score));
+        let shown = chosen(bands, self.args.seed, self.args.examples);
+        let whole = anchors.population() as f64 / anchors.count().max(1) as f64;
+        let of_band = |(band, items): (usize, Vec<usize>)| {
+            let range = steps.range(band);
+            let examples = items.into_iter().map(|item| {
+                let (pair, measured) = measured[item];
+                Ok(Example {
+                    score: Some(measured.score),
+                    cosine: Some(measured.cosine),
+                    alignment: Some(measured.alignment),
+                    ..example(texts, ids, pair.a, pair.b)?
+                })
+            });
+            Ok(Band {
+                name: format!("{:.2} to {:.2}", range.start, range.end),
+                pairs: (sizes.counts()[band] as f64 * whole).round() as u64,
+                accepted: match () {
+                    () if range.start >= min_score => Some(true),
+                    () if range.end <= min_score => Some(false),
+                    () => None,
+                },
+                examples: examples.collect::<Result<_, Failure>>()?,
+            })
+        };
+        shown.into_iter().rev().map(of_band).collect()
+    }
+}
+
+/// The documents of some pairs, ascending.
+fn in_pairs<'p>(pairs: impl IntoIterator<Item = &'p Pair>) -> Vec<u32> {
+    let mut documents: Vec<u32> = pairs.into_iter().flat_map(|pair| [pair.a, pair.b]).collect();
+    documents.sort_unstable();
+    documents.dedup();
+    documents
+}
+
+/// How many pairs there are in all, and how many documents have one with an earlier document.
+fn found(accepted: &[Measured], anchors: &Anchors) -> (Estimate, Estimate) {
+    let mut of_each: BTreeMap<u32, u64> = BTreeMap::new();
+    for (pair, _) in accepted {
+        *of_each.entry(pair.b).or_default() += 1;
+    }
+    let pairs = Estimate::total(anchors, of_each.values().copied());
+    (pairs, Estimate::total(anchors, of_each.values().map(|_| 1)))
+}
+
+/// How many documents go for being near another, when all pairs are at hand: as `dedup` decides it.
+fn removed_near(
+    corpus: &SketchCorpus,
+    accepted: &[Measured],
+    candidate: Score,
+    mut judge: impl FnMut(u32, u32) -> bool,
+) -> u64 {
+    let links: Vec<Accepted> = accepted
+        .iter()
+        .map(|(pair, texts)| Accepted { a: pair.a, b: pair.b, strength: texts.strength() })
+        .collect();
+    let grouping = Grouping { clustering: Clustering::Majority, ..Grouping::default() };
+    let found = corpus.find(&links, &grouping, |a, b| {
+        let both = corpus.sketch(a).zip(corpus.sketch(b));
+        both.is_some_and(|(x, y)| x.score(&y) >= candidate) && judge(a, b)
+    });
+    found.removals().filter(|removal| removal.reason == Reason::Near).count() as u64
+}

@@ -1,0 +1,265 @@
+//! What tuning found, as it is printed and written.
+
+use nearsift::tune::{Estimate, Evidence, Growth, Histogram, Proposal};
+use serde::Serialize;
+
+/// What `--json` prints. Nothing but `forecast.seconds` depends on time, threads or the machine.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub nearsift: &'static str,
+    pub method: &'static str,
+    pub recipe: String,
+    pub seed: u64,
+    #[serde(flatten)]
+    pub documents: Documents,
+    pub sample: Sample,
+    pub random: Random,
+    #[serde(flatten)]
+    pub seen: Seen,
+    pub threshold: Threshold,
+    pub bands: Vec<Band>,
+    pub forecast: Forecast,
+    /// The settings file.
+    pub settings: String,
+}
+
+/// What was read.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Documents {
+    pub documents: u64,
+    /// Those with the letters and digits of an earlier one.
+    pub same_text: u64,
+    /// Those without text, with navigation only or with too few features.
+    pub unjudged: u64,
+    pub unreadable: u64,
+    pub text_bytes: u64,
+}
+
+/// What was searched against everything.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Sample {
+    /// Documents with different texts that have a sketch or a fingerprint.
+    pub population: u64,
+    pub anchors: u64,
+    /// Pairs of an anchor with an earlier document that were found.
+    pub pairs: u64,
+    /// Pairs of these that were compared exactly.
+    pub verified: u64,
+}
+
+/// What pairs of two random documents are like.
+#[derive(Debug, Default, Serialize)]
+pub struct Random {
+    pub pairs: u64,
+    /// Verified scores: half of the pairs have less, 99% have less, and the highest.
+    pub median: f64,
+    pub p99: f64,
+    pub highest: f64,
+}
+
+/// How many pairs are how near.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Seen {
+    Sketch {
+        /// Steps of 0.05 from 0 to 1: all candidates, by the score of their sketches.
+        sketch_scores: Vec<u64>,
+        random_sketch_scores: Vec<u64>,
+        /// Pairs of anchors and random pairs, by their verified scores. Of pairs below 0.25 the score
+        /// is not known further.
+        scores: Vec<u64>,
+        random_scores: Vec<u64>,
+    },
+    Simhash {
+        bits: u32,
+        distances: Vec<Distance>,
+        random_distances: Vec<u64>,
+        /// Unrelated documents near to one, if fingerprints were spread evenly.
+        chance_neighbours: f64,
+    },
+}
+
+/// Pairs of anchors at a distance.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Distance {
+    pub distance: u32,
+    pub pairs: u64,
+    pub verified: u64,
+    pub near: u64,
+}
+
+/// Where near duplicates begin.
+#[derive(Debug, Serialize)]
+pub struct Threshold {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_distance: Option<u32>,
+    pub basis: Basis,
+    pub because: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// From the pairs.
+    Proposed,
+    /// The pairs tell no better.
+    Default,
+    /// The command line said so.
+    Asked,
+}
+
+impl Threshold {
+    pub fn of_score(proposal: &Proposal, asked: Option<f64>, default: f64) -> Threshold {
+        let (min_score, basis, because) = match (asked, proposal.evidence) {
+            (Some(asked), _) => (asked, Basis::Asked, "--min-score".to_owned()),
+            (None, Evidence::Valley { from, to, depth }) => {
+                let percent = (100.0 * depth).round();
+                let chosen = match proposal.min_score {
+                    score if score == default => ", the default among them",
+                    score if score > to => ", and lower than this is never proposed",
+                    _ => "",
+                };
+                let because = format!(
+                    "few pairs score {from:.2} to {to:.2}{chosen}: {percent}% as many as on the lower side"
+                );
+                (proposal.min_score, Basis::Proposed, because)
+            }
+            (None, Evidence::Default(why)) => (default, Basis::Default, why.to_string()),
+        };
+        Threshold { min_score: Some(min_score), max_distance: None, basis, because }
+    }
+}
+
+/// Pairs of one score or distance.
+#[derive(Debug, Serialize)]
+pub struct Band {
+    pub name: String,
+    pub pairs: u64,
+    /// Whether the threshold accepts them; `None` when it lies inside.
+    pub accepted: Option<bool>,
+    pub examples: Vec<Example>,
+}
+
+/// Two documents.
+#[derive(Debug, Clone, Serialize)]
+pub struct Example {
+    pub a: String,
+    pub b: String,
+    pub score: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alignment: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<u32>,
+    /// How the two texts begin, normalised as they are compared.
+    pub a_begins: String,
+    pub b_begins: String,
+    /// What differs: `[-only in a-]`, `{+only in b+}`, the rest shortened.
+    pub differences: String,
+}
+
+/// What `dedup` will find and cost.
+#[derive(Debug, Default, Serialize)]
+pub struct Forecast {
+    /// Pairs that hold groups together, as `pairs.jsonl` of dedup has them.
+    pub pairs: Number,
+    pub removed_same_text: u64,
+    pub removed_near: Number,
+    pub memory_bytes: u64,
+    pub seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub larger: Option<Larger>,
+}
+
+/// A number with its standard error.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Number {
+    pub value: u64,
+    /// 0 when it was counted.
+    pub standard_error: u64,
+}
+
+impl From<Estimate> for Number {
+    fn from(estimate: Estimate) -> Number {
+        Number {
+            value: estimate.value.round() as u64,
+            standard_error: estimate.error.ceil() as u64,
+        }
+    }
+}
+
+/// The forecast for more documents of the kind.
+#[derive(Debug, Serialize)]
+pub struct Larger {
+    pub documents: u64,
+    pub pairs: Between,
+    pub removed: Between,
+    pub memory_bytes: Between,
+    pub seconds: Between,
+}
+
+/// From what grows with the documents to what grows with their square.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Between {
+    pub low: f64,
+    pub high: f64,
+}
+
+impl From<Growth> for Between {
+    fn from(growth: Growth) -> Between {
+        let Growth { linear, quadratic } = growth;
+        Between { low: linear.min(quadratic), high: linear.max(quadratic) }
+    }
+}
+
+/// The steps of printed histograms.
+pub const STEPS: usize = 20;
+
+impl Report {
+    pub fn new(method: &'static str, recipe: String, seed: u64, documents: Documents) -> Report {
+        Report {
+            nearsift: env!("CARGO_PKG_VERSION"),
+            method,
+            recipe,
+            seed,
+            documents,
+            sample: Sample::default(),
+            random: Random::default(),
+            seen: Seen::Sketch {
+                sketch_scores: Vec::new(),
+                random_sketch_scores: Vec::new(),
+                scores: Vec::new(),
+                random_scores: Vec::new(),
+            },
+            threshold: Threshold {
+                min_score: None,
+                max_distance: None,
+                basis: Basis::Default,
+                because: String::new(),
+            },
+            bands: Vec::new(),
+            forecast: Forecast::default(),
+            settings: String::new(),
+        }
+    }
+}
+
+impl Random {
+    /// Of the verified scores of random pairs.
+    pub fn of(mut scores: Vec<f64>) -> Random {
+        scores.sort_unstable_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = ((scores.len() as f64 * share).ceil() as usize).max(1) - 1;
+            scores.get(place).copied().unwrap_or(0.0)
+        };
+        Random { pairs: scores.len() as u64, median: at(0.5), p99: at(0.99), highest: at(1.0) }
+    }
+}
+
+/// The counts of some scores in printed steps.
+pub fn steps(scores: impl IntoIterator<Item = f64>) -> Vec<u64> {
+    Histogram::of(STEPS, scores).counts().to_vec()
+}

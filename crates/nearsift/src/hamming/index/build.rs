@@ -1,0 +1,598 @@
+//! Building an index: for each table the values are brought into its order, piece by piece.
+
+use std::ops::Range;
+
+use super::Ids;
+use super::image::{Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, u32_at, u64_at};
+use super::kernel::pages::Pages;
+use super::kernel::{LINE, LONG, PADDING, line_of, read_entry};
+use super::linear::{fold_for, write_plane};
+use super::table::{Table, mask_of};
+use crate::hamming::planner::{Plan, PlanError};
+use crate::threads::Workers;
+
+/// Values that a part of the key space should hold, so that a part is sorted in the near cache.
+const PART_VALUES: u64 = 1 << 15;
+/// The fewest values that are gathered at a time.
+const SLICE_VALUES: u64 = 1 << 22;
+/// Into how many slices a big set is cut: each reads all values once.
+const SLICES: u64 = 6;
+/// Entries from which on a long bucket becomes an index of its own.
+const CROWDED: u32 = if cfg!(test) { 300 } else { 2048 };
+/// Mean entries of a bucket above which one byte cannot count them.
+const COUNTED: u64 = 24;
+
+/// The tables of a plan, with the blocks of permuted ones.
+fn tables_of<const W: usize>(plan: Plan, order: &[u32]) -> Result<Vec<(Table<W>, u64)>, PlanError> {
+    let bits = 64 * W as u32;
+    let unfit = |remedy: String| PlanError::DoesNotFit { plan, remedy };
+    let whole = |table: Option<Table<W>>| {
+        table.ok_or_else(|| unfit("its keys do not fit: let the planner choose".to_owned()))
+    };
+    match plan {
+        Plan::Linear => Ok(vec![(whole(Table::new([0; W], [0; W], 0))?, 0)]),
+        Plan::Blocks4x16 => tables_of(Plan::MultiIndex { blocks: 4, key_bits: 16 }, order),
+        Plan::MultiIndex { blocks, key_bits } => (0..blocks)
+            .map(|i| {
+                let block = &order[cut(bits, blocks, i)];
+                let key = &block[..block.len().min(key_bits as usize)];
+                Ok((whole(Table::new([0; W], mask_of(key), 0))?, 0))
+            })
+            .collect(),
+        Plan::PerfectCode { tables, key_bits } => {
+            let further = key_bits.saturating_sub(26);
+            (0..tables)
+                .map(|i| {
+                    let window = &order[(31 * i) as usize..(31 * (i + 1)) as usize];
+                    let from = 31 * tables + further * i;
+                    let plain = &order[from as usize..(from + further) as usize];
+                    let dropped = 26u32.saturating_sub(key_bits);
+                    Ok((whole(Table::new(mask_of(window), mask_of(plain), dropped))?, 0))
+                })
+                .collect()
+        }
+        Plan::Permuted { blocks, matched, key_bits } => combinations(blocks, matched)
+            .into_iter()
+            .map(|chosen| {
+                // An equal share of the key from each block, the first ones taking what is left over.
+                let mut key = Vec::new();
+                let (share, more) = (key_bits / matched, key_bits % matched);
+                let members = (0..blocks).filter(|b| chosen >> b & 1 == 1);
+                for (nth, b) in members.enumerate() {
+                    let block = &order[cut(bits, blocks, b)];
+                    let share = share + u32::from((nth as u32) < more);
+                    key.extend_from_slice(&block[..block.len().min(share as usize)]);
+                }
+                Ok((whole(Table::new([0; W], mask_of(&key), 0))?, chosen))
+            })
+            .collect(),
+    }
+}
+
+/// The tables of a plan by prefix, over the bits in their own order.
+pub(super) fn prefix_tables<const W: usize>(plan: Plan) -> Result<Vec<Table<W>>, PlanError> {
+    let order: Vec<u32> = (0..64 * W as u32).collect();
+    Ok(tables_of(plan, &order)?.into_iter().map(|(table, _)| table).collect())
+}
+
+/// All sets of `chosen` of `of` things, as bits.
+fn combinations(of: u32, chosen: u32) -> Vec<u64> {
+    (0..1u64 << of).filter(|set| set.count_ones() == chosen).collect()
+}
+
+/// The bits in the order in which blocks of the given sizes take them: as they are when every bit
+/// splits the values well, else dealt so that every block gets its share of good ones, best first.
+fn bit_order<const W: usize>(values: &[[u64; W]], sizes: &[usize]) -> Vec<u32> {
+    let bits = 64 * W as u32;
+    let sample = values.len().min(4096);
+    let mut ones = vec![0usize; bits as usize];
+    for i in 0..sample {
+        let value = &values[(i as u128 * values.len() as u128 / sample as u128) as usize];
+        for (bit, ones) in ones.iter_mut().enumerate() {
+            *ones += (value[bit / 64] >> (bit % 64) & 1) as usize;
+        }
+    }
+    // In 16ths of the sample: smaller differences are chance.
+    let good = |bit: u32| ones[bit as usize].min(sample - ones[bit as usize]) * 16 / sample.max(1);
+    let mut order: Vec<u32> = (0..bits).collect();
+    if sample < 64 || order.iter().all(|&bit| good(bit) >= 5) {
+        return order;
+    }
+    order.sort_by_key(|&bit| std::cmp::Reverse(good(bit)));
+    let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); sizes.len()];
+    let mut spare = Vec::new();
+    let mut next = 0;
+    for bit in order {
+        let turn = (0..sizes.len())
+            .map(|i| (next + i) % sizes.len())
+            .find(|&block| blocks[block].len() < sizes[block]);
+        match turn {
+            Some(block) => {
+                blocks[block].push(bit);
+                next = block + 1;
+            }
+            None => spare.push(bit),
+        }
+    }
+    blocks.push(spare);
+    blocks.concat()
+}
+
+/// The sizes of the blocks that a plan's tables take from the order of bits, one after the other.
+fn block_sizes(plan: Plan, bits: u32) -> Vec<usize> {
+    match plan {
+        Plan::Linear => vec![bits as usize],
+        Plan::Blocks4x16 => vec![16; 4],
+        Plan::MultiIndex { blocks, .. } | Plan::Permuted { blocks, .. } => {
+            (0..blocks).map(|i| cut(bits, blocks, i).len()).collect()
+        }
+        Plan::PerfectCode { tables, .. } => vec![31; tables as usize],
+    }
+}
+
+/// Block `i` of `blocks` that are as even as they can be.
+fn cut(bits: u32, blocks: u32, i: u32) -> Range<usize> {
+    (bits * i / blocks) as usize..(bits * (i + 1) / blocks) as usize
+}
+
+/// What is filed.
+pub(super) struct Source<'a, const W: usize> {
+    pub(super) values: &'a [[u64; W]],
+    pub(super) ids: Ids<'a>,
+    pub(super) workers: &'a Workers,
+}
+
+/// An entry on its way into a bucket. Entries are ordered by it, so that the bytes depend on nothing
+/// but the input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Filed<const W: usize> {
+    entry: [u64; W],
+    id: u64,
+}
+
+/// The buckets of one part of the key space, in order.
+#[derive(Default)]
+struct Settled {
+    /// Distinct values of each bucket.
+    counts: Vec<u32>,
+    filed: Packed,
+    /// The buckets that are too long to be counted in the directory.
+    long: Vec<(u32, Packed)>,
+}
+
+/// Entries as they are stored, and their ids.
+#[derive(Default)]
+struct Packed {
+    entries: Vec<u8>,
+    /// For each entry how many ids it has.
+    shared: Vec<u32>,
+    ids: Vec<u64>,
+}
+
+/// Ids in the order of the first table's entries.
+struct Postings {
+    /// For each entry how many ids it has, once one has not just 1.
+    shared: Option<Vec<u32>>,
+    entries: usize,
+    id_bytes: usize,
+    /// The next id's place in the image.
+    at: usize,
+}
+
+impl Postings {
+    fn append(&mut self, packed: &Packed, image: &mut [u8]) {
+        if self.shared.is_none() && packed.shared.iter().any(|&n| n != 1) {
+            self.shared = Some(vec![1; self.entries]);
+        }
+        if let Some(shared) = &mut self.shared {
+            shared.extend_from_slice(&packed.shared);
+        }
+        self.entries += packed.shared.len();
+        for id in &packed.ids {
+            let bytes = id.to_le_bytes();
+            image[self.at..self.at + self.id_bytes].copy_from_slice(&bytes[..self.id_bytes]);
+            self.at += self.id_bytes;
+        }
+    }
+}
+
+/// Builds the image of an index.
+pub(super) fn build<const W: usize>(
+    source: &Source<'_, W>,
+    plan: Plan,
+    max_distance: u32,
+) -> Result<(Pages, Layout<W>), PlanError> {
+    let (mut image, mut layout) = build_tables(source, plan, max_distance)?;
+    let mut inner = Vec::new();
+    let mut len = layout.len;
+    for part in &layout.parts {
+        for record in part.long_at.clone().step_by(LONG_RECORD) {
+            let (key, count) = (u32_at(&image, record), u32_at(&image, record + 4));
+            if count < CROWDED {
+                continue;
+            }
+            let size = part.table.packing.bytes();
+            let entries = &image[part.entries_at.clone()];
+            let start = u64_at(&image, record + 8);
+            let values: Vec<[u64; W]> = (start..start + u64::from(count))
+                .map(|i| part.table.unfile(key, &read_entry(entries, i as usize * size)))
+                .collect();
+            let source = Source { values: &values, ids: Ids::None, workers: source.workers };
+            let plan = crowded_plan(64 * W as u32, max_distance, count);
+            let (mut bytes, inner_layout) = build_tables(&source, plan, max_distance)?;
+            inner_layout.write(&mut bytes);
+            len = len.next_multiple_of(LINE);
+            inner.push((record, len, bytes));
+            len += inner_layout.len;
+        }
+    }
+    if !inner.is_empty() {
+        let mut whole = Pages::zeroed(len);
+        whole[..layout.len].copy_from_slice(&image);
+        for (record, at, bytes) in inner {
+            whole[at..at + bytes.len()].copy_from_slice(&bytes);
+            whole[record + 16..record + 24].copy_from_slice(&(at as u64).to_le_bytes());
+            whole[record + 24..record + 32].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        }
+        image = whole;
+        layout.len = len;
+        for part in &mut layout.parts {
+            part.crowded = crowded(&image, part.long_at.clone()).expect("indexes just built");
+        }
+    }
+    layout.write(&mut image);
+    Ok((image, layout))
+}
+
+/// The plan for the values of a crowded bucket: they agree on nearly all of the bits that the table
+/// looks at, so the blocks must do with the others.
+fn crowded_plan(bits: u32, max_distance: u32, count: u32) -> Plan {
+    let blocks = (max_distance + 1).div_ceil(2).min(bits / 2);
+    let key_bits = ((bits - bits / 2) / blocks).min(count.ilog2() - 3).clamp(1, 24);
+    Plan::MultiIndex { blocks, key_bits }
+}
+
+/// Builds the image of an index but for its header and its crowded buckets.
+fn build_tables<const W: usize>(
+    source: &Source<'_, W>,
+    plan: Plan,
+    max_distance: u32,
+) -> Result<(Pages, Layout<W>), PlanError> {
+    let order = bit_order(source.values, &block_sizes(plan, 64 * W as u32));
+    let tables = tables_of::<W>(plan, &order)?;
+    let n = source.values.len() as u64;
+    let id_bytes = source.ids.bytes();
+    let header = header_bytes(tables.len());
+    // Address space for the most that there can be: what is never written takes no memory.
+    let most: u64 = tables
+        .iter()
+        .map(|(table, _)| {
+            directory_for(table, n).bytes(table.key_bits)
+                + n * table.packing.bytes() as u64
+                + n / u64::from(LONG) * LONG_RECORD as u64
+                + (PADDING + 3 * LINE) as u64
+        })
+        .sum();
+    let fold = fold_for::<W>(plan, max_distance);
+    let plane = fold.map_or(0, |fold| n * u64::from(fold.bits() / 8) + LINE as u64);
+    let most = most + plane + header as u64 + n * id_bytes as u64 + (n + 1) * 4 + 2 * LINE as u64;
+    let mut image = Pages::zeroed(most as usize);
+    let ids_at = header..header + source.values.len() * id_bytes;
+    let mut at = ids_at.end.next_multiple_of(LINE);
+    let mut postings = Postings { shared: None, entries: 0, id_bytes, at: ids_at.start };
+    let mut parts: Vec<Part<W>> = Vec::with_capacity(tables.len());
+    for (table, blocks) in tables {
+        let postings = parts.is_empty().then_some(&mut postings);
+        let mut part = add_table(source, table, blocks, &mut image, at, postings);
+        at = part.long_at.end.next_multiple_of(LINE);
+        if let Some(fold) = fold {
+            let (before, after) = image.split_at_mut(at);
+            let len = part.entries_at.len() - PADDING;
+            let entries = &before[part.entries_at.start..part.entries_at.start + len];
+            let size = fold.bits() as usize / 8;
+            let plane_at = at..at + len / (8 * W) * size;
+            write_plane::<W>(fold, entries, &mut after[..plane_at.len()]);
+            at = plane_at.end.next_multiple_of(LINE);
+            part.plane = Some((fold, plane_at));
+        }
+        parts.push(part);
+    }
+    let starts_at = postings.shared.filter(|_| id_bytes > 0).map(|shared| {
+        let from = at;
+        let mut start = 0u32;
+        for count in std::iter::once(0).chain(shared) {
+            start += count;
+            image[at..at + 4].copy_from_slice(&start.to_le_bytes());
+            at += 4;
+        }
+        from..at
+    });
+    image.truncate(at);
+    let layout = Layout {
+        plan,
+        max_distance,
+        distinct: postings.entries as u64,
+        documents: n,
+        id_bytes,
+        ids_at,
+        starts_at,
+        parts,
+        len: at,
+    };
+    Ok((image, layout))
+}
+
+fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
+    if n >> table.key_bits > COUNTED || table.key_bits == 0 {
+        Directory::Offsets
+    } else {
+        Directory::Counts
+    }
+}
+
+/// Files all values in one table, whose sections start at byte `at` of the image.
+fn add_table<const W: usize>(
+    source: &Source<'_, W>,
+    table: Table<W>,
+    blocks: u64,
+    image: &mut [u8],
+    at: usize,
+    mut postings: Option<&mut Postings>,
+) -> Part<W> {
+    let n = source.values.len();
+    let directory = directory_for(&table, n as u64);
+    let directory_at = at..at + directory.bytes(table.key_bits) as usize;
+    let entries_from = directory_at.end.next_multiple_of(LINE);
+    let size = table.packing.bytes();
+    let part_bits = (n as u64 / PART_VALUES).max(1).ilog2().min(table.key_bits).min(14);
+    let part_of = |value: &[u64; W]| u64::from(table.key(value)) >> (table.key_bits - part_bits);
+    let chunk = n.div_ceil(source.workers.count().min(64));
+    let chunks: Vec<Range<usize>> =
+        (0..n).step_by(chunk.max(1)).map(|from| from..(from + chunk).min(n)).collect();
+    let counts: Vec<Vec<u32>> = source.workers.map(chunks.clone(), |chunk| {
+        let mut counts = vec![0; 1 << part_bits];
+        for value in &source.values[chunk] {
+            counts[part_of(value) as usize] += 1;
+        }
+        counts
+    });
+    let total = |part: usize| counts.iter().map(|c| u64::from(c[part])).sum::<u64>();
+    let slice_values = (n as u64).div_ceil(SLICES).max(SLICE_VALUES);
+
+    let mut filer =
+        Filer { directory, size, image, directory_from: at, entries_from, key: 0, entries: 0 };
+    let mut long = Vec::new();
+    let mut first = 0;
+    while first < 1 << part_bits {
+        let mut end = first + 1;
+        let mut held = total(first);
+        while end < 1 << part_bits && held + total(end) <= slice_values {
+            held += total(end);
+            end += 1;
+        }
+        for settled in settle_slice(
+            source,
+            &table,
+            &chunks,
+            &counts,
+            first..end,
+            part_bits,
+            directory,
+            postings.is_some(),
+        ) {
+            filer.add(&settled);
+            if let Some(postings) = &mut postings {
+                postings.append(&settled.filed, filer.image);
+            }
+            long.extend(settled.long);
+        }
+        first = end;
+    }
+    let mut records = Vec::with_capacity(long.len() * LONG_RECORD);
+    for (key, packed) in &long {
+        let len = packed.shared.len() as u32;
+        records.extend_from_slice(&key.to_le_bytes());
+        records.extend_from_slice(&len.to_le_bytes());
+        records.extend_from_slice(&filer.entries.to_le_bytes());
+        records.extend_from_slice(&[0; 16]);
+        filer.append(packed);
+        if let Some(postings) = &mut postings {
+            postings.append(packed, filer.image);
+        }
+    }
+    let entries = filer.finish();
+    let entries_at = entries_from..entries_from + entries as usize * size + PADDING;
+    let long_from = entries_at.end.next_multiple_of(LINE);
+    let long_at = long_from..long_from + records.len();
+    image[long_at.clone()].copy_from_slice(&records);
+    Part {
+        block: table.block(),
+        table,
+        directory,
+        directory_at,
+        entries_at,
+        long_at,
+        plane: None,
+        crowded: Vec::new(),
+        blocks,
+    }
+}
+
+/// Writes buckets in order.
+struct Filer<'a> {
+    directory: Directory,
+    size: usize,
+    image: &'a mut [u8],
+    directory_from: usize,
+    entries_from: usize,
+    key: u32,
+    entries: u64,
+}
+
+impl Filer<'_> {
+    fn add(&mut self, settled: &Settled) {
+        let mut entries = self.entries;
+        for &count in &settled.counts {
+            match self.directory {
+                Directory::Counts => {
+                    let (line, place) = line_of(self.key);
+                    let line = self.directory_from + line;
+                    if place == 0 {
+                        self.image[line..line + 8].copy_from_slice(&entries.to_le_bytes());
+                    }
+                    let counted = count.min(u32::from(LONG)) as u8;
+                    self.image[line + 8 + place] = counted;
+                    entries += if counted == LONG { 0 } else { u64::from(count) };
+                }
+                Directory::Offsets => {
+                    let at = self.directory_from + 4 * self.key as usize;
+                    self.image[at..at + 4].copy_from_slice(&(entries as u32).to_le_bytes());
+                    entries += u64::from(count);
+                }
+            }
+            self.key = self.key.wrapping_add(1);
+        }
+        self.append(&settled.filed);
+        debug_assert_eq!(self.entries, entries, "every entry counted");
+    }
+
+    fn append(&mut self, packed: &Packed) {
+        let at = self.entries_from + self.entries as usize * self.size;
+        self.image[at..at + packed.entries.len()].copy_from_slice(&packed.entries);
+        self.entries += (packed.entries.len() / self.size) as u64;
+    }
+
+    fn finish(self) -> u64 {
+        if self.directory == Directory::Offsets {
+            let at = self.directory_from + 4 * self.key as usize;
+            self.image[at..at + 4].copy_from_slice(&(self.entries as u32).to_le_bytes());
+        }
+        self.entries
+    }
+}
+
+/// The buckets of some parts of the key space.
+#[expect(clippy::too_many_arguments, reason = "one step of the loop over slices")]
+fn settle_slice<const W: usize>(
+    source: &Source<'_, W>,
+    table: &Table<W>,
+    chunks: &[Range<usize>],
+    counts: &[Vec<u32>],
+    parts: Range<usize>,
+    part_bits: u32,
+    directory: Directory,
+    with_ids: bool,
+) -> Vec<Settled> {
+    let with_ids = with_ids && source.ids.bytes() > 0;
+    let stride = 8 * (W + usize::from(with_ids));
+    let held: u64 = counts.iter().flat_map(|c| &c[parts.clone()]).map(|&c| u64::from(c)).sum();
+    let mut gathered = Pages::zeroed(held as usize * stride);
+    // Every chunk of the input has a piece of its own in every part.
+    let mut pieces: Vec<(Range<usize>, Vec<&mut [u8]>)> =
+        chunks.iter().map(|chunk| (chunk.clone(), Vec::with_capacity(parts.len()))).collect();
+    let mut left = &mut gathered[..];
+    for part in parts.clone() {
+        for (counts, (_, pieces)) in counts.iter().zip(&mut pieces) {
+            let (piece, rest) = left.split_at_mut(counts[part] as usize * stride);
+            pieces.push(piece);
+            left = rest;
+        }
+    }
+    source.workers.map(pieces, |(chunk, mut pieces)| {
+        let shift = table.key_bits - part_bits;
+        for (value, document) in source.values[chunk.clone()].iter().zip(chunk.start..) {
+            let part = (u64::from(table.key(value)) >> shift) as usize;
+            if !parts.contains(&part) {
+                continue;
+            }
+            let piece = &mut pieces[part - parts.start];
+            let (item, rest) = std::mem::take(piece).split_at_mut(stride);
+            *piece = rest;
+            for w in 0..W {
+                item[8 * w..8 * w + 8].copy_from_slice(&value[w].to_le_bytes());
+            }
+            if with_ids {
+                item[8 * W..].copy_from_slice(&source.ids.get(document).to_le_bytes());
+            }
+        }
+    });
+    let mut left = &gathered[..];
+    let parts: Vec<(usize, &[u8])> = parts
+        .map(|part| {
+            let count: u64 = counts.iter().map(|c| u64::from(c[part])).sum();
+            let (items, rest) = left.split_at(count as usize * stride);
+            left = rest;
+            (part, items)
+        })
+        .collect();
+    source.workers.map(parts, |(part, items)| {
+        let shift = table.key_bits - part_bits;
+        settle(table, (part as u64) << shift, shift, items, with_ids, directory)
+    })
+}
+
+/// Sorts one part of the key space, whose first key is given, into its `2^bits` buckets.
+fn settle<const W: usize>(
+    table: &Table<W>,
+    first_key: u64,
+    bits: u32,
+    items: &[u8],
+    with_ids: bool,
+    directory: Directory,
+) -> Settled {
+    let stride = 8 * (W + usize::from(with_ids));
+    let word = |item: &[u8], w: usize| {
+        u64::from_le_bytes(item[8 * w..8 * w + 8].try_into().expect("8 bytes"))
+    };
+    let buckets = 1usize << bits;
+    let mut ends = vec![0u32; buckets];
+    let filed: Vec<(u32, Filed<W>)> = items
+        .chunks_exact(stride)
+        .map(|item| {
+            let (key, entry) = table.file(&std::array::from_fn(|w| word(item, w)));
+            let id = if with_ids { word(item, W) } else { 0 };
+            let bucket = (u64::from(key) - first_key) as u32;
+            ends[bucket as usize] += 1;
+            (bucket, Filed { entry, id })
+        })
+        .collect();
+    let mut sum = 0;
+    for end in &mut ends {
+        sum += *end;
+        *end = sum;
+    }
+    let mut starts = ends.clone();
+    let mut sorted = vec![Filed { entry: [0; W], id: 0 }; filed.len()];
+    for (bucket, item) in filed.into_iter().rev() {
+        let start = &mut starts[bucket as usize];
+        *start -= 1;
+        sorted[*start as usize] = item;
+    }
+    let size = table.packing.bytes();
+    let mut settled = Settled { counts: vec![0; buckets], ..Settled::default() };
+    settled.filed.entries.reserve(sorted.len() * size);
+    for (bucket, (start, end)) in starts.into_iter().zip(ends).enumerate() {
+        let bucket_items = &mut sorted[start as usize..end as usize];
+        bucket_items.sort_unstable();
+        let distinct = bucket_items.chunk_by(|a, b| a.entry == b.entry).count() as u32;
+        settled.counts[bucket] = distinct;
+        let is_long = directory == Directory::Counts && distinct >= u32::from(LONG);
+        let mut apart = Packed::default();
+        let packed = if is_long { &mut apart } else { &mut settled.filed };
+        for same in bucket_items.chunk_by(|a, b| a.entry == b.entry) {
+            let mut bytes = [0; 32];
+            for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(same[0].entry) {
+                *bytes = word.to_le_bytes();
+            }
+            packed.entries.extend_from_slice(&bytes[..size]);
+            packed.shared.push(same.len() as u32);
+            if with_ids {
+                packed.ids.extend(same.iter().map(|item| item.id));
+            }
+        }
+        if is_long {
+            settled.long.push(((first_key + bucket as u64) as u32, apart));
+        }
+    }
+    settled
+}

@@ -1,0 +1,351 @@
+//! A table of fresh fingerprints, which takes new ones and gives up old ones at any time.
+
+use std::ops::ControlFlow;
+
+use super::bits::distance_in;
+use super::build::prefix_tables;
+use super::kernel::{Kernel, Near, PADDING, Probe, Run};
+use super::search::{self, Ask, Hit, Scratch, Search, SearchError};
+use super::table::Table;
+use super::{BuildError, Wide};
+use crate::fingerprint::Bits;
+use crate::hamming::Outcome;
+use crate::hamming::planner::{Plan, PlanError, Planner, Question};
+
+/// Nanoseconds of looking into one more bucket, to choose radii by.
+const BUCKET_NS: f64 = 25.0;
+/// Places that a bucket has at first.
+const FIRST_PLACES: u32 = 4;
+
+/// Some millions of fingerprints that come and go, searched as an [`super::Index`] is: multi-index hashing
+/// over buckets that stay contiguous as they grow.
+///
+/// ```
+/// use nearsift::fingerprint::Bits;
+/// use nearsift::hamming::index::{Ask, FreshTable, Search};
+/// let mut fresh = FreshTable::new(Bits::B64, 3, 100_000)?;
+/// fresh.insert(&[0b1111], 70)?;
+/// fresh.insert(&[0b0111], 71)?;
+/// let near = fresh.range(&[0b0011], &Ask::within(1), &mut fresh.scratch())?;
+/// assert_eq!(near.matches.iter().map(|m| m.id).collect::<Vec<_>>(), [71]);
+/// assert!(fresh.remove(&[0b0111], 71)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Complexity
+/// To insert and to remove: a bucket of each table, the first amortised. Memory: for each table about
+/// 1.5 to 3 times the packed entry and 8 bytes for the id.
+#[derive(Debug)]
+pub struct FreshTable {
+    held: Wide<Fresh<1>, Fresh<2>, Fresh<4>>,
+    kernel: Kernel,
+}
+
+#[derive(Debug)]
+struct Fresh<const W: usize> {
+    max_distance: u32,
+    documents: u64,
+    shelves: Vec<Shelf<W>>,
+}
+
+/// One table: its buckets lie one beside the other, each with some places to spare.
+#[derive(Debug)]
+struct Shelf<const W: usize> {
+    table: Table<W>,
+    block: [u64; W],
+    buckets: Vec<Bucket>,
+    /// Packed entries of all places, and padding.
+    entries: Vec<u8>,
+    ids: Vec<u64>,
+    /// Places that buckets have left, by the logarithm of their number.
+    free: Vec<Vec<u32>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket {
+    start: u32,
+    len: u32,
+    places: u32,
+}
+
+impl FreshTable {
+    /// An empty table for distances up to `max_distance`, laid out for about `expected` fingerprints;
+    /// it takes more, and grows slower at it.
+    ///
+    /// # Errors
+    /// [`BuildError`]: the width is not indexed, or the distance is beyond it.
+    pub fn new(bits: Bits, max_distance: u32, expected: u64) -> Result<FreshTable, BuildError> {
+        let question = Question::new(expected.max(1000), bits, max_distance);
+        Plan::Linear.fits(bits, max_distance)?;
+        let keys = question.values.ilog2().saturating_sub(3).clamp(4, 20);
+        let forecast = |blocks: u32| {
+            let plan = Plan::MultiIndex { blocks, key_bits: keys.min(bits.count() / blocks) };
+            Planner::default().forecast(plan, &question).ok()
+        };
+        let cheapest = (1..=(max_distance + 1).min(48))
+            .filter_map(forecast)
+            .min_by(|a, b| a.nanoseconds.total_cmp(&b.nanoseconds));
+        // The widest distances are met by blocks of one bucket each, which is a scan.
+        let plan = cheapest.map_or(Plan::MultiIndex { blocks: 48, key_bits: 1 }, |best| best.plan);
+        plan.fits(bits, max_distance)?;
+        let held = match bits {
+            Bits::B32 => return Err(BuildError::Width { bits: 32 }),
+            Bits::B64 => Wide::One(Fresh::new(plan, max_distance)?),
+            Bits::B128 => Wide::Two(Fresh::new(plan, max_distance)?),
+            Bits::B256 => Wide::Four(Fresh::new(plan, max_distance)?),
+        };
+        Ok(FreshTable { held, kernel: Kernel::best() })
+    }
+
+    /// Adds a document. The same fingerprint and id may be added more than once, and is then held so often.
+    ///
+    /// # Errors
+    /// [`SearchError::Words`]: the fingerprint has another width.
+    pub fn insert(&mut self, value: &[u64], id: u64) -> Result<(), SearchError> {
+        search::check(self, value, &Ask::within(0))?;
+        wide!(&mut self.held, fresh => fresh.insert(&value.as_chunks().0[0], id));
+        Ok(())
+    }
+
+    /// Removes a document, once if it is held more often, and tells whether it was there.
+    ///
+    /// # Errors
+    /// [`SearchError::Words`]: the fingerprint has another width.
+    pub fn remove(&mut self, value: &[u64], id: u64) -> Result<bool, SearchError> {
+        search::check(self, value, &Ask::within(0))?;
+        Ok(wide!(&mut self.held, fresh => fresh.remove(&value.as_chunks().0[0], id)))
+    }
+
+    /// Every document, in no particular but always the same order: to be filed in an [`super::Index`].
+    pub fn each_document(&self, mut each: impl FnMut(&[u64], u64)) {
+        wide!(&self.held, fresh => {
+            let shelf = &fresh.shelves[0];
+            for (bucket, key) in shelf.buckets.iter().zip(0..) {
+                for place in bucket.start..bucket.start + bucket.len {
+                    each(&shelf.value(key, place), shelf.ids[place as usize]);
+                }
+            }
+        });
+    }
+}
+
+impl<const W: usize> Fresh<W> {
+    fn new(plan: Plan, max_distance: u32) -> Result<Fresh<W>, PlanError> {
+        let shelf = |table: Table<W>| Shelf {
+            block: table.block(),
+            buckets: vec![Bucket::default(); 1 << table.key_bits],
+            entries: vec![0; PADDING],
+            ids: Vec::new(),
+            free: Vec::new(),
+            table,
+        };
+        let shelves = prefix_tables(plan)?.into_iter().map(shelf).collect();
+        Ok(Fresh { max_distance, documents: 0, shelves })
+    }
+
+    fn insert(&mut self, value: &[u64; W], id: u64) {
+        for shelf in &mut self.shelves {
+            shelf.insert(value, id);
+        }
+        self.documents += 1;
+    }
+
+    fn remove(&mut self, value: &[u64; W], id: u64) -> bool {
+        let removed = self.shelves.iter_mut().all(|shelf| shelf.remove(value, id));
+        self.documents -= u64::from(removed);
+        removed
+    }
+}
+
+impl<const W: usize> Shelf<W> {
+    fn value(&self, key: u32, place: u32) -> [u64; W] {
+        let at = place as usize * self.table.packing.bytes();
+        self.table.unfile(key, &super::kernel::read_entry(&self.entries, at))
+    }
+
+    fn insert(&mut self, value: &[u64; W], id: u64) {
+        let (key, entry) = self.table.file(value);
+        let size = self.table.packing.bytes();
+        let mut bucket = self.buckets[key as usize];
+        if bucket.len == bucket.places {
+            let places = (bucket.places * 2).max(FIRST_PLACES);
+            let start = self.take(places);
+            let (from, to) = (bucket.start as usize, start as usize);
+            let len = bucket.len as usize;
+            self.entries.copy_within(from * size..(from + len) * size, to * size);
+            self.ids.copy_within(from..from + len, to);
+            if bucket.places > 0 {
+                self.give_back(bucket);
+            }
+            bucket = Bucket { start, places, ..bucket };
+        }
+        let place = (bucket.start + bucket.len) as usize;
+        let mut bytes = [0; 32];
+        for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(entry) {
+            *bytes = word.to_le_bytes();
+        }
+        self.entries[place * size..(place + 1) * size].copy_from_slice(&bytes[..size]);
+        self.ids[place] = id;
+        bucket.len += 1;
+        self.buckets[key as usize] = bucket;
+    }
+
+    fn remove(&mut self, value: &[u64; W], id: u64) -> bool {
+        let (key, _) = self.table.file(value);
+        let size = self.table.packing.bytes();
+        let bucket = &self.buckets[key as usize];
+        let mut places = bucket.start..bucket.start + bucket.len;
+        let last = places.end.wrapping_sub(1) as usize;
+        let place = places.find(|&p| self.ids[p as usize] == id && self.value(key, p) == *value);
+        let Some(place) = place.map(|place| place as usize) else { return false };
+        self.entries.copy_within(last * size..(last + 1) * size, place * size);
+        self.ids[place] = self.ids[last];
+        self.buckets[key as usize].len -= 1;
+        true
+    }
+
+    /// So many neighbouring places, a power of two of them.
+    fn take(&mut self, places: u32) -> u32 {
+        if let Some(start) = self.free.get_mut(places.ilog2() as usize).and_then(Vec::pop) {
+            return start;
+        }
+        let start = self.ids.len();
+        let end = start + places as usize;
+        assert!(
+            end <= u32::MAX as usize,
+            "a fresh table of less than 2^32 places: index some of it"
+        );
+        self.ids.resize(end, 0);
+        self.entries.resize(end * self.table.packing.bytes() + PADDING, 0);
+        start as u32
+    }
+
+    fn give_back(&mut self, bucket: Bucket) {
+        let class = bucket.places.ilog2() as usize;
+        if self.free.len() <= class {
+            self.free.resize(class + 1, Vec::new());
+        }
+        self.free[class].push(bucket.start);
+    }
+
+    fn run(&self, probe: Probe) -> Run {
+        let bucket = self.buckets[probe.key as usize];
+        Run { start: u64::from(bucket.start), len: bucket.len, key: probe.key, near: probe.near }
+    }
+}
+
+impl<const W: usize> Fresh<W> {
+    /// For each table the buckets to scan, and the radius that they cover, chosen as an index does.
+    fn choose(&self, query: &[u64; W], max_distance: u32, kernel: Kernel) -> Vec<(Vec<Run>, i32)> {
+        let aims: Vec<_> =
+            self.shelves.iter().map(|shelf| shelf.table.aim(query, max_distance)).collect();
+        let mut chosen: Vec<(Vec<Run>, i32)> = vec![(Vec::new(), -1); aims.len()];
+        for _ in 0..=max_distance {
+            let cost = |t: usize| {
+                let (runs, radius) = &chosen[t];
+                let shelf = &self.shelves[t];
+                let radius = (radius + 1) as u32;
+                if radius > shelf.table.max_radius() {
+                    return f64::INFINITY;
+                }
+                let mean = self.documents as f64 / shelf.buckets.len() as f64;
+                let entries = || runs.iter().map(|run| f64::from(run.len)).sum::<f64>();
+                let seen = match radius {
+                    0 => f64::from(shelf.run(aims[t].own).len),
+                    1 => (entries() + 3.0 * mean) / 4.0,
+                    _ => entries() / runs.len() as f64,
+                };
+                shelf.table.shell_size(radius) * (BUCKET_NS + kernel.entry_ns() * seen)
+            };
+            let cheapest = (0..aims.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
+            let Some(t) = cheapest else { break };
+            let (runs, radius) = &mut chosen[t];
+            *radius += 1;
+            let shelf = &self.shelves[t];
+            shelf.table.shell(&aims[t], *radius as u32, |probe| runs.push(shelf.run(probe)));
+        }
+        chosen
+    }
+
+    fn visit(
+        &self,
+        query: &[u64; W],
+        ask: &Ask,
+        kernel: Kernel,
+        each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut left = ask.budget.limit();
+        let mut found: Vec<(u32, [u64; W], u64)> = Vec::new();
+        let mut near: Vec<Near> = Vec::new();
+        let mut chosen = self.choose(query, ask.max_distance, kernel);
+        for t in 0..self.shelves.len() {
+            let shelf = &self.shelves[t];
+            for run in &mut chosen[t].0 {
+                if u64::from(run.len) > left {
+                    run.len = left as u32;
+                    outcome.truncated = true;
+                }
+                left -= u64::from(run.len);
+                outcome.work.candidates += u64::from(run.len);
+            }
+            let runs = &chosen[t].0;
+            outcome.work.probes += runs.len() as u64;
+            let aim = shelf.table.aim(query, ask.max_distance);
+            near.clear();
+            kernel.scan(&shelf.entries, &shelf.table.packing, runs, &aim.target, &mut near);
+            for near in &near {
+                let run = &runs[near.run as usize];
+                let place = run.start as u32 + near.entry;
+                let value = shelf.value(run.key, place);
+                // Of all tables whose radius covers the value, the first reports it.
+                let covers = |s: usize| {
+                    distance_in(&value, query, &self.shelves[s].block) as i32 <= chosen[s].1
+                };
+                if covers(t) && !(0..t).any(covers) {
+                    found.push((near.distance, value, shelf.ids[place as usize]));
+                }
+            }
+        }
+        found.sort_unstable();
+        for same in found.chunk_by(|a, b| a.1 == b.1) {
+            let ids = |id: &mut dyn FnMut(u64)| same.iter().for_each(|found| id(found.2));
+            if each(&Hit::new(same[0].0, &same[0].1, &ids)).is_break() {
+                outcome.stopped = true;
+                break;
+            }
+        }
+        outcome
+    }
+}
+
+impl Search for FreshTable {
+    fn bits(&self) -> Bits {
+        match self.held {
+            Wide::One(_) => Bits::B64,
+            Wide::Two(_) => Bits::B128,
+            Wide::Four(_) => Bits::B256,
+        }
+    }
+
+    fn max_distance(&self) -> u32 {
+        wide!(&self.held, fresh => fresh.max_distance)
+    }
+
+    fn documents(&self) -> u64 {
+        wide!(&self.held, fresh => fresh.documents)
+    }
+
+    fn visit(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        _: &mut Scratch,
+        each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
+    ) -> Result<Outcome, SearchError> {
+        search::check(self, query, ask)?;
+        Ok(wide!(&self.held, fresh => {
+            fresh.visit(&query.as_chunks().0[0], ask, self.kernel, each)
+        }))
+    }
+}

@@ -1,0 +1,424 @@
+//! The bytes of an index: how they are laid out, read and checked.
+//!
+//! All numbers are little endian, all offsets count from the first byte. A header of 128 bytes and 160
+//! for each table is followed by the sections, each at a multiple of 64 bytes:
+//!
+//! | at | header | | at | table |
+//! |---|---|---|---|---|
+//! | 0 | `nsfthidx` | | 0 | window, 4 words |
+//! | 8 | version, 4 bytes | | 32 | plain bits of the key, 4 words |
+//! | 12 | bits of a fingerprint, 4 | | 64 | data bits left out of the key, 4 bytes |
+//! | 16 | length in bytes, 8 | | 68 | directory: 0 counts, 1 offsets, 4 |
+//! | 24 | xxh3 of the header from byte 32 on, seeded with xxh3 of bytes 0 to 23, 8 | | 72 | bits of a value's fold in the plane, or 0, 8 |
+//! | 32 | xxh3 of all sections, 8 | | 80 | offset of the directory, 8 |
+//! | 40 | distinct values, 8 | | 88 | offset of the entries, 8 |
+//! | 48 | documents, 8 | | 96 | entries, 8 |
+//! | 56 | largest distance, 4 | | 104 | offset of the long buckets, 8 |
+//! | 60 | plan and its three numbers, 4 each | | 112 | long buckets, 8 |
+//! | 76 | tables, 4 | | 120 | blocks of a permuted table, one bit each, 8 |
+//! | 80 | bytes of an id: 0, 4 or 8, 4 | | 128 | offset of the plane or 0, 8 |
+//! | 88 | offset of the ids, 8 | | | |
+//! | 96 | offset of the postings' starts or 0, 8 | | | |
+//!
+//! *Directory of counts*: lines of 64 bytes, each the first entry's number (8) and the counts of 56
+//! buckets. A count of 255 stands for a long bucket, whose entries come after all others: the long
+//! buckets are listed by key, 32 bytes each: key (4), length (4), first entry (8), and, where the bucket is
+//! so crowded that its values are filed again in an index of their own, that index's offset and length (8
+//! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry. *Entries* are followed by 64
+//! bytes of 0. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
+//! starts say (4 bytes each, one more than values) where each value's ids begin.
+
+use std::ops::Range;
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::kernel::{LINE, LINE_BUCKETS, PADDING};
+use super::table::Table;
+use crate::hamming::planner::Plan;
+use crate::hamming::scan::Fold;
+
+pub(super) const MAGIC: &[u8; 8] = b"nsfthidx";
+pub(super) const VERSION: u32 = 1;
+const HEADER: usize = 128;
+const RECORD: usize = 160;
+pub(super) const LONG_RECORD: usize = 32;
+/// The most tables of an index.
+pub(super) const MAX_TABLES: usize = 64;
+
+/// Why bytes are not an index.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The first bytes are not those of an index.
+    #[error("these bytes are no index: they do not start with 'nsfthidx'")]
+    Magic,
+    /// Another version of the format.
+    #[error(
+        "index format version {found} is not supported: expected {VERSION}; build the index again"
+    )]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// The bytes end too early.
+    #[error("the index is cut off: expected {expected} bytes, got {got}")]
+    Truncated {
+        /// Bytes that there should be.
+        expected: u64,
+        /// Bytes that there are.
+        got: u64,
+    },
+    /// Something is inconsistent.
+    #[error("the index is damaged: {what}; build it again or restore a copy")]
+    Damaged {
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// How a table says where a bucket's entries are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Directory {
+    Counts,
+    Offsets,
+}
+
+impl Directory {
+    pub(super) fn bytes(self, key_bits: u32) -> u64 {
+        let buckets = 1u64 << key_bits;
+        match self {
+            Directory::Counts => buckets.div_ceil(u64::from(LINE_BUCKETS)) * LINE as u64,
+            Directory::Offsets => (buckets + 1) * 4,
+        }
+    }
+}
+
+/// Where a table's parts are.
+#[derive(Debug, Clone)]
+pub(super) struct Part<const W: usize> {
+    pub(super) table: Table<W>,
+    pub(super) block: [u64; W],
+    pub(super) directory: Directory,
+    pub(super) directory_at: Range<usize>,
+    /// With the padding.
+    pub(super) entries_at: Range<usize>,
+    pub(super) long_at: Range<usize>,
+    /// Of the linear plan, where the folds of all entries are, if they are of use.
+    pub(super) plane: Option<(Fold, Range<usize>)>,
+    /// The long buckets that are indexes of their own, by key.
+    pub(super) crowded: Vec<Crowded<W>>,
+    /// Of a permuted table, the blocks in its key.
+    pub(super) blocks: u64,
+}
+
+/// A bucket that is an index of its own.
+#[derive(Debug, Clone)]
+pub(super) struct Crowded<const W: usize> {
+    pub(super) key: u32,
+    pub(super) at: Range<usize>,
+    pub(super) layout: Layout<W>,
+}
+
+/// The crowded buckets among the long ones.
+pub(super) fn crowded<const W: usize>(
+    bytes: &[u8],
+    long_at: Range<usize>,
+) -> Result<Vec<Crowded<W>>, FormatError> {
+    let damaged = || FormatError::Damaged { what: "an index inside a bucket is none" };
+    let mut crowded: Vec<Crowded<W>> = Vec::new();
+    for record in bytes[long_at].as_chunks::<LONG_RECORD>().0 {
+        let (key, from, len) = (u32_at(record, 0), u64_at(record, 16), u64_at(record, 24));
+        if len == 0 {
+            continue;
+        }
+        let end = from.checked_add(len).filter(|&end| end <= bytes.len() as u64);
+        let at = from as usize..end.ok_or_else(damaged)? as usize;
+        if width(&bytes[at.clone()])? != 64 * W as u32
+            || crowded.last().is_some_and(|last| last.key >= key)
+        {
+            return Err(damaged());
+        }
+        let layout = Layout::read_inner(&bytes[at.clone()])?;
+        crowded.push(Crowded { key, at, layout });
+    }
+    Ok(crowded)
+}
+
+/// A header that was checked.
+#[derive(Debug, Clone)]
+pub(super) struct Layout<const W: usize> {
+    pub(super) plan: Plan,
+    pub(super) max_distance: u32,
+    pub(super) distinct: u64,
+    pub(super) documents: u64,
+    pub(super) id_bytes: usize,
+    pub(super) ids_at: Range<usize>,
+    pub(super) starts_at: Option<Range<usize>>,
+    pub(super) parts: Vec<Part<W>>,
+    pub(super) len: usize,
+}
+
+pub(super) fn header_bytes(tables: usize) -> usize {
+    (HEADER + RECORD * tables).next_multiple_of(LINE)
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes(b.try_into().expect("4 bytes")))
+}
+
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().expect("8 bytes")))
+}
+
+fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+/// The width in bits that a header states, when it is that of an index at all.
+pub(super) fn width(bytes: &[u8]) -> Result<u32, FormatError> {
+    if bytes.len() < 8 || &bytes[..8] != MAGIC {
+        return Err(FormatError::Magic);
+    }
+    if bytes.len() < HEADER {
+        return Err(FormatError::Truncated { expected: HEADER as u64, got: bytes.len() as u64 });
+    }
+    match u32_at(bytes, 8) {
+        VERSION => Ok(u32_at(bytes, 12)),
+        found => Err(FormatError::Version { found }),
+    }
+}
+
+fn header_checksum(bytes: &[u8], header: usize) -> u64 {
+    xxh3_64_with_seed(&bytes[32..header], xxh3_64(&bytes[..24]))
+}
+
+/// Writes the checksum of a header.
+pub(super) fn seal(bytes: &mut [u8]) {
+    let header = header_bytes((u32_at(bytes, 76) as usize).min(MAX_TABLES)).min(bytes.len());
+    let checksum = header_checksum(bytes, header);
+    put_u64(bytes, 24, checksum);
+}
+
+impl<const W: usize> Layout<W> {
+    /// Writes the header over the first bytes of an image whose sections are complete.
+    pub(super) fn write(&self, bytes: &mut [u8]) {
+        let header = header_bytes(self.parts.len());
+        let content = xxh3_64(&bytes[header..self.len]);
+        bytes[..header].fill(0);
+        bytes[..8].copy_from_slice(MAGIC);
+        put_u32(bytes, 8, VERSION);
+        put_u32(bytes, 12, 64 * W as u32);
+        put_u64(bytes, 16, self.len as u64);
+        put_u64(bytes, 32, content);
+        put_u64(bytes, 40, self.distinct);
+        put_u64(bytes, 48, self.documents);
+        put_u32(bytes, 56, self.max_distance);
+        for (i, number) in self.plan.to_numbers().into_iter().enumerate() {
+            put_u32(bytes, 60 + 4 * i, number);
+        }
+        put_u32(bytes, 76, self.parts.len() as u32);
+        put_u32(bytes, 80, self.id_bytes as u32);
+        put_u64(bytes, 88, self.ids_at.start as u64);
+        put_u64(bytes, 96, self.starts_at.as_ref().map_or(0, |at| at.start as u64));
+        for (t, part) in self.parts.iter().enumerate() {
+            let at = HEADER + RECORD * t;
+            for w in 0..W {
+                put_u64(bytes, at + 8 * w, part.table.window[w]);
+                put_u64(bytes, at + 32 + 8 * w, part.table.plain[w]);
+            }
+            let size = part.table.packing.bytes();
+            put_u32(bytes, at + 64, part.table.dropped);
+            put_u32(bytes, at + 68, u32::from(part.directory == Directory::Offsets));
+            put_u64(bytes, at + 80, part.directory_at.start as u64);
+            put_u64(bytes, at + 88, part.entries_at.start as u64);
+            put_u64(bytes, at + 96, ((part.entries_at.len() - PADDING) / size) as u64);
+            put_u64(bytes, at + 104, part.long_at.start as u64);
+            put_u64(bytes, at + 112, (part.long_at.len() / LONG_RECORD) as u64);
+            put_u64(bytes, at + 120, part.blocks);
+            if let Some((fold, plane_at)) = &part.plane {
+                put_u64(bytes, at + 72, u64::from(fold.bits()));
+                put_u64(bytes, at + 128, plane_at.start as u64);
+            }
+        }
+        seal(bytes);
+    }
+
+    /// The layout that a header states, with every section inside the bytes.
+    pub(super) fn read(bytes: &[u8]) -> Result<Layout<W>, FormatError> {
+        let mut layout = Layout::read_inner(bytes)?;
+        for part in &mut layout.parts {
+            part.crowded = crowded(&bytes[..layout.len], part.long_at.clone())?;
+            if part.crowded.iter().any(|inner| inner.layout.max_distance < layout.max_distance) {
+                return Err(FormatError::Damaged { what: "an index inside a bucket falls short" });
+            }
+        }
+        Ok(layout)
+    }
+
+    /// The same of an index whose buckets are no indexes of their own.
+    fn read_inner(bytes: &[u8]) -> Result<Layout<W>, FormatError> {
+        let damaged = |what| FormatError::Damaged { what };
+        let total = u64_at(bytes, 16);
+        if total > bytes.len() as u64 {
+            return Err(FormatError::Truncated { expected: total, got: bytes.len() as u64 });
+        }
+        let bytes = &bytes[..total as usize];
+        let tables = u32_at(bytes, 76) as usize;
+        if tables == 0 || tables > MAX_TABLES {
+            return Err(damaged("no possible number of tables"));
+        }
+        let header = header_bytes(tables);
+        if header > bytes.len() {
+            return Err(damaged("the header is longer than the index"));
+        }
+        if header_checksum(bytes, header) != u64_at(bytes, 24) {
+            return Err(damaged("the header's checksum differs"));
+        }
+        let section = |at: u64, count: u64, size: u64, padding: u64| {
+            let len = count.checked_mul(size).and_then(|len| len.checked_add(padding));
+            let end = len.and_then(|len| len.checked_add(at));
+            match end {
+                Some(end) if at >= header as u64 && end <= total => Ok(at as usize..end as usize),
+                _ => Err(damaged("a section lies outside the index")),
+            }
+        };
+        let (distinct, documents) = (u64_at(bytes, 40), u64_at(bytes, 48));
+        if distinct > documents || documents > u64::from(u32::MAX) {
+            return Err(damaged("no possible numbers of values and documents"));
+        }
+        let id_bytes = match u32_at(bytes, 80) {
+            size @ (0 | 4 | 8) => size as usize,
+            _ => return Err(damaged("ids have no possible size")),
+        };
+        let starts_at = match u64_at(bytes, 96) {
+            0 => None,
+            at => Some(section(at, distinct + 1, 4, 0)?),
+        };
+        if starts_at.is_none() && id_bytes > 0 && distinct != documents {
+            return Err(damaged("values are shared, and their ids have no starts"));
+        }
+        let plan = Plan::from_numbers(std::array::from_fn(|i| u32_at(bytes, 60 + 4 * i)))
+            .ok_or(damaged("an unknown plan"))?;
+        let mut parts = Vec::with_capacity(tables);
+        for t in 0..tables {
+            let at = HEADER + RECORD * t;
+            let words = |at: usize| std::array::from_fn(|w| u64_at(bytes, at + 8 * w));
+            let table = Table::new(words(at), words(at + 32), u32_at(bytes, at + 64))
+                .ok_or(damaged("a table's key does not fit"))?;
+            let directory = match u32_at(bytes, at + 68) {
+                0 => Directory::Counts,
+                1 => Directory::Offsets,
+                _ => return Err(damaged("an unknown directory")),
+            };
+            let entries = u64_at(bytes, at + 96);
+            if entries != distinct {
+                return Err(damaged("a table does not hold every value"));
+            }
+            let size = table.packing.bytes() as u64;
+            let plane = match u64_at(bytes, at + 72) {
+                0 => None,
+                bits => {
+                    let fold = u32::try_from(bits).ok().and_then(Fold::of_bits);
+                    let fold = fold
+                        .filter(|fold| fold.bits() < 64 * W as u32)
+                        .ok_or(damaged("an unknown plane"))?;
+                    let size = u64::from(fold.bits() / 8);
+                    Some((fold, section(u64_at(bytes, at + 128), distinct, size, 0)?))
+                }
+            };
+            if plan == Plan::Linear && (tables != 1 || size != 8 * W as u64) {
+                return Err(damaged("a linear index holds whole values once"));
+            }
+            parts.push(Part {
+                block: table.block(),
+                directory,
+                directory_at: section(
+                    u64_at(bytes, at + 80),
+                    directory.bytes(table.key_bits),
+                    1,
+                    0,
+                )?,
+                entries_at: section(u64_at(bytes, at + 88), entries, size, PADDING as u64)?,
+                long_at: section(
+                    u64_at(bytes, at + 104),
+                    u64_at(bytes, at + 112),
+                    LONG_RECORD as u64,
+                    0,
+                )?,
+                plane,
+                crowded: Vec::new(),
+                blocks: u64_at(bytes, at + 120),
+                table,
+            });
+        }
+        let layout = Layout {
+            plan,
+            max_distance: u32_at(bytes, 56),
+            distinct,
+            documents,
+            id_bytes,
+            ids_at: section(u64_at(bytes, 88), documents, id_bytes as u64, 0)?,
+            starts_at,
+            parts,
+            len: bytes.len(),
+        };
+        if layout.max_distance > layout.guaranteed() {
+            return Err(damaged("its tables do not reach its distance"));
+        }
+        Ok(layout)
+    }
+
+    /// The largest distance at which the tables miss nothing.
+    pub(super) fn guaranteed(&self) -> u32 {
+        match self.plan {
+            Plan::Linear => 64 * W as u32,
+            // That the tables are all combinations follows from the header's checksum alone.
+            Plan::Permuted { blocks, matched, .. } => blocks - matched,
+            _ => {
+                let mut seen = [0; W];
+                for part in &self.parts {
+                    if (0..W).any(|w| seen[w] & part.block[w] != 0) {
+                        return 0;
+                    }
+                    seen = std::array::from_fn(|w| seen[w] | part.block[w]);
+                }
+                self.parts.iter().map(|part| part.table.max_radius() + 1).sum::<u32>() - 1
+            }
+        }
+    }
+
+    /// Calls `id` for every id of the first table's entry `rank`; without ids for the rank itself.
+    pub(super) fn ids_of(&self, bytes: &[u8], rank: u64, id: &mut dyn FnMut(u64)) {
+        if self.id_bytes == 0 {
+            return id(rank);
+        }
+        let (start, end) = match &self.starts_at {
+            None => (rank, rank + 1),
+            Some(at) => {
+                let starts = &bytes[at.clone()];
+                let at = rank as usize * 4;
+                (u64::from(u32_at(starts, at)), u64::from(u32_at(starts, at + 4)))
+            }
+        };
+        let ids = &bytes[self.ids_at.clone()];
+        let (from, to) = (start as usize * self.id_bytes, end as usize * self.id_bytes);
+        for bytes in ids.get(from..to).unwrap_or_default().chunks_exact(self.id_bytes) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            id(u64::from_le_bytes(word));
+        }
+    }
+
+    /// Whether the sections are what was written.
+    pub(super) fn verify(&self, bytes: &[u8]) -> Result<(), FormatError> {
+        let header = header_bytes(self.parts.len());
+        if xxh3_64(&bytes[header..self.len]) != u64_at(bytes, 32) {
+            return Err(FormatError::Damaged { what: "the checksum of its sections differs" });
+        }
+        Ok(())
+    }
+}

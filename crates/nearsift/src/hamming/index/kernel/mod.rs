@@ -1,0 +1,363 @@
+//! The innermost loops of a query: reading directories, scanning packed entries, prefetching.
+//!
+//! A table's *directory* says where the entries of a bucket lie; an *entry* holds what its bucket does
+//! not say about a fingerprint. Every kernel gives the same answers.
+
+#![expect(unsafe_code, reason = "functions compiled for instructions found at run time")]
+
+pub(super) mod pages;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use super::bits::{distance_in, lowest, ones};
+use super::code::SYNDROME_BITS;
+
+/// Bytes of a cache line, and of a line of a directory of counts.
+pub(super) const LINE: usize = 64;
+/// Buckets whose counts share a line; the other 8 bytes say where the first one's entries start.
+pub(super) const LINE_BUCKETS: u32 = 56;
+/// The count that stands for a bucket which is listed elsewhere, its entries too.
+pub(super) const LONG: u8 = u8::MAX;
+/// Bytes after the last entry that may be read.
+pub(super) const PADDING: usize = 64;
+
+/// A bucket to look into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Probe {
+    /// The bucket.
+    pub(super) key: u32,
+    /// In which bits of the table's block the bucket's centre differs from the query.
+    pub(super) near: u64,
+}
+
+/// Entries to compare with the query: those of one bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    /// The first entry.
+    pub(super) start: u64,
+    /// The number of entries.
+    pub(super) len: u32,
+    /// Their bucket.
+    pub(super) key: u32,
+    /// In which bits of the table's block the bucket's centre differs from the query.
+    pub(super) near: u64,
+}
+
+/// An entry within the distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Near {
+    /// The run, by its place in the list that was scanned.
+    pub(super) run: u32,
+    /// The entry, counted from the run's start.
+    pub(super) entry: u32,
+    /// Its distance from the query in bits.
+    pub(super) distance: u32,
+}
+
+/// How the entries of a table are packed.
+///
+/// An entry is a number of `bits` bits, stored in whole bytes, little endian: the position of the wrong bit
+/// (5 bits, for tables by code), then the lowest data bits, then the bits outside the table's block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packing {
+    /// Bits of an entry.
+    pub(super) bits: u32,
+    /// Whether the first 5 bits are the position of a wrong bit.
+    pub(super) syndrome: bool,
+    /// Lowest data bits of the codeword that are in the entry, from 0 to 3.
+    pub(super) low_bits: u32,
+    /// The codewords of the low bits.
+    pub(super) low: [u64; 8],
+    /// For eight words of entries, stored one after the other, where each byte comes from, and which of
+    /// the bytes come from anywhere.
+    unpack: [u8; 64],
+    unpacked: u64,
+}
+
+impl Packing {
+    /// Entries of that many bits, for fingerprints of `W` words.
+    pub(super) fn new<const W: usize>(
+        bits: u32,
+        syndrome: bool,
+        low_bits: u32,
+        low: [u64; 8],
+    ) -> Packing {
+        let size = bits.div_ceil(8) as usize;
+        let mut unpack = [0; 64];
+        let mut unpacked = 0;
+        for (i, from) in unpack.iter_mut().enumerate() {
+            let (entry, byte) = (i / (8 * W), i % (8 * W));
+            if byte < size {
+                *from = (entry * size + byte) as u8;
+                unpacked |= 1 << i;
+            }
+        }
+        Packing { bits, syndrome, low_bits, low, unpack, unpacked }
+    }
+
+    /// Bytes of an entry.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.bits.div_ceil(8) as usize
+    }
+
+    /// Where the bits outside the block start.
+    #[inline]
+    pub(super) fn rest_at(&self) -> u32 {
+        self.low_bits + if self.syndrome { SYNDROME_BITS } else { 0 }
+    }
+
+    /// The entry's part of the difference inside the block, against the bucket's centre.
+    #[inline]
+    pub(super) fn offset(&self, entry: u64) -> u64 {
+        if !self.syndrome {
+            return 0;
+        }
+        let low = entry >> SYNDROME_BITS & ones(self.low_bits);
+        ((1u64 << (entry & 31)) >> 1) ^ self.low[(low & 7) as usize]
+    }
+}
+
+/// A query as a table's entries see it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<const W: usize> {
+    /// The query's bits outside the block, where an entry has them.
+    pub(super) rest: [u64; W],
+    /// Which bits of an entry are those.
+    pub(super) mask: [u64; W],
+    /// The distance, inclusive.
+    pub(super) max_distance: u32,
+}
+
+impl<const W: usize> Target<W> {
+    /// For a query whose bits outside the block stand at [`Packing::rest_at`] in `rest`.
+    pub(super) fn new(rest: [u64; W], packing: &Packing, max_distance: u32) -> Target<W> {
+        let mut mask = lowest::<W>(packing.bits);
+        mask[0] &= !ones(packing.rest_at());
+        Target { rest, mask, max_distance }
+    }
+}
+
+/// The instructions that queries run on. Only those that this processor has can be obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Kernel(Set);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Set {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Popcnt,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Kernel {
+    /// The portable twin, which runs everywhere.
+    pub(super) const PORTABLE: Kernel = Kernel(Set::Portable);
+
+    /// Every kernel that this processor can run, slowest first.
+    pub(super) fn available() -> Vec<Kernel> {
+        let mut kernels = vec![Kernel::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("popcnt") {
+                kernels.push(Kernel(Set::Popcnt));
+            }
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vbmi")
+                && is_x86_feature_detected!("avx512vpopcntdq")
+                && is_x86_feature_detected!("popcnt")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+            {
+                kernels.push(Kernel(Set::Avx512));
+            }
+        }
+        kernels
+    }
+
+    /// The fastest kernel that this processor can run.
+    pub(super) fn best() -> Kernel {
+        Kernel::available().pop().unwrap_or(Kernel::PORTABLE)
+    }
+
+    /// About how long one packed 64-bit entry takes in nanoseconds, for cost estimates.
+    pub(super) fn entry_ns(self) -> f64 {
+        match self.0 {
+            Set::Portable => 3.0,
+            #[cfg(target_arch = "x86_64")]
+            Set::Popcnt => 1.6,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => 0.55,
+        }
+    }
+
+    /// Appends a run for every probe whose bucket has entries, by a directory of counts. A bucket with
+    /// a count of [`LONG`] is appended with the length `u32::MAX`. A probe past the directory's end
+    /// finds nothing.
+    pub(super) fn look_up_counts(self, directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
+        match self.0 {
+            // SAFETY: a kernel is only made after its instructions were found on this processor.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { x86::look_up_counts(directory, probes, runs) },
+            _ => look_up_counts(directory, probes, runs, sum_before),
+        }
+    }
+
+    /// Appends every entry of the runs within the distance, run by run and in order. Runs that reach
+    /// past the entries find nothing.
+    pub(super) fn scan<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        runs: &[Run],
+        target: &Target<W>,
+        near: &mut Vec<Near>,
+    ) {
+        match self.0 {
+            Set::Portable => scan(entries, packing, runs, target, near),
+            // SAFETY: a kernel is only made after its instructions were found on this processor.
+            #[cfg(target_arch = "x86_64")]
+            Set::Popcnt => unsafe { x86::scan_popcnt(entries, packing, runs, target, near) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { x86::scan_avx512(entries, packing, runs, target, near) },
+        }
+    }
+}
+
+/// Asks for the cache lines of a range of `bytes` to be fetched; what lies outside is ignored.
+#[inline(always)]
+pub(super) fn prefetch(bytes: &[u8], from: u64, len: u64) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let end = (from.saturating_add(len)).min(bytes.len() as u64);
+        let mut at = from & !(LINE as u64 - 1);
+        while at < end {
+            // SAFETY: `at` lies inside `bytes`, and a prefetch reads nothing that the program sees.
+            unsafe {
+                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                    bytes.as_ptr().add(at as usize).cast(),
+                );
+            }
+            at += LINE as u64;
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (bytes, from, len);
+}
+
+/// Where the counts of a bucket lie: its line, and its place in it.
+#[inline(always)]
+pub(super) fn line_of(key: u32) -> (usize, usize) {
+    ((key / LINE_BUCKETS) as usize * LINE, (key % LINE_BUCKETS) as usize)
+}
+
+#[inline(always)]
+fn look_up_counts(
+    directory: &[u8],
+    probes: &[Probe],
+    runs: &mut Vec<Run>,
+    sum_before: impl Fn(&[u8; LINE], usize) -> u64,
+) {
+    let (lines, _) = directory.as_chunks::<LINE>();
+    for probe in probes {
+        let (line, place) = line_of(probe.key);
+        let Some(line) = lines.get(line / LINE) else { continue };
+        let count = line[8 + place];
+        if count == 0 {
+            continue;
+        }
+        let base = u64::from_le_bytes(line[..8].try_into().expect("8 bytes"));
+        let (start, len) = if count == LONG {
+            (0, u32::MAX)
+        } else {
+            (base.wrapping_add(sum_before(line, place)), u32::from(count))
+        };
+        runs.push(Run { start, len, key: probe.key, near: probe.near });
+    }
+}
+
+/// The sum of the counts before `place`, those of [`LONG`] left out.
+#[inline(always)]
+fn sum_before(line: &[u8; LINE], place: usize) -> u64 {
+    const LOW: u64 = 0x00ff_00ff_00ff_00ff;
+    let mut sum = 0;
+    for word in 0..7 {
+        let kept = place.saturating_sub(word * 8).min(8) as u32;
+        let at = 8 + word * 8;
+        let counts = u64::from_le_bytes(line[at..at + 8].try_into().expect("8 bytes"));
+        let mut counts = counts & ones(kept * 8);
+        // A byte of all ones: its complement is 0.
+        let zeros = !counts;
+        if zeros.wrapping_sub(0x0101_0101_0101_0101) & counts & 0x8080_8080_8080_8080 != 0 {
+            for byte in 0..8 {
+                if (counts >> (8 * byte)) as u8 == LONG {
+                    counts &= !(0xff << (8 * byte));
+                }
+            }
+        }
+        let pairs = (counts & LOW) + (counts >> 8 & LOW);
+        sum += pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48;
+    }
+    sum
+}
+
+/// Numbers without padding, for which all bytes are valid.
+pub(super) trait Words: Copy {}
+impl Words for u16 {}
+impl Words for u32 {}
+impl<const W: usize> Words for [u64; W] {}
+impl Words for u64 {}
+
+/// The bytes as little-endian numbers, in place; `None` when the machine or the bytes' place forbid it.
+pub(super) fn words_of<T: Words>(bytes: &[u8]) -> Option<&[T]> {
+    // SAFETY: every pattern of bytes is a `T`.
+    let (before, words, after) = unsafe { bytes.align_to::<T>() };
+    (cfg!(target_endian = "little") && before.is_empty() && after.is_empty()).then_some(words)
+}
+
+/// The entry at byte `at` of `bytes`, which must hold `8 * W` bytes from there on.
+#[inline(always)]
+pub(super) fn read_entry<const W: usize>(bytes: &[u8], at: usize) -> [u64; W] {
+    let mut entry = [0; W];
+    let (words, _) = bytes[at..at + 8 * W].as_chunks::<8>();
+    for w in 0..W {
+        entry[w] = u64::from_le_bytes(words[w]);
+    }
+    entry
+}
+
+/// The bytes of a run's entries and [`PADDING`] more, if they are all there.
+#[inline(always)]
+fn bytes_of<'a>(entries: &'a [u8], packing: &Packing, run: &Run) -> Option<&'a [u8]> {
+    let size = packing.bytes() as u64;
+    let from = run.start.checked_mul(size)?;
+    let end = from.checked_add(u64::from(run.len) * size)?.checked_add(PADDING as u64)?;
+    entries.get(usize::try_from(from).ok()?..usize::try_from(end).ok()?)
+}
+
+#[inline(always)]
+fn scan<const W: usize>(
+    entries: &[u8],
+    packing: &Packing,
+    runs: &[Run],
+    target: &Target<W>,
+    near: &mut Vec<Near>,
+) {
+    let size = packing.bytes();
+    for (r, run) in runs.iter().enumerate() {
+        let Some(bytes) = bytes_of(entries, packing, run) else { continue };
+        for i in 0..run.len {
+            let entry = read_entry::<W>(bytes, i as usize * size);
+            let mut distance = (packing.offset(entry[0]) ^ run.near).count_ones();
+            distance += distance_in(&entry, &target.rest, &target.mask);
+            if distance <= target.max_distance {
+                near.push(Near { run: r as u32, entry: i, distance });
+            }
+        }
+    }
+}

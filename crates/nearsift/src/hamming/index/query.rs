@@ -1,0 +1,426 @@
+//! One query on its way through the tables: buckets are chosen, looked up, and scanned.
+//!
+//! The three steps are apart so that the steps of several queries can overlap while memory is slow.
+
+use std::cmp::Ordering;
+use std::ops::ControlFlow;
+
+use super::bits::{distance_in, lowest};
+use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
+use super::kernel::{Kernel, Near, Probe, Run, line_of, prefetch, read_entry};
+use super::search::Ask;
+use super::table::Aim;
+use crate::hamming::planner::Plan;
+use crate::hamming::{Budget, Outcome};
+
+/// Nanoseconds of looking into one more bucket, to choose radii by.
+const BUCKET_NS: f64 = 25.0;
+/// Entries that are scanned before their hits are handed on.
+const PIECE: u64 = 1 << 14;
+/// Entries that take as long to scan as an index inside a bucket takes to search, about.
+const CROWDED_COST: u64 = 1500;
+/// Bytes of a run that are fetched ahead.
+const AHEAD: u64 = 512;
+
+/// A value within the distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FoundValue<const W: usize> {
+    pub(super) distance: u32,
+    pub(super) value: [u64; W],
+    /// The entry in the first table, if it was found there.
+    pub(super) rank: Option<u64>,
+}
+
+/// What a query does in one table.
+#[derive(Debug, Clone)]
+struct Search<const W: usize> {
+    aim: Aim<W>,
+    /// The radius that is covered; -1 for none.
+    radius: i32,
+    probes: Vec<Probe>,
+    runs: Vec<Run>,
+    /// Probes that were looked up.
+    probed: usize,
+    /// Entries of the runs.
+    entries: u64,
+    /// Buckets that are indexes of their own, by their place among these.
+    crowded: Vec<usize>,
+}
+
+/// A query under way.
+#[derive(Debug, Clone)]
+pub(super) struct Flight<const W: usize> {
+    query: [u64; W],
+    max_distance: u32,
+    searches: Vec<Search<W>>,
+    /// Whether radii are still to be chosen, by what the directories say.
+    choosing: bool,
+    near: Vec<Near>,
+    /// For the buckets that are indexes of their own.
+    inner: Option<Box<Flight<W>>>,
+}
+
+impl<const W: usize> Flight<W> {
+    /// Whether it was made for as many tables.
+    pub(super) fn fits(&self, layout: &Layout<W>) -> bool {
+        self.searches.len() == layout.parts.len()
+    }
+
+    pub(super) fn new(layout: &Layout<W>) -> Flight<W> {
+        let search = |part: &Part<W>| Search {
+            aim: part.table.aim(&[0; W], 0),
+            radius: -1,
+            probes: Vec::new(),
+            runs: Vec::new(),
+            probed: 0,
+            entries: 0,
+            crowded: Vec::new(),
+        };
+        Flight {
+            query: [0; W],
+            max_distance: 0,
+            searches: layout.parts.iter().map(search).collect(),
+            choosing: false,
+            near: Vec::new(),
+            inner: None,
+        }
+    }
+
+    /// Takes up a query: names the first buckets and asks for their directory lines.
+    pub(super) fn start(
+        &mut self,
+        layout: &Layout<W>,
+        bytes: &[u8],
+        query: &[u64; W],
+        max_distance: u32,
+    ) {
+        self.query = *query;
+        self.max_distance = max_distance;
+        let all: u32 = layout.parts.iter().map(|part| part.table.max_radius() + 1).sum();
+        let permuted = match layout.plan {
+            Plan::Permuted { matched, .. } => Some(max_distance + matched),
+            _ => None,
+        };
+        // Where every radius has to be at its largest there is nothing to choose.
+        self.choosing = permuted.is_none() && all > max_distance + 1;
+        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
+            search.aim = part.table.aim(query, max_distance);
+            search.probes.clear();
+            search.runs.clear();
+            search.crowded.clear();
+            search.probed = 0;
+            search.entries = 0;
+            search.radius = -1;
+            // Of the first `max_distance + matched` blocks, `matched` agree already.
+            if permuted.is_some_and(|blocks| part.blocks >> blocks != 0) {
+                continue;
+            }
+            let radius =
+                if self.choosing || permuted.is_some() { 0 } else { part.table.max_radius() };
+            for radius in 0..=radius {
+                part.table.shell(&search.aim, radius, |probe| search.probes.push(probe));
+            }
+            search.radius = radius as i32;
+            prefetch_directory(part, bytes, &search.probes);
+        }
+    }
+
+    /// Looks the buckets up, chooses radii where there is a choice, and asks for the entries.
+    pub(super) fn look_up(&mut self, layout: &Layout<W>, bytes: &[u8], kernel: Kernel) {
+        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
+            search.look_up(part, bytes, kernel);
+        }
+        if self.choosing {
+            self.choose(layout, bytes, kernel);
+        }
+        for (search, part) in self.searches.iter().zip(&layout.parts) {
+            let entries = &bytes[part.entries_at.clone()];
+            let size = part.table.packing.bytes() as u64;
+            for run in &search.runs {
+                let len = (u64::from(run.len) * size).min(AHEAD);
+                prefetch(entries, run.start.wrapping_mul(size), len);
+            }
+        }
+    }
+
+    /// Raises radii one by one until, for every way to spread the distance over the blocks, one block is
+    /// within its radius: sum of (radius + 1) = distance + 1. Each time the cheapest shell is added.
+    fn choose(&mut self, layout: &Layout<W>, bytes: &[u8], kernel: Kernel) {
+        let entry_ns = kernel.entry_ns() * W as f64;
+        // Each table's own bucket suffices, and is cheaper than any table's further ones.
+        let cheap = |search: &Search<W>, part: &Part<W>| {
+            search.entries as f64 * entry_ns < f64::from(part.table.key_bits) * BUCKET_NS
+        };
+        if self.max_distance as usize + 1 == self.searches.len()
+            && self.searches.iter().zip(&layout.parts).all(|(search, part)| cheap(search, part))
+        {
+            return;
+        }
+        for search in &mut self.searches {
+            search.radius = -1;
+        }
+        for _ in 0..=self.max_distance {
+            let cost = |search: &Search<W>, part: &Part<W>| {
+                let radius = (search.radius + 1) as u32;
+                if radius > part.table.max_radius() {
+                    return f64::INFINITY;
+                }
+                let mean = layout.distinct as f64 / (1u64 << part.table.key_bits) as f64;
+                let seen = match radius {
+                    0 => search.entries as f64,
+                    // One bucket says little about the others.
+                    1 => (search.entries as f64 + 3.0 * mean) / 4.0,
+                    _ => search.entries as f64 / search.probed as f64,
+                };
+                part.table.shell_size(radius) * (BUCKET_NS + entry_ns * seen)
+            };
+            let cheapest = self
+                .searches
+                .iter()
+                .zip(&layout.parts)
+                .map(|(search, part)| cost(search, part))
+                .enumerate()
+                .min_by(|a, b| a.1.total_cmp(&b.1));
+            let Some((t, _)) = cheapest else { return };
+            let (search, part) = (&mut self.searches[t], &layout.parts[t]);
+            search.radius += 1;
+            if search.radius > 0 {
+                let radius = search.radius as u32;
+                part.table.shell(&search.aim, radius, |probe| search.probes.push(probe));
+                prefetch_directory(part, bytes, &search.probes[search.probed..]);
+                search.look_up(part, bytes, kernel);
+            }
+        }
+        for search in &mut self.searches {
+            if search.radius < 0 {
+                search.runs.clear();
+                search.crowded.clear();
+                search.entries = 0;
+            }
+        }
+    }
+
+    /// Scans the entries and calls `each` for every value within the distance, once, in an order that
+    /// is the same each time.
+    pub(super) fn scan(
+        &mut self,
+        layout: &Layout<W>,
+        bytes: &[u8],
+        kernel: Kernel,
+        ask: &Ask,
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut left = ask.budget.limit();
+        for t in 0..self.searches.len() {
+            let part = &layout.parts[t];
+            let entries = &bytes[part.entries_at.clone()];
+            outcome.work.probes += self.searches[t].probed as u64;
+            if !self.searches[t].crowded.is_empty() {
+                let ask = Ask { budget: Budget::Fingerprints(left), ..*ask };
+                let inner = self.scan_crowded(layout, t, bytes, kernel, &ask, each);
+                left = left.saturating_sub(inner.work.candidates);
+                outcome.add(&inner);
+                if outcome.truncated || outcome.stopped {
+                    return outcome;
+                }
+            }
+            let mut from = 0;
+            while from < self.searches[t].runs.len() {
+                let search = &mut self.searches[t];
+                let mut end = from;
+                let mut held = 0;
+                while end < search.runs.len() && held < PIECE {
+                    let run = &mut search.runs[end];
+                    if u64::from(run.len) > left {
+                        run.len = left as u32;
+                        outcome.truncated = true;
+                    }
+                    left -= u64::from(run.len);
+                    held += u64::from(run.len);
+                    end += 1;
+                }
+                outcome.work.candidates += held;
+                self.near.clear();
+                let runs = &self.searches[t].runs[from..end];
+                let target = &self.searches[t].aim.target;
+                kernel.scan(entries, &part.table.packing, runs, target, &mut self.near);
+                let size = part.table.packing.bytes();
+                for near in &self.near {
+                    let run = &runs[near.run as usize];
+                    let at = run.start + u64::from(near.entry);
+                    let entry = read_entry(entries, at as usize * size);
+                    let value = part.table.unfile(run.key, &entry);
+                    if !self.owns(layout, t, &value) {
+                        continue;
+                    }
+                    let rank = (t == 0).then_some(at);
+                    if each(FoundValue { distance: near.distance, value, rank }).is_break() {
+                        outcome.stopped = true;
+                        return outcome;
+                    }
+                }
+                if outcome.truncated {
+                    return outcome;
+                }
+                from = end;
+            }
+        }
+        outcome
+    }
+
+    /// Searches the buckets of table `t` that are indexes of their own.
+    fn scan_crowded(
+        &mut self,
+        layout: &Layout<W>,
+        t: usize,
+        bytes: &[u8],
+        kernel: Kernel,
+        ask: &Ask,
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let mut inner = self.inner.take();
+        for &c in &self.searches[t].crowded {
+            let crowded = &layout.parts[t].crowded[c];
+            let inner = match &mut inner {
+                Some(inner) if inner.fits(&crowded.layout) => inner,
+                none => none.insert(Box::new(Flight::new(&crowded.layout))),
+            };
+            let bytes = &bytes[crowded.at.clone()];
+            inner.start(&crowded.layout, bytes, &self.query, self.max_distance);
+            inner.look_up(&crowded.layout, bytes, kernel);
+            let ask = Ask { budget: ask.budget.after(outcome.work.candidates), ..*ask };
+            outcome.add(&inner.scan(&crowded.layout, bytes, kernel, &ask, &mut |found| {
+                if self.owns(layout, t, &found.value) {
+                    return each(FoundValue { rank: None, ..found });
+                }
+                ControlFlow::Continue(())
+            }));
+            if outcome.truncated || outcome.stopped {
+                break;
+            }
+        }
+        self.inner = inner;
+        outcome
+    }
+
+    /// Whether table `t` is the first whose radius covers the value: every value within the distance has
+    /// one, and other tables that come upon it leave it out.
+    fn owns(&self, layout: &Layout<W>, t: usize, value: &[u64; W]) -> bool {
+        let covers = |s: usize| {
+            let distance = distance_in(value, &self.query, &layout.parts[s].block);
+            distance as i32 <= self.searches[s].radius
+        };
+        covers(t) && !(0..t).any(covers)
+    }
+}
+
+impl<const W: usize> Search<W> {
+    /// Looks up the probes that were not yet.
+    fn look_up(&mut self, part: &Part<W>, bytes: &[u8], kernel: Kernel) {
+        let directory = &bytes[part.directory_at.clone()];
+        let probes = &self.probes[self.probed..];
+        let from = self.runs.len();
+        match part.directory {
+            Directory::Counts => kernel.look_up_counts(directory, probes, &mut self.runs),
+            Directory::Offsets => {
+                for probe in probes {
+                    let at = probe.key as usize * 4;
+                    let (start, end) = (u32_at(directory, at), u32_at(directory, at + 4));
+                    if end > start {
+                        self.runs.push(Run {
+                            start: u64::from(start),
+                            len: end - start,
+                            key: probe.key,
+                            near: probe.near,
+                        });
+                    }
+                }
+            }
+        }
+        self.probed = self.probes.len();
+        if !self.runs[from..].iter().any(|run| run.len == u32::MAX) {
+            self.entries += self.runs[from..].iter().map(|run| u64::from(run.len)).sum::<u64>();
+            return;
+        }
+        let long = &bytes[part.long_at.clone()];
+        let fresh = self.runs.split_off(from);
+        for mut run in fresh {
+            if run.len == u32::MAX {
+                (run.start, run.len) = long_bucket(long, run.key);
+                if let Ok(c) = part.crowded.binary_search_by_key(&run.key, |crowded| crowded.key) {
+                    self.crowded.push(c);
+                    self.entries += CROWDED_COST;
+                    continue;
+                }
+            }
+            self.entries += u64::from(run.len);
+            self.runs.push(run);
+        }
+    }
+}
+
+/// First entry and length of a bucket in the list of long ones.
+pub(super) fn long_bucket(records: &[u8], key: u32) -> (u64, u32) {
+    let (records, _) = records.as_chunks::<LONG_RECORD>();
+    match records.binary_search_by_key(&key, |record| u32_at(record, 0)) {
+        Ok(at) => (u64_at(&records[at], 8), u32_at(&records[at], 4)),
+        Err(_) => (0, 0),
+    }
+}
+
+fn prefetch_directory<const W: usize>(part: &Part<W>, bytes: &[u8], probes: &[Probe]) {
+    let directory = &bytes[part.directory_at.clone()];
+    for probe in probes {
+        let at = match part.directory {
+            Directory::Counts => line_of(probe.key).0,
+            Directory::Offsets => probe.key as usize * 4,
+        };
+        prefetch(directory, at as u64, 8);
+    }
+}
+
+/// The place of a value in the first table.
+pub(super) fn rank_of<const W: usize>(
+    layout: &Layout<W>,
+    bytes: &[u8],
+    kernel: Kernel,
+    value: &[u64; W],
+) -> Option<u64> {
+    let part = &layout.parts[0];
+    let (key, entry) = part.table.file(value);
+    let directory = &bytes[part.directory_at.clone()];
+    let mut runs = Vec::with_capacity(1);
+    let run = match part.directory {
+        Directory::Counts => {
+            kernel.look_up_counts(directory, &[Probe { key, near: 0 }], &mut runs);
+            let run = runs.first()?;
+            match run.len {
+                u32::MAX => long_bucket(&bytes[part.long_at.clone()], key),
+                len => (run.start, len),
+            }
+        }
+        Directory::Offsets => {
+            let start = u32_at(directory, key as usize * 4);
+            (u64::from(start), u32_at(directory, key as usize * 4 + 4).saturating_sub(start))
+        }
+    };
+    // The entries of a bucket are in ascending order.
+    let entries = &bytes[part.entries_at.clone()];
+    let size = part.table.packing.bytes();
+    let live = lowest::<W>(part.table.packing.bits);
+    let (mut low, mut high) = (run.0, run.0.checked_add(u64::from(run.1))?);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let at = usize::try_from(middle).ok()?.checked_mul(size)?;
+        entries.get(at..at.checked_add(8 * W)?)?;
+        let found = read_entry::<W>(entries, at);
+        match std::array::from_fn(|w| found[w] & live[w]).cmp(&entry) {
+            Ordering::Equal => return Some(middle),
+            Ordering::Less => low = middle + 1,
+            Ordering::Greater => high = middle,
+        }
+    }
+    None
+}

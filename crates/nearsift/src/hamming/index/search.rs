@@ -1,0 +1,246 @@
+//! What can be asked, whatever holds the fingerprints.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use super::image::Layout;
+use super::query::Flight;
+use crate::fingerprint::Bits;
+use crate::hamming::{Budget, Match, Outcome};
+
+/// Queries that are under way at a time.
+pub(super) const FLIGHTS: usize = 4;
+
+/// What is asked of every query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// The inclusive distance, in bits.
+    pub max_distance: u32,
+    /// How many fingerprints one query may be compared with.
+    pub budget: Budget,
+}
+
+impl Ask {
+    /// Everything within `max_distance`, inclusive, at any cost.
+    pub const fn within(max_distance: u32) -> Ask {
+        Ask { max_distance, budget: Budget::Unlimited }
+    }
+}
+
+/// Calls its argument for every id of a fingerprint.
+type EachId<'a> = dyn Fn(&mut dyn FnMut(u64)) + 'a;
+
+/// A fingerprint within the distance, as a search comes upon it.
+pub struct Hit<'a> {
+    distance: u32,
+    value: &'a [u64],
+    ids: &'a EachId<'a>,
+}
+
+impl<'a> Hit<'a> {
+    pub(super) fn new(distance: u32, value: &'a [u64], ids: &'a EachId<'a>) -> Hit<'a> {
+        Hit { distance, value, ids }
+    }
+
+    /// Its Hamming distance from the query, in bits.
+    pub fn distance(&self) -> u32 {
+        self.distance
+    }
+
+    /// Its words, lowest 64 bits first.
+    pub fn value(&self) -> &[u64] {
+        self.value
+    }
+
+    /// Calls `id` for every document that has this fingerprint, in ascending order of ids. They are
+    /// looked up only when asked for.
+    pub fn each_id(&self, mut id: impl FnMut(u64)) {
+        (self.ids)(&mut id);
+    }
+}
+
+impl fmt::Debug for Hit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hit").field("distance", &self.distance).field("value", &self.value).finish()
+    }
+}
+
+/// All matches of a query.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    /// In ascending order of distance, then of id.
+    pub matches: Vec<Match>,
+    /// How the search ended.
+    pub outcome: Outcome,
+}
+
+/// Why a query cannot be answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SearchError {
+    /// The query has another width.
+    #[error(
+        "a query of {got} words was asked of fingerprints of {expected}: two widths cannot be compared"
+    )]
+    Words {
+        /// Words given.
+        got: usize,
+        /// Words of a fingerprint.
+        expected: usize,
+    },
+    /// The distance is beyond what the index was built for.
+    #[error(
+        "distance {asked} was asked of an index for {max_distance} at most: build it for {asked}"
+    )]
+    DistanceBeyondIndex {
+        /// The distance asked.
+        asked: u32,
+        /// The largest that can be asked.
+        max_distance: u32,
+    },
+}
+
+/// Fingerprints that can be searched by distance. Every implementation finds exactly the fingerprints
+/// within the distance.
+pub trait Search {
+    /// The width of the fingerprints.
+    fn bits(&self) -> Bits;
+
+    /// The largest distance that can be asked, inclusive, in bits.
+    fn max_distance(&self) -> u32;
+
+    /// The number of documents, equal fingerprints counted each.
+    fn documents(&self) -> u64;
+
+    /// Calls `each` for every distinct fingerprint within the distance, each once, until it breaks. The
+    /// order depends on the plan and on nothing else.
+    ///
+    /// # Errors
+    /// [`SearchError`]: the query's width or the distance does not fit.
+    fn visit(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        scratch: &mut Scratch,
+        each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
+    ) -> Result<Outcome, SearchError>;
+
+    /// Memory for queries, to be kept and used again.
+    fn scratch(&self) -> Scratch {
+        Scratch::default()
+    }
+
+    /// All documents within the distance, nearest first; of equal distance, by ascending id.
+    ///
+    /// # Errors
+    /// As [`Search::visit`].
+    fn range(&self, query: &[u64], ask: &Ask, scratch: &mut Scratch) -> Result<Found, SearchError> {
+        let mut matches = Vec::new();
+        let outcome = self.visit(query, ask, scratch, &mut |hit| {
+            hit.each_id(|id| matches.push(Match { distance: hit.distance, id }));
+            ControlFlow::Continue(())
+        })?;
+        matches.sort_unstable();
+        Ok(Found { matches, outcome })
+    }
+
+    /// The `count` nearest documents within the distance, or all if there are fewer; of equal distance
+    /// those with the smallest ids. The budget is for all of it.
+    ///
+    /// # Errors
+    /// As [`Search::visit`].
+    ///
+    /// # Complexity
+    /// That of a search within each distance up to the one that is reached, of which the last costs most.
+    ///
+    /// # References
+    /// Norouzi, Punjani and Fleet, 'Fast exact search in Hamming space with multi-index hashing',
+    /// TPAMI 36(6), 2014, section 3.3 (search with growing radius).
+    fn nearest(
+        &self,
+        query: &[u64],
+        count: usize,
+        ask: &Ask,
+        scratch: &mut Scratch,
+    ) -> Result<Found, SearchError> {
+        nearest_by_steps(self, query, count, ask, scratch)
+    }
+}
+
+/// [`Search::nearest`] by searching within one bit more each time.
+pub(super) fn nearest_by_steps<S: Search + ?Sized>(
+    searched: &S,
+    query: &[u64],
+    count: usize,
+    ask: &Ask,
+    scratch: &mut Scratch,
+) -> Result<Found, SearchError> {
+    check(searched, query, ask)?;
+    let mut outcome = Outcome::default();
+    for max_distance in 0..=ask.max_distance {
+        let budget = ask.budget.after(outcome.work.candidates);
+        let mut found = searched.range(query, &Ask { max_distance, budget }, scratch)?;
+        outcome.add(&found.outcome);
+        let last = max_distance == ask.max_distance || outcome.truncated;
+        if last || found.matches.len() >= count {
+            found.matches.truncate(count);
+            return Ok(Found { matches: found.matches, outcome });
+        }
+    }
+    Ok(Found { matches: Vec::new(), outcome })
+}
+
+/// Whether a query can be answered.
+pub(super) fn check<S: Search + ?Sized>(
+    searched: &S,
+    query: &[u64],
+    ask: &Ask,
+) -> Result<(), SearchError> {
+    let expected = searched.bits().words();
+    if query.len() != expected {
+        return Err(SearchError::Words { got: query.len(), expected });
+    }
+    if ask.max_distance > searched.max_distance() {
+        return Err(SearchError::DistanceBeyondIndex {
+            asked: ask.max_distance,
+            max_distance: searched.max_distance(),
+        });
+    }
+    Ok(())
+}
+
+/// Memory that queries use, one after the other. One scratch serves any number of indexes.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    one: Option<Box<[Flight<1>; FLIGHTS]>>,
+    two: Option<Box<[Flight<2>; FLIGHTS]>>,
+    four: Option<Box<[Flight<4>; FLIGHTS]>>,
+}
+
+fn fit<'s, const W: usize>(
+    held: &'s mut Option<Box<[Flight<W>; FLIGHTS]>>,
+    layout: &Layout<W>,
+) -> &'s mut [Flight<W>; FLIGHTS] {
+    if held.as_ref().is_none_or(|flights| !flights[0].fits(layout)) {
+        *held = None;
+    }
+    held.get_or_insert_with(|| Box::new(std::array::from_fn(|_| Flight::new(layout))))
+}
+
+impl Layout<1> {
+    pub(super) fn flights<'s>(&self, scratch: &'s mut Scratch) -> &'s mut [Flight<1>; FLIGHTS] {
+        fit(&mut scratch.one, self)
+    }
+}
+
+impl Layout<2> {
+    pub(super) fn flights<'s>(&self, scratch: &'s mut Scratch) -> &'s mut [Flight<2>; FLIGHTS] {
+        fit(&mut scratch.two, self)
+    }
+}
+
+impl Layout<4> {
+    pub(super) fn flights<'s>(&self, scratch: &'s mut Scratch) -> &'s mut [Flight<4>; FLIGHTS] {
+        fit(&mut scratch.four, self)
+    }
+}

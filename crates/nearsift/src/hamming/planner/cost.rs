@@ -1,0 +1,410 @@
+//! What a plan costs, by a model of memory: the cache lines that a query touches, and the entries that
+//! it compares.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Plan, PlanError, binomial};
+use crate::fingerprint::Bits;
+use crate::hamming::kernels::QUERIES;
+use crate::hamming::scan::Fold;
+use crate::hamming::{CHANCE_WARNING, chance_neighbours};
+
+/// Whether one query waits for the answer to the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Queries {
+    /// Many at hand: the memory of some is fetched while another is searched.
+    #[default]
+    Batched,
+    /// One at a time: the first lines that each needs are waited for.
+    Single,
+}
+
+/// What an index is to do: the planner decides by these alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Question {
+    /// Distinct fingerprints.
+    pub values: u64,
+    /// Their width.
+    pub bits: Bits,
+    /// The inclusive distance, in bits.
+    pub max_distance: u32,
+    /// How queries come.
+    pub queries: Queries,
+    /// Bytes that the index may take, without ids, or `None` for no limit.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Question {
+    /// Batched queries within `max_distance`, in any memory.
+    pub const fn new(values: u64, bits: Bits, max_distance: u32) -> Question {
+        Question { values, bits, max_distance, queries: Queries::Batched, memory_bytes: None }
+    }
+}
+
+/// Speeds of one thread, in nanoseconds. The defaults are nominal; a benchmark can measure a machine's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// A query, whatever it does.
+    pub query_ns: f64,
+    /// A bucket, apart from the memory that it touches.
+    pub probe_ns: f64,
+    /// A line of the cache that an index up to `cache_bytes` stays in.
+    pub near_line_ns: f64,
+    /// A random line of memory, others being fetched at the same time, up to 1 GiB.
+    pub far_line_ns: f64,
+    /// What is added for each doubling of the index beyond 1 GiB.
+    pub farther_line_ns: f64,
+    /// A packed entry of one word that is compared.
+    pub entry_ns: f64,
+    /// A word of a scan from memory.
+    pub scan_word_ns: f64,
+    /// A word of a scan that is in the cache, and of each further query of a pass.
+    pub compare_word_ns: f64,
+    /// A line that is waited for.
+    pub wait_ns: f64,
+    /// Bytes of the cache.
+    pub cache_bytes: f64,
+}
+
+impl Default for Calibration {
+    fn default() -> Calibration {
+        Calibration {
+            query_ns: 60.0,
+            probe_ns: 5.0,
+            near_line_ns: 3.0,
+            far_line_ns: 12.0,
+            farther_line_ns: 3.0,
+            entry_ns: 0.55,
+            scan_word_ns: 0.6,
+            compare_word_ns: 0.1,
+            wait_ns: 250.0,
+            cache_bytes: 16e6,
+        }
+    }
+}
+
+/// What a plan is expected to do for one query among evenly spread values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forecast {
+    /// The plan.
+    pub plan: Plan,
+    /// What it answers.
+    pub question: Question,
+    /// Tables that are searched.
+    pub tables: u32,
+    /// Buckets that are looked up.
+    pub probes: f64,
+    /// Fingerprints that the query is compared with.
+    pub candidates: f64,
+    /// Size of the index without ids, in bytes.
+    pub bytes: u64,
+    /// Expected time of a query on one thread, in nanoseconds: good to a small factor.
+    pub nanoseconds: f64,
+    /// The mean number of fingerprints within the distance of one by chance alone.
+    pub chance_neighbours: f64,
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Question { values, bits, max_distance, .. } = self.question;
+        writeln!(
+            f,
+            "index of {values} distinct {}-bit values, distance at most {max_distance}",
+            bits.count()
+        )?;
+        writeln!(f, "plan               {}", self.plan)?;
+        if self.plan == Plan::Linear {
+            writeln!(
+                f,
+                "                   only a scan is left: no table pays at this size and distance"
+            )?;
+        } else {
+            writeln!(f, "probes             {:.0} buckets in {} tables", self.probes, self.tables)?;
+        }
+        writeln!(f, "candidates         {:.1} compared", self.candidates)?;
+        let each = self.bytes as f64 / values.max(1) as f64;
+        writeln!(f, "bytes              {}, {each:.1} a value, without ids", self.bytes)?;
+        writeln!(f, "time               {} a query expected, one thread", Time(self.nanoseconds))?;
+        write!(f, "chance neighbours  {:.3e} a query", self.chance_neighbours)?;
+        if self.chance_neighbours > CHANCE_WARNING {
+            write!(
+                f,
+                " (above {CHANCE_WARNING}: near values are weak evidence; use more bits or less distance)"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Nanoseconds, for people.
+struct Time(f64);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ns if ns < 1e3 => write!(f, "{ns:.0} ns"),
+            ns if ns < 1e6 => write!(f, "{:.1} us", ns / 1e3),
+            ns => write!(f, "{:.1} ms", ns / 1e6),
+        }
+    }
+}
+
+/// The tables of a plan as the model sees them: all alike.
+struct Shape {
+    tables: u32,
+    key_bits: u32,
+    entry_bytes: f64,
+    by_code: bool,
+}
+
+/// Chooses plans by what they cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Planner {
+    /// The speeds to go by.
+    pub calibration: Calibration,
+}
+
+impl Planner {
+    /// The plan with the least product of expected time and bytes: twice the memory has to save half the
+    /// time.
+    ///
+    /// # Errors
+    /// [`PlanError`]: the distance is beyond the width, or no plan fits into the memory.
+    pub fn choose(&self, question: &Question) -> Result<Plan, PlanError> {
+        let linear = self.forecast(Plan::Linear, question)?;
+        let limit = question.memory_bytes.unwrap_or(u64::MAX);
+        let score = |forecast: &Forecast| forecast.nanoseconds * forecast.bytes as f64;
+        let mut best = (linear.bytes <= limit).then(|| (score(&linear), Plan::Linear));
+        let mut least = linear.bytes;
+        for plan in candidates(question) {
+            let Ok(forecast) = self.forecast(plan, question) else { continue };
+            least = least.min(forecast.bytes);
+            let score = score(&forecast);
+            // A scan is the surest plan: others have to be clearly better.
+            if forecast.bytes <= limit && best.is_none_or(|(best, _)| score < best * 0.95) {
+                best = Some((score, plan));
+            }
+        }
+        best.map(|(_, plan)| plan).ok_or(PlanError::Memory {
+            values: question.values,
+            needed: least,
+            limit,
+        })
+    }
+
+    /// What a plan is expected to cost.
+    ///
+    /// # Errors
+    /// [`PlanError`]: the plan does not fit the width or does not reach the distance.
+    pub fn forecast(&self, plan: Plan, question: &Question) -> Result<Forecast, PlanError> {
+        plan.fits(question.bits, question.max_distance)?;
+        let c = &self.calibration;
+        let n = question.values as f64;
+        let words = question.bits.words() as f64;
+        let shape = Shape::of(plan, question.bits);
+        let buckets = 2f64.powi(shape.key_bits as i32);
+        let mean = n / buckets;
+        let directory = if mean > 24.0 { 4.0 * buckets } else { buckets * 64.0 / 56.0 };
+        let plane = match plan {
+            Plan::Linear => Fold::for_distance(question.bits.count(), question.max_distance),
+            _ => None,
+        };
+        let plane = n * plane.map_or(0.0, |fold| f64::from(fold.bits() / 8));
+        let bytes = 4096.0 + plane + f64::from(shape.tables) * (directory + n * shape.entry_bytes);
+        let probes = self.probes(plan, question, &shape);
+        let candidates = probes * mean;
+        let line_ns = if bytes < c.cache_bytes {
+            c.near_line_ns
+        } else {
+            c.far_line_ns + c.farther_line_ns * (bytes / 2f64.powi(30)).log2().max(0.0)
+        };
+        let directories = f64::from(shape.tables) * directory;
+        let directory_ns = if directories < c.cache_bytes { c.near_line_ns } else { line_ns };
+        // Empty buckets touch no entries; long runs stream after their first lines.
+        let filled = 1.0 - (-mean).exp();
+        let length = mean / filled.max(1e-9) * shape.entry_bytes / 64.0;
+        let nanoseconds = if plan == Plan::Linear {
+            c.query_ns + n * self.scan_ns(question, bytes < c.cache_bytes)
+        } else {
+            let waits = match question.queries {
+                Queries::Single if bytes > c.cache_bytes => 2.0 * c.wait_ns,
+                _ => 0.0,
+            };
+            c.query_ns
+                + waits
+                + probes * (c.probe_ns + directory_ns + filled * line_ns * (1.0 + length.min(2.0)))
+                + candidates * c.entry_ns * words
+        };
+        Ok(Forecast {
+            plan,
+            question: *question,
+            tables: shape.tables,
+            probes,
+            candidates,
+            bytes: bytes as u64,
+            nanoseconds,
+            chance_neighbours: chance_neighbours(
+                question.values,
+                question.bits.count(),
+                question.max_distance,
+            ),
+        })
+    }
+
+    /// A value of a scan, which reads a plane of folds where one helps. Batched queries share a pass.
+    fn scan_ns(&self, question: &Question, cached: bool) -> f64 {
+        let c = &self.calibration;
+        let bits = question.bits.count();
+        let fold = Fold::for_distance(bits, question.max_distance).map_or(bits, Fold::bits);
+        let words = f64::from(fold) / 64.0;
+        let left =
+            if fold == bits { 0.0 } else { chance_neighbours(1, fold, question.max_distance) };
+        let read = if cached { c.compare_word_ns } else { c.scan_word_ns };
+        let pass = match question.queries {
+            Queries::Single => words * read,
+            Queries::Batched => words * (read / QUERIES as f64 + c.compare_word_ns),
+        };
+        pass + left * (c.far_line_ns + c.probe_ns)
+    }
+
+    /// Buckets that a query looks up: radii as even as they can be, sum of (radius + 1) = distance + 1.
+    fn probes(&self, plan: Plan, question: &Question, shape: &Shape) -> f64 {
+        if let Plan::Permuted { matched, .. } = plan {
+            return binomial(question.max_distance + matched, matched);
+        }
+        if plan == Plan::Linear {
+            return 1.0;
+        }
+        let shell = |radius: u32| match (shape.by_code, radius) {
+            (_, 0) => 1.0,
+            // 15 of 16 codewords, for 31 of 32 words, and each further bit.
+            (true, _) => 15.0 * 31.0 / 32.0 + f64::from(shape.key_bits.saturating_sub(26)),
+            (false, _) => binomial(shape.key_bits, radius),
+        };
+        let levels = question.max_distance + 1;
+        (0..levels).map(|level| shell(level / shape.tables)).sum()
+    }
+}
+
+impl Shape {
+    fn of(plan: Plan, bits: Bits) -> Shape {
+        let width = bits.count();
+        let prefix = |tables, key_bits: u32| Shape {
+            tables,
+            key_bits,
+            entry_bytes: f64::from((width - key_bits).div_ceil(8)),
+            by_code: false,
+        };
+        match plan {
+            Plan::Linear => prefix(1, 0),
+            Plan::Blocks4x16 => prefix(4, 16),
+            Plan::MultiIndex { blocks, key_bits } => prefix(blocks, key_bits),
+            Plan::Permuted { blocks, matched, key_bits } => {
+                prefix(binomial(blocks, matched) as u32, key_bits)
+            }
+            Plan::PerfectCode { tables, key_bits } => {
+                let dropped = 26u32.saturating_sub(key_bits);
+                // Up to three dropped bits stand in the entry without the parity bits.
+                let repeated = if dropped > 3 { 5 } else { 0 };
+                let entry_bytes = f64::from((width - key_bits + repeated).div_ceil(8));
+                Shape { tables, key_bits, entry_bytes, by_code: true }
+            }
+        }
+    }
+}
+
+/// The plans that may be the best.
+fn candidates(question: &Question) -> Vec<Plan> {
+    let Question { values, bits, max_distance: k, .. } = *question;
+    let lg = values.max(16).ilog2();
+    let keys = lg.saturating_sub(7).max(1)..=lg + 1;
+    let mut plans = vec![Plan::Blocks4x16];
+    for blocks in 1..=(k + 2).min(48) {
+        plans.extend(keys.clone().map(|key_bits| Plan::MultiIndex { blocks, key_bits }));
+        plans.push(Plan::MultiIndex { blocks, key_bits: bits.count() / blocks });
+    }
+    for tables in (k + 1).div_ceil(2)..=bits.count() / 31 {
+        let keys = keys.clone().filter(|b| (12..=28).contains(b));
+        plans.extend(keys.map(|key_bits| Plan::PerfectCode { tables, key_bits }));
+    }
+    for matched in 2..=3 {
+        let blocks = k + matched;
+        plans.extend(keys.clone().map(|key_bits| Plan::Permuted { blocks, matched, key_bits }));
+    }
+    plans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_planner_prefers_what_is_cheap() {
+        let check = |values, bits, k, expect: fn(Plan) -> bool| {
+            let plan = Plan::choose(&Question::new(values, bits, k)).unwrap();
+            assert!(expect(plan), "{values} {bits:?} {k}: {plan}");
+        };
+        let code = |plan| matches!(plan, Plan::PerfectCode { .. });
+        let prefix = |plan| matches!(plan, Plan::MultiIndex { .. } | Plan::Blocks4x16);
+        let scan = |plan| plan == Plan::Linear;
+        check(0, Bits::B64, 3, scan);
+        check(10, Bits::B64, 3, scan);
+        check(1_000_000, Bits::B64, 3, prefix);
+        check(100_000_000, Bits::B64, 3, code);
+        check(1_000_000_000, Bits::B64, 3, code);
+        check(100_000_000, Bits::B64, 6, prefix);
+        check(100_000_000, Bits::B64, 8, prefix);
+        check(100_000_000, Bits::B128, 7, code);
+        check(1_000_000, Bits::B64, 16, scan);
+        check(1_000_000, Bits::B256, 64, scan);
+        check(1_000_000, Bits::B64, 64, scan);
+    }
+
+    #[test]
+    fn a_memory_limit_is_kept_or_named() {
+        let question = Question::new(100_000_000, Bits::B64, 6);
+        let limited = Question { memory_bytes: Some(1_000_000_000), ..question };
+        let plan = Plan::choose(&limited).unwrap();
+        assert!(Planner::default().forecast(plan, &limited).unwrap().bytes <= 1_000_000_000);
+        let limited = Question { memory_bytes: Some(1000), ..question };
+        let error = Plan::choose(&limited).unwrap_err();
+        let PlanError::Memory { needed, .. } = error else { panic!("{error}") };
+        let limited = Question { memory_bytes: Some(needed), ..question };
+        assert!(Plan::choose(&limited).is_ok());
+        assert!(Plan::choose(&Question { memory_bytes: Some(needed - 1), ..limited }).is_err());
+    }
+
+    #[test]
+    fn explanations_are_for_people() {
+        let explain = |n, bits, k| {
+            let question = Question::new(n, bits, k);
+            let plan = Plan::choose(&question).unwrap();
+            Planner::default().forecast(plan, &question).unwrap().to_string()
+        };
+        assert!(explain(1_000_000, Bits::B256, 64).contains("only a scan is left"));
+        assert!(explain(1_000_000_000, Bits::B64, 8).contains("weak evidence"));
+        assert!(explain(100_000_000, Bits::B64, 3).contains("2 windows of 31 bits"));
+    }
+
+    #[test]
+    fn plans_that_cannot_answer_say_what_can() {
+        let check = |plan: Plan, bits, k, expect: &str| {
+            let error = plan.fits(bits, k).unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        };
+        check(Plan::Blocks4x16, Bits::B128, 3, "these have 128");
+        check(Plan::PerfectCode { tables: 2, key_bits: 26 }, Bits::B64, 4, "reaches distance 3");
+        check(Plan::PerfectCode { tables: 3, key_bits: 26 }, Bits::B64, 4, "from 1 to 2");
+        check(Plan::PerfectCode { tables: 2, key_bits: 28 }, Bits::B64, 3, "from 8 to 27");
+        check(Plan::MultiIndex { blocks: 0, key_bits: 8 }, Bits::B64, 4, "blocks must be");
+        check(
+            Plan::Permuted { blocks: 20, matched: 10, key_bits: 20 },
+            Bits::B64,
+            4,
+            "are the most",
+        );
+        check(Plan::Linear, Bits::B64, 65, "64 at most");
+    }
+}

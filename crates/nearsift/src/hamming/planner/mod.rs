@@ -1,0 +1,228 @@
+//! How an index finds fingerprints within a distance, and which way is the cheapest.
+//!
+//! ```
+//! use nearsift::fingerprint::Bits;
+//! use nearsift::hamming::planner::{Plan, Planner, Question};
+//! let question = Question::new(100_000_000, Bits::B64, 3);
+//! let plan = Plan::choose(&question)?;
+//! assert!(matches!(plan, Plan::PerfectCode { tables: 2, .. }));
+//! let forecast = Planner::default().forecast(plan, &question)?;
+//! assert!(forecast.bytes < 1_200_000_000 && forecast.candidates < 1e3);
+//! println!("{forecast}");
+//! # Ok::<(), nearsift::hamming::planner::PlanError>(())
+//! ```
+
+mod cost;
+
+use std::fmt;
+
+use crate::fingerprint::Bits;
+
+pub use cost::{Calibration, Forecast, Planner, Queries, Question};
+
+/// How an index is laid out. Every plan finds the same fingerprints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Plan {
+    /// Compares the query with every value.
+    Linear,
+    /// Four tables by blocks of 16 bits: two 64-bit values within distance 3 agree on one of them.
+    Blocks4x16,
+    /// Multi-index hashing: a table for each of so many disjoint blocks, searched within radii that
+    /// add up to the distance less the number of blocks plus 1.
+    MultiIndex {
+        /// Blocks that the width is cut into.
+        blocks: u32,
+        /// Bits of a block that its table is addressed by.
+        key_bits: u32,
+    },
+    /// Permuted tables: one for every `matched` of `blocks` blocks, searched for exact agreement.
+    Permuted {
+        /// Blocks that the width is cut into.
+        blocks: u32,
+        /// Blocks that agree when two values are within the distance of `blocks - matched`.
+        matched: u32,
+        /// Bits of the chosen blocks that a table is addressed by.
+        key_bits: u32,
+    },
+    /// Tables by the perfect (31, 26) Hamming code over disjoint windows of 31 bits, each searched within
+    /// radius 1 at most: two values within distance 2 `tables` - 1 are found.
+    PerfectCode {
+        /// Windows.
+        tables: u32,
+        /// Bits that a table is addressed by: 26 of the code, fewer, or further bits of its own.
+        key_bits: u32,
+    },
+}
+
+/// The most tables of a plan.
+const MAX_TABLES: f64 = 64.0;
+/// The most bits that a table is addressed by.
+pub const MAX_KEY_BITS: u32 = 30;
+
+impl Plan {
+    pub(super) fn to_numbers(self) -> [u32; 4] {
+        match self {
+            Plan::Linear => [0; 4],
+            Plan::Blocks4x16 => [1, 0, 0, 0],
+            Plan::MultiIndex { blocks, key_bits } => [2, blocks, 0, key_bits],
+            Plan::Permuted { blocks, matched, key_bits } => [3, blocks, matched, key_bits],
+            Plan::PerfectCode { tables, key_bits } => [4, tables, 0, key_bits],
+        }
+    }
+
+    pub(super) fn from_numbers(numbers: [u32; 4]) -> Option<Plan> {
+        let [kind, blocks, matched, key_bits] = numbers;
+        match kind {
+            0 => Some(Plan::Linear),
+            1 => Some(Plan::Blocks4x16),
+            2 => Some(Plan::MultiIndex { blocks, key_bits }),
+            3 if matched <= blocks => Some(Plan::Permuted { blocks, matched, key_bits }),
+            4 => Some(Plan::PerfectCode { tables: blocks, key_bits }),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the plan for a width, and what would work.
+    fn check(self, bits: Bits) -> Result<(), String> {
+        let width = bits.count();
+        let between = |name: &str, got: u32, least: u32, most: u32| {
+            if (least..=most).contains(&got) {
+                return Ok(());
+            }
+            Err(format!(
+                "{name} must be from {least} to {most} at {width} bits, and {got} is asked"
+            ))
+        };
+        match self {
+            Plan::Linear => Ok(()),
+            Plan::Blocks4x16 if bits == Bits::B64 => Ok(()),
+            Plan::Blocks4x16 => Err(format!(
+                "it cuts 64 bits and these have {width}: use 'multi-index' with 4 blocks"
+            )),
+            Plan::MultiIndex { blocks, key_bits } => {
+                between("blocks", blocks, 1, width.min(MAX_TABLES as u32))?;
+                between("key_bits", key_bits, 1, (width / blocks).min(MAX_KEY_BITS))
+            }
+            Plan::Permuted { blocks, matched, key_bits } => {
+                between("blocks", blocks, 1, 24)?;
+                between("matched", matched, 1, blocks)?;
+                let tables = binomial(blocks, matched);
+                if tables > MAX_TABLES {
+                    return Err(format!(
+                        "{matched} of {blocks} blocks take {tables} tables, and {MAX_TABLES} are the most: use fewer blocks"
+                    ));
+                }
+                between("key_bits", key_bits, matched, (width / blocks * matched).min(MAX_KEY_BITS))
+            }
+            Plan::PerfectCode { tables, key_bits } => {
+                between("tables", tables, 1, width / 31)?;
+                let further = (width - 31 * tables) / tables;
+                between("key_bits", key_bits, 8, (26 + further).min(MAX_KEY_BITS))
+            }
+        }
+    }
+
+    /// The largest distance at which the plan misses nothing, for a width that it fits.
+    pub fn max_distance(self, bits: Bits) -> u32 {
+        match self {
+            Plan::Linear => bits.count(),
+            Plan::Blocks4x16 => 4 * 17 - 1,
+            Plan::MultiIndex { blocks, key_bits } => blocks * (key_bits + 1) - 1,
+            Plan::Permuted { blocks, matched, .. } => blocks - matched,
+            Plan::PerfectCode { tables, .. } => 2 * tables - 1,
+        }
+        .min(bits.count())
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Plan::Linear => f.write_str("linear"),
+            Plan::Blocks4x16 => f.write_str("blocks 4x16"),
+            Plan::MultiIndex { blocks, key_bits } => {
+                write!(f, "multi-index, {blocks} blocks, {key_bits} key bits")
+            }
+            Plan::Permuted { blocks, matched, key_bits } => {
+                write!(f, "permuted tables, {matched} of {blocks} blocks, {key_bits} key bits")
+            }
+            Plan::PerfectCode { tables, key_bits } => {
+                write!(f, "perfect code, {tables} windows of 31 bits, {key_bits} key bits")
+            }
+        }
+    }
+}
+
+/// The number of ways to choose `k` of `n`.
+pub(super) fn binomial(n: u32, k: u32) -> f64 {
+    if k > n {
+        return 0.0;
+    }
+    (0..k).fold(1.0, |c, i| c * f64::from(n - i) / f64::from(i + 1))
+}
+
+/// Why no plan can be had as asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// The distance exceeds the width.
+    #[error(
+        "distance {max_distance} is more than the {bits} bits of a fingerprint: ask for {bits} at most"
+    )]
+    DistanceBeyondWidth {
+        /// The distance asked.
+        max_distance: u32,
+        /// The width in bits.
+        bits: u32,
+    },
+    /// The plan does not fit the fingerprints or the distance.
+    #[error("the plan '{plan}' does not fit: {remedy}")]
+    DoesNotFit {
+        /// The plan asked.
+        plan: Plan,
+        /// What is wrong and what would work.
+        remedy: String,
+    },
+    /// The memory limit is below what any plan takes.
+    #[error(
+        "an index of {values} fingerprints takes {needed} bytes at least and may take {limit}: raise the limit to {needed} bytes"
+    )]
+    Memory {
+        /// Fingerprints.
+        values: u64,
+        /// The smallest limit that works, in bytes.
+        needed: u64,
+        /// The limit given, in bytes.
+        limit: u64,
+    },
+}
+
+impl Plan {
+    /// The plan that is expected to be the best for evenly spread values, by nominal speeds. It depends on
+    /// the question alone, not on the machine.
+    ///
+    /// # Errors
+    /// [`PlanError`]: the distance is beyond the width, or no plan fits into the memory.
+    pub fn choose(question: &Question) -> Result<Plan, PlanError> {
+        Planner::default().choose(question)
+    }
+
+    /// Whether the plan fits the width and reaches the distance.
+    ///
+    /// # Errors
+    /// [`PlanError`] with what would work.
+    pub fn fits(self, bits: Bits, max_distance: u32) -> Result<(), PlanError> {
+        if max_distance > bits.count() {
+            return Err(PlanError::DistanceBeyondWidth { max_distance, bits: bits.count() });
+        }
+        self.check(bits).map_err(|remedy| PlanError::DoesNotFit { plan: self, remedy })?;
+        let reached = self.max_distance(bits);
+        if max_distance > reached {
+            let remedy = format!(
+                "it reaches distance {reached} and {max_distance} is asked: use more blocks or let the planner choose"
+            );
+            return Err(PlanError::DoesNotFit { plan: self, remedy });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,203 @@
+//! Picking the values with one digit out of many, with the instructions that the processor has.
+//!
+//! What is chosen at run time changes the speed and never the result.
+
+#![expect(unsafe_code, reason = "a function compiled for instructions found at run time")]
+
+use super::bits::Digit;
+
+/// Values that are judged at a time.
+pub(super) const CHUNK: usize = 1024;
+
+/// How values are picked. Only what this processor can run can be obtained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Filter(Set);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Set {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// The values picked from a chunk, and their places in it.
+pub(super) struct Picked<const W: usize> {
+    // A vector may be written behind the last value.
+    values: [[u64; W]; CHUNK + 8],
+    places: [u32; CHUNK + 8],
+    len: usize,
+}
+
+impl<const W: usize> Picked<W> {
+    pub(super) const NONE: Picked<W> =
+        Picked { values: [[0; W]; CHUNK + 8], places: [0; CHUNK + 8], len: 0 };
+
+    pub(super) fn values(&self) -> &[[u64; W]] {
+        &self.values[..self.len]
+    }
+
+    /// Ascending.
+    pub(super) fn places(&self) -> &[u32] {
+        &self.places[..self.len]
+    }
+
+    /// Picks by plain code from the values of the chunk from `start` on.
+    fn extend(&mut self, chunk: &[[u64; W]], start: usize, digit: &Digit<W>, wanted: usize) {
+        // Without a branch on what cannot be foreseen.
+        for (place, value) in chunk.iter().enumerate().skip(start) {
+            self.values[self.len] = *value;
+            self.places[self.len] = place as u32;
+            self.len += usize::from(digit.of(value) == wanted);
+        }
+    }
+}
+
+impl Filter {
+    /// Every filter that this processor can run, slowest first.
+    pub(super) fn available() -> Vec<Filter> {
+        let mut filters = vec![Filter(Set::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("popcnt")
+        {
+            filters.push(Filter(Set::Avx512));
+        }
+        filters
+    }
+
+    /// The fastest filter that this processor can run.
+    pub(super) fn best() -> Filter {
+        Filter::available().pop().unwrap_or(Filter(Set::Portable))
+    }
+
+    /// Picks the values of the chunk that have the digit `wanted`; what was picked before is gone.
+    ///
+    /// # Panics
+    /// When the chunk has more than [`CHUNK`] values.
+    pub(super) fn pick<const W: usize>(
+        self,
+        chunk: &[[u64; W]],
+        digit: &Digit<W>,
+        wanted: usize,
+        picked: &mut Picked<W>,
+    ) {
+        assert!(chunk.len() <= CHUNK, "at most {CHUNK} values at a time");
+        picked.len = 0;
+        match self.0 {
+            // Wider values have no vector form: their words would have to be brought together.
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a filter is only made after its instructions were found on this processor.
+            Set::Avx512 if W == 1 => unsafe { avx512::pick(chunk, digit, wanted, picked) },
+            _ => picked.extend(chunk, 0, digit, wanted),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::*;
+
+    use super::super::bits::Digit;
+    use super::Picked;
+
+    /// Eight values at a time, of one word each.
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,popcnt")]
+    pub(super) fn pick<const W: usize>(
+        chunk: &[[u64; W]],
+        digit: &Digit<W>,
+        wanted: usize,
+        picked: &mut Picked<W>,
+    ) {
+        assert!(W == 1);
+        let all = |word: u64| _mm512_set1_epi64(word.cast_signed());
+        let rotation = all(u64::from(digit.rotation));
+        let (bits, gather) = (all(digit.bits[0]), all(digit.gather[0]));
+        let (gathered, multiplier) = (all(digit.gathered), all(digit.multiplier));
+        // The digit is a run of bits: they are compared where they lie.
+        let place = |number: u64| all(number << digit.shift >> digit.skip);
+        let (run, wanted_run) = (place(u64::MAX), place(wanted as u64));
+        let (vectors, rest) = chunk.as_chunks::<8>();
+        let mut places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        for vector in vectors {
+            // SAFETY: eight values of one word are 64 bytes.
+            let values = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
+            let turned = _mm512_and_si512(_mm512_rorv_epi64(values, rotation), bits);
+            let sum = _mm512_and_si512(_mm512_mullo_epi64(turned, gather), gathered);
+            let mixed = _mm512_and_si512(_mm512_mullo_epi64(sum, multiplier), run);
+            let chosen = _mm512_cmpeq_epi64_mask(mixed, wanted_run);
+            let to_values = &mut picked.values[picked.len..picked.len + 8];
+            // SAFETY: the slice has room for eight values of one word.
+            unsafe {
+                let packed = _mm512_maskz_compress_epi64(chosen, values);
+                _mm512_storeu_si512(to_values.as_mut_ptr().cast(), packed);
+            }
+            let to_places = &mut picked.places[picked.len..picked.len + 8];
+            // SAFETY: the slice has room for eight places of four bytes.
+            unsafe {
+                let packed = _mm256_maskz_compress_epi32(chosen, places);
+                _mm256_storeu_si256(to_places.as_mut_ptr().cast(), packed);
+            }
+            places = _mm256_add_epi32(places, _mm256_set1_epi32(8));
+            picked.len += chosen.count_ones() as usize;
+        }
+        picked.extend(chunk, chunk.len() - rest.len(), digit, wanted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::bits::{BitSet, Source};
+    use super::*;
+
+    fn check<const W: usize>(values: &[[u64; W]], bits: BitSet<W>, widths: (u32, u32)) {
+        let mut source = Source::new(bits, 2);
+        for width in [widths.0, widths.1] {
+            let Some(digit) = source.digit(width) else { return };
+            source = source.after(&digit);
+            for wanted in 0..digit.count() {
+                let places: Vec<u32> = (0..values.len() as u32)
+                    .filter(|&i| digit.of(&values[i as usize]) == wanted)
+                    .collect();
+                let expect: Vec<[u64; W]> = places.iter().map(|&i| values[i as usize]).collect();
+                for filter in Filter::available() {
+                    let mut picked = Picked::NONE;
+                    filter.pick(values, &digit, wanted, &mut picked);
+                    assert_eq!(picked.places(), places, "{filter:?}");
+                    assert_eq!(picked.values(), expect, "{filter:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_filter_picks_what_a_plain_loop_picks(
+            words in prop::collection::vec(any::<u64>(), 0..=CHUNK),
+            masks in (any::<u64>(), prop::sample::select(vec![u64::MAX, 0x3ff0_0000, 0xff])),
+            widths in (1u32..5, 1u32..5),
+        ) {
+            let narrow: Vec<[u64; 1]> = words.iter().map(|&word| [word]).collect();
+            check(&narrow, BitSet([masks.0]), widths);
+            check(&narrow, BitSet([masks.1]), widths);
+            let wide: Vec<[u64; 2]> = words.iter().map(|&word| [word, !word]).collect();
+            check(&wide, BitSet([masks.0, masks.1]), widths);
+        }
+    }
+
+    #[test]
+    fn all_and_none_are_picked() {
+        let digit = Source::new(BitSet([0xff]), 0).digit(3).expect("bits left");
+        let (kept, other) = (digit.of(&[7]), digit.of(&[7]) ^ 1);
+        for filter in Filter::available() {
+            let mut picked = Picked::NONE;
+            filter.pick(&[[7]; CHUNK], &digit, kept, &mut picked);
+            assert_eq!(picked.values(), [[7]; CHUNK]);
+            filter.pick(&[[7]; CHUNK], &digit, other, &mut picked);
+            assert!(picked.values().is_empty());
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Connected values, and the search that only connects.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::search::{Place, Sink, Worker};
+use super::tree::Node;
+use crate::hamming::kernels::TILE;
+
+/// Disjoint sets of ids that any thread may unite, without locks; 4 bytes an id.
+///
+/// A parent is never larger than its child, so whatever threads do at once there is no circle, and
+/// in the end each set's root is its smallest id.
+///
+/// # References
+/// Anderson and Woll, 'Wait-free parallel algorithms for the union-find problem', STOC 1991.
+#[derive(Debug)]
+pub(super) struct Forest(Vec<AtomicU32>);
+
+impl Forest {
+    /// Each id alone.
+    pub(super) fn new(ids: usize) -> Forest {
+        Forest((0..ids as u32).map(AtomicU32::new).collect())
+    }
+
+    /// The root of the id's set: two ids with one root are connected; with two roots they may have
+    /// been connected since.
+    pub(super) fn root(&self, mut id: u32) -> u32 {
+        loop {
+            let parent = self.0[id as usize].load(Relaxed);
+            if parent == id {
+                return id;
+            }
+            let above = self.0[parent as usize].load(Relaxed);
+            if above != parent {
+                // Halves the path. Whoever wrote a parent meanwhile wrote one as good.
+                let _ = self.0[id as usize].compare_exchange(parent, above, Relaxed, Relaxed);
+            }
+            id = above;
+        }
+    }
+
+    /// Unites the sets of two ids, and tells whether they were two sets.
+    pub(super) fn unite(&self, a: u32, b: u32) -> bool {
+        loop {
+            let (a, b) = (self.root(a), self.root(b));
+            if a == b {
+                return false;
+            }
+            let (child, parent) = (a.max(b), a.min(b));
+            if self.0[child as usize].compare_exchange(child, parent, Relaxed, Relaxed).is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// The number of pairs of ids that are in one set; `roots` is left sorted.
+    pub(super) fn known_pairs(&self, ids: &[u32], roots: &mut Vec<u32>) -> u64 {
+        roots.clear();
+        roots.extend(ids.iter().map(|&id| self.root(id)));
+        roots.sort_unstable();
+        roots.chunk_by(|a, b| a == b).map(|set| set.len() as u64 * (set.len() as u64 - 1) / 2).sum()
+    }
+
+    /// Whether the ids are all in one set.
+    pub(super) fn is_one(&self, ids: &[u32]) -> bool {
+        let Some((first, rest)) = ids.split_first() else { return true };
+        let root = self.root(*first);
+        // From the last on, which is the least alike where ids were given by place.
+        rest.iter().rev().all(|&id| self.root(id) == root)
+    }
+}
+
+impl<const W: usize, S: Sink> Worker<'_, W, S> {
+    /// Connects values that crowd: by as few comparisons as there are ways to leave some out.
+    pub(super) fn connect_crowd(
+        &mut self,
+        forest: &Forest,
+        node: &Node<W>,
+        place: Place<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
+        /// Rows that tell how dense the pairs are.
+        const PROBE: usize = 8 * TILE;
+        /// Mean neighbours from which following them beats comparing all.
+        const DENSE: usize = 16;
+        let n = values.len();
+        if n < 2 * PROBE {
+            return self.compare(node, values, ids);
+        }
+        let known = forest.known_pairs(ids, &mut self.roots);
+        if known * 4 >= (n * (n - 1)) as u64 {
+            return self.connect_sets(forest, values, ids);
+        }
+        // The probe's rows are done either way; the rest is followed only if that is faster.
+        let before = self.seen;
+        self.compare_rows(node, values, ids, 0..PROBE)?;
+        if self.seen - before >= (PROBE * DENSE) as u64 {
+            return self.follow(forest, &values[PROBE..], &ids[PROBE..]);
+        }
+        if let Some((node, place)) = self.new_cuts(node, place, values) {
+            return self.visit(&node, place, values, ids);
+        }
+        self.compare_rows(node, values, ids, PROBE..n)
+    }
+
+    /// Compares values of different sets only.
+    fn connect_sets(
+        &mut self,
+        forest: &Forest,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
+        let mut order: Vec<(u32, u32)> =
+            ids.iter().zip(0..).map(|(&id, at)| (forest.root(id), at)).collect();
+        order.sort_unstable();
+        let sorted = Part {
+            values: order.iter().map(|&(_, at)| values[at as usize]).collect(),
+            ids: order.iter().map(|&(_, at)| ids[at as usize]).collect(),
+        };
+        let mut end = 0;
+        for set in order.chunk_by(|a, b| a.0 == b.0) {
+            let start = end;
+            end += set.len();
+            self.connect_across(forest, &sorted, start..end)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Connects each of some values with those near it that come after them.
+    fn connect_across(
+        &mut self,
+        forest: &Forest,
+        part: &Part<W>,
+        rows: Range<usize>,
+    ) -> ControlFlow<()> {
+        const CHUNK: usize = 1 << 12;
+        for first in rows.clone().step_by(TILE) {
+            let queries = &part.values[first..rows.end.min(first + TILE)];
+            for (c, chunk) in part.values[rows.end..].chunks(CHUNK).enumerate() {
+                self.work.comparisons += (queries.len() * chunk.len()) as u64;
+                self.kernel.across_within(queries, chunk, self.max_distance, &mut self.hits);
+                for (i, j) in self.hits.drain(..) {
+                    let a = part.ids[first + i as usize];
+                    let b = part.ids[rows.end + c * CHUNK + j as usize];
+                    if forest.unite(a, b) {
+                        self.found.push((a.min(b), a.max(b)));
+                    }
+                }
+            }
+        }
+        self.hand_on()
+    }
+
+    /// Connects whatever is connected among values that have many neighbours, by following the
+    /// neighbours: a value that was reached is not compared with those reached before it.
+    ///
+    /// Every near pair is either compared, when the first of the two is taken up while the other is
+    /// still in the pool, or of two values that were reached from one start.
+    ///
+    /// # Complexity
+    /// At most all pairs; O(n) when all are within the distance of one of them.
+    fn follow(&mut self, forest: &Forest, values: &[[u64; W]], ids: &[u32]) -> ControlFlow<()> {
+        const CHUNK: usize = 1 << 14;
+        let mut pool = Part { values: values.to_vec(), ids: ids.to_vec() };
+        // Reached and not yet compared with the pool; all of one component.
+        let mut reached: Vec<([u64; W], u32)> = Vec::new();
+        loop {
+            if reached.is_empty() {
+                match pool.pop() {
+                    Some(next) => reached.push(next),
+                    None => return self.hand_on(),
+                }
+            }
+            let batch = reached.split_off(reached.len().saturating_sub(TILE));
+            let queries: Vec<[u64; W]> = batch.iter().map(|query| query.0).collect();
+            let mut end = pool.ids.len();
+            self.work.comparisons += (queries.len() * end) as u64;
+            while end > 0 {
+                let start = (end - 1) / CHUNK * CHUNK;
+                let chunk = &pool.values[start..end];
+                self.kernel.across_within(&queries, chunk, self.max_distance, &mut self.hits);
+                // From the last to the first: what a removal moves was compared already.
+                self.hits.sort_unstable_by_key(|&(query, at)| (std::cmp::Reverse(at), query));
+                self.hits.dedup_by_key(|hit| hit.1);
+                for (query, at) in self.hits.drain(..) {
+                    let next = pool.swap_remove(start + at as usize);
+                    let (from, to) = (batch[query as usize].1, next.1);
+                    if forest.unite(from, to) {
+                        self.found.push((from.min(to), from.max(to)));
+                    }
+                    reached.push(next);
+                }
+                end = start;
+            }
+            self.hand_on()?;
+        }
+    }
+}
+
+/// Values of a bucket with their ids.
+#[derive(Debug)]
+struct Part<const W: usize> {
+    values: Vec<[u64; W]>,
+    ids: Vec<u32>,
+}
+
+impl<const W: usize> Part<W> {
+    fn pop(&mut self) -> Option<([u64; W], u32)> {
+        self.values.pop().zip(self.ids.pop())
+    }
+
+    fn swap_remove(&mut self, at: usize) -> ([u64; W], u32) {
+        (self.values.swap_remove(at), self.ids.swap_remove(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_are_the_smallest_ids_whatever_the_threads() {
+        let links: Vec<(u32, u32)> = (0..9000u32).map(|i| (i % 997, i * 7919 % 1009)).collect();
+        let alone = Forest::new(1009);
+        let united = links.iter().filter(|&&(a, b)| alone.unite(a, b)).count();
+        let sets = (0..1009).filter(|&id| alone.root(id) == id).count();
+        assert_eq!(sets + united, 1009);
+        let shared = Forest::new(1009);
+        std::thread::scope(|scope| {
+            for start in 0..4 {
+                let (shared, links) = (&shared, &links);
+                scope.spawn(move || {
+                    for &(a, b) in links.iter().skip(start).step_by(4) {
+                        shared.unite(a, b);
+                    }
+                });
+            }
+        });
+        for id in 0..1009 {
+            assert_eq!(alone.root(id), shared.root(id));
+            assert!(alone.root(id) <= id);
+        }
+    }
+}

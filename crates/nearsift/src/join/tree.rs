@@ -1,0 +1,423 @@
+//! How a search is divided: a tree of cuts, each exact by the pigeonhole principle.
+//!
+//! A node stands for the pairs of values whose difference passes certain tests; what these tests
+//! imply is kept as bounds: at most `most` of some bits differ. A cut takes a bound of `t` and
+//! disjoint parts of its bits with limits `t[0], t[1], ...` where the sum of all `t[i] + 1` is
+//! `t + 1` or more: if every part exceeded its limit, more than `t` bits would differ, so every pair
+//! keeps to the limit of some part. The first such part claims the pair. Where the limit is 0,
+//! values are moved into buckets by the part.
+
+use std::collections::HashMap;
+
+use super::bits::BitSet;
+use super::plan::Speed;
+
+/// At most `most` of some bits differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bound<const W: usize> {
+    pub(super) bits: BitSet<W>,
+    pub(super) most: u32,
+}
+
+/// Whether at most `most` of some bits differ must be `holds`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Test<const W: usize> {
+    bits: BitSet<W>,
+    most: u32,
+    holds: bool,
+}
+
+/// A set of pairs, and how to look for them.
+#[derive(Debug, Clone)]
+pub(super) struct Node<const W: usize> {
+    /// Bits on which the pairs agree: values that differ in them need not meet.
+    pub(super) agreed: BitSet<W>,
+    /// Of them, those that the node above does not agree on.
+    pub(super) part: BitSet<W>,
+    /// What is known of the bits that are not agreed: of all of them, and of the part last cut.
+    whole: Bound<W>,
+    inner: Bound<W>,
+    /// What tells whether a pair is of this node.
+    tests: Vec<Test<W>>,
+    /// Nodes to which each pair of this one belongs, to exactly one of them. None: compare.
+    pub(super) branches: Vec<Node<W>>,
+}
+
+impl<const W: usize> Node<W> {
+    /// All pairs of values of that many bits within the distance.
+    pub(super) fn root(bits: u32, max_distance: u32) -> Node<W> {
+        let whole = Bound { bits: BitSet::lowest(bits), most: max_distance };
+        Node {
+            agreed: BitSet::NONE,
+            part: BitSet::NONE,
+            whole,
+            inner: whole,
+            tests: Vec::new(),
+            branches: Vec::new(),
+        }
+    }
+
+    /// The same pairs, to be looked for by comparing.
+    pub(super) fn bare(&self) -> Node<W> {
+        Node { branches: Vec::new(), tests: self.tests.clone(), ..*self }
+    }
+
+    /// Whether a pair within the distance, with this difference (XOR), is of this node.
+    #[inline]
+    pub(super) fn claims(&self, difference: &[u64; W]) -> bool {
+        self.tests.iter().all(|test| test.bits.differ_at_most(difference, test.most) == test.holds)
+    }
+
+    /// The nodes at which values are compared: this one, or those below it.
+    pub(super) fn leaves(&self) -> usize {
+        if self.branches.is_empty() { 1 } else { self.branches.iter().map(Node::leaves).sum() }
+    }
+
+    /// Grows branches by the plan that is forecast to be cheapest for `n` values whose bits differ
+    /// with the given chances, or by the script, and returns its forecast.
+    pub(super) fn grow(
+        &mut self,
+        n: f64,
+        weights: &[f64],
+        script: Script,
+        speed: &Speed,
+    ) -> Forecast {
+        let mut planner = Planner { speed: *speed, script, memo: HashMap::new() };
+        let forecast = planner.best(self.state(0, n, weights)).1;
+        self.follow(0, n, weights, &mut planner);
+        forecast
+    }
+
+    fn state(&self, depth: u32, n: f64, weights: &[f64]) -> State {
+        State {
+            depth,
+            log_n: n.max(1.0).log2(),
+            inner: (self.inner.bits.information(weights), self.inner.most),
+            whole: (self.whole.bits.information(weights), self.whole.most),
+        }
+    }
+
+    fn follow(&mut self, depth: u32, n: f64, weights: &[f64], planner: &mut Planner) {
+        let Some(cut) = planner.best(self.state(depth, n, weights)).0 else { return };
+        self.branches = self.cut(cut, weights);
+        for branch in &mut self.branches {
+            let gained = branch.agreed.without(self.agreed).information(weights);
+            branch.follow(depth + 1, n * (-gained).exp2(), weights, planner);
+        }
+    }
+
+    /// The nodes that a cut makes of this one.
+    fn cut(&self, cut: Cut, weights: &[f64]) -> Vec<Node<W>> {
+        let bound = if cut.whole { self.whole } else { self.inner };
+        let limits = cut.limits(bound.most);
+        let shares: Vec<u32> =
+            limits.iter().flat_map(|t| vec![1; (t + 1 + cut.spare) as usize]).collect();
+        let parts = bound.bits.cut(&shares, weights);
+        let mut branches = Vec::new();
+        let mut tests = self.tests.clone();
+        let mut start = 0;
+        for most in limits.iter().copied() {
+            let group = &parts[start..start + (most + 1 + cut.spare) as usize];
+            start += group.len();
+            let bits = group.iter().fold(BitSet::NONE, |all, part| all.or(*part));
+            let mut within = tests.clone();
+            if limits.len() > 1 {
+                within.push(Test { bits, most, holds: true });
+                tests.push(Test { bits, most, holds: false });
+            }
+            let mut after = bits;
+            for (differing, &part) in (0..=most).zip(group) {
+                let mut own = within.clone();
+                own.push(Test { bits: part, most: 0, holds: true });
+                within.push(Test { bits: part, most: 0, holds: false });
+                after = after.without(part);
+                // Each part before this one has a differing bit at least.
+                let inner = if cut.spare > 0 {
+                    Bound { bits: after, most: most - differing }
+                } else {
+                    Bound { bits: bits.without(part), most }
+                };
+                branches.push(Node {
+                    agreed: self.agreed.or(part),
+                    part,
+                    whole: Bound { bits: self.whole.bits.without(part), ..self.whole },
+                    inner,
+                    tests: own,
+                    branches: Vec::new(),
+                });
+            }
+        }
+        branches
+    }
+}
+
+/// A bound is cut into `groups` of limits as equal as possible; each group of limit t into
+/// `t + 1 + spare` parts, `1 + spare` of which at least agree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// The bound of all bits, rather than that of the part last cut.
+    whole: bool,
+    groups: u32,
+    spare: u32,
+}
+
+impl Cut {
+    /// The limits of the groups.
+    fn limits(self, most: u32) -> Vec<u32> {
+        let total = most + 1;
+        (0..self.groups)
+            .map(|g| total * (g + 1) / self.groups - total * g / self.groups - 1)
+            .collect()
+    }
+}
+
+/// What cuts may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Script {
+    /// Any, whatever is cheapest.
+    Free,
+    /// One cut into parts of which that many are matched, one after the other.
+    Matched(u32),
+    /// One cut into that many parts.
+    Parts(u32),
+    /// None.
+    Nothing,
+}
+
+/// What a search is expected to do for each value.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Forecast {
+    /// Times that it is moved into a bucket.
+    pub(super) moves: f64,
+    /// Times that it is compared with another; each comparison is of two values.
+    pub(super) comparisons: f64,
+}
+
+impl Forecast {
+    pub(super) fn nanoseconds(&self, speed: &Speed) -> f64 {
+        self.moves * speed.move_ns + self.comparisons * speed.comparison_ns
+    }
+}
+
+/// What the planner looks at: a node by its numbers alone.
+#[derive(Debug, Clone, Copy)]
+struct State {
+    depth: u32,
+    log_n: f64,
+    /// Information in bits, and how many may differ.
+    inner: (f64, u32),
+    whole: (f64, u32),
+}
+
+/// The size of bucket that moving aims at: below it, comparing is cheaper than moving.
+pub(super) const BUCKET: usize = 32;
+
+/// Bits that one move uses at most.
+pub(super) const DIGIT_BITS: u32 = 11;
+
+struct Planner {
+    speed: Speed,
+    script: Script,
+    memo: HashMap<[u32; 6], (Option<Cut>, Forecast)>,
+}
+
+impl Planner {
+    /// Cuts inside cuts.
+    const DEEPEST: u32 = 3;
+    const MOST_GROUPS: u32 = 3;
+    const MOST_SPARE: u32 = 2;
+    /// Parts with less information are not worth a move.
+    const LEAST_PART: f64 = 2.0;
+    /// A cut has to be clearly cheaper than none.
+    const GAIN: f64 = 0.9;
+
+    fn best(&mut self, state: State) -> (Option<Cut>, Forecast) {
+        let n = state.log_n.exp2();
+        let compare = Forecast { moves: 0.0, comparisons: (n - 1.0).max(0.0) / 2.0 };
+        match self.script {
+            Script::Nothing => return (None, compare),
+            Script::Matched(_) | Script::Parts(_) => {
+                let levels = if let Script::Matched(matched) = self.script { matched } else { 1 };
+                if state.depth >= levels {
+                    return (None, compare);
+                }
+                let spare = match self.script {
+                    Script::Parts(parts) => parts - state.whole.1 - 1,
+                    _ => levels - state.depth - 1,
+                };
+                let cut = Cut { whole: false, groups: 1, spare };
+                let forecast = self.forecast(&state, cut, f64::INFINITY);
+                return (Some(cut), forecast.unwrap_or(compare));
+            }
+            Script::Free => {}
+        }
+        if state.depth >= Self::DEEPEST || n <= BUCKET as f64 {
+            return (None, compare);
+        }
+        let quarter = |x: f64| (x * 4.0).round() as u32;
+        let key = [
+            state.depth,
+            quarter(state.log_n),
+            quarter(state.inner.0),
+            state.inner.1,
+            quarter(state.whole.0),
+            state.whole.1,
+        ];
+        if let Some(known) = self.memo.get(&key) {
+            return *known;
+        }
+        let mut best = (None, compare);
+        let mut least = compare.nanoseconds(&self.speed) * Self::GAIN;
+        for whole in [false, true] {
+            if whole && state.inner == state.whole {
+                continue;
+            }
+            let most = if whole { state.whole.1 } else { state.inner.1 };
+            for groups in 1..=(most + 1).min(Self::MOST_GROUPS) {
+                for spare in 0..=Self::MOST_SPARE {
+                    let cut = Cut { whole, groups, spare };
+                    if let Some(forecast) = self.forecast(&state, cut, least) {
+                        let cost = forecast.nanoseconds(&self.speed);
+                        if cost < least {
+                            least = cost;
+                            best = (Some(cut), forecast);
+                        }
+                    }
+                }
+            }
+        }
+        self.memo.insert(key, best);
+        best
+    }
+
+    /// What the cut is expected to take, if its parts carry information enough and it stays below
+    /// `limit` nanoseconds.
+    fn forecast(&mut self, state: &State, cut: Cut, limit: f64) -> Option<Forecast> {
+        let (information, most) = if cut.whole { state.whole } else { state.inner };
+        let limits = cut.limits(most);
+        let parts: u32 = limits.iter().map(|t| t + 1 + cut.spare).sum();
+        let part = information / f64::from(parts);
+        if part < Self::LEAST_PART && self.script == Script::Free {
+            return None;
+        }
+        let mut total = Forecast::default();
+        for t in limits {
+            let group = t + 1 + cut.spare;
+            for differing in 0..=t {
+                // Every branch is moved once: even this alone may be too much.
+                if total.nanoseconds(&self.speed) > limit {
+                    return None;
+                }
+                let inner = if cut.spare > 0 {
+                    (part * f64::from(group - 1 - differing), t - differing)
+                } else {
+                    (part * f64::from(group - 1), t)
+                };
+                let below = State {
+                    depth: state.depth + 1,
+                    log_n: state.log_n - part,
+                    inner,
+                    whole: (state.whole.0 - part, state.whole.1),
+                };
+                let (next, mut forecast) = self.best(below);
+                // Moving stops at buckets that are small enough.
+                let wanted = state.log_n - (BUCKET as f64).log2();
+                let digits = if next.is_some() {
+                    1.0
+                } else {
+                    (part.min(wanted) / f64::from(DIGIT_BITS)).ceil().max(1.0)
+                };
+                if next.is_none() {
+                    let smallest = (BUCKET as f64).min(state.log_n.exp2());
+                    forecast.comparisons =
+                        forecast.comparisons.max((smallest - 1.0).max(0.0) / 2.0);
+                }
+                total.moves += digits + forecast.moves;
+                total.comparisons += forecast.comparisons;
+            }
+        }
+        Some(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::hamming::kernels::Kernel;
+
+    fn leaves<'a, const W: usize>(node: &'a Node<W>, into: &mut Vec<&'a Node<W>>) {
+        if node.branches.is_empty() {
+            into.push(node);
+        }
+        node.branches.iter().for_each(|branch| leaves(branch, into));
+    }
+
+    proptest! {
+        /// The heart of exactness: every difference within the distance is claimed by exactly one
+        /// leaf of every tree, agrees there on the bits that values are moved by, and keeps to the
+        /// bounds; and at every node it is claimed by one branch if it is claimed at all.
+        #[test]
+        fn every_difference_belongs_to_one_leaf(
+            flips in prop::collection::vec(0usize..128, 0..=12),
+            spare in 0u32..6,
+            log_n in 5f64..34.0,
+            constant in 0usize..100,
+            script in prop::sample::select(vec![
+                Script::Free, Script::Nothing, Script::Matched(1), Script::Matched(2), Script::Matched(3),
+                Script::Parts(30),
+            ]),
+        ) {
+            let speed = Speed::of(2, Kernel::PORTABLE);
+            let weights: Vec<f64> =
+                (0..128).map(|bit| if bit < constant { 0.01 } else { 0.5 }).collect();
+            let mut difference = [0u64; 2];
+            for bit in flips {
+                difference[bit / 64] |= 1 << (bit % 64);
+            }
+            let distance = BitSet(difference).iter().count() as u32;
+            let mut root = Node::<2>::root(128, distance + spare);
+            root.grow(log_n.exp2(), &weights, script, &speed);
+            let mut all = Vec::new();
+            leaves(&root, &mut all);
+            let claiming: Vec<_> = all.iter().filter(|leaf| leaf.claims(&difference)).collect();
+            prop_assert_eq!(claiming.len(), 1, "{:?}", root);
+            let mut node = &root;
+            loop {
+                prop_assert!(node.claims(&difference));
+                prop_assert!(node.agreed.differ_at_most(&difference, 0));
+                prop_assert!(node.inner.bits.differ_at_most(&difference, node.inner.most));
+                prop_assert!(node.whole.bits.differ_at_most(&difference, node.whole.most));
+                let Some(next) = node.branches.iter().find(|branch| branch.claims(&difference)) else {
+                    break;
+                };
+                node = next;
+            }
+            prop_assert!(node.branches.is_empty());
+        }
+    }
+
+    #[test]
+    fn limits_add_up() {
+        let check = |most, groups, expect: &[u32]| {
+            assert_eq!(Cut { whole: false, groups, spare: 0 }.limits(most), expect);
+        };
+        check(3, 1, &[3]);
+        check(3, 2, &[1, 1]);
+        check(8, 3, &[2, 2, 2]);
+        check(6, 2, &[2, 3]);
+        check(3, 4, &[0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn matched_scripts_try_every_combination() {
+        let speed = Speed::of(1, Kernel::PORTABLE);
+        let mut root = Node::<1>::root(64, 3);
+        root.grow(1e6, &[0.5; 64], Script::Matched(2), &speed);
+        let mut all = Vec::new();
+        leaves(&root, &mut all);
+        // Two of five blocks: the first is one of blocks 0 to 3.
+        assert_eq!((root.branches.len(), all.len()), (4, 10));
+    }
+}
