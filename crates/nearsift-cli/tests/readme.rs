@@ -20,7 +20,7 @@ const RECIPES: &str = "docs/RECIPES.md";
 const WITH_COMMANDS: [&str; 4] = [ENGLISH, CHINESE, RECIPES, "examples/README.md"];
 
 /// The documents whose links are followed.
-const WITH_LINKS: [&str; 11] = [
+const WITH_LINKS: [&str; 13] = [
     ENGLISH,
     CHINESE,
     RECIPES,
@@ -30,7 +30,9 @@ const WITH_LINKS: [&str; 11] = [
     "docs/ALGORITHM.md",
     "docs/BAD-INPUT.md",
     "docs/QUALITY.md",
+    "docs/PARTIAL.md",
     "docs/TESTING.md",
+    "docs/TUNING.md",
     "examples/README.md",
 ];
 
