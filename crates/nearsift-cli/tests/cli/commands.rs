@@ -600,9 +600,17 @@ fn bench() {
 fn help() {
     let folder = Folder::new();
     let mut shown = folder.run(["--help"]).expect(0).stdout;
-    for command in
-        ["dedup", "pairs", "fingerprint", "compare", "keywords", "recipes", "eval", "vectors"]
-    {
+    for command in [
+        "dedup",
+        "pairs",
+        "fingerprint",
+        "compare",
+        "keywords",
+        "recipes",
+        "eval",
+        "tune",
+        "vectors",
+    ] {
         let help = folder.run([command, "-h"]).expect(0).stdout;
         shown.push_str(&format!("\n$ nearsift {command} -h\n{help}"));
     }
