@@ -229,6 +229,60 @@ pub const CLOSED_PIPE: Answer = answer(
     "",
     "Quiet: whoever reads has what they wanted. `dedup` has written its results by then, and keeps its status.",
 );
+pub const ALL_EMPTY: Answer = answer(
+    "Corpus of 20,000 empty documents",
+    0,
+    "note: 20,000 documents had no fingerprint (20,000 without text, 0 with navigation only, 0 with too few features)",
+    "All stay; nothing is compared.",
+);
+pub const ALL_THE_SAME: Answer = answer(
+    "Corpus of 2,000 identical documents",
+    0,
+    "1 group of 2,000 documents: 1 document kept, 1,999 removed (1,999 with the same text, 0 near)",
+    "1,999 pairs, each with the first: not one for every two.",
+);
+pub const CROWD: Answer = answer(
+    "Corpus of documents that are all alike, but not the same; texts that share every minwise key",
+    0,
+    "pairs of documents that are like hundreds of others were not compared: the nearest of each were.",
+    "At most 512 pairs for each document are compared; the rest is counted in `summary.json`.",
+);
+pub const LARGE_GROUP: Answer = answer(
+    "Group beyond `--max-cluster`",
+    0,
+    "would be larger than --max-cluster allows and were kept apart (",
+    "Its parts are groups of their own; how many links they were kept apart against is in `summary.json`.",
+);
+pub const SCORE_OUT_OF_RANGE: Answer = answer(
+    "Threshold out of range",
+    2,
+    "error: invalid value '1.5' for '--min-score <S>': '1.5' is not a score: expected a number from 0 to 1",
+    "Nothing is read or written.",
+);
+pub const TOO_LITTLE_MEMORY: Answer = answer(
+    "Memory limit that is too small",
+    2,
+    "bytes at least and may use 1000: raise the memory limit to ",
+    "The message has the number that works; nothing is written.",
+);
+pub const UNKNOWN_IDS: Answer = answer(
+    "`eval`: truth whose ids are all unknown",
+    2,
+    "error: unknown-ids.csv: none of its ids is the id of a document, such as '1'; see --id-field",
+    "Nothing is measured. When only some are unknown, these rows are left out and counted.",
+);
+pub const ONE_CLASS: Answer = answer(
+    "`eval`: truth of one class",
+    2,
+    "error: one-class.csv: the truth has no pair of near duplicates: with one class only, nothing can be measured",
+    "Nothing is measured.",
+);
+pub const CONTRADICTION: Answer = answer(
+    "`eval`: truth that contradicts itself",
+    2,
+    "error: contradiction.csv: '1' and '2' are labelled both POS and GREY: keep one of the two",
+    "Nothing is measured.",
+);
 pub const INTERRUPTED: Answer = answer(
     "Ctrl-C, or a polite request to end",
     130,
@@ -271,6 +325,15 @@ pub const ALL: &[&Answer] = &[
     &OUTPUT_IN_INPUT,
     &OUTPUT_AROUND_INPUT,
     &CLOSED_PIPE,
+    &ALL_EMPTY,
+    &ALL_THE_SAME,
+    &CROWD,
+    &LARGE_GROUP,
+    &SCORE_OUT_OF_RANGE,
+    &TOO_LITTLE_MEMORY,
+    &UNKNOWN_IDS,
+    &ONE_CLASS,
+    &CONTRADICTION,
     &INTERRUPTED,
 ];
 

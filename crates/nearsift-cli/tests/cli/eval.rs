@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use testkit::examples::examples_dir;
 use testkit::{data_dir, read};
 
+use crate::answers;
 use crate::support::{Folder, article, corpus, line, zst};
 
 /// The example corpus and its truth.
@@ -179,6 +180,13 @@ fn mistakes() {
         let args = [&["eval", "few.jsonl", "--truth", truth], more].concat();
         let run = folder.run(&args).expect(2);
         assert_eq!(run.stdout, "", "{truth}");
+        match (truth, more) {
+            ("unknown-ids.csv", []) => answers::UNKNOWN_IDS.check(&run),
+            ("one-class.csv", []) => answers::ONE_CLASS.check(&run),
+            ("contradiction.csv", []) => answers::CONTRADICTION.check(&run),
+            ("good.csv", ["--min-score", _]) => answers::SCORE_OUT_OF_RANGE.check(&run),
+            _ => {}
+        }
         shown += &format!("{}\n{}\n", more.join(" "), run.stderr);
     };
     check("unknown-ids.csv", "a,b,label\n8,9,POS\n", &[]);
