@@ -70,7 +70,7 @@ def datasketch(cut, permutations, threshold=None, bands=None):
     from datasketch import MinHash, MinHashLSH
 
     def find(texts):
-        options = {"num_perm": permutations, "seed": SEED}
+        options = {"num_perm": permutations, "seed": SEED, "scheme": "affine32"}
         options["permutations"] = MinHash(**options).permutations
         index = MinHashLSH(num_perm=permutations, **({"params": bands} if bands else {"threshold": threshold}))
         signatures = {}

@@ -96,7 +96,8 @@ mod tests {
     #[test]
     fn estimates_are_unbiased_and_know_their_error() {
         // Document d has d mod 5 pairs when d mod 7 is 0.
-        let of = |document: u32| if document % 7 == 0 { u64::from(document % 5) } else { 0 };
+        let of =
+            |document: u32| if document.is_multiple_of(7) { u64::from(document % 5) } else { 0 };
         let truth: u64 = (0..2000).map(of).sum();
         let (mut sum, mut squares, mut said) = (0.0, 0.0, 0.0);
         let rounds = 400;
