@@ -137,7 +137,9 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
             let seconds = found.prepare_seconds + found.pairs_seconds;
             let row = Row::new(&name)
                 .with("s", seconds)
+                .with("pairs cpu s", found.pairs_cpu_seconds.unwrap_or(f64::NAN))
                 .with("links s", found.connect_seconds)
+                .with("links cpu s", found.connect_cpu_seconds.unwrap_or(f64::NAN))
                 .with("expected s", found.expected_seconds)
                 .with("pairs", found.pairs as f64)
                 .with("comparisons", found.comparisons as f64);

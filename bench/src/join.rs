@@ -133,6 +133,9 @@ pub const LARGE_CASES: &[Case] = &[
     Case { data: Data::Distinct, n: 1_000_000_000, max_distance: 3, expect_pairs: Some(1_157) },
 ];
 
+/// Bytes that a large case may use beside its column, for each value.
+const LARGE_BYTES: u64 = 7;
+
 /// Times one case on a number of threads.
 ///
 /// # Panics
@@ -210,6 +213,7 @@ pub fn measure_large(case: &Case, threads: usize) -> Large {
     let column = column(case.data, case.n);
     let settings = Settings {
         threads: std::num::NonZeroUsize::new(threads).map_or(Threads::One, Threads::Own),
+        memory_bytes: Some(LARGE_BYTES * case.n as u64),
         ..Settings::new(case.max_distance)
     };
     let start = Instant::now();
@@ -239,11 +243,19 @@ fn peak_bytes() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// The processor time of this thread so far, where Linux tells it and it does all the work.
+/// The processor time so far, where Linux tells it: of this thread when it does all the work, else of the
+/// process.
 pub fn cpu_seconds(threads: usize) -> Option<f64> {
+    if threads > 1 {
+        let told = std::fs::read_to_string("/proc/self/stat").ok()?;
+        let mut fields = told.rsplit(')').next()?.split_whitespace().skip(11);
+        let mut ticks = || fields.next()?.parse::<f64>().ok();
+        // User time and system time, in hundredths.
+        return Some((ticks()? + ticks()?) / 100.0);
+    }
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = told.split_whitespace().next()?.parse().ok()?;
-    (threads <= 1).then_some(nanoseconds / 1e9)
+    Some(nanoseconds / 1e9)
 }
 
 /// The number of pairs by comparing every two distinct values.

@@ -115,7 +115,8 @@ struct Settings {
     /// Fingerprints of the comparison in Hamming space, a run for each number.
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000000,10000000")]
     fingerprints: Vec<usize>,
-    /// The join of 10^8 and 10^9 fingerprints too: 12 GB of memory, minutes.
+    /// Joins of 10^8 and 10^9 fingerprints (join) and queries among them (hamming) too: 15 and 24 GB of
+    /// memory, minutes.
     #[arg(long)]
     large: bool,
     /// The seed of the generated corpus and fingerprints.

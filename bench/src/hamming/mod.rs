@@ -20,6 +20,9 @@ const MAX_DISTANCE: u32 = 3;
 /// The queries that the readiest contestants answer; others answer the first of them.
 const QUERIES: usize = 5_000;
 
+/// Fingerprints of the runs that take most of a large machine, without peers.
+const LARGE: [usize; 2] = [100_000_000, 1_000_000_000];
+
 /// The Python peers. Their buckets of strings and their graph are not built over skewed data: on that
 /// they take minutes, and say nothing new.
 const PYTHON: [(&str, &[Shape]); 5] = [
@@ -63,6 +66,10 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
                 case.find_by_python(python, settings, &mut report)?;
             }
         }
+    }
+    let large: &[usize] = if settings.large { &LARGE } else { &[] };
+    for &n in large {
+        program::measure(n, settings.seed, 1, &mut report)?;
     }
     Ok(report)
 }

@@ -48,6 +48,7 @@ pub fn run(global: &Global) -> Result<Status, Failure> {
     } else {
         let planner::Calibration {
             query_ns,
+            table_ns,
             probe_ns,
             near_line_ns,
             far_line_ns,
@@ -60,6 +61,7 @@ pub fn run(global: &Global) -> Result<Status, Failure> {
         out.line(&format!("one thread, {}, nanoseconds", calibration.kernel))?;
         for (what, ns) in [
             ("a query", query_ns),
+            ("a table", table_ns),
             ("a bucket", probe_ns),
             ("a line of the cache", near_line_ns),
             ("a random line of memory", far_line_ns),
@@ -107,9 +109,10 @@ fn index() -> Result<planner::Calibration, Failure> {
     };
     let scan_word_ns = scan(&far, 1);
     let compare_word_ns = scan(near, QUERIES) / QUERIES as f64;
-    let [query_ns, probe_ns, entry_ns] = steps(&far[..VALUES], near_line_ns)?;
+    let [query_ns, table_ns, probe_ns, entry_ns] = steps(&far[..VALUES], near_line_ns)?;
     Ok(planner::Calibration {
         query_ns,
+        table_ns,
         probe_ns,
         near_line_ns,
         far_line_ns: random_line(&far).max(near_line_ns),
@@ -137,8 +140,8 @@ fn waited_line(words: &[u64]) -> f64 {
     ns_of(READS as usize, || (0..READS).fold(0, |at, i| words[((at ^ i) & mask) as usize]))
 }
 
-/// A query, a bucket and an entry, from indexes in the cache with few and many of each.
-fn steps(values: &[u64], near_line_ns: f64) -> Result<[f64; 3], Failure> {
+/// A query, a table, a bucket and an entry, from indexes in the cache with few and many of each.
+fn steps(values: &[u64], near_line_ns: f64) -> Result<[f64; 4], Failure> {
     let queries: Vec<u64> = (0..ASKED as u64).map(|q| lane_hash(q, 7)).collect();
     // Nanoseconds, buckets and entries of a query.
     let measure = |blocks: u32, key_bits: u32, max_distance: u32| {
@@ -159,13 +162,17 @@ fn steps(values: &[u64], near_line_ns: f64) -> Result<[f64; 3], Failure> {
     let few = measure(1, 15, 0)?;
     let entries = measure(1, 5, 0)?;
     let buckets = measure(2, 14, 5)?;
-    // The first differs from the second in entries, and from the third in buckets, nearly alone.
+    let tables = measure(4, 15, 3)?;
+    // The second differs from the first in entries alone, the third by one table and many buckets, the
+    // fourth by three tables and as many buckets.
     let entry_ns = ((entries[0] - few[0]) / (entries[2] - few[2])).max(0.01);
-    let bucket_ns =
-        ((buckets[0] - few[0] - entry_ns * (buckets[2] - few[2])) / (buckets[1] - few[1])).max(0.1);
-    let query_ns = (few[0] - bucket_ns * few[1] - entry_ns * few[2]).max(1.0);
+    let more = |of: [f64; 3]| of[0] - few[0] - entry_ns * (of[2] - few[2]);
+    let table_and_bucket = more(tables) / 3.0;
+    let bucket_ns = ((more(buckets) - table_and_bucket) / (buckets[1] - few[1] - 1.0)).max(0.1);
+    let table_ns = (table_and_bucket - bucket_ns).max(0.1);
+    let query_ns = (few[0] - table_and_bucket - entry_ns * few[2]).max(1.0);
     // A bucket's lines in the cache are counted apart.
-    Ok([query_ns, (bucket_ns - 2.0 * near_line_ns).max(0.1), entry_ns])
+    Ok([query_ns, table_ns, (bucket_ns - 2.0 * near_line_ns).max(0.1), entry_ns])
 }
 
 fn join_speed(bits: Bits) -> Result<join::Speed, Failure> {

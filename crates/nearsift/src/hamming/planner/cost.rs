@@ -48,6 +48,8 @@ impl Question {
 pub struct Calibration {
     /// A query, whatever it does.
     pub query_ns: f64,
+    /// A table: bringing the query into its order of bits.
+    pub table_ns: f64,
     /// A bucket, apart from the memory that it touches.
     pub probe_ns: f64,
     /// A line of the cache that an index up to `cache_bytes` stays in.
@@ -72,7 +74,8 @@ impl Default for Calibration {
     fn default() -> Calibration {
         Calibration {
             query_ns: 60.0,
-            probe_ns: 5.0,
+            table_ns: 35.0,
+            probe_ns: 12.0,
             near_line_ns: 3.0,
             far_line_ns: 12.0,
             farther_line_ns: 3.0,
@@ -151,6 +154,9 @@ impl fmt::Display for Time {
     }
 }
 
+/// Below this, memory is not worth saving.
+const SMALL_BYTES: u64 = 256 << 20;
+
 /// The tables of a plan as the model sees them: all alike.
 struct Shape {
     tables: u32,
@@ -168,14 +174,15 @@ pub struct Planner {
 
 impl Planner {
     /// The plan with the least product of expected time and bytes: twice the memory has to save half the
-    /// time.
+    /// time. What stays below 256 MiB is chosen by time alone.
     ///
     /// # Errors
     /// [`PlanError`]: the distance is beyond the width, or no plan fits into the memory.
     pub fn choose(&self, question: &Question) -> Result<Plan, PlanError> {
         let linear = self.forecast(Plan::Linear, question)?;
         let limit = question.memory_bytes.unwrap_or(u64::MAX);
-        let score = |forecast: &Forecast| forecast.nanoseconds * forecast.bytes as f64;
+        let score =
+            |forecast: &Forecast| forecast.nanoseconds * forecast.bytes.max(SMALL_BYTES) as f64;
         let mut best = (linear.bytes <= limit).then(|| (score(&linear), Plan::Linear));
         let mut least = linear.bytes;
         for plan in candidates(question) {
@@ -234,6 +241,7 @@ impl Planner {
             };
             c.query_ns
                 + waits
+                + f64::from(shape.tables) * c.table_ns
                 + probes * (c.probe_ns + directory_ns + filled * line_ns * (1.0 + length.min(2.0)))
                 + candidates * c.entry_ns * words
         };
