@@ -23,7 +23,7 @@ use super::frequency::{DocumentFrequencies, SIXTEENTHS};
 /// let mut sample = FrequencySample::default();
 /// for text in 0..1000u128 {
 ///     let common = 7 << 60;
-///     sample.add(text, &[common, text as u64 * 0x9e37_79b9_7f4a_7c15]);
+///     sample.add(text, &[common, (text as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)]);
 /// }
 /// let table = sample.table(DocumentFrequencies::shipped());
 /// assert!(table.idf_sixteenths(7 << 60) < 33);
