@@ -72,7 +72,8 @@ struct By {
 #[derive(Deserialize)]
 struct Stratum {
     name: String,
-    recall: f64,
+    /// Of no positive pair there is none.
+    recall: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -82,8 +83,14 @@ struct At {
 
 #[derive(Deserialize)]
 struct Figure {
+    /// Where nothing was accepted there is no precision.
+    #[serde(default, deserialize_with = "or_nothing")]
     value: f64,
     interval: Option<(f64, f64)>,
+}
+
+fn or_nothing<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(0.0))
 }
 
 impl Measured {
@@ -189,7 +196,7 @@ fn listed_pairs(work: &Work, data: &Path, report: &mut Report) -> Result<(), Str
         let strata = eval.strata.iter().flat_map(|by| &by.strata);
         for stratum in strata.filter(|stratum| stratum.name == "natural") {
             let name = format!("{row}, recall of natural pairs");
-            report.fact(&name, format!("{:.3}", stratum.recall));
+            report.fact(&name, format!("{:.3}", stratum.recall.unwrap_or(0.0)));
         }
     };
     let eval = work.eval(&documents, &truth(&["--replicates", "1000"]))?;

@@ -3,7 +3,7 @@
 //! A sketch of a whole document says nothing of a passage that is a tenth of it. Here each document
 //! gives [seeds](Seeds): hashes of short runs of its letters, chosen by their values alone, so that the same
 //! passage gives the same seeds wherever it stands. Documents that share seeds in the same order
-//! and near one diagonal are [candidates](Corpus::candidates), and their texts say how far each passage
+//! and near one diagonal are [candidates](Search::each), and their texts say how far each passage
 //! goes and how alike it is ([`Refiner`]). [`find`] does all of it for texts in memory.
 //!
 //! Seeds that more documents share than [`Settings::max_documents`] are boilerplate, not quotations: they
