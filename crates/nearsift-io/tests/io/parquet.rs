@@ -572,6 +572,23 @@ fn bombs() {
     assert!(fs::metadata(&path).expect("a file").len() < 10_000);
     let got = read(&resolve(&path));
     assert_eq!((got.documents.len(), got.codes()), (0, vec!["1 rows".to_owned()]));
+    // Lists of one member of a dictionary, of more than 64 MiB in the first rows.
+    let rows = 1200;
+    let members = vec!["x".repeat(1 << 18); rows];
+    let members: Vec<_> = members.iter().map(String::as_str).collect();
+    let (ones, zeros) = (vec![1; rows], vec![0; rows]);
+    let columns = [(Values::Texts(&members), &ones[..], &zeros[..])];
+    let bytes = columns_file("message lists { REPEATED BYTE_ARRAY tags (UTF8); }", &columns);
+    let path = folder.file("lists.parquet", bytes);
+    let read_lists = |fields: &[&str]| {
+        let fields = fields.iter().map(|f| (*f).to_owned()).collect();
+        let options = ReadOptions { text_field: None, fields, limits, ..ReadOptions::default() };
+        read(&Inputs::resolve(&[&path], options).expect("inputs"))
+    };
+    let got = read_lists(&["tags"]);
+    assert_eq!((got.documents.len(), got.codes()), (0, vec!["1 rows".to_owned()]));
+    assert!(got.notes[0].to_string().contains("raise --max-ratio"), "{}", got.notes[0]);
+    assert_eq!(read_lists(&[]).documents.len(), rows);
 }
 
 #[test]
