@@ -95,7 +95,8 @@ fn options(field: &str) -> ReadOptions {
 }
 
 fn inputs(path: &Path) -> Inputs {
-    Inputs::resolve(&[path], options("text")).expect("inputs")
+    let options = ReadOptions { fields: vec!["list".to_owned()], ..options("text") };
+    Inputs::resolve(&[path], options).expect("inputs")
 }
 
 #[test]

@@ -125,7 +125,11 @@ fn write_group(
 }
 
 fn options() -> ReadOptions {
-    ReadOptions { text_field: Some("meta.text".to_owned()), ..ReadOptions::default() }
+    ReadOptions {
+        text_field: Some("meta.text".to_owned()),
+        fields: vec!["tags".to_owned()],
+        ..ReadOptions::default()
+    }
 }
 
 fn nested(path: &Path) -> Inputs {
