@@ -95,7 +95,7 @@ pub fn format(arg: FormatArg) -> Option<Format> {
 pub fn read_options(reading: &Reading, fields: Vec<String>) -> ReadOptions {
     let mut options = ReadOptions {
         format: format(reading.format),
-        text_field: reading.text_field.clone(),
+        text_field: Some(reading.text_field.clone()),
         id_field: reading.id_field.clone(),
         fields,
         encoding: reading.charset.clone(),

@@ -111,11 +111,16 @@ pub struct ReadOptions {
     /// The field or column that holds the text. In JSON `a.b` is the field `b` of the object `a`, or a
     /// field that is named `a.b`; in CSV it is the column of exactly that name; in Parquet and Arrow the column `b` of the
     /// group `a`. WARC has no such field: its text is that of the page.
-    pub text_field: String,
+    ///
+    /// `None`: documents are read for their [`fields`](ReadOptions::fields) only, and every text is empty, so that a table
+    /// need have no column of texts. Text, HTML and WARC hand theirs out all the same.
+    pub text_field: Option<String>,
     /// The field or column that holds the id, named like [`text_field`](ReadOptions::text_field). In WARC it is a field
     /// of the record's header, and `id` is `WARC-Record-ID`.
     pub id_field: String,
-    /// Further fields to hand out, at most 62, in this order in [`Document::fields`](crate::Document::fields).
+    /// Further fields to hand out, at most 62, in this order in [`Document::fields`](crate::Document::fields). In Parquet
+    /// and Arrow a field may be a list of single values, which is handed out as the text of a JSON array; members that are
+    /// null are left out of it.
     pub fields: Vec<String>,
     /// The charset label of JSON and CSV input (`gbk`, `big5`, `shift_jis` ...); `None` is UTF-8. Text and
     /// HTML documents are handed out as bytes, so it does not concern them.
@@ -135,7 +140,7 @@ impl Default for ReadOptions {
     fn default() -> Self {
         Self {
             format: None,
-            text_field: "text".to_owned(),
+            text_field: Some("text".to_owned()),
             id_field: "id".to_owned(),
             fields: Vec::new(),
             encoding: None,

@@ -1,5 +1,10 @@
 //! `nearsift eval`: truths in every layout, other tools' pairs, and what cannot be evaluated.
 
+#[cfg(feature = "parquet")]
+use parquet::{
+    data_type::{ByteArray, ByteArrayType, Int64Type},
+    file::writer::{SerializedFileWriter, SerializedRowGroupWriter},
+};
 use serde_json::{Value, json};
 use testkit::examples::examples_dir;
 use testkit::{data_dir, read};
@@ -149,6 +154,124 @@ fn published_sets() {
     let report = json(&folder, &["news.jsonl", "--truth", "fields", "--text-field", "article"]);
     assert_eq!(report["truth"]["kind"], "clusters");
     assert_eq!(report["measured"]["cluster_ari"]["value"], 1.0);
+}
+
+/// A Parquet file of one row group, whose columns are written one after another.
+#[cfg(feature = "parquet")]
+fn parquet_file(
+    schema: &str,
+    columns: impl FnOnce(&mut SerializedRowGroupWriter<'_, &mut Vec<u8>>),
+) -> Vec<u8> {
+    let schema = parquet::schema::parser::parse_message_type(schema).expect("a schema");
+    let mut bytes = Vec::new();
+    let writer = SerializedFileWriter::new(&mut bytes, schema.into(), Default::default());
+    let mut writer = writer.expect("a writer");
+    let mut group = writer.next_row_group().expect("a group");
+    columns(&mut group);
+    group.close().expect("a group");
+    writer.close().expect("a file");
+    bytes
+}
+
+/// Writes the next column; of levels there are none when there is a value in every row.
+#[cfg(feature = "parquet")]
+fn column<T: parquet::data_type::DataType>(
+    group: &mut SerializedRowGroupWriter<'_, &mut Vec<u8>>,
+    values: &[T::T],
+    levels: Option<(&[i16], &[i16])>,
+) {
+    let mut column = group.next_column().expect("a column").expect("one more");
+    let (definitions, repetitions) = levels.unzip();
+    column.typed::<T>().write_batch(values, definitions, repetitions).expect("values");
+    column.close().expect("a column");
+}
+
+/// The same sets as Parquet, as they are published too, give the figures of the JSON lines.
+#[cfg(feature = "parquet")]
+#[test]
+fn published_sets_as_parquet() {
+    let folder = Folder::new();
+    let [one, three, four] = [1, 3, 4].map(article);
+    let articles = [one.clone(), one.clone() + "又", one, three, four];
+    let texts = |texts: &[String]| -> Vec<ByteArray> {
+        texts.iter().map(|text| ByteArray::from(text.as_str())).collect()
+    };
+    let ids: Vec<String> = (11..16).map(|id: i32| id.to_string()).collect();
+    let titles: Vec<String> = [1, 1, 1, 2, 3].map(|n| format!("Title {n}")).to_vec();
+    // Each of the first three has the other two; the first row with none is null, the other empty.
+    let duplicates = [vec!["12", "13"], vec!["11", "13"], vec!["11", "12"], vec![], vec![]];
+    let members: Vec<String> = duplicates.concat().into_iter().map(str::to_owned).collect();
+    let core = parquet_file(
+        "message core {
+            OPTIONAL BYTE_ARRAY core_id (UTF8);
+            REQUIRED BYTE_ARRAY processed_title (UTF8);
+            REQUIRED BYTE_ARRAY processed_abstract (UTF8);
+            OPTIONAL GROUP labelled_duplicates (LIST) {
+                REPEATED GROUP list { OPTIONAL BYTE_ARRAY element (UTF8); }
+            }
+        }",
+        |group| {
+            column::<ByteArrayType>(group, &texts(&ids), Some((&[1; 5], &[0; 5])));
+            column::<ByteArrayType>(group, &texts(&titles), None);
+            column::<ByteArrayType>(group, &texts(&articles), None);
+            let levels: (&[i16], &[i16]) = (&[3, 3, 3, 3, 3, 3, 0, 1], &[0, 1, 0, 1, 0, 1, 0, 0]);
+            column::<ByteArrayType>(group, &texts(&members), Some(levels));
+        },
+    );
+    folder.file("core.parquet", core);
+    let mut lines = String::new();
+    for (row, duplicates) in duplicates.iter().enumerate() {
+        let document = json!({
+            "core_id": ids[row], "processed_title": titles[row],
+            "processed_abstract": articles[row], "labelled_duplicates": duplicates,
+        });
+        lines += &format!("{document}\n");
+    }
+    folder.file("core.jsonl", lines);
+    let same = |set: &str, truth: &[&str], fields: &[&str]| {
+        let (parquet, lines) = (format!("{set}.parquet"), format!("{set}.jsonl"));
+        let expect = json(&folder, &[&[lines.as_str(), "--truth", "fields"], fields].concat());
+        for truth in truth {
+            let report = json(&folder, &[&[parquet.as_str(), "--truth", truth], fields].concat());
+            assert_eq!(report, expect, "{set} {truth}");
+        }
+        expect
+    };
+    let fields = ["--id-field", "core_id", "--text-field", "processed_abstract"];
+    let fields = [&fields[..], &["--title-field", "processed_title"]].concat();
+    let report = same("core", &["fields", "core.parquet"], &fields);
+    assert_eq!(report["truth"]["kind"], "duplicates");
+    assert_eq!(report["truth"]["positive_pairs"], 3);
+
+    let clusters = [7_i64, 7, 7, 8, 9];
+    let schema = "message news {
+        REQUIRED INT64 id;
+        REQUIRED BYTE_ARRAY article (UTF8);
+        REQUIRED INT64 cluster;
+    }";
+    let news = parquet_file(schema, |group| {
+        column::<Int64Type>(group, &[1, 2, 3, 4, 5], None);
+        column::<ByteArrayType>(group, &texts(&articles), None);
+        column::<Int64Type>(group, &clusters, None);
+    });
+    folder.file("news.parquet", news);
+    let line = |(row, cluster): (usize, &i64)| {
+        json!({ "id": row + 1, "article": articles[row], "cluster": cluster }).to_string() + "\n"
+    };
+    folder.file("news.jsonl", clusters.iter().enumerate().map(line).collect::<String>());
+    let report = same("news", &["fields", "news.parquet"], &["--text-field", "article"]);
+    assert_eq!(report["truth"]["kind"], "clusters");
+    assert_eq!(report["truth"]["positive_pairs"], 3);
+
+    // A table of something else is told what is expected of it.
+    let other = parquet_file("message other { REQUIRED INT64 n; }", |group| {
+        column::<Int64Type>(group, &[1], None);
+    });
+    folder.file("other.parquet", other);
+    let args = ["eval", "news.parquet", "--text-field", "article", "--truth", "other.parquet"];
+    let run = folder.run(args).expect(2);
+    let expect = "other.parquet: expected at least one of the columns a, b,";
+    assert!(run.stderr.contains(expect), "{}", run.stderr);
 }
 
 #[test]

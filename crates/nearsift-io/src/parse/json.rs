@@ -365,6 +365,7 @@ mod tests {
                     Slot::Value(Value::Bool(b)) => format!("bool {b}"),
                     Slot::Missing => "missing".to_owned(),
                     Slot::Null => "null".to_owned(),
+                    Slot::List(json) => json.clone(),
                     Slot::Other(kind) => (*kind).to_owned(),
                     Slot::TooLong(bytes) => format!("{bytes} bytes"),
                 },

@@ -26,7 +26,7 @@ pub struct Document<'a> {
     /// The text.
     pub body: Body<'a>,
     /// The values of [`ReadOptions::fields`], in that order; `None` where a field is missing, null, an
-    /// object or an array.
+    /// object or an array. A list of single values in Parquet or Arrow is the text of a JSON array.
     pub fields: Vec<Option<Value<'a>>>,
     /// How many characters could not be decoded and became U+FFFD: bytes that are not in the charset, and lone
     /// surrogates written as escapes. In JSON it is the count of the whole record, in CSV that of the text.
@@ -95,7 +95,7 @@ impl Value<'_> {
 /// Which fields are looked for: compiled once, used for every record.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// Different paths: the text's first.
+    /// Different paths: the text's first, which is empty when no text is asked for.
     pub(crate) paths: Vec<FieldPath>,
     id: usize,
     fields: Vec<usize>,
@@ -132,21 +132,13 @@ impl FieldPath {
 impl Plan {
     pub(crate) fn new(options: &ReadOptions) -> Result<Self, Error> {
         let mut paths: Vec<FieldPath> = Vec::new();
-        let mut add = |full: &str, option| {
-            if full.is_empty() {
-                let expected = "the name of a field";
-                return Err(Error::InvalidOption { option, got: full.to_owned(), expected });
-            }
-            let path = FieldPath::new(full);
-            let known = paths.iter().position(|p| *p == path);
-            Ok(known.unwrap_or_else(|| {
-                paths.push(path);
-                paths.len() - 1
-            }))
-        };
-        add(&options.text_field, "--text-field")?;
-        let id = add(&options.id_field, "--id-field")?;
-        let fields = options.fields.iter().map(|f| add(f, "field")).collect::<Result<_, _>>()?;
+        match &options.text_field {
+            Some(field) => drop(add(&mut paths, field, "--text-field")?),
+            None => paths.push(FieldPath::new("")),
+        }
+        let id = add(&mut paths, &options.id_field, "--id-field")?;
+        let fields = options.fields.iter().map(|f| add(&mut paths, f, "field"));
+        let fields = fields.collect::<Result<_, _>>()?;
         // The set of paths that may still match is a word of 64 bits.
         if paths.len() > 64 {
             let got = format!("{} fields", paths.len());
@@ -160,6 +152,25 @@ impl Plan {
         }
         Ok(Self { paths, id, fields, encoding: encoding(options)? })
     }
+
+    /// The path of the text, when it is asked for.
+    pub(crate) fn text(&self) -> Option<&FieldPath> {
+        self.paths.first().filter(|path| !path.full.is_empty())
+    }
+}
+
+/// The place of a path among the others, where it is put if it is a new one.
+fn add(paths: &mut Vec<FieldPath>, full: &str, option: &'static str) -> Result<usize, Error> {
+    if full.is_empty() {
+        let expected = "the name of a field";
+        return Err(Error::InvalidOption { option, got: full.to_owned(), expected });
+    }
+    let path = FieldPath::new(full);
+    let known = paths.iter().position(|p| *p == path);
+    Ok(known.unwrap_or_else(|| {
+        paths.push(path);
+        paths.len() - 1
+    }))
 }
 
 /// The charset asked for, where it is not UTF-8.
@@ -193,9 +204,11 @@ pub(crate) enum Slot<'a> {
     Missing,
     Null,
     Value(Value<'a>),
+    /// A list of single values as a JSON array: as a field it is a text, as a text or an id nothing.
+    List(String),
     /// An object or an array.
     Other(&'static str),
-    /// A text of so many bytes, which is more than a record may have.
+    /// A text or a list of so many bytes, which is more than a record may have.
     TooLong(u64),
 }
 
@@ -205,6 +218,7 @@ impl Slot<'_> {
             Self::Missing => Slot::Missing,
             Self::Null => Slot::Null,
             Self::Value(value) => Slot::Value(value.into_owned()),
+            Self::List(json) => Slot::List(json),
             Self::Other(kind) => Slot::Other(kind),
             Self::TooLong(bytes) => Slot::TooLong(bytes),
         }
@@ -254,6 +268,21 @@ impl Parser {
             }
         };
         parsed.map_err(|reason| Note::new(self.file_name(record), Some(record.place.line), reason))
+    }
+
+    /// Which of [`ReadOptions::fields`] the record's table has as a column of single values or of lists of them, whatever
+    /// this row has in it; `None` when the record is of a format without columns.
+    ///
+    /// Beside [`Document::fields`] it tells a column that is not there from a value that is not.
+    pub fn columns(&self, record: &Record<'_>) -> Option<Vec<bool>> {
+        let has = |path: usize| match record.format {
+            Format::Csv | Format::Tsv => Some(record.columns.has(path)),
+            Format::Parquet | Format::Arrow => {
+                Some(!matches!(record.cells.get(path)?, Slot::Missing | Slot::Other(_)))
+            }
+            Format::JsonLines | Format::Json | Format::Warc | Format::Text | Format::Html => None,
+        };
+        self.plan.fields.iter().map(|path| has(*path)).collect()
     }
 
     fn json<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
@@ -315,12 +344,22 @@ impl Parser {
             Slot::Value(Value::Text(id) | Value::Number(id)) => id.clone(),
             _ => Cow::Owned(format!("{}:{}", self.file_name(record), record.place.line)),
         };
+        let too_long = |bytes| {
+            let limit = self.inputs.options().limits.record_bytes;
+            Reason::TooLong { bytes, limit }
+        };
         let fields = self.plan.fields.iter().map(|i| match &slots[*i] {
-            Slot::Value(value) => Some(value.clone()),
-            _ => None,
+            Slot::Value(value) => Ok(Some(value.clone())),
+            Slot::List(json) => Ok(Some(Value::Text(Cow::Owned(json.clone())))),
+            // The text, asked for a second time, says so itself.
+            Slot::TooLong(bytes) if *i > 0 => Err(too_long(*bytes)),
+            _ => Ok(None),
         });
-        let fields = fields.collect();
-        let field = || self.plan.paths[0].full.clone();
+        let fields = fields.collect::<Result<_, _>>()?;
+        let Some(path) = self.plan.text() else {
+            return Ok(Document { id, body: Body::Text(Cow::Borrowed("")), fields, replaced });
+        };
+        let field = || path.full.clone();
         let body = match std::mem::replace(&mut slots[0], Slot::Missing) {
             Slot::Value(Value::Text(text)) => Body::Text(text),
             Slot::Missing => return Err(Reason::MissingField { field: field(), got: "missing" }),
@@ -331,11 +370,9 @@ impl Parser {
             Slot::Value(Value::Bool(_)) => {
                 return Err(Reason::WrongType { field: field(), got: "true or false" });
             }
+            Slot::List(_) => return Err(Reason::WrongType { field: field(), got: "a list" }),
             Slot::Other(got) => return Err(Reason::WrongType { field: field(), got }),
-            Slot::TooLong(bytes) => {
-                let limit = self.inputs.options().limits.record_bytes;
-                return Err(Reason::TooLong { bytes, limit });
-            }
+            Slot::TooLong(bytes) => return Err(too_long(bytes)),
         };
         Ok(Document { id, body, fields, replaced })
     }

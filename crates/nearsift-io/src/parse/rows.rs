@@ -23,8 +23,16 @@ impl Columns {
     pub(crate) fn new(header: &[u8], delimiter: u8, plan: &Plan) -> Self {
         let fields = Fields::new(header, delimiter);
         let names: Arc<[String]> = fields.map(|f| text(f, plan).0.into_owned()).collect();
-        let place = |path: &super::FieldPath| names.iter().position(|name| *name == path.full);
+        // No column is asked for by an empty path, though one may have no name.
+        let place = |path: &super::FieldPath| {
+            names.iter().position(|name| !name.is_empty() && *name == path.full)
+        };
         Self { places: plan.paths.iter().map(place).collect(), names }
+    }
+
+    /// Whether there is the column of a path of the plan.
+    pub(super) fn has(&self, path: usize) -> bool {
+        self.places.get(path).is_some_and(Option::is_some)
     }
 
     fn list(&self) -> String {
@@ -39,17 +47,18 @@ pub(super) fn parse<'a>(
     plan: &Plan,
 ) -> Result<(Slots<'a>, u64), Reason> {
     let columns = record.columns;
-    let Some(text_column) = columns.places.first().copied().flatten() else {
-        let field = plan.paths[0].full.clone();
+    let text_column = columns.places.first().copied().flatten();
+    if let (Some(path), None) = (plan.text(), text_column) {
+        let field = path.full.clone();
         return Err(Reason::NoColumn { field, columns: columns.list() });
-    };
+    }
     let mut slots = vec![Slot::Missing; plan.paths.len()];
     let (mut replaced, mut got) = (0, 0);
     for field in Fields::new(record.bytes, delimiter) {
         let mut wanted = (0..slots.len()).filter(|slot| columns.places[*slot] == Some(got));
         if let Some(first) = wanted.next() {
             let (value, lost) = text(field, plan);
-            if got == text_column {
+            if Some(got) == text_column {
                 replaced = lost;
             }
             for slot in wanted {

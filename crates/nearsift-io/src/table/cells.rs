@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Schema, TimeUnit};
 
-use super::time;
+use super::{List, time};
 use crate::parse::{Slot, Value, list_of_names};
 
 /// A column, perhaps inside others.
@@ -24,8 +24,11 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// The column of a name, or of names joined by dots.
+    /// The column of a name, or of names joined by dots; there is none of an empty name.
     pub(super) fn find(batch: &RecordBatch, path: &str) -> Option<Self> {
+        if path.is_empty() {
+            return None;
+        }
         let (mut array, mut rest) = longest(path, |name| batch.column_by_name(name).cloned())?;
         let mut outer = Vec::new();
         while let Some(path) = rest {
@@ -34,15 +37,19 @@ impl Column {
             outer.push(std::mem::replace(&mut array, inner));
             rest = after;
         }
+        Some(Self::new(outer, array))
+    }
+
+    fn new(outer: Vec<ArrayRef>, array: ArrayRef) -> Self {
         let keys = array.as_any_dictionary_opt().map(|d| {
             // The keys of no values are all null.
             let keys = if d.values().is_empty() { Vec::new() } else { d.normalized_keys() };
             (ArrayRef::clone(d.values()), keys)
         });
-        Some(match keys {
+        match keys {
             Some((values, keys)) => Self { outer, values, keys: Some((array, keys)) },
             None => Self { outer, values: array, keys: None },
-        })
+        }
     }
 
     /// Where the value of a row stands among the values.
@@ -72,8 +79,37 @@ impl Column {
         })
     }
 
-    /// The value as a field.
-    pub(super) fn slot(&self, row: usize) -> Slot<'static> {
+    /// The value as a field; a list may have at most `limit` bytes.
+    pub(super) fn slot(&self, row: usize, limit: usize) -> Slot<'static> {
+        if !self.values.data_type().is_list() {
+            return self.single(row);
+        }
+        let Some(row) = self.place(row) else { return Slot::Null };
+        let array = &self.values;
+        let members = match array.data_type() {
+            DataType::List(_) => array.as_list::<i32>().value(row),
+            DataType::LargeList(_) => array.as_list::<i64>().value(row),
+            DataType::FixedSizeList(..) => array.as_fixed_size_list().value(row),
+            DataType::ListView(_) => array.as_list_view::<i32>().value(row),
+            DataType::LargeListView(_) => array.as_list_view::<i64>().value(row),
+            _ => return Slot::Other("a list"),
+        };
+        if members.data_type().is_nested() {
+            return Slot::Other("a list");
+        }
+        let members = Self::new(Vec::new(), members);
+        let mut list = List::new(limit);
+        let count = members.keys.as_ref().map_or(members.values.len(), |(keys, _)| keys.len());
+        for member in 0..count {
+            if list.push(&members.single(member)).is_err() {
+                return Slot::Other("a list");
+            }
+        }
+        list.finish().0
+    }
+
+    /// A single value as a field.
+    fn single(&self, row: usize) -> Slot<'static> {
         if let Some(bytes) = self.bytes(row) {
             return text(String::from_utf8_lossy(bytes).into_owned());
         }

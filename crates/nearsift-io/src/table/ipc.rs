@@ -312,13 +312,15 @@ impl Rows {
         let file = Opened::open(origin, limits)?;
         let paths: Vec<String> = plan.paths.iter().map(|p| p.full.clone()).collect();
         let empty = RecordBatch::new_empty(Arc::clone(&file.schema));
-        let field = || paths[0].clone();
-        match Column::find(&empty, &paths[0]) {
-            Some(column) if is_text(&column) => {}
-            Some(_) => return Err(Reason::WrongType { field: field(), got: "other values" }),
-            None => {
-                let columns = column_names(&file.schema);
-                return Err(Reason::NoColumn { field: field(), columns });
+        if let Some(path) = plan.text() {
+            let field = || path.full.clone();
+            match Column::find(&empty, &path.full) {
+                Some(column) if is_text(&column) => {}
+                Some(_) => return Err(Reason::WrongType { field: field(), got: "other values" }),
+                None => {
+                    let columns = column_names(&file.schema);
+                    return Err(Reason::NoColumn { field: field(), columns });
+                }
             }
         }
         let limits = *limits;
@@ -349,7 +351,14 @@ impl Rows {
                 Slot::IN_RECORD
             }
         });
-        cells.extend(others.iter().map(|c| c.as_ref().map_or(Slot::Missing, |c| c.slot(row))));
+        let limit = self.limits.record_bytes;
+        for column in others {
+            let slot = column.as_ref().map_or(Slot::Missing, |c| c.slot(row, limit));
+            if let Slot::List(json) = &slot {
+                self.text_bytes += json.len() as u64;
+            }
+            cells.push(slot);
+        }
         *self.parts.last_mut()? += 1;
         self.row += 1;
         self.start = buffer.len();

@@ -17,7 +17,7 @@ pub(crate) mod parquet;
 mod time;
 
 #[cfg(any(feature = "arrow", feature = "parquet"))]
-pub(crate) use common::{CopyError, decimal};
+pub(crate) use common::{CopyError, List, decimal};
 
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 mod common;

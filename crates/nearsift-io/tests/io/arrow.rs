@@ -4,16 +4,18 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::types::{Float64Type, Int32Type};
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, ListArray, RecordBatch,
-    StringArray, StringViewArray, StructArray, TimestampMillisecondArray,
+    Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Float64Array, Int64Array,
+    LargeListArray, ListArray, RecordBatch, StringArray, StringViewArray, StructArray,
+    TimestampMillisecondArray,
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Schema};
-use nearsift_io::{Decision, Inputs, ReadOptions, Reader};
+use nearsift_io::{Decision, Inputs, Limits, ReadOptions, Reader};
 use proptest::prelude::*;
 
 use crate::support::{Folder, Read, both, read};
@@ -89,11 +91,12 @@ fn batches_of(path: &Path) -> Vec<RecordBatch> {
 }
 
 fn options(field: &str) -> ReadOptions {
-    ReadOptions { text_field: field.to_owned(), ..ReadOptions::default() }
+    ReadOptions { text_field: Some(field.to_owned()), ..ReadOptions::default() }
 }
 
 fn inputs(path: &Path) -> Inputs {
-    Inputs::resolve(&[path], options("text")).expect("inputs")
+    let options = ReadOptions { fields: vec!["list".to_owned()], ..options("text") };
+    Inputs::resolve(&[path], options).expect("inputs")
 }
 
 #[test]
@@ -145,7 +148,7 @@ fn fields() {
                 .expect("a batch")
                 .is_some_and(|b| b.notes()[0].reason.code() == "wrong_type")
         );
-        let options = ReadOptions { text_field: "meta.text".to_owned(), ..options };
+        let options = ReadOptions { text_field: Some("meta.text".to_owned()), ..options };
         let inputs = Inputs::resolve(&[&path], options).expect("inputs");
         let parser = nearsift_io::Parser::new(&inputs);
         let batch = Reader::new(&inputs).next_batch().expect("a batch").expect("one");
@@ -167,8 +170,76 @@ fn fields() {
     let times = ["1970-01-01T00:00:00Z", "1970-01-01T00:00:01.001Z", "1970-01-01T00:00:02.002Z"];
     check("at", [Some(times[0]), Some(times[1]), Some(times[2]), last]);
     check("meta.text", [Some("inner 0"), Some("inner 1"), Some("inner 2"), last]);
-    check("list", [None, None, None, last]);
+    check("list", [Some("[]"), Some("[0]"), Some("[0,1]"), last]);
     check("meta.nothing", [None, None, None, last]);
+}
+
+/// Lists of every kind, and tables without a text.
+#[test]
+fn lists() {
+    let texts = || {
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        lists.append_value([Some("a, \"b\""), None, Some("中\n")]);
+        lists.append_value([None::<&str>; 0]);
+        lists.append_null();
+        lists.finish()
+    };
+    let numbers = [Some(vec![Some(1), None, Some(-2)]), Some(vec![]), None];
+    let large = LargeListArray::from_iter_primitive::<Int32Type, _, _>(numbers.clone());
+    let pairs = [Some(vec![Some(0.5), Some(f64::NAN)]), None, Some(vec![None, Some(2.0)])];
+    let pairs = FixedSizeListArray::from_iter_primitive::<Float64Type, _, _>(pairs, 2);
+    let kinds: DictionaryArray<Int32Type> = ["x", "y", "x"].into_iter().collect();
+    let field = Arc::new(Field::new_list_field(kinds.data_type().clone(), true));
+    let offsets = arrow_buffer::OffsetBuffer::from_lengths([2, 0, 1]);
+    let kinds = ListArray::new(field, offsets, Arc::new(kinds), None);
+    let field = Arc::new(Field::new_list_field(texts().data_type().clone(), true));
+    let offsets = arrow_buffer::OffsetBuffer::from_lengths([1, 1, 1]);
+    let deep = ListArray::new(field, offsets, Arc::new(texts()), None);
+    let columns: [(&str, ArrayRef); 6] = [
+        ("n", Arc::new(Int64Array::from(vec![5, 6, 7]))),
+        ("texts", Arc::new(texts())),
+        ("large", Arc::new(large)),
+        ("pairs", Arc::new(pairs)),
+        ("kinds", Arc::new(kinds)),
+        ("deep", Arc::new(deep)),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(n, a)| (n, a, true)));
+    let folder = Folder::new();
+    let path = folder.file("a.arrow", stream(&[batch.expect("a batch")], None));
+    let fields = ["n", "texts", "large", "pairs", "kinds", "deep", "nothing"];
+    let read = |record_bytes| {
+        let options = ReadOptions {
+            text_field: None,
+            fields: fields.map(str::to_owned).to_vec(),
+            limits: Limits { record_bytes, ..Limits::default() },
+            ..ReadOptions::default()
+        };
+        let inputs = Inputs::resolve(&[&path], options).expect("inputs");
+        let parser = nearsift_io::Parser::new(&inputs);
+        let batch = Reader::new(&inputs).next_batch().expect("a batch").expect("one");
+        let row = |record| {
+            let columns = parser.columns(&record).expect("a table");
+            assert_eq!(columns[..5], [true; 5]);
+            assert!(!columns[6]);
+            let document = parser.parse(&record).ok()?;
+            assert_eq!(document.body, nearsift_io::Body::Text("".into()));
+            let shown = document.fields.iter().map(|f| f.as_ref().map(|v| v.as_str().to_owned()));
+            Some(shown.collect::<Vec<_>>())
+        };
+        batch.records().map(row).collect::<Vec<_>>()
+    };
+    let text = r#"["a, \"b\"","中\n"]"#;
+    let expect = [
+        [Some("5"), Some(text), Some("[1,-2]"), Some("[0.5,\"NaN\"]"), Some("[\"x\",\"y\"]")],
+        [Some("6"), Some("[]"), Some("[]"), None, Some("[]")],
+        [Some("7"), None, None, Some("[2]"), Some("[\"x\"]")],
+    ];
+    let expect = expect.map(|row| {
+        let row = row.into_iter().chain([None, None]);
+        Some(row.map(|f| f.map(str::to_owned)).collect::<Vec<_>>())
+    });
+    assert_eq!(read(text.len()), expect);
+    assert_eq!(read(text.len() - 1), [None, expect[1].clone(), expect[2].clone()]);
 }
 
 fn survives(name: &str, bytes: &[u8]) -> Read {

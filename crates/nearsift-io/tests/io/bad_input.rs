@@ -277,7 +277,7 @@ fn options_out_of_range() {
         assert!(matches!(error, Error::InvalidOption { .. }), "{error}");
     };
     let with = ReadOptions::default;
-    check(ReadOptions { text_field: String::new(), ..with() });
+    check(ReadOptions { text_field: Some(String::new()), ..with() });
     check(ReadOptions { encoding: Some("utf-16le".to_owned()), ..with() });
     check(ReadOptions { encoding: Some("nonsense".to_owned()), ..with() });
     check(ReadOptions { delimiter: Some(b'"'), ..with() });

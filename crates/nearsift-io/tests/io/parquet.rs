@@ -125,7 +125,11 @@ fn write_group(
 }
 
 fn options() -> ReadOptions {
-    ReadOptions { text_field: "meta.text".to_owned(), ..ReadOptions::default() }
+    ReadOptions {
+        text_field: Some("meta.text".to_owned()),
+        fields: vec!["tags".to_owned()],
+        ..ReadOptions::default()
+    }
 }
 
 fn nested(path: &Path) -> Inputs {
@@ -252,10 +256,144 @@ fn fields() {
     let key = "01010101-0101-0101-0101-010101010101";
     check("key", &[Some(&key.replace("01", "00")), Some(key), Some(&key.replace("01", "02"))]);
     check("price", &[Some("0.05"), Some("0.04"), Some("0.03")]);
-    check("tags", &[None, None, None]);
+    check("tags", &[Some("[]"), Some("[\"1/0\"]"), Some("[\"2/0\"]")]);
+    check("tags.list", &[None, None, None]);
     check("tags.list.element", &[None, None, None]);
     check("meta", &[None, None, None]);
     check("nothing", &[None, None, None]);
+}
+
+/// The values of columns that are of one row group, with their definition and repetition levels.
+enum Values<'a> {
+    Texts(&'a [&'a str]),
+    Numbers(&'a [i64]),
+}
+
+/// A file of one row group.
+fn columns_file(schema: &str, columns: &[(Values<'_>, &[i16], &[i16])]) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+    let mut bytes = Vec::new();
+    let mut writer =
+        SerializedFileWriter::new(&mut bytes, schema, Arc::default()).expect("a writer");
+    let mut group = writer.next_row_group().expect("a group");
+    for (values, definitions, repetitions) in columns {
+        let mut column = group.next_column().expect("a column").expect("one more");
+        let (definitions, repetitions) = (Some(*definitions), Some(*repetitions));
+        let written = match values {
+            Values::Texts(texts) => {
+                let texts: Vec<_> = texts.iter().map(|t| ByteArray::from(*t)).collect();
+                let column = column.typed::<ByteArrayType>();
+                column.write_batch(&texts, definitions, repetitions)
+            }
+            Values::Numbers(numbers) => {
+                column.typed::<Int64Type>().write_batch(numbers, definitions, repetitions)
+            }
+        };
+        written.expect("values");
+        column.close().expect("a column");
+    }
+    group.close().expect("a group");
+    writer.close().expect("a file");
+    bytes
+}
+
+/// The rows of a file that is read for its fields only: which columns there are, and each row's values.
+fn fields_only(path: &Path, fields: &[&str], limits: Limits) -> (Vec<bool>, Vec<Vec<String>>) {
+    let options = ReadOptions {
+        text_field: None,
+        fields: fields.iter().map(|f| (*f).to_owned()).collect(),
+        limits,
+        ..ReadOptions::default()
+    };
+    let inputs = Inputs::resolve(&[path], options).expect("inputs");
+    let parser = nearsift_io::Parser::new(&inputs);
+    let batch = Reader::new(&inputs).next_batch().expect("a batch").expect("one");
+    assert!(batch.notes().is_empty(), "{:?}", batch.notes());
+    let columns = batch.records().next().and_then(|r| parser.columns(&r)).expect("a table");
+    let row = |record| match parser.parse(&record) {
+        Ok(document) => {
+            assert_eq!(document.body, nearsift_io::Body::Text("".into()));
+            let shown = |f: &Option<nearsift_io::Value<'_>>| match f {
+                Some(value) => value.as_str().to_owned(),
+                None => "none".to_owned(),
+            };
+            document.fields.iter().map(shown).collect()
+        }
+        Err(note) => vec![note.reason.code().to_owned()],
+    };
+    (columns, batch.records().map(row).collect())
+}
+
+/// Lists as Parquet may write them: of three levels, of two, and unannotated.
+#[test]
+fn lists() {
+    let schema = "message lists {
+        OPTIONAL GROUP texts (LIST) { REPEATED GROUP list { OPTIONAL BYTE_ARRAY element (UTF8); } }
+        REQUIRED GROUP numbers (LIST) { REPEATED INT64 element; }
+        REPEATED INT64 bare;
+        OPTIONAL GROUP rows (LIST) { REPEATED GROUP list { REQUIRED GROUP element { REQUIRED INT64 n; } } }
+        OPTIONAL GROUP deep (LIST) { REPEATED GROUP list {
+            REQUIRED GROUP element (LIST) { REPEATED GROUP list { REQUIRED INT64 element; } } } }
+        OPTIONAL GROUP outer { OPTIONAL GROUP inner (LIST) { REPEATED GROUP list { REQUIRED INT64 element; } } }
+    }";
+    let texts = Values::Texts(&["a, \"b\"", "中\n", ""]);
+    let bytes = columns_file(
+        schema,
+        &[
+            // Two members and a null between them; empty; null; one; one null.
+            (texts, &[3, 2, 3, 1, 0, 3, 2], &[0, 1, 1, 0, 0, 0, 0]),
+            (Values::Numbers(&[1, -2, 3]), &[1, 1, 0, 1, 0, 0], &[0, 1, 0, 0, 0, 0]),
+            (Values::Numbers(&[7, i64::MAX]), &[0, 1, 1, 0, 0, 0], &[0, 0, 1, 0, 0, 0]),
+            (Values::Numbers(&[1]), &[2, 0, 0, 0, 0], &[0; 5]),
+            (Values::Numbers(&[1]), &[3, 0, 0, 0, 0], &[0; 5]),
+            (Values::Numbers(&[5]), &[0, 1, 2, 3, 0], &[0; 5]),
+        ],
+    );
+    let folder = Folder::new();
+    let path = folder.file("a.parquet", bytes);
+    let fields = ["texts", "numbers", "bare", "rows", "deep", "outer.inner", "outer", "nothing"];
+    let (columns, rows) = fields_only(&path, &fields, Limits::default());
+    assert_eq!(columns, [true, true, true, false, false, true, false, false]);
+    let expect = [
+        [r#"["a, \"b\"","中\n"]"#, "[1,-2]", "[]", "none"],
+        ["[]", "[]", "[7,9223372036854775807]", "none"],
+        ["none", "[3]", "[]", "[]"],
+        [r#"[""]"#, "[]", "[]", "[5]"],
+        ["[]", "[]", "[]", "none"],
+    ];
+    for (row, [texts, numbers, bare, inner]) in rows.iter().zip(expect) {
+        let expect = [texts, numbers, bare, "none", "none", inner, "none", "none"];
+        assert_eq!(*row, expect);
+    }
+    assert_eq!(rows.len(), expect.len());
+    // An array may be as long as a record, inclusive.
+    let limits = |record_bytes| Limits { record_bytes, ..Limits::default() };
+    let longest = expect[0][0].len();
+    assert_eq!(fields_only(&path, &["texts"], limits(longest)).1[0], [expect[0][0]]);
+    let short = fields_only(&path, &["texts"], limits(longest - 1)).1;
+    assert_eq!((&short[0][0], &short[1][0]), (&"too_long".to_owned(), &"[]".to_owned()));
+    // A list is no id and no text.
+    let options = ReadOptions { id_field: "texts".to_owned(), text_field: None, ..options() };
+    let got = read(&Inputs::resolve(&[&path], options).expect("inputs"));
+    assert!(got.documents[0].ends_with("a.parquet:1="), "{}", got.documents[0]);
+    let options = ReadOptions { text_field: Some("texts".to_owned()), ..ReadOptions::default() };
+    let got = read(&Inputs::resolve(&[&path], options).expect("inputs"));
+    assert_eq!(got.codes(), ["wrong_type"]);
+}
+
+/// Lists by the hundreds, over many runs of rows, are those that the values say.
+#[test]
+fn long_columns_of_lists() {
+    let folder = Folder::new();
+    let path = folder.file("a.parquet", file(1000, 300, WriterProperties::new()));
+    let (_, rows) = fields_only(&path, &["tags", "id"], Limits::default());
+    assert_eq!(rows.len(), 1000);
+    for (i, row) in rows.iter().enumerate() {
+        let members: Vec<_> =
+            (0..i % 4).filter(|j| *j != 1).map(|j| format!("\"{i}/{j}\"")).collect();
+        let list = if i % 7 == 6 { "none".to_owned() } else { format!("[{}]", members.join(",")) };
+        assert_eq!(*row, [list, i.to_string()]);
+    }
 }
 
 /// A file that is no table with a text column is put aside whole.
@@ -266,7 +404,7 @@ fn files_that_are_refused() {
         let folder = Folder::new();
         let path = folder.file("in/a.parquet", bytes);
         folder.file("in/b.parquet", &good);
-        let options = ReadOptions { text_field: field.to_owned(), ..ReadOptions::default() };
+        let options = ReadOptions { text_field: Some(field.to_owned()), ..ReadOptions::default() };
         let inputs = Inputs::resolve(&[path.parent().expect("a folder")], options).expect("inputs");
         let (got, _, output) = both(&inputs, |_| None);
         let notes: Vec<_> = got.notes.iter().filter(|n| n.line.is_none()).collect();
@@ -438,6 +576,23 @@ fn bombs() {
     assert!(fs::metadata(&path).expect("a file").len() < 10_000);
     let got = read(&resolve(&path));
     assert_eq!((got.documents.len(), got.codes()), (0, vec!["1 rows".to_owned()]));
+    // Lists of one member of a dictionary, of more than 64 MiB in the first rows.
+    let rows = 1200;
+    let members = vec!["x".repeat(1 << 18); rows];
+    let members: Vec<_> = members.iter().map(String::as_str).collect();
+    let (ones, zeros) = (vec![1; rows], vec![0; rows]);
+    let columns = [(Values::Texts(&members), &ones[..], &zeros[..])];
+    let bytes = columns_file("message lists { REPEATED BYTE_ARRAY tags (UTF8); }", &columns);
+    let path = folder.file("lists.parquet", bytes);
+    let read_lists = |fields: &[&str]| {
+        let fields = fields.iter().map(|f| (*f).to_owned()).collect();
+        let options = ReadOptions { text_field: None, fields, limits, ..ReadOptions::default() };
+        read(&Inputs::resolve(&[&path], options).expect("inputs"))
+    };
+    let got = read_lists(&["tags"]);
+    assert_eq!((got.documents.len(), got.codes()), (0, vec!["1 rows".to_owned()]));
+    assert!(got.notes[0].to_string().contains("raise --max-ratio"), "{}", got.notes[0]);
+    assert_eq!(read_lists(&[]).documents.len(), rows);
 }
 
 #[test]

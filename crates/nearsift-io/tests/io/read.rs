@@ -81,7 +81,7 @@ fn names_of_fields() {
         let folder = Folder::new();
         let path = folder.file(name, bytes);
         let options = ReadOptions {
-            text_field: text.to_owned(),
+            text_field: Some(text.to_owned()),
             id_field: id.to_owned(),
             ..ReadOptions::default()
         };
@@ -96,6 +96,34 @@ fn names_of_fields() {
     check("a.jsonl", r#"{"text":"b"}"#, "text", "text", &["b=b"]);
     check("a.csv", "doc.body,id\nb,1\n", "doc.body", "id", &["1=b"]);
     check("a.csv", "text,id,text\nb,1,c\n", "text", "id", &["1=b"]);
+}
+
+/// Without a text only the fields are looked for, and those of a table may be of any kind.
+#[test]
+fn fields_without_a_text() {
+    let check = |name: &str,
+                 bytes: &str,
+                 columns: Option<[bool; 2]>,
+                 expect: &[[Option<&str>; 2]]| {
+        let folder = Folder::new();
+        let path = folder.file(name, bytes);
+        let fields = ["a", "b"].map(str::to_owned).to_vec();
+        let options = ReadOptions { text_field: None, fields, ..ReadOptions::default() };
+        let inputs = Inputs::resolve(&[path], options).expect("inputs");
+        let parser = Parser::new(&inputs);
+        let batch = Reader::new(&inputs).next_batch().expect("a batch").expect("a batch");
+        for (record, expect) in batch.records().zip(expect) {
+            assert_eq!(parser.columns(&record), columns.map(Vec::from), "{bytes}");
+            let document = parser.parse(&record).expect("a document");
+            assert_eq!((document.body, document.replaced), (Body::Text("".into()), 0), "{bytes}");
+            let fields = document.fields.iter().map(|f| f.as_ref().map(Value::as_str));
+            assert!(fields.eq(*expect), "{bytes}");
+        }
+        assert_eq!(batch.len(), expect.len());
+    };
+    check("a.csv", "a,c\n1,2\n,3\n", Some([true, false]), &[[Some("1"), None], [Some(""), None]]);
+    check("a.tsv", "\ta\n0\t1\n", Some([true, false]), &[[Some("1"), None]]);
+    check("a.jsonl", r#"{"":"x","b":2,"text":3}"#, None, &[[None, Some("2")]]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use nearsift_io::{Format, Inputs, Parser, ReadOptions, Reader, Record};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 
@@ -29,6 +30,9 @@ impl Cell {
             Cell::List(members) => return members.clone(),
             Cell::Text(text) => text.trim(),
         };
+        if let Ok(members) = serde_json::from_str::<Vec<Box<RawValue>>>(text) {
+            return members.iter().map(|member| raw_scalar(member.get())).collect();
+        }
         let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
         inner
             .split([',', ' ', '\n'])
@@ -62,12 +66,11 @@ pub fn read(
     mut each: impl FnMut(&Row) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut options = options.clone();
+    options.text_field = None;
     options.fields = columns.iter().map(|&c| c.to_owned()).collect();
-    let inputs = Inputs::resolve(&[path], options.clone())?;
+    let inputs = Inputs::resolve(&[path], options)?;
     let format = inputs.files().first().map(nearsift_io::InputFile::format);
     let is_json = matches!(format, Some(Format::JsonLines | Format::Json));
-    // A reader of documents asks for a text; in a table any column that is there will do.
-    let inputs = if is_json { inputs } else { with_any_column(path, &options, columns)? };
     let parser = Parser::new(&inputs);
     let mut reader = Reader::new(&inputs);
     while let Some(batch) = reader.next_batch()? {
@@ -79,12 +82,7 @@ pub fn read(
                 json_cells(&record, columns)
                     .map_err(|e| about(path, record.place.line, &e.to_string()))?
             } else {
-                let document = parser.parse(&record).map_err(Failure::new)?;
-                document
-                    .fields
-                    .iter()
-                    .map(|f| Some(Cell::Text(f.as_ref()?.as_str().to_owned())))
-                    .collect()
+                row_cells(path, &parser, &record, columns)?
             };
             each(&Row { cells, line: record.place.line })?;
         }
@@ -93,30 +91,32 @@ pub fn read(
     Ok(())
 }
 
-/// The inputs with the first of the columns that the first record has as their text.
-fn with_any_column(
+/// The cells of a row of a table; there is no row in other formats.
+fn row_cells(
     path: &Path,
-    options: &ReadOptions,
+    parser: &Parser,
+    record: &Record<'_>,
     columns: &[&str],
-) -> Result<Inputs, Failure> {
-    for &column in columns {
-        let options = ReadOptions { text_field: column.to_owned(), ..options.clone() };
-        let inputs = Inputs::resolve(&[path], options)?;
-        let mut reader = Reader::new(&inputs);
-        let Some(batch) = reader.next_batch()? else { return Ok(inputs) };
-        let first = batch.records().next();
-        if first.is_none_or(|record| Parser::new(&inputs).parse(&record).is_ok()) {
-            return Ok(inputs);
-        }
-    }
+) -> Result<Vec<Option<Cell>>, Failure> {
+    let there = parser.columns(record).filter(|there| there.contains(&true));
+    let there = there.ok_or_else(|| no_column(path, columns))?;
+    let document = parser.parse(record).map_err(Failure::new)?;
+    let text = |value: Option<&nearsift_io::Value<'_>>| {
+        Cell::Text(value.map_or_else(String::new, |value| value.as_str().to_owned()))
+    };
+    Ok(there
+        .into_iter()
+        .zip(&document.fields)
+        .map(|(is_there, value)| is_there.then(|| text(value.as_ref())))
+        .collect())
+}
+
+fn no_column(path: &Path, columns: &[&str]) -> Failure {
     let mut expected = columns.to_vec();
     expected.sort_unstable();
     expected.dedup();
     let expected = expected.join(", ");
-    Err(Failure::new(format!(
-        "{}: expected at least one of the columns {expected}",
-        path.display()
-    )))
+    Failure::new(format!("{}: expected at least one of the columns {expected}", path.display()))
 }
 
 /// The cells of a JSON object; an array stands for its first columns.
@@ -147,6 +147,11 @@ fn scalar(value: &Value) -> String {
     }
 }
 
+/// A scalar as JSON writes it, with the digits of a number kept.
+fn raw_scalar(json: &str) -> String {
+    serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned())
+}
+
 /// A failure at a line of a table.
 pub fn about(path: &Path, line: u64, what: &str) -> Failure {
     Failure::new(format!("{}:{line}: {what}", path.display()))
@@ -168,5 +173,7 @@ mod tests {
         check("[\"a\", \"b\"]", &["a", "b"]);
         check("['11' '12']", &["11", "12"]);
         check("11", &["11"]);
+        check("[\"a, b\", \"\\u4e2d\\\"\"]", &["a, b", "中\""]);
+        check("[12345678901234567890123, 1.50]", &["12345678901234567890123", "1.50"]);
     }
 }

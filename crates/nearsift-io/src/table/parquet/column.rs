@@ -5,8 +5,10 @@ use parquet::data_type::DataType;
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::ColumnDescriptor;
 
+use super::blocks::Bomb;
 use super::scalar::Scalar;
 use crate::parse::Slot;
+use crate::table::List;
 
 /// Evaluates an expression with the reader of whatever type it is.
 macro_rules! with_typed {
@@ -130,6 +132,72 @@ pub(super) fn read_slots(
         Ok(slots)
     }
     with_typed!(reader, reader => read(reader, column, rows))
+}
+
+/// What bounds the lists of a column.
+pub(super) struct ListBounds {
+    /// The most bytes that one may have.
+    pub(super) each: usize,
+    /// The most bytes that all may have.
+    pub(super) all: u64,
+}
+
+/// The next rows of a column of lists of single values as fields, and their bytes. From the definition level `member` on
+/// there is a member; one below it the list is there and empty.
+pub(super) fn read_lists(
+    reader: &mut ColumnReader,
+    column: &ColumnDescriptor,
+    rows: usize,
+    member: i16,
+    bounds: &ListBounds,
+) -> Result<(Vec<Slot<'static>>, u64)> {
+    fn read<T: Scalar>(
+        reader: &mut ColumnReaderImpl<T>,
+        column: &ColumnDescriptor,
+        rows: usize,
+        member: i16,
+        bounds: &ListBounds,
+    ) -> Result<(Vec<Slot<'static>>, u64)> {
+        let mut slots = Vec::with_capacity(rows);
+        let mut bytes = 0_u64;
+        let mut run = Run::<T>::default();
+        while slots.len() < rows {
+            let left = rows - slots.len();
+            if run.read(reader, column, left)? == 0 {
+                return Err(ParquetError::General("a column has too few rows".to_owned()));
+            }
+            let mut values = run.values.iter();
+            let mut levels = run.definitions.iter().zip(&run.repetitions).peekable();
+            while let Some((&first, _)) = levels.next() {
+                let mut list = List::new(bounds.each);
+                let mut level = Some(first);
+                while let Some(definition) = level {
+                    if definition == column.max_def_level()
+                        && let Some(value) = values.next()
+                    {
+                        list.push(&T::slot(value, column)).map_err(|_| nested())?;
+                    }
+                    level = levels.next_if(|(_, repetition)| **repetition > 0).map(|l| *l.0);
+                }
+                if first + 1 < member {
+                    slots.push(Slot::Null);
+                    continue;
+                }
+                let (slot, len) = list.finish();
+                slots.push(slot);
+                bytes += len;
+                if bytes > bounds.all {
+                    return Err(ParquetError::External(Box::new(Bomb)));
+                }
+            }
+        }
+        Ok((slots, bytes))
+    }
+    with_typed!(reader, reader => read(reader, column, rows, member, bounds))
+}
+
+fn nested() -> ParquetError {
+    ParquetError::General("a member of a list is no single value".to_owned())
 }
 
 /// How many rows of a column can be read, and why no more can.

@@ -1,16 +1,19 @@
 //! The first pass: the rows of a file, one after another.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use super::column::{check, read_flat, read_slots, typed};
+use super::column::{ListBounds, check, read_flat, read_lists, read_slots, typed};
 use super::{CHUNK, NAME, Opened};
 use crate::parse::{Plan, Slot};
 use crate::source::{Origin, RATIO_FROM};
 use crate::split::{Passed, Piece, Pieces};
 use crate::{Limits, Reason};
+use parquet::basic::{ConvertedType, LogicalType, Repetition};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, ByteArrayType};
 use parquet::errors::{ParquetError, Result};
+use parquet::schema::types::{Type, TypePtr};
 
 /// From this many rows on, their number is held against the size of the file.
 const ROWS_FROM: u64 = 1 << 20;
@@ -22,14 +25,16 @@ enum Field {
     /// Not a single value a row.
     Nested(&'static str),
     Column(usize),
+    /// A column of lists of single values, and the definition level from which on there is a member.
+    List(usize, i16),
 }
 
 /// The rows of one file. A row's place is its number, from 1.
 pub(crate) struct Rows {
     file: Opened,
     limits: Limits,
-    /// The column of the text, then those of the other paths of the plan.
-    text: usize,
+    /// The column of the text, if one is asked for, then those of the other paths of the plan.
+    text: Option<usize>,
     fields: Vec<Field>,
     /// The next row group.
     next: usize,
@@ -43,7 +48,7 @@ pub(crate) struct Rows {
     passed: Passed,
     /// The digest of the pages of each row group that has been passed.
     digests: Vec<u64>,
-    /// Bytes of text handed out.
+    /// Bytes of text handed out, and of lists decoded.
     text_bytes: u64,
     /// Values looked at, those of all columns together.
     values: u64,
@@ -51,7 +56,7 @@ pub(crate) struct Rows {
 
 /// The row group that is read.
 struct Group {
-    text: ColumnReaderImpl<ByteArrayType>,
+    text: Option<ColumnReaderImpl<ByteArrayType>>,
     /// One for each of [`Rows::fields`] that is a column.
     fields: Vec<Option<(usize, ColumnReader)>>,
     /// Rows that are not decoded yet.
@@ -68,19 +73,8 @@ impl Rows {
         start: usize,
     ) -> std::result::Result<Self, Reason> {
         let file = Opened::open(origin, limits)?;
-        let mut fields = plan.paths.iter().map(|path| file.field(&path.full));
-        let name = || plan.paths[0].full.clone();
-        let text = match fields.next() {
-            Some(Field::Column(column)) if file.is_bytes(column) => column,
-            Some(Field::Column(_)) => {
-                return Err(Reason::WrongType { field: name(), got: "numbers" });
-            }
-            Some(Field::Nested(got)) => return Err(Reason::WrongType { field: name(), got }),
-            Some(Field::Absent) | None => {
-                return Err(Reason::NoColumn { field: name(), columns: file.names() });
-            }
-        };
-        let fields = fields.collect();
+        let text = plan.text().map(|path| file.text(&path.full)).transpose()?;
+        let fields = plan.paths.iter().skip(1).map(|path| file.field(&path.full)).collect();
         let passed = Passed { bytes: file.blocks.size(), ..Passed::default() };
         Ok(Self {
             file,
@@ -161,10 +155,12 @@ impl Rows {
     fn open_group(
         &self,
         number: usize,
-    ) -> Result<(ColumnReaderImpl<ByteArrayType>, Vec<Option<(usize, ColumnReader)>>)> {
-        let text = typed(self.file.column(number, self.text)?);
+    ) -> Result<(Option<ColumnReaderImpl<ByteArrayType>>, Vec<Option<(usize, ColumnReader)>>)> {
+        let text = self.text.map(|text| self.file.column(number, text)).transpose()?.map(typed);
         let field = |field: &Field| match field {
-            Field::Column(column) => Some(self.file.column(number, *column).map(|r| (*column, r))),
+            Field::Column(column) | Field::List(column, _) => {
+                Some(self.file.column(number, *column).map(|r| (*column, r)))
+            }
             Field::Absent | Field::Nested(_) => None,
         };
         let fields = self.fields.iter().map(|f| field(f).transpose()).collect::<Result<_>>()?;
@@ -173,16 +169,30 @@ impl Rows {
 
     /// Decodes the next rows of the group.
     fn fill(&mut self) -> Result<()> {
+        let allowed = self.file.blocks.size().saturating_mul(self.limits.ratio);
         let Some(group) = &mut self.group else { return Ok(()) };
         let rows = usize::try_from(group.left).unwrap_or(usize::MAX).min(CHUNK);
         let schema = self.file.meta.file_metadata().schema_descr();
         let mut texts = Vec::with_capacity(rows);
-        read_flat(&mut group.text, &schema.column(self.text), rows, |value| {
-            texts.push(value.cloned());
-        })?;
+        match (self.text, &mut group.text) {
+            (Some(column), Some(text)) => {
+                read_flat(text, &schema.column(column), rows, |value| texts.push(value.cloned()))?;
+            }
+            _ => texts.resize(rows, None),
+        }
         let mut columns = Vec::with_capacity(self.fields.len());
         for (field, reader) in self.fields.iter().zip(&mut group.fields) {
             let slots = match (field, reader) {
+                (Field::List(_, member), Some((column, reader))) => {
+                    let bounds = ListBounds {
+                        each: self.limits.record_bytes,
+                        all: RATIO_FROM.max(allowed).saturating_sub(self.text_bytes),
+                    };
+                    let column = schema.column(*column);
+                    let (slots, bytes) = read_lists(reader, &column, rows, *member, &bounds)?;
+                    self.text_bytes += bytes;
+                    slots
+                }
                 (_, Some((column, reader))) => read_slots(reader, &schema.column(*column), rows)?,
                 (Field::Nested(kind), None) => vec![Slot::Other(kind); rows],
                 (_, None) => vec![Slot::Missing; rows],
@@ -302,21 +312,79 @@ impl Pieces for Rows {
 }
 
 impl Opened {
+    /// The column of the text.
+    fn text(&self, path: &str) -> std::result::Result<usize, Reason> {
+        let wrong = |got| Err(Reason::WrongType { field: path.to_owned(), got });
+        match self.field(path) {
+            Field::Column(column) if self.is_bytes(column) => Ok(column),
+            Field::Column(_) => wrong("numbers"),
+            Field::List(..) => wrong("a list"),
+            Field::Nested(got) => wrong(got),
+            Field::Absent => {
+                Err(Reason::NoColumn { field: path.to_owned(), columns: self.names() })
+            }
+        }
+    }
+
     fn field(&self, path: &str) -> Field {
         let schema = self.meta.file_metadata().schema_descr();
         let columns = schema.columns();
         if let Some(found) = columns.iter().position(|c| c.path().string() == path) {
             return match columns[found].max_rep_level() {
                 0 => Field::Column(found),
-                _ => Field::Nested("a list"),
+                _ => self.list(found, path),
             };
         }
         let is_inside =
             |inner: &str| inner.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
-        match columns.iter().find(|c| is_inside(&c.path().string())) {
-            Some(inner) if inner.max_rep_level() > 0 => Field::Nested("a list"),
+        match columns.iter().position(|c| is_inside(&c.path().string())) {
+            Some(inner) if columns[inner].max_rep_level() > 0 => self.list(inner, path),
             Some(_) => Field::Nested("a group of columns"),
             None => Field::Absent,
+        }
+    }
+
+    /// The list whose members a column has, if its path is the list's, and they are single values.
+    ///
+    /// # References
+    /// Apache Parquet, `LogicalTypes.md`, "Lists": a group that is annotated as a list has one repeated field, which either
+    /// is the member or a group that has it; and an unannotated repeated field is a list by itself.
+    fn list(&self, column: usize, path: &str) -> Field {
+        let nested = Field::Nested("a list");
+        let schema = self.meta.file_metadata().schema_descr();
+        let leaf = schema.column(column);
+        if leaf.max_rep_level() != 1 {
+            return nested;
+        }
+        let mut node = schema.get_column_root_ptr(column);
+        let mut above = 0;
+        let mut name = node.name().to_owned();
+        while name != path {
+            let below = leaf.path().parts().get(above + 1);
+            let inner = below.and_then(|below| child(&node, below));
+            let Some(inner) = inner else { return nested };
+            node = inner;
+            name = format!("{name}.{}", node.name());
+            above += 1;
+        }
+        let repeated = if node.is_primitive() { Some(Arc::clone(&node)) } else { members(&node) };
+        let Some(repeated) = repeated.filter(|r| is_repeated(r)) else { return nested };
+        let member = match &*repeated {
+            Type::PrimitiveType { .. } => Some(Arc::clone(&repeated)),
+            Type::GroupType { fields, .. } => {
+                let is_member = matches!(repeated.name(), "array")
+                    || repeated.name() == format!("{}_tuple", node.name());
+                fields.first().filter(|_| fields.len() == 1 && !is_member).cloned()
+            }
+        };
+        let leaf_type = leaf.self_type_ptr();
+        match member {
+            Some(member) if Arc::ptr_eq(&member, &leaf_type) => {
+                // Of all levels of the column the highest may say that a member is there and null.
+                let nulls = i16::from(!is_repeated(&member) && member.is_optional());
+                Field::List(column, leaf.max_def_level() - nulls)
+            }
+            _ => nested,
         }
     }
 
@@ -329,4 +397,27 @@ impl Opened {
         let columns = self.meta.file_metadata().schema_descr().columns().iter();
         crate::parse::list_of_names(columns.map(|c| c.path().string()))
     }
+}
+
+fn child(group: &Type, name: &str) -> Option<TypePtr> {
+    match group {
+        Type::GroupType { fields, .. } => fields.iter().find(|f| f.name() == name).cloned(),
+        Type::PrimitiveType { .. } => None,
+    }
+}
+
+/// The repeated field of a group that is annotated as a list.
+fn members(group: &Type) -> Option<TypePtr> {
+    let info = group.get_basic_info();
+    let is_list = matches!(info.logical_type_ref(), Some(LogicalType::List))
+        || info.converted_type() == ConvertedType::LIST;
+    match group {
+        Type::GroupType { fields, .. } if is_list && fields.len() == 1 => fields.first().cloned(),
+        _ => None,
+    }
+}
+
+fn is_repeated(node: &Type) -> bool {
+    let info = node.get_basic_info();
+    info.has_repetition() && info.repetition() == Repetition::REPEATED
 }
