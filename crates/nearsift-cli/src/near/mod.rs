@@ -1,6 +1,8 @@
 //! What counts as near, from the command line, and how sketches find it.
 
 mod crowds;
+mod order;
+mod profiles;
 mod search;
 mod texts;
 mod verify;

@@ -156,8 +156,8 @@ pub fn search<'c, T: TextSource>(
         Rule::Scored(_) => candidates.iter().map(|pair| near(pair, None)).collect(),
         Rule::Verified(min_score) => {
             let measured = verify(&candidates, &texts, &frequencies, min_score)?;
-            let found = candidates.iter().zip(measured);
-            found.filter_map(|(pair, measured)| Some(near(pair, Some(measured?)))).collect()
+            let near = |(place, verified): (usize, _)| near(&candidates[place], Some(verified));
+            measured.into_iter().map(near).collect()
         }
     };
     Ok(Decision {

@@ -1,24 +1,26 @@
 //! Candidates are compared exactly, in parallel.
 
-use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::feature::shingle::Reduced;
 use nearsift::sketch::join::Pair;
 use nearsift::verify::{Profile, Profiler, Verified, Verifier};
-use rayon::prelude::*;
 
+use super::order::by_neighbourhood;
+use super::profiles::Profiles;
 use super::texts::TextSource;
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// Pairs that one worker takes at a time: neighbours share documents, whose profiles are made once.
-const CHUNK: usize = 1024;
-/// Bytes of profiles that one worker keeps.
-const KEPT: usize = 64 << 20;
+/// Pairs that one worker takes at a time.
+const CHUNK: usize = 256;
 
-/// What the pairs, which are ascending, measure; `None` for those that are not alike enough.
+/// What those pairs measure that score `min_score` or more, each with its place among the pairs, in
+/// ascending order. The pairs may come in any order.
+///
+/// 16 bytes a pair while it runs, and 64 for each that is returned.
 ///
 /// # Errors
 /// When a text cannot be read back, or an interruption.
@@ -27,21 +29,37 @@ pub fn verify(
     texts: &impl TextSource,
     frequencies: &DocumentFrequencies,
     min_score: f64,
-) -> Result<Vec<Option<Verified>>, Failure> {
-    let chunks: Vec<Vec<Option<Verified>>> = pairs
-        .par_chunks(CHUNK)
-        .map_init(
-            || Examiner::new(texts, frequencies, min_score),
-            |examiner, pairs| {
-                interrupt::check()?;
-                pairs.iter().map(|pair| examiner.compare(pair.a, pair.b)).collect()
-            },
-        )
-        .collect::<Result<_, Failure>>()?;
-    Ok(chunks.into_iter().flatten().collect())
+) -> Result<Vec<(usize, Verified)>, Failure> {
+    // Pairs of the same documents follow each other, so that each profile is made about once, and the
+    // workers take turns along that order, so that they need the same profiles at the same time.
+    let order = by_neighbourhood(pairs);
+    let profiles = Profiles::default();
+    let next = AtomicUsize::new(0);
+    let work = |_: rayon::BroadcastContext<'_>| {
+        let mut examiner = Examiner::sharing(texts, frequencies, min_score, &profiles);
+        let mut found = Vec::new();
+        loop {
+            interrupt::check()?;
+            let from = next.fetch_add(CHUNK, Ordering::Relaxed).min(order.len());
+            if from == order.len() {
+                return Ok(found);
+            }
+            for &place in &order[from..(from + CHUNK).min(order.len())] {
+                let pair = pairs[place as usize];
+                if let Some(verified) = examiner.compare(pair.a, pair.b)? {
+                    found.push((place as usize, verified));
+                }
+            }
+        }
+    };
+    let found: Vec<Vec<(usize, Verified)>> =
+        rayon::broadcast(work).into_iter().collect::<Result<_, Failure>>()?;
+    let mut found = found.concat();
+    found.sort_unstable_by_key(|(place, _)| *place);
+    Ok(found)
 }
 
-/// Compares documents one pair after another, and keeps the profiles of the last ones.
+/// Compares documents one pair after another.
 pub struct Examiner<'t, T> {
     texts: &'t T,
     frequencies: &'t DocumentFrequencies,
@@ -49,8 +67,13 @@ pub struct Examiner<'t, T> {
     reduced: Reduced,
     profiler: Profiler,
     verifier: Verifier,
-    profiles: HashMap<u32, Rc<Profile>>,
-    bytes: usize,
+    profiles: Shared<'t>,
+}
+
+/// Profiles of its own, or those of several.
+enum Shared<'t> {
+    Own(Profiles),
+    Of(&'t Profiles),
 }
 
 impl<'t, T: TextSource> Examiner<'t, T> {
@@ -59,6 +82,24 @@ impl<'t, T: TextSource> Examiner<'t, T> {
         frequencies: &'t DocumentFrequencies,
         min_score: f64,
     ) -> Examiner<'t, T> {
+        Examiner::with(texts, frequencies, min_score, Shared::Own(Profiles::default()))
+    }
+
+    fn sharing(
+        texts: &'t T,
+        frequencies: &'t DocumentFrequencies,
+        min_score: f64,
+        profiles: &'t Profiles,
+    ) -> Examiner<'t, T> {
+        Examiner::with(texts, frequencies, min_score, Shared::Of(profiles))
+    }
+
+    fn with(
+        texts: &'t T,
+        frequencies: &'t DocumentFrequencies,
+        min_score: f64,
+        profiles: Shared<'t>,
+    ) -> Examiner<'t, T> {
         Examiner {
             texts,
             frequencies,
@@ -66,8 +107,7 @@ impl<'t, T: TextSource> Examiner<'t, T> {
             reduced: Reduced::default(),
             profiler: Profiler::default(),
             verifier: Verifier::new(),
-            profiles: HashMap::new(),
-            bytes: 0,
+            profiles,
         }
     }
 
@@ -77,19 +117,18 @@ impl<'t, T: TextSource> Examiner<'t, T> {
         Ok(self.verifier.compare_at_least(&a, &b, self.min_score))
     }
 
-    fn profile(&mut self, document: u32) -> Result<Rc<Profile>, Failure> {
-        if let Some(profile) = self.profiles.get(&document) {
-            return Ok(Rc::clone(profile));
+    fn profile(&mut self, document: u32) -> Result<Arc<Profile>, Failure> {
+        let profiles = match &self.profiles {
+            Shared::Own(own) => own,
+            Shared::Of(others) => *others,
+        };
+        if let Some(profile) = profiles.get(document) {
+            return Ok(profile);
         }
         self.reduced.fill(&self.texts.text(document)?);
         let idf = |hash| u32::from(self.frequencies.idf_sixteenths(hash));
-        let profile = Rc::new(self.profiler.profile(&self.reduced, idf));
-        if self.bytes > KEPT {
-            self.profiles.clear();
-            self.bytes = 0;
-        }
-        self.bytes += profile.bytes();
-        self.profiles.insert(document, Rc::clone(&profile));
+        let profile = Arc::new(self.profiler.profile(&self.reduced, idf));
+        profiles.keep(document, Arc::clone(&profile));
         Ok(profile)
     }
 }

@@ -79,11 +79,9 @@ impl Run<'_> {
         watch.reading_again = watch.lap();
         let frequencies = DocumentFrequencies::shipped();
         let scores = verify(&of_anchors, &texts, frequencies, 0.0)?;
-        let score_of: HashMap<(u32, u32), Verified> = of_anchors
-            .iter()
-            .zip(scores)
-            .filter_map(|(pair, texts)| Some(((pair.a, pair.b), texts?)))
-            .collect();
+        let pair_of = |place: usize| (of_anchors[place].a, of_anchors[place].b);
+        let score_of: HashMap<(u32, u32), Verified> =
+            scores.into_iter().map(|(place, texts)| (pair_of(place), texts)).collect();
 
         let mut seen = vec![AtDistance::default(); farthest as usize + 1];
         near.iter().for_each(|near| seen[near.distance as usize].pairs += 1);
@@ -102,7 +100,7 @@ impl Run<'_> {
         report.random = Random::of(
             verify(&random, &texts, frequencies, 0.0)?
                 .into_iter()
-                .map(|texts| texts.map_or(0.0, |texts| texts.score))
+                .map(|(_, texts)| texts.score)
                 .collect(),
         );
         report.threshold = self.threshold(&seen, asked);

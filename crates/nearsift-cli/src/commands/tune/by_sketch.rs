@@ -72,13 +72,10 @@ impl Run<'_> {
         watch.verifying = watch.lap();
         let random_scores: Vec<f64> = verify(&random, &texts, &frequencies, 0.0)?
             .into_iter()
-            .map(|measured| measured.map_or(0.0, |texts| texts.score))
+            .map(|(_, texts)| texts.score)
             .collect();
-        let measured: Vec<Measured> = pairs
-            .iter()
-            .zip(&verified)
-            .filter_map(|(pair, texts)| Some((*pair, (*texts)?)))
-            .collect();
+        let measured: Vec<Measured> =
+            verified.into_iter().map(|(place, texts)| (pairs[place], texts)).collect();
         let scores: Vec<f64> = measured.iter().map(|(_, texts)| texts.score).collect();
 
         report.sample = Sample {
