@@ -7,11 +7,11 @@ mod search;
 mod texts;
 mod verify;
 
-use nearsift::dedup::Clustering;
+use nearsift::dedup::{Clustering, SketchCorpus};
 use nearsift::join::Threads;
 use nearsift::recipe::Recipe;
 use nearsift::sketch::Score;
-use nearsift::sketch::join::Settings;
+use nearsift::sketch::join::{Pair, Settings};
 use nearsift::verify::MIN_SCORE;
 
 pub use search::{Decision, Extent, Near, PairLine, search};
@@ -51,7 +51,13 @@ pub enum Rule {
 }
 
 /// Pairs of sketches with less than this are not worth a look at the texts.
-pub const CANDIDATE: f64 = 0.2;
+const CANDIDATE: f64 = 0.2;
+
+/// The same of longer texts, which hardly ever have less and score [`CLOSE`] or more.
+const LONG_CANDIDATE: f64 = 0.24;
+
+/// See [`LONG_CANDIDATE`].
+const CLOSE: f64 = 0.6;
 
 /// What pairs of sketches have at least, when the texts are not looked at.
 const SCORE: f64 = 0.4;
@@ -65,8 +71,26 @@ impl Rule {
         }
     }
 
-    /// The least score of a pair of sketches that is looked at.
-    pub fn candidate(self) -> Score {
+    /// Whether a pair of documents whose sketches score this is worth a look at the texts.
+    pub fn looks_at(self, corpus: &SketchCorpus, pair: &Pair) -> bool {
+        match self {
+            Rule::Verified(min_score) if min_score >= CLOSE => {
+                pair.score >= Score::at_least(LONG_CANDIDATE)
+                    || (pair.score >= Score::at_least(CANDIDATE)
+                        && (corpus.is_short(pair.a) || corpus.is_short(pair.b)))
+            }
+            rule => pair.score >= rule.candidate(),
+        }
+    }
+
+    /// The same of two documents; not when one of them has no sketch.
+    pub fn looks_at_documents(self, corpus: &SketchCorpus, a: u32, b: u32) -> bool {
+        let both = corpus.sketch(a).zip(corpus.sketch(b));
+        both.is_some_and(|(x, y)| self.looks_at(corpus, &Pair { a, b, score: x.score(&y) }))
+    }
+
+    /// The least score of a pair of sketches that is looked at, however short the texts.
+    fn candidate(self) -> Score {
         match self {
             Rule::Verified(_) => Score::at_least(CANDIDATE),
             Rule::Scored(score) => score,

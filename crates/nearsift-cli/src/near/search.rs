@@ -132,9 +132,10 @@ pub fn search<'c, T: TextSource>(
     texts: impl FnOnce(Vec<u32>) -> Result<T, Failure>,
 ) -> Result<Decision<'c, T>, Failure> {
     let ((candidates, passed_over), work) = match extent {
-        Extent::Links => links(corpus, join),
+        Extent::Links => links(corpus, join, rule),
         Extent::All => {
-            let (candidates, work) = corpus.all_candidates(join);
+            let (mut candidates, work) = corpus.all_candidates(join);
+            candidates.retain(|pair| rule.looks_at(corpus, pair));
             ((candidates, 0), work)
         }
     };
@@ -174,10 +175,10 @@ pub fn search<'c, T: TextSource>(
 }
 
 /// The candidates in compact form, the best of each document, and how many there are beside these.
-fn links(corpus: &SketchCorpus, join: &SketchJoin<'_>) -> ((Vec<Pair>, u64), Work) {
+fn links(corpus: &SketchCorpus, join: &SketchJoin<'_>, rule: Rule) -> ((Vec<Pair>, u64), Work) {
     let mut crowds = Crowds::new(BEST);
     let (ControlFlow::Continue(()), work) = join.for_each_link(|pair| {
-        if !corpus.same_text(pair.a, pair.b) {
+        if !corpus.same_text(pair.a, pair.b) && rule.looks_at(corpus, &pair) {
             crowds.push(pair);
         }
         ControlFlow::<Infallible>::Continue(())
@@ -248,10 +249,8 @@ impl<T: TextSource> Decision<'_, T> {
         };
         let mut examiner =
             min_score.map(|least| Examiner::new(&self.texts, &self.frequencies, least));
-        let least = self.rule.candidate();
         move |a, b| {
-            let both = self.corpus.sketch(a).zip(self.corpus.sketch(b));
-            both.is_some_and(|(x, y)| x.score(&y) >= least)
+            self.rule.looks_at_documents(self.corpus, a, b)
                 && examiner
                     .as_mut()
                     .is_none_or(|e| e.compare(a, b).is_ok_and(|measured| measured.is_some()))

@@ -29,7 +29,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 pub use keep::Keep;
-pub use sketches::{Accepted, Grouping, SketchCorpus, SketchEntry};
+pub use sketches::{Accepted, Grouping, SHORT_FEATURES, SketchCorpus, SketchEntry};
 
 use crate::cluster::{Capped, Clusters, Link, MajorityLink};
 use crate::compare::score_of_distance;

@@ -52,7 +52,11 @@ pub struct SketchCorpus {
     // 0 for no letters and digits.
     text_keys: Vec<u128>,
     values: Vec<Option<f64>>,
+    short: Vec<bool>,
 }
+
+/// A text with fewer distinct features is short: some 33 Chinese characters, or 12 English words.
+pub const SHORT_FEATURES: u32 = 64;
 
 /// A pair of documents that are near duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,6 +91,7 @@ impl SketchCorpus {
         self.keys.push(&entry.sketched.map_or([NO_KEY; KEYS], |s| s.keys));
         self.text_keys.push(entry.text_key.unwrap_or(0));
         self.values.push(entry.value);
+        self.short.push(entry.sketched.is_some_and(|s| s.features < SHORT_FEATURES));
     }
 
     /// The number of documents.
@@ -102,6 +107,11 @@ impl SketchCorpus {
     /// The sketch of a document, if it has one.
     pub fn sketch(&self, document: u32) -> Option<Sketch> {
         self.sketches.get(document as usize)
+    }
+
+    /// Whether a document has a sketch, but of fewer than [`SHORT_FEATURES`].
+    pub fn is_short(&self, document: u32) -> bool {
+        self.short[document as usize]
     }
 
     pub(super) fn text_keys(&self) -> &[u128] {

@@ -13,6 +13,8 @@ pub struct Sketched {
     pub sketch: Sketch,
     /// The candidate keys.
     pub keys: Keys,
+    /// The number of distinct features that it is made of.
+    pub features: u32,
 }
 
 /// A feature in more than about one document of seven, by its rarity in sixteenths of a bit, takes no
@@ -206,7 +208,8 @@ impl Fingerprinter<'_> {
         let mut words = [0; crate::sketch::WORDS];
         words[..4].copy_from_slice(simhash.words());
         words[4..].copy_from_slice(&minwise::nibbles(&values));
-        Ok(Sketched { sketch: Sketch::from_words(words), keys: minwise::keys(&values) })
+        let sketch = Sketch::from_words(words);
+        Ok(Sketched { sketch, keys: minwise::keys(&values), features: found })
     }
 }
 
@@ -265,7 +268,8 @@ mod tests {
         for (i, value) in values.iter().enumerate() {
             words[4 + i / 16] |= (value & 15) << (4 * (i % 16));
         }
-        Ok(Sketched { sketch: Sketch::from_words(words), keys: minwise::keys(&values) })
+        let sketch = Sketch::from_words(words);
+        Ok(Sketched { sketch, keys: minwise::keys(&values), features: found })
     }
 
     fn text() -> impl Strategy<Value = String> {

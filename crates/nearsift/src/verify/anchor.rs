@@ -11,6 +11,7 @@
 //! for the chain; Cohen, 'Patience diff advantages', 2010, for unique lines as anchors, here runs of characters.
 
 use super::align::{Aligner, fits, without_equal_ends};
+use super::sort::HashSorter;
 
 /// The length of an anchor in characters: of the whole texts, then of a gap too large for the table.
 const ANCHOR: [usize; 2] = [12, 6];
@@ -22,6 +23,7 @@ const PART: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Anchors {
     runs: [Vec<(u64, u32)>; 2],
+    sorter: HashSorter<(u64, u32)>,
     /// Where a run that is unique in both texts stands in each, by its place in the first.
     places: Vec<(u32, u32)>,
     /// For each length of a chain the number of the place where the best one of that length ends.
@@ -86,8 +88,8 @@ impl Anchors {
     /// Equal ranges of both texts, ascending in both and apart: (place in `a`, place in `b`, length).
     fn matched(&mut self, a: &[u32], b: &[u32], run: usize) -> Vec<(usize, usize, usize)> {
         let [runs_a, runs_b] = &mut self.runs;
-        unique_runs(a, run, runs_a);
-        unique_runs(b, run, runs_b);
+        unique_runs(a, run, runs_a, &mut self.sorter);
+        unique_runs(b, run, runs_b, &mut self.sorter);
         self.places.clear();
         let mut rest = runs_b.iter().peekable();
         for &(hash, at_a) in &*runs_a {
@@ -151,7 +153,12 @@ impl Anchors {
 
 /// Fills `out` with the hash and the place of every run of the length that no other run shares its
 /// hash with, by hash.
-fn unique_runs(text: &[u32], run: usize, out: &mut Vec<(u64, u32)>) {
+fn unique_runs(
+    text: &[u32],
+    run: usize,
+    out: &mut Vec<(u64, u32)>,
+    sorter: &mut HashSorter<(u64, u32)>,
+) {
     /// An odd number without a pattern: 2^64 divided by the golden ratio.
     const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
     out.clear();
@@ -170,7 +177,7 @@ fn unique_runs(text: &[u32], run: usize, out: &mut Vec<(u64, u32)>) {
             hash = hash.wrapping_sub(value(text[start]).wrapping_mul(power));
         }
     }
-    out.sort_unstable();
+    sorter.sort(out, |&(hash, _)| hash);
     let mut kept = 0;
     let mut at = 0;
     while at < out.len() {

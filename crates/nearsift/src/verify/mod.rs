@@ -32,6 +32,7 @@
 mod align;
 mod anchor;
 mod profile;
+mod sort;
 #[cfg(test)]
 mod tests;
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use nearsift::dedup::{Accepted, Clustering, Grouping, Reason, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
-use nearsift::sketch::Score;
 use nearsift::sketch::join::Pair;
 use nearsift::tune::{Anchors, Estimate, Histogram, Proposal, RandomPairs, Reservoir};
 use nearsift::verify::{MIN_SCORE, Verified};
@@ -103,7 +102,7 @@ impl Run<'_> {
             true => {
                 let mut examiner = Examiner::new(&texts, &frequencies, min_score);
                 let judge = |a, b| examiner.compare(a, b).is_ok_and(|measured| measured.is_some());
-                Estimate::counted(removed_near(corpus, &accepted, rule.candidate(), judge))
+                Estimate::counted(removed_near(corpus, &accepted, Rule::Verified(min_score), judge))
             }
             false => removed,
         };
@@ -115,6 +114,8 @@ impl Run<'_> {
             ..Forecast::default()
         };
         let each = watch.verifying / pairs.len().max(1) as f64;
+        let mut candidates = candidates;
+        candidates.retain(|pair| Rule::Verified(min_score).looks_at(corpus, pair));
         let compared = in_pairs(&candidates).len() as u64;
         let documents = report.documents.documents;
         let texts_bytes = u128::from(report.documents.text_bytes) * u128::from(compared)
@@ -223,7 +224,7 @@ fn found(accepted: &[Measured], anchors: &Anchors) -> (Estimate, Estimate) {
 fn removed_near(
     corpus: &SketchCorpus,
     accepted: &[Measured],
-    candidate: Score,
+    rule: Rule,
     mut judge: impl FnMut(u32, u32) -> bool,
 ) -> u64 {
     let links: Vec<Accepted> = accepted
@@ -231,9 +232,7 @@ fn removed_near(
         .map(|(pair, texts)| Accepted { a: pair.a, b: pair.b, strength: texts.strength() })
         .collect();
     let grouping = Grouping { clustering: Clustering::Majority, ..Grouping::default() };
-    let found = corpus.find(&links, &grouping, |a, b| {
-        let both = corpus.sketch(a).zip(corpus.sketch(b));
-        both.is_some_and(|(x, y)| x.score(&y) >= candidate) && judge(a, b)
-    });
+    let found =
+        corpus.find(&links, &grouping, |a, b| rule.looks_at_documents(corpus, a, b) && judge(a, b));
     found.removals().filter(|removal| removal.reason == Reason::Near).count() as u64
 }
