@@ -109,9 +109,9 @@ def rensa(cut, permutations, threshold, bands):
 
 
 def leonsim(most):
-    from simhash import Simhash
-
     def find(texts):
+        from simhash import Simhash
+
         values = [Simhash(text).value for text in texts]
         for (a, first), (b, second) in itertools.combinations(enumerate(values), 2):
             distance = (first ^ second).bit_count()

@@ -8,6 +8,7 @@
 mod contests;
 mod corpus;
 mod dedup;
+mod dedup_peers;
 mod hamming;
 mod harness;
 mod join;
@@ -86,6 +87,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "dedup",
         about: "a generated corpus on disk to the documents worth keeping, end to end",
         run: dedup::run,
+    },
+    Benchmark {
+        name: "dedup-peers",
+        about: "half as many documents from files to files, beside text-dedup, datatrove, rensa and datasketch",
+        run: dedup_peers::run,
     },
 ];
 

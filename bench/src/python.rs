@@ -25,12 +25,21 @@ pub struct Answer {
 /// # Errors
 /// What could not be run, such as no Python or no network: the peers are left out then.
 pub fn interpreter() -> Result<PathBuf, String> {
+    interpreter_for("requirements.txt")
+}
+
+/// The interpreter of the environment with the packages of another list.
+///
+/// # Errors
+/// As [`interpreter`].
+pub fn interpreter_for(requirements: &str) -> Result<PathBuf, String> {
     if let Some(python) = std::env::var_os("NEARSIFT_PEERS_PYTHON") {
         return Ok(PathBuf::from(python));
     }
-    let venv = testkit::repository().join("target/peers/venv");
+    let name = requirements.trim_end_matches(".txt").replace("requirements", "venv");
+    let venv = testkit::repository().join("target/peers").join(name);
     let python = venv.join("bin/python");
-    let wanted = peers().join("requirements.txt");
+    let wanted = peers().join(requirements);
     // Written last: a half-made environment is made again.
     let made = venv.join("requirements.txt");
     let same = || std::fs::read(&wanted).ok() == std::fs::read(&made).ok();
