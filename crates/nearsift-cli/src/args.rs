@@ -70,7 +70,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct Input {
-    /// Files, folders, glob patterns, or - for standard input; .gz, .zst and .xz are seen through.
+    /// Files, folders, glob patterns, or - for standard input; .gz, .zst, .xz and .bz2 are seen through, .tar and .zip looked into.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,6 +1,7 @@
 //! Records as they are handed to the caller.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::parse::{Columns, Slot};
 use crate::{Format, Note};
@@ -14,7 +15,8 @@ pub struct Place {
     /// that damage cuts short, are in no batch and have none.
     pub index: u64,
     /// From 1. JSON lines and CSV: the line of the file on which the record begins. JSON: the number of the
-    /// element, those that are too long counted. Parquet and Arrow: the number of the row. Text and HTML: 1.
+    /// element, those that are too long counted. Parquet and Arrow: the number of the row. Text and HTML: 1. In an archive
+    /// it is that of the member.
     pub line: u64,
 }
 
@@ -28,6 +30,8 @@ pub struct Record<'a> {
     pub place: Place,
     /// The format of its file.
     pub format: Format,
+    /// The name of the member of an archive that it is in.
+    pub(crate) member: Option<&'a str>,
     pub(crate) columns: &'a Columns,
     pub(crate) closed: bool,
     /// The fields of a row of a table, in the order of the plan; else empty.
@@ -60,6 +64,7 @@ pub(crate) struct Entry {
 pub(crate) struct Context {
     pub(crate) file: u32,
     pub(crate) format: Format,
+    pub(crate) member: Option<Arc<str>>,
     pub(crate) columns: Columns,
 }
 
@@ -90,6 +95,7 @@ impl Batch {
             bytes: &self.bytes[entry.range.clone()],
             place: Place { file: context.file, index: self.first + i as u64, line: entry.line },
             format: context.format,
+            member: context.member.as_deref(),
             columns: &context.columns,
             closed: entry.closed,
             cells: &self.cells[entry.cells.clone()],

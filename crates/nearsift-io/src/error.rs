@@ -49,7 +49,7 @@ pub enum Error {
     },
     /// The inputs exist but hold no file of a known format.
     #[error(
-        "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz, .zst or .xz; \
+        "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz, .zst, .xz or .bz2; \
          name the files themselves, or a pattern, to read them whatever their extension",
         Escaped(searched)
     )]
@@ -234,10 +234,27 @@ pub enum Reason {
         "damaged {compression} data from here on: {error}; what comes before is kept, fetch the file again"
     )]
     Damaged {
-        /// `gzip`, `zstd`, `xz` or `Parquet`.
+        /// `gzip`, `zstd`, `xz`, `bzip2`, `tar`, `zip` or `Parquet`.
         compression: &'static str,
         /// What the decompressor says.
         error: String,
+    },
+    /// A member of an archive that is no document which can be read.
+    #[error("{error}")]
+    Archive {
+        /// What is wrong with it, and what becomes of it.
+        error: &'static str,
+    },
+    /// An archive holds files of other kinds.
+    #[error(
+        "{members} {} of no known format, the first is {example:?}: not read, kept as in the input",
+        if *members == 1 { "member is" } else { "members are" }
+    )]
+    OtherMembers {
+        /// How many.
+        members: u64,
+        /// The first of them.
+        example: String,
     },
     /// No part of a file can be read, because it is not in its format.
     #[error("not a readable {format} file: {error}; it is put aside whole")]
@@ -274,7 +291,7 @@ pub enum Reason {
     /// A member of a file of several is cut short or wrong, and others follow.
     #[error("damaged {compression} member: {error}; the others are read, fetch the file again")]
     Member {
-        /// `gzip` or `zstd`.
+        /// `gzip`, `zstd`, `tar` or `zip`.
         compression: &'static str,
         /// What the decompressor says.
         error: String,
@@ -390,6 +407,8 @@ impl Reason {
             Self::Open(_) => "open",
             Self::Read(_) => "read",
             Self::Damaged { .. } => "damaged",
+            Self::Archive { .. } => "archive",
+            Self::OtherMembers { .. } => "other_members",
             Self::NotReadable { .. } => "not_readable",
             Self::NotBuilt { .. } => "not_built",
             Self::Rows { .. } => "rows",
@@ -413,7 +432,7 @@ impl Reason {
 
     /// Whether a document may be missing from the results because of it.
     pub fn is_loss(&self) -> bool {
-        !matches!(self, Self::NamedTwice)
+        !matches!(self, Self::NamedTwice | Self::OtherMembers { .. })
     }
 }
 

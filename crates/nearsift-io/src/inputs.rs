@@ -11,8 +11,8 @@ use globset::{GlobBuilder, GlobMatcher};
 use walkdir::WalkDir;
 
 use crate::parse::Plan;
-use crate::source::{self, Members, Origin, Source};
-use crate::split::Passed;
+use crate::source::{self, Content, Members, Origin, Source};
+use crate::split::{Passed, Way};
 use crate::{Error, Format, Note, ReadOptions, Reason};
 
 /// The files of a run, in the order in which their documents count, and how to read them.
@@ -209,6 +209,10 @@ impl Inputs {
         &self.plan
     }
 
+    pub(crate) fn way(&self) -> Way {
+        Way { options: Arc::clone(&self.options), plan: Arc::clone(&self.plan) }
+    }
+
     /// The canonical folders of the inputs, and whether all below one is input.
     pub(crate) fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
         self.roots.iter().map(|root| (root.canonical.as_path(), root.is_folder))
@@ -381,6 +385,7 @@ impl Finder<'_> {
     fn take(&mut self, path: &Path, root: usize, bytes: u64, named: Named) -> Result<(), Error> {
         let by_name = format_by_name(path);
         let format = match (self.options.format, by_name, named) {
+            (_, Some(archive), _) if archive.is_archive() => archive,
             (None, Some(format), _) => format,
             (Some(format), _, Named::ByItself) => format,
             (Some(format), Some(found), Named::ByFolder) if found == format => format,
@@ -460,11 +465,11 @@ fn normal_components(path: &Path) -> PathBuf {
     path.components().filter(|c| matches!(c, Component::Normal(_))).collect()
 }
 
-/// The format that the extension names, below one `.gz`, `.zst` or `.xz`.
-fn format_by_name(path: &Path) -> Option<Format> {
+/// The format that the extension names, below one `.gz`, `.zst`, `.xz` or `.bz2`.
+pub(crate) fn format_by_name(path: &Path) -> Option<Format> {
     let extension = |p: &Path| Some(p.extension()?.to_str()?.to_ascii_lowercase());
     let mut found = extension(path)?;
-    if matches!(found.as_str(), "gz" | "zst" | "xz") {
+    if matches!(found.as_str(), "gz" | "zst" | "xz" | "bz2") {
         found = extension(Path::new(path.file_stem()?))?;
     }
     Format::ALL.into_iter().find(|f| f.extensions().contains(&found.as_str()))
@@ -480,8 +485,8 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
     let unknown = || Error::UnknownFormat { path: path.to_owned() };
     let mut start = vec![0; 64 << 10];
     let mut len = 0;
-    let mut source =
-        Source::open(origin, options.limits, Members::Joined).map_err(|_| unknown())?;
+    let mut source = Source::open(Content::Origin(origin.clone()), options.limits, Members::Joined)
+        .map_err(|_| unknown())?;
     while len < start.len() {
         match source.read(&mut start[len..]) {
             Ok(0) => break,
@@ -499,6 +504,12 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
     }
     if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
         return Ok(Format::Warc);
+    }
+    if start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06") {
+        return Ok(Format::Zip);
+    }
+    if crate::archive::is_tar(start) {
+        return Ok(Format::Tar);
     }
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     match start.first() {
@@ -551,6 +562,10 @@ mod tests {
         check("a.XHTML", Some(Format::Html));
         check(".jsonl", None);
         check("a.gz", None);
+        check("a.txt.bz2", Some(Format::Text));
+        check("a.tar.zst", Some(Format::Tar));
+        check("a.TGZ", Some(Format::Tar));
+        check("a.zip", Some(Format::Zip));
         check("a", None);
     }
 }

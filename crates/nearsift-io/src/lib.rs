@@ -41,6 +41,7 @@
 //! # Ok(()) }
 //! ```
 
+mod archive;
 mod batch;
 mod error;
 mod inputs;

@@ -31,11 +31,15 @@ pub enum Format {
     Text,
     /// One page a file, also when the file is empty.
     Html,
+    /// An archive by POSIX.1-1988 or later, plain or compressed as a whole, whose members are files of the other formats.
+    Tar,
+    /// A zip archive, whose members are files of the other formats.
+    Zip,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 9] = [
+    pub const ALL: [Format; 11] = [
         Self::JsonLines,
         Self::Json,
         Self::Csv,
@@ -45,10 +49,12 @@ impl Format {
         Self::Warc,
         Self::Text,
         Self::Html,
+        Self::Tar,
+        Self::Zip,
     ];
 
     /// The name that [`from_str`](Format::from_str) takes: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `arrow`, `warc`,
-    /// `text`, `html`.
+    /// `text`, `html`, `tar`, `zip`.
     pub fn name(self) -> &'static str {
         match self {
             Self::JsonLines => "jsonl",
@@ -60,6 +66,8 @@ impl Format {
             Self::Warc => "warc",
             Self::Text => "text",
             Self::Html => "html",
+            Self::Tar => "tar",
+            Self::Zip => "zip",
         }
     }
 
@@ -75,7 +83,14 @@ impl Format {
             Self::Warc => &["warc", "wet", "arc"],
             Self::Text => &["txt", "text", "md"],
             Self::Html => &["html", "htm", "xhtml"],
+            Self::Tar => &["tar", "tgz", "tzst", "tbz2", "txz"],
+            Self::Zip => &["zip"],
         }
+    }
+
+    /// Whether a file holds others.
+    pub fn is_archive(self) -> bool {
+        matches!(self, Self::Tar | Self::Zip)
     }
 
     /// Whether a file is one document.
@@ -97,7 +112,7 @@ impl FromStr for Format {
         Self::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| Error::InvalidOption {
             option: "format",
             got: name.to_owned(),
-            expected: "jsonl, json, csv, tsv, parquet, arrow, warc, text or html",
+            expected: "jsonl, json, csv, tsv, parquet, arrow, warc, text, html, tar or zip",
         })
     }
 }
@@ -106,7 +121,8 @@ impl FromStr for Format {
 /// field `text` and the id from the field `id`.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// The format of every input; `None`: by each file's extension, else by its content.
+    /// The format of every input; `None`: by each file's extension, else by its content. Archives are looked into whatever
+    /// it is, and of their members those are documents that have an extension of it.
     pub format: Option<Format>,
     /// The field or column that holds the text. In JSON `a.b` is the field `b` of the object `a`, or a
     /// field that is named `a.b`; in CSV it is the column of exactly that name; in Parquet and Arrow the column `b` of the

@@ -1,6 +1,7 @@
 //! The documents of all inputs as batches of raw records.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -8,7 +9,7 @@ use crate::batch::{Batch, Context, Entry};
 use crate::inputs::{Seen, State};
 use crate::parse::Columns;
 use crate::split::{self, Passed, Piece, Pieces, delimiter};
-use crate::{Error, Inputs, Note, Reason};
+use crate::{Error, Format, Inputs, Note, Reason};
 
 /// A batch ends after this many records, however short they are.
 const BATCH_RECORDS: usize = 1 << 16;
@@ -75,6 +76,8 @@ struct Sequence {
     /// The file that is read, or will be next.
     file: usize,
     current: Option<Box<dyn Pieces>>,
+    /// The member of an archive that is read, and its format.
+    member: Option<(Arc<str>, Format)>,
     columns: Columns,
     /// What has been read and not yet handed over, from the start of the batch on.
     buffer: Vec<u8>,
@@ -100,6 +103,7 @@ impl Sequence {
             inputs: inputs.clone(),
             file: 0,
             current: None,
+            member: None,
             columns: Columns::default(),
             buffer: Vec::new(),
             records: 0,
@@ -127,8 +131,9 @@ impl Sequence {
             let Some(pieces) = &mut self.current else {
                 self.file_first = self.records;
                 self.columns = Columns::default();
+                self.member = None;
                 context = None;
-                match split::open(file, &self.inputs, self.buffer.len()) {
+                match split::open(file, &self.inputs.way(), self.buffer.len()) {
                     Ok(pieces) => self.current = Some(pieces),
                     Err(reason) => {
                         let state = match reason {
@@ -147,13 +152,18 @@ impl Sequence {
                 break;
             }
             let cells = batch.cells.len();
+            let (member, format) = match &self.member {
+                Some((member, format)) => (Some(member), *format),
+                None => (None, file.format()),
+            };
+            let name = || member.map_or_else(|| file.name(), |member| member.to_string());
             match pieces.next(&mut self.buffer, &mut batch.cells) {
                 Some(Piece::Record { range, line, closed }) => {
                     let context = *context.get_or_insert_with(|| {
-                        let (file, format) = (self.file as u32, file.format());
                         batch.contexts.push(Context {
-                            file,
+                            file: self.file as u32,
                             format,
+                            member: member.cloned(),
                             columns: self.columns.clone(),
                         });
                         batch.contexts.len() as u32 - 1
@@ -163,7 +173,7 @@ impl Sequence {
                     self.records += 1;
                 }
                 Some(Piece::Header(range)) => {
-                    let delimiter = delimiter(file.format(), self.inputs.options());
+                    let delimiter = delimiter(format, self.inputs.options());
                     self.columns = Columns::new(&self.buffer[range], delimiter, self.inputs.plan());
                 }
                 Some(Piece::Long { range, line, whole }) => {
@@ -174,11 +184,19 @@ impl Sequence {
                     if let Some(bytes) = whole {
                         let limit = self.inputs.options().limits.record_bytes;
                         let reason = Reason::TooLong { bytes, limit };
-                        batch.notes.push(Note::new(file.name(), Some(line), reason));
+                        batch.notes.push(Note::new(name(), Some(line), reason));
                     }
                 }
                 Some(Piece::Damage { reason, line }) => {
-                    batch.notes.push(Note::new(file.name(), Some(line), reason));
+                    batch.notes.push(Note::new(name(), Some(line), reason));
+                }
+                Some(Piece::Member { name, format }) => {
+                    self.member = Some((name, format));
+                    self.columns = Columns::default();
+                    context = None;
+                }
+                Some(Piece::Note { name, reason }) => {
+                    batch.notes.push(Note::new(&*name, None, reason));
                 }
                 Some(Piece::Gap(_) | Piece::Cut(_)) => {}
                 None => {
@@ -219,7 +237,7 @@ impl Sequence {
         };
         let file = &self.inputs.files()[self.file];
         let first = file.seen.get_or_init(|| seen.clone());
-        first.compare(&seen, file)?;
+        first.compare(&seen, &file.name())?;
         self.position += pieces.map_or(0, |p| p.consumed());
         self.file += 1;
         Ok(())

@@ -1,11 +1,12 @@
 //! The bytes of one input file: opened, decompressed, bounded and digested.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use lzma_rust2::XzReader;
 use xxhash_rust::xxh3::Xxh3;
@@ -27,6 +28,23 @@ pub(crate) enum Compression {
     Gzip,
     Zstd,
     Xz,
+    Bzip2,
+}
+
+/// What a document file is read from: a file that can be gone back in, or bytes that come once.
+pub(crate) enum Content {
+    Origin(Origin),
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Content {
+    /// A file that can be gone back in.
+    pub(crate) fn origin(self) -> Result<Origin, Reason> {
+        match self {
+            Self::Origin(origin) => Ok(origin),
+            Self::Stream(_) => Err(Reason::Read("it can be read only once".to_owned())),
+        }
+    }
 }
 
 impl Origin {
@@ -43,12 +61,15 @@ impl Origin {
 
 impl Compression {
     /// By the magic numbers of RFC 1952 section 2.3.1, RFC 8878 sections 3.1.1 and 3.1.2, and the xz file format section
-    /// 2.1.1.1.
+    /// 2.1.1.1. bzip2 has no specification; a stream begins with `BZh`, the size of its blocks and the magic number of its
+    /// first block or of its end.
     pub(crate) fn of(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..]
+            | [b'B', b'Z', b'h', b'1'..=b'9', 0x17, 0x72, ..] => Self::Bzip2,
             _ => Self::None,
         }
     }
@@ -59,6 +80,7 @@ impl Compression {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
             Self::Xz => "xz",
+            Self::Bzip2 => "bzip2",
         }
     }
 }
@@ -66,7 +88,7 @@ impl Compression {
 /// A ratio is looked at only from this much output on.
 pub(crate) const RATIO_FROM: u64 = 64 << 20;
 /// The buffer between a file and its decompressor.
-const BUFFER: usize = 64 << 10;
+pub(crate) const BUFFER: usize = 64 << 10;
 
 /// Plain bytes, and their digest. Every pass asks with slices of [`Source::chunk`] bytes, so that every pass
 /// is given the same bytes also where damage ends the file.
@@ -102,12 +124,17 @@ enum Decoder {
     GzipMember(Box<GzDecoder<Raw>>),
     Zstd(Box<zstd::Decoder<'static, Raw>>),
     Xz(Box<XzReader<Raw>>),
+    Bzip2(Box<MultiBzDecoder<Raw>>),
     /// After the last member.
     Spent,
 }
 
 impl Source {
-    pub(crate) fn open(origin: &Origin, limits: Limits, members: Members) -> Result<Self, Reason> {
+    pub(crate) fn open(content: Content, limits: Limits, members: Members) -> Result<Self, Reason> {
+        let origin = match content {
+            Content::Origin(origin) => origin,
+            Content::Stream(stream) => return Self::new(stream, None, limits, members),
+        };
         let (file, _) = origin.file().map_err(|e| Reason::Open(e.to_string()))?;
         let raw = Box::new(Positioned::new(&file, 0));
         Self::new(raw, Some(file), limits, members)
@@ -122,7 +149,7 @@ impl Source {
     ) -> Result<Self, Reason> {
         let mut start = Vec::new();
         let read = raw.by_ref().take(6).read_to_end(&mut start);
-        read.map_err(|e| Reason::Read(e.to_string()))?;
+        read.map_err(|e| carried(&e).unwrap_or_else(|| Reason::Read(e.to_string())))?;
         let compression = Compression::of(&start);
         let mut source = Self {
             file,
@@ -157,6 +184,7 @@ impl Source {
             Compression::None => Decoder::Plain(raw),
             Compression::Gzip if apart => Decoder::GzipMember(Box::new(GzDecoder::new(raw))),
             Compression::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(raw))),
+            Compression::Bzip2 => Decoder::Bzip2(Box::new(MultiBzDecoder::new(raw))),
             Compression::Xz => {
                 let kib = 1 << (self.limits.zstd_window_log.clamp(10, 31) - 10);
                 // The decoder's own tables come on top of the dictionary.
@@ -273,6 +301,7 @@ impl Source {
                 Decoder::GzipMember(d) => d.read(buffer),
                 Decoder::Zstd(d) => d.read(buffer),
                 Decoder::Xz(d) => d.read(buffer),
+                Decoder::Bzip2(d) => d.read(buffer),
                 Decoder::Spent => Ok(0),
             };
             match read {
@@ -297,6 +326,9 @@ impl Source {
 
     fn reason(&self, error: &io::Error) -> Reason {
         let limit = self.limits.zstd_window_log;
+        if let Some(reason) = carried(error) {
+            return reason;
+        }
         match self.compression {
             // An error of the file itself has the system's number; a decompressor's has none.
             _ if error.raw_os_error().is_some() => Reason::Read(error.to_string()),
@@ -313,7 +345,17 @@ impl Source {
     }
 }
 
-fn damaged(compression: &'static str, error: &io::Error) -> Reason {
+/// Why something cannot be read, on its way through readers that know only errors of the system.
+pub(crate) fn carry(reason: Reason) -> io::Error {
+    io::Error::other(reason)
+}
+
+/// The reason that an error [carries](carry).
+pub(crate) fn carried(error: &io::Error) -> Option<Reason> {
+    error.get_ref()?.downcast_ref::<Reason>().cloned()
+}
+
+pub(crate) fn damaged(compression: &'static str, error: &io::Error) -> Reason {
     let error = match error.kind() {
         io::ErrorKind::UnexpectedEof => "cut short".to_owned(),
         _ => error.to_string(),
@@ -348,6 +390,36 @@ pub(crate) struct Positioned {
 impl Positioned {
     pub(crate) fn new(file: &Arc<File>, position: u64) -> Self {
         Self { file: Arc::clone(file), position }
+    }
+}
+
+/// A shared file as the libraries want it that go back and forth in one.
+pub(crate) struct Seeker {
+    at: Positioned,
+    len: u64,
+}
+
+impl Seeker {
+    pub(crate) fn new(file: &Arc<File>, len: u64) -> Self {
+        Self { at: Positioned::new(file, 0), len }
+    }
+}
+
+impl Read for Seeker {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.at.read(buffer)
+    }
+}
+
+impl Seek for Seeker {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let place = match to {
+            SeekFrom::Start(place) => Some(place),
+            SeekFrom::Current(by) => self.at.position.checked_add_signed(by),
+            SeekFrom::End(by) => self.len.checked_add_signed(by),
+        };
+        self.at.position = place.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at.position)
     }
 }
 

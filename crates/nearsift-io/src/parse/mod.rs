@@ -266,6 +266,8 @@ impl Parser {
             Format::Html => {
                 Ok(self.file(record, Body::Html { bytes: Cow::Borrowed(bytes), charset: None }))
             }
+            // What an archive gives are the records of its members.
+            Format::Tar | Format::Zip => Err(Reason::Archive { error: "an archive is no record" }),
         };
         parsed.map_err(|reason| Note::new(self.file_name(record), Some(record.place.line), reason))
     }
@@ -280,7 +282,7 @@ impl Parser {
             Format::Parquet | Format::Arrow => {
                 Some(!matches!(record.cells.get(path)?, Slot::Missing | Slot::Other(_)))
             }
-            Format::JsonLines | Format::Json | Format::Warc | Format::Text | Format::Html => None,
+            _ => None,
         };
         self.plan.fields.iter().map(|path| has(*path)).collect()
     }
@@ -383,6 +385,9 @@ impl Parser {
     }
 
     fn file_name(&self, record: &Record<'_>) -> String {
+        if let Some(member) = record.member {
+            return member.to_owned();
+        }
         let file = self.inputs.files().get(record.place.file as usize);
         file.map_or_else(String::new, crate::InputFile::name)
     }

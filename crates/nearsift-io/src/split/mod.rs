@@ -14,12 +14,14 @@ mod values;
 mod warc;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use memchr::memchr;
 
-use crate::inputs::{InputFile, Inputs};
-use crate::parse::Slot;
-use crate::source::{Compression, Members, Source};
+use crate::archive::Members;
+use crate::inputs::{InputFile, Seen};
+use crate::parse::{Plan, Slot};
+use crate::source::{self, Compression, Content, Source};
 use crate::{Format, ReadOptions, Reason};
 
 use rows::Rows;
@@ -57,35 +59,53 @@ pub(crate) struct Passed {
     pub(crate) digest: u64,
     /// How many rows were handed out of each part of a table.
     pub(crate) parts: Vec<u64>,
+    /// What was seen of each member of an archive that is a document file.
+    pub(crate) members: Vec<Seen>,
+}
+
+/// How documents are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) options: Arc<ReadOptions>,
+    pub(crate) plan: Arc<Plan>,
 }
 
 /// Opens a file. Pieces are appended to a buffer that holds `start` bytes.
-pub(crate) fn open(
-    file: &InputFile,
-    inputs: &Inputs,
+pub(crate) fn open(file: &InputFile, way: &Way, start: usize) -> Result<Box<dyn Pieces>, Reason> {
+    if file.format().is_archive() {
+        return Ok(Box::new(Members::open(file, way, start)?));
+    }
+    open_documents(Content::Origin(file.origin().clone()), file.format(), way, start)
+}
+
+/// Opens a file of documents, or a member of an archive that is one.
+pub(crate) fn open_documents(
+    content: Content,
+    format: Format,
+    way: &Way,
     start: usize,
 ) -> Result<Box<dyn Pieces>, Reason> {
-    let options = inputs.options();
-    match file.format() {
+    let Way { options, plan } = way;
+    match format {
         #[cfg(feature = "parquet")]
         Format::Parquet => Ok(Box::new(crate::table::parquet::Rows::open(
-            file.origin(),
+            &content.origin()?,
             &options.limits,
-            inputs.plan(),
+            plan,
             start,
         )?)),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => Err(Reason::NotBuilt { format: "parquet" }),
         #[cfg(feature = "arrow")]
         Format::Arrow => Ok(Box::new(crate::table::ipc::Rows::open(
-            file.origin(),
+            &content.origin()?,
             &options.limits,
-            inputs.plan(),
+            plan,
             start,
         )?)),
         #[cfg(not(feature = "arrow"))]
         Format::Arrow => Err(Reason::NotBuilt { format: "arrow" }),
-        _ => Ok(Box::new(Splitter::open(file, options, start)?)),
+        _ => Ok(Box::new(Splitter::open(content, format, options, start)?)),
     }
 }
 
@@ -106,8 +126,12 @@ pub(crate) enum Piece {
     Long { range: Range<usize>, line: u64, whole: Option<u64> },
     /// The bytes of a record that damage cuts short.
     Cut(Range<usize>),
-    /// The file cannot be read further. The last piece.
+    /// The file, or the member of an archive, cannot be read further. The last piece of it.
     Damage { reason: Reason, line: u64 },
+    /// What follows is of another member of an archive.
+    Member { name: Arc<str>, format: Format },
+    /// What is wrong with a member as a whole, or with the archive.
+    Note { name: Arc<str>, reason: Reason },
 }
 
 /// Where a piece ends.
@@ -235,16 +259,17 @@ enum Numbering {
 
 impl Splitter {
     pub(crate) fn open(
-        file: &InputFile,
+        content: Content,
+        format: Format,
         options: &ReadOptions,
         start: usize,
     ) -> Result<Self, Reason> {
-        let members = match file.format() {
-            Format::Warc => Members::Apart,
-            _ => Members::Joined,
+        let members = match format {
+            Format::Warc => source::Members::Apart,
+            _ => source::Members::Joined,
         };
-        let source = Source::open(file.origin(), options.limits, members)?;
-        Ok(Self::new(source, file.format(), options, start))
+        let source = Source::open(content, options.limits, members)?;
+        Ok(Self::new(source, format, options, start))
     }
 
     pub(crate) fn new(source: Source, format: Format, options: &ReadOptions, start: usize) -> Self {
@@ -256,10 +281,8 @@ impl Splitter {
             Format::Warc => {
                 (Framer::Warc(Warc::new(options.limits.record_bytes)), Numbering::Records)
             }
-            // A table is no run of bytes, and never comes here.
-            Format::Text | Format::Html | Format::Parquet | Format::Arrow => {
-                (Framer::Whole, Numbering::Records)
-            }
+            // Tables and archives are no runs of bytes, and never come here.
+            _ => (Framer::Whole, Numbering::Records),
         };
         Self {
             source,
@@ -495,7 +518,7 @@ impl Pieces for Splitter {
 
     fn passed(&self) -> Passed {
         let (bytes, digest) = (self.source.given(), self.source.digest());
-        Passed { bytes, digest, parts: Vec::new() }
+        Passed { bytes, digest, ..Passed::default() }
     }
 }
 

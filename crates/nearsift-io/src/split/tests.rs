@@ -23,7 +23,7 @@ fn options(record_bytes: usize) -> ReadOptions {
 }
 
 fn source(raw: impl Read + Send + 'static, options: &ReadOptions) -> Result<Source, Reason> {
-    Source::new(Box::new(raw), None, options.limits, Members::Joined)
+    Source::new(Box::new(raw), None, options.limits, source::Members::Joined)
 }
 
 /// The pieces of a file read `step` bytes at a time, each with its bytes; and the whole of the bytes.
@@ -47,7 +47,7 @@ fn pieces(
             Piece::Record { range, .. } | Piece::Long { range, .. } => {
                 buffer[range.clone()].to_vec()
             }
-            Piece::Damage { .. } => Vec::new(),
+            Piece::Damage { .. } | Piece::Member { .. } | Piece::Note { .. } => Vec::new(),
         };
         all.extend_from_slice(&bytes);
         found.push((piece, bytes));

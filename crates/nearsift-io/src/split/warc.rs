@@ -88,6 +88,8 @@ impl Warc {
 
     pub(crate) fn scan(&mut self, piece: &[u8], from: usize) -> Option<End> {
         let mut i = from;
+        // What turns out to be no record is looked through from its start.
+        let scanned = if matches!(self.state, State::Garbage { .. }) { from } else { 0 };
         loop {
             match self.state {
                 State::Start => self.start(piece)?,
@@ -125,7 +127,7 @@ impl Warc {
                         }
                     }
                 }
-                State::Garbage { line } => return self.garbage(piece, from, line),
+                State::Garbage { line } => return self.garbage(piece, scanned, line),
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The second pass: the kept records, byte for byte, in the input's own format and compression.
 
+mod archive;
 mod elements;
+mod pieces;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -11,15 +13,15 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::Place;
 use crate::inputs::{InputFile, Inputs, Seen, State};
-use crate::source::{Compression, Positioned};
-use crate::split::{Around, Piece, Pieces, Splitter};
+use crate::source::{Content, Positioned};
+use crate::split::{Piece, Pieces, Splitter};
 use crate::{Error, Format, Reason};
 
-use elements::Elements;
+use pieces::Pair;
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) use target::Raw;
 pub(crate) use target::Target;
-use target::{Create, Encoder, create_new};
+use target::{Create, create_new};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes that have been handed over are taken out of the buffer when there are so many.
@@ -74,7 +76,8 @@ impl AddAssign for Written {
 /// The file of an input is at [`Inputs::output_path`] below both folders, in the format and compression of the
 /// input. What is kept of a table has the input's schema, metadata, order and row groups or batches, and every column;
 /// rows that damage hides are in neither file. WARC records that hold no document are kept, and what was compressed record
-/// by record is again. A file of which no part can be read is copied to the unreadable ones whole. Else what is kept is kept byte for byte; so are a byte order mark, a CSV header and blank lines. A JSON
+/// by record is again. An archive stays one of the same kind, with the same members in the same order and what it says about
+/// them; members that hold no documents go with what is kept. A file of which no part can be read is copied to the unreadable ones whole. Else what is kept is kept byte for byte; so are a byte order mark, a CSV header and blank lines. A JSON
 /// array stays one, with the bytes of its kept elements; runs of more than 64 KiB of white space between
 /// elements are cut to that. A file of which nothing is kept is written without records; a text or HTML
 /// file that is not kept is not written.
@@ -138,27 +141,44 @@ impl KeptWriter {
         match (seen.state, file.format()) {
             (State::Closed, _) => Ok(Written::default()),
             (State::Refused, _) => self.put_aside(file, number),
-            #[cfg(any(feature = "arrow", feature = "parquet"))]
-            (State::Read, Format::Parquet | Format::Arrow) => {
-                self.write_table(file, number, seen, &mut decide)
+            (State::Read, format) if format.is_archive() => {
+                self.write_archive(file, number, seen, &mut decide)
             }
-            (State::Read, _) => self.write_pieces(file, number, seen, &mut decide),
+            (State::Read, format) => {
+                let content = Content::Origin(file.origin().clone());
+                let (name, first) = (file.name(), seen.first);
+                let task = Task { name, number, format, content, first, seen };
+                self.records(task, self.targets(file, number), &mut decide)
+            }
+        }
+    }
+
+    fn records(
+        &self,
+        task: Task<'_>,
+        targets: [Target; 2],
+        decide: &mut dyn FnMut(Place) -> Decision,
+    ) -> Result<Written, Error> {
+        match task.format {
+            #[cfg(any(feature = "arrow", feature = "parquet"))]
+            Format::Parquet | Format::Arrow => self.write_table(task, targets, decide),
+            _ => self.write_pieces(task, targets, decide),
         }
     }
 
     /// Writes a file of which every record is a run of bytes.
     fn write_pieces(
         &self,
-        file: &InputFile,
-        number: u32,
-        seen: &Seen,
+        task: Task<'_>,
+        targets: [Target; 2],
         decide: &mut dyn FnMut(Place) -> Decision,
     ) -> Result<Written, Error> {
+        let Task { name, number, format, content, first, seen } = task;
         let mut buffer = Vec::new();
-        let mut splitter = Splitter::open(file, self.inputs.options(), 0)
-            .map_err(|reason| Error::Gone { file: file.name(), reason })?;
-        let mut pair = self.sinks(file, number, splitter.compression());
-        if !file.format().is_one_document_a_file() {
+        let mut splitter = Splitter::open(content, format, self.inputs.options(), 0)
+            .map_err(|reason| Error::Gone { file: name.clone(), reason })?;
+        let mut pair = Pair::new(targets, format, splitter.compression());
+        if !format.is_one_document_a_file() {
             pair.kept.open()?;
         }
         let mut written = Written::default();
@@ -166,8 +186,7 @@ impl KeptWriter {
         // Whether the record that is too long has begun.
         let mut in_long = false;
         while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
-            pair.kept.member = splitter.member();
-            pair.unreadable.member = splitter.member();
+            pair.at_member(splitter.member());
             match piece {
                 Piece::Gap(range) => pair.gap(&buffer[range], splitter.around())?,
                 Piece::Header(range) => {
@@ -175,11 +194,11 @@ impl KeptWriter {
                     pair.unreadable.put(&buffer[range])?;
                 }
                 Piece::Record { range, line, .. } => {
-                    let place = Place { file: number, index: seen.first + records, line };
+                    let place = Place { file: number, index: first + records, line };
                     records += 1;
                     // The caller knows nothing of a record that was not there before.
                     if records > seen.records {
-                        return Err(seen.changed(file, "records", seen.records, records));
+                        return Err(seen.changed(&name, "records", seen.records, records));
                     }
                     let decision = decide(place);
                     pair.record(&buffer[range], decision)?;
@@ -192,7 +211,8 @@ impl KeptWriter {
                     pair.record(&buffer[range], Decision::Unreadable)?;
                     written.unreadable += 1;
                 }
-                Piece::Damage { .. } => {}
+                // The last two are an archive's own, whose members come here one by one.
+                Piece::Damage { .. } | Piece::Member { .. } | Piece::Note { .. } => {}
             }
             in_long = splitter.is_in_long();
             let done = splitter.start();
@@ -202,7 +222,7 @@ impl KeptWriter {
             }
         }
         let now = Seen { records, passed: splitter.passed(), ..*seen };
-        seen.compare(&now, file)?;
+        seen.compare(&now, &name)?;
         written.bytes = pair.finish()?;
         Ok(written)
     }
@@ -211,51 +231,49 @@ impl KeptWriter {
     #[cfg(any(feature = "arrow", feature = "parquet"))]
     fn write_table(
         &self,
-        file: &InputFile,
-        number: u32,
-        seen: &Seen,
+        task: Task<'_>,
+        [mut kept, mut unreadable]: [Target; 2],
         decide: &mut dyn FnMut(Place) -> Decision,
     ) -> Result<Written, Error> {
         use crate::table::CopyError;
 
-        let gone = |reason| Error::Gone { file: file.name(), reason };
+        let Task { name, number, format, content, first, seen } = task;
+        let gone = |reason| Error::Gone { file: name.clone(), reason };
         let limits = &self.inputs.options().limits;
-        let (mut kept, mut unreadable) =
-            (self.target(&self.kept, file, number), self.target(&self.unreadable, file, number));
         let mut written = Written::default();
         let mut records = 0;
         let count = |line| {
-            let place = Place { file: number, index: seen.first + records, line };
+            let place = Place { file: number, index: first + records, line };
             records += 1;
             let decision = decide(place);
             written.count(decision);
             decision
         };
-        let (origin, parts) = (file.origin(), &seen.passed.parts);
-        let copied = match file.format() {
+        let (origin, parts) = (content.origin().map_err(gone)?, &seen.passed.parts);
+        let copied = match format {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
                 use crate::table::parquet::{Opened, copy};
-                let table = Opened::open(origin, limits).map_err(gone)?;
+                let table = Opened::open(&origin, limits).map_err(gone)?;
                 copy(&table, parts, count, &mut kept, &mut unreadable)
             }
             #[cfg(feature = "arrow")]
             Format::Arrow => {
                 use crate::table::ipc::{Opened, copy};
-                let table = Opened::open(origin, limits).map_err(gone)?;
+                let table = Opened::open(&origin, limits).map_err(gone)?;
                 copy(table, parts, count, &mut kept, &mut unreadable)
             }
-            _ => return Err(seen.changed(file, "tables", 1, 0)),
+            _ => return Err(seen.changed(&name, "tables", 1, 0)),
         };
         let passed = copied.map_err(|error| match error {
             CopyError::Parts { got } => {
-                seen.changed(file, "row groups or batches", seen.passed.parts.len() as u64, got)
+                seen.changed(&name, "row groups or batches", seen.passed.parts.len() as u64, got)
             }
             CopyError::Read(reason) => gone(reason),
             CopyError::Write(source) => kept.error(source),
         })?;
         let now = Seen { records, passed, ..*seen };
-        seen.compare(&now, file)?;
+        seen.compare(&now, &name)?;
         unreadable.publish()?;
         kept.publish()?;
         Ok(written)
@@ -281,24 +299,27 @@ impl KeptWriter {
         Target::new(folder.join(self.inputs.output_path(file)), number, self.create)
     }
 
-    fn sinks(&self, file: &InputFile, number: u32, compression: Compression) -> Pair {
-        let sink = |folder: &Path| Sink {
-            target: self.target(folder, file, number),
-            compression,
-            encoder: None,
-            before: Vec::new(),
-            member: 0,
-            written: None,
-            elements: (file.format() == Format::Json).then(Elements::default),
-            bytes: 0,
-        };
-        Pair { kept: sink(&self.kept), unreadable: sink(&self.unreadable) }
+    fn targets(&self, file: &InputFile, number: u32) -> [Target; 2] {
+        [&self.kept, &self.unreadable].map(|folder| self.target(folder, file, number))
     }
+}
+
+/// A file of documents, or a member of an archive that is one, on its way to the outputs.
+struct Task<'a> {
+    name: String,
+    /// The number of the file in the inputs.
+    number: u32,
+    format: Format,
+    content: Content,
+    /// The index of its first record in the whole input.
+    first: u64,
+    /// What the first pass found in it.
+    seen: &'a Seen,
 }
 
 impl Seen {
     /// Whether a later pass over the file saw the same.
-    pub(crate) fn compare(&self, now: &Self, file: &InputFile) -> Result<(), Error> {
+    pub(crate) fn compare(&self, now: &Self, file: &str) -> Result<(), Error> {
         let (before, after) = (&self.passed, &now.passed);
         let (what, expected, got) = if self.state != now.state {
             ("as how far it can be read, from 0 to 2", self.state as u64, now.state as u64)
@@ -308,127 +329,16 @@ impl Seen {
             ("bytes", before.bytes, after.bytes)
         } else if before.digest != after.digest {
             ("as the digest of the bytes", before.digest, after.digest)
+        } else if before.members != after.members {
+            let same = before.members.iter().zip(&after.members).take_while(|(a, b)| a == b);
+            ("members as before", before.members.len() as u64, same.count() as u64)
         } else {
             return Ok(());
         };
         Err(self.changed(file, what, expected, got))
     }
 
-    fn changed(&self, file: &InputFile, what: &'static str, expected: u64, got: u64) -> Error {
-        Error::Changed { file: file.name(), what, expected, got }
-    }
-}
-
-/// The two files that are written for one input.
-struct Pair {
-    kept: Sink,
-    unreadable: Sink,
-}
-
-impl Pair {
-    fn gap(&mut self, bytes: &[u8], around: Around) -> Result<(), Error> {
-        let is_mark = bytes == BYTE_ORDER_MARK;
-        if self.kept.elements.is_some() && !is_mark {
-            self.kept.gap(bytes, around)?;
-            return self.unreadable.gap(bytes, around);
-        }
-        self.kept.put(bytes)?;
-        // Blank lines belong to no record, and go with what is kept.
-        if is_mark { self.unreadable.put(bytes) } else { Ok(()) }
-    }
-
-    fn record(&mut self, bytes: &[u8], decision: Decision) -> Result<(), Error> {
-        let to_kept = decision == Decision::Keep;
-        let to_unreadable = decision == Decision::Unreadable;
-        self.kept.record(to_kept.then_some(bytes))?;
-        self.unreadable.record(to_unreadable.then_some(bytes))
-    }
-
-    /// Completes both files before either gets its name.
-    fn finish(mut self) -> Result<u64, Error> {
-        self.kept.complete()?;
-        self.unreadable.complete()?;
-        self.unreadable.target.publish()?;
-        self.kept.target.publish()?;
-        Ok(self.kept.bytes)
-    }
-}
-
-/// One output file of pieces. It is made when a record comes, or when [`Sink::open`] asks for it.
-struct Sink {
-    target: Target,
-    compression: Compression,
-    encoder: Option<Box<Encoder>>,
-    /// The member of the input that is read, and that from which was written last.
-    member: u64,
-    written: Option<u64>,
-    /// What was put before the file was made.
-    before: Vec<u8>,
-    /// What stands between the records of a JSON file.
-    elements: Option<Elements>,
-    bytes: u64,
-}
-
-impl Sink {
-    fn open(&mut self) -> Result<(), Error> {
-        if self.encoder.is_some() {
-            return Ok(());
-        }
-        let encoder = self.target.create().and_then(|raw| Encoder::new(self.compression, raw));
-        self.encoder = Some(Box::new(encoder.map_err(|e| self.target.error(e))?));
-        let before = std::mem::take(&mut self.before);
-        self.put(&before)
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        if self.encoder.is_some() {
-            if bytes.is_empty() {
-                return Ok(());
-            }
-            // What was compressed apart is again: a member can be read without those before it.
-            if self.written.replace(self.member).is_some_and(|m| m != self.member)
-                && let Some(old) = self.encoder.take()
-            {
-                let next = old.next_member(self.compression).map_err(|e| self.target.error(e))?;
-                self.encoder = Some(Box::new(next));
-            }
-            let Some(encoder) = &mut self.encoder else { return Ok(()) };
-            self.bytes += bytes.len() as u64;
-            return encoder.write_all(bytes).map_err(|e| self.target.error(e));
-        }
-        self.before.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn gap(&mut self, bytes: &[u8], around: Around) -> Result<(), Error> {
-        match &mut self.elements {
-            Some(elements) => {
-                let now = elements.gap(bytes, around);
-                self.put(&now)
-            }
-            None => self.put(bytes),
-        }
-    }
-
-    /// The next record, if it goes here.
-    fn record(&mut self, bytes: Option<&[u8]>) -> Result<(), Error> {
-        if let Some(elements) = &mut self.elements {
-            let first = elements.record(bytes.is_some());
-            self.put(&first)?;
-        }
-        let Some(bytes) = bytes else { return Ok(()) };
-        self.open()?;
-        self.put(bytes)
-    }
-
-    fn complete(&mut self) -> Result<(), Error> {
-        if let Some(elements) = &mut self.elements {
-            let last = elements.finish();
-            self.put(&last)?;
-        }
-        match self.encoder.take() {
-            Some(encoder) => encoder.finish().map_err(|e| self.target.error(e)),
-            None => Ok(()),
-        }
+    fn changed(&self, file: &str, what: &'static str, expected: u64, got: u64) -> Error {
+        Error::Changed { file: file.to_owned(), what, expected, got }
     }
 }

@@ -1,37 +1,59 @@
 //! A file that has its name only when it is complete, and its compression.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bzip2::write::BzEncoder;
 use flate2::write::GzEncoder;
 use lzma_rust2::{XzOptions, XzWriter};
+use tempfile::SpooledTempFile;
 
 use crate::Error;
 use crate::source::Compression;
 
 /// A file as the system gives it.
-pub(crate) type Raw = Box<dyn Write + Send>;
+pub(crate) type Raw = Box<dyn File>;
+
+/// What can be written and gone back in.
+pub(crate) trait File: Write + Seek + Send {}
+
+impl<T: Write + Seek + Send> File for T {}
 
 /// How a file is made.
 pub(super) type Create = fn(&Path) -> io::Result<Raw>;
 
 pub(super) fn create_new(path: &Path) -> io::Result<Raw> {
-    Ok(Box::new(File::create_new(path)?))
+    Ok(Box::new(fs::File::create_new(path)?))
 }
 
-/// Where a file will be.
+/// Where a file will be, or be put together.
 pub(crate) struct Target {
+    /// The file, or the archive that what is put together goes into.
     path: PathBuf,
-    number: u32,
-    create: Create,
-    made: Option<Temporary>,
+    place: Place,
+}
+
+enum Place {
+    Named { number: u32, create: Create, made: Option<Temporary> },
+    Aside(Aside),
 }
 
 impl Target {
     /// A file for input `number`; it is made when it is asked for.
     pub(super) fn new(path: PathBuf, number: u32, create: Create) -> Self {
-        Self { path, number, create, made: None }
+        Self { path, place: Place::Named { number, create, made: None } }
+    }
+
+    /// Something that goes into the archive of this target.
+    pub(super) fn aside(&self, aside: &Aside) -> Self {
+        Self { path: self.path.clone(), place: Place::Aside(aside.clone()) }
+    }
+
+    /// The folder that it will be in.
+    pub(super) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
     }
 
     pub(super) fn error(&self, source: io::Error) -> Error {
@@ -41,21 +63,84 @@ impl Target {
     /// Makes the file, empty and under a temporary name in its folder.
     pub(crate) fn create(&mut self) -> io::Result<Raw> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(folder)?;
-        let path = folder.join(format!(".nearsift-{}.partial", self.number));
-        let file = (self.create)(&path)?;
-        self.made = Some(Temporary(path));
-        Ok(file)
+        match &mut self.place {
+            Place::Named { number, create, made } => {
+                fs::create_dir_all(folder)?;
+                let path = folder.join(format!(".nearsift-{number}.partial"));
+                let file = create(&path)?;
+                *made = Some(Temporary(path));
+                Ok(file)
+            }
+            Place::Aside(aside) => Ok(Box::new(aside.create(folder))),
+        }
     }
 
     /// Gives the file its name, if it was made. It must be complete.
     pub(super) fn publish(&mut self) -> Result<(), Error> {
-        let Some(temporary) = self.made.take() else { return Ok(()) };
+        let Place::Named { made, .. } = &mut self.place else { return Ok(()) };
+        let Some(temporary) = made.take() else { return Ok(()) };
         if fs::symlink_metadata(&self.path).is_ok() {
             return Err(self.error(io::ErrorKind::AlreadyExists.into()));
         }
         // The temporary file's guard then finds nothing to remove.
         fs::rename(&temporary.0, &self.path).map_err(|e| self.error(e))
+    }
+}
+
+/// What is put together before it goes into an archive, which wants to know its length first: in memory, and from some length
+/// on in a nameless file.
+#[derive(Clone, Default)]
+pub(super) struct Aside(Arc<Mutex<Option<Shared>>>);
+
+#[derive(Clone)]
+pub(super) struct Shared(Arc<Mutex<SpooledTempFile>>);
+
+impl Aside {
+    const MEMORY_BYTES: usize = 1 << 20;
+
+    pub(super) fn create(&self, folder: &Path) -> Shared {
+        let spool = tempfile::spooled_tempfile_in(Self::MEMORY_BYTES, folder);
+        let shared = Shared(Arc::new(Mutex::new(spool)));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shared.clone());
+        shared
+    }
+
+    /// What was put together from its start, and its length; `None` when nothing was.
+    pub(super) fn take(&self) -> io::Result<Option<(Shared, u64)>> {
+        let Some(mut shared) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(None);
+        };
+        let len = shared.seek(SeekFrom::End(0))?;
+        shared.rewind()?;
+        Ok(Some((shared, len)))
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, SpooledTempFile> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Read for Shared {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.lock().read(buffer)
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lock().flush()
+    }
+}
+
+impl Seek for Shared {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.lock().seek(to)
     }
 }
 
@@ -73,6 +158,7 @@ pub(super) enum Encoder {
     Gzip(BufWriter<GzEncoder<Raw>>),
     Zstd(BufWriter<zstd::Encoder<'static, Raw>>),
     Xz(BufWriter<XzWriter<Raw>>),
+    Bzip2(BufWriter<BzEncoder<Raw>>),
 }
 
 impl Encoder {
@@ -87,6 +173,10 @@ impl Encoder {
             Compression::Xz => {
                 let encoder = XzWriter::new(raw, XzOptions::default())?;
                 Self::Xz(BufWriter::with_capacity(BUFFER, encoder))
+            }
+            Compression::Bzip2 => {
+                let encoder = BzEncoder::new(raw, bzip2::Compression::best());
+                Self::Bzip2(BufWriter::with_capacity(BUFFER, encoder))
             }
             Compression::Zstd => {
                 let mut encoder = zstd::Encoder::new(raw, zstd::DEFAULT_COMPRESSION_LEVEL)?;
@@ -103,6 +193,7 @@ impl Encoder {
             Self::Gzip(w) => w.write_all(bytes),
             Self::Zstd(w) => w.write_all(bytes),
             Self::Xz(w) => w.write_all(bytes),
+            Self::Bzip2(w) => w.write_all(bytes),
         }
     }
 
@@ -117,6 +208,7 @@ impl Encoder {
             Self::Gzip(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
             Self::Zstd(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
             Self::Xz(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
+            Self::Bzip2(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
         }
     }
 

@@ -27,12 +27,32 @@ impl Write for OnFullDisk {
     }
 }
 
+impl io::Seek for OnFullDisk {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
 #[test]
 fn a_disk_that_gets_full_at_every_byte() {
     let folder = tempfile::tempdir().expect("a folder");
     let plain = b"id,text\n1,a\n2\n3,c\n".to_vec();
     let zstd = zstd::encode_all(&plain[..], 1).expect("memory");
-    for (name, bytes) in [("a.csv", plain), ("a.csv.zst", zstd)] {
+    let tar = {
+        let mut tar = tar::Builder::new(Vec::new());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(plain.len() as u64);
+        header.set_cksum();
+        tar.append_data(&mut header, "a.csv", &plain[..]).expect("memory");
+        tar.into_inner().expect("memory")
+    };
+    let zip = {
+        let mut zip = zip::ZipWriter::new(io::Cursor::new(Vec::new()));
+        zip.start_file("a.csv", zip::write::SimpleFileOptions::default()).expect("memory");
+        zip.write_all(&plain).expect("memory");
+        zip.finish().expect("memory").into_inner()
+    };
+    for (name, bytes) in [("a.csv", plain), ("a.csv.zst", zstd), ("a.tar", tar), ("a.zip", zip)] {
         let input = folder.path().join(name);
         fs::write(&input, bytes).expect("an input");
         let inputs = Inputs::resolve(&[&input], ReadOptions::default()).expect("inputs");

@@ -2,7 +2,7 @@ use std::fs;
 
 use nearsift_io::{Error, Inputs, Limits, Note, ReadOptions, Reason};
 
-use crate::support::{Folder, both, gz, inputs, read, tree, zst};
+use crate::support::{Folder, both, bz2, gz, inputs, read, tree, zst};
 
 /// Each input, with the documents that come of it, the notes, and what is written as unreadable.
 #[test]
@@ -202,7 +202,9 @@ fn bombs() {
     let first = b"{\"id\":1,\"text\":\"a\"}\n".to_vec();
     let bomb = [first.clone(), zeros].concat();
     let limits = Limits { record_bytes: 1 << 20, ..Limits::default() };
-    for (name, bytes) in [("a.jsonl.gz", gz(&bomb)), ("a.jsonl.zst", zst(&bomb))] {
+    for (name, bytes) in
+        [("a.jsonl.gz", gz(&bomb)), ("a.jsonl.zst", zst(&bomb)), ("a.jsonl.bz2", bz2(&bomb))]
+    {
         let path = folder.file(name, bytes);
         let got = read(&limited(&path, Limits { ratio: 100, ..limits }));
         assert_eq!(

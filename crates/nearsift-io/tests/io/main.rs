@@ -1,5 +1,6 @@
 //! What the crate promises, through its public interface.
 
+mod archive;
 #[cfg(feature = "arrow")]
 mod arrow;
 mod bad_input;

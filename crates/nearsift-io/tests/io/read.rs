@@ -1,6 +1,6 @@
 use nearsift_io::{Body, Format, Inputs, Parser, ReadOptions, Reader, Value};
 
-use crate::support::{Folder, gz, inputs, read, read_by, zst};
+use crate::support::{Folder, bz2, gz, inputs, read, read_by, zst};
 
 #[test]
 fn every_format() {
@@ -57,6 +57,7 @@ fn compressed_files_of_several_parts() {
     for (name, bytes) in [
         ("a.jsonl.gz", [gz(&a), gz(b""), gz(&b)].concat()),
         ("a.jsonl.zst", [zst(&a), zst(b""), zst(&b)].concat()),
+        ("a.jsonl.bz2", [bz2(&a), bz2(b""), bz2(&b)].concat()),
         // A skippable frame first, as some tools write an index.
         (
             "b.jsonl.zst",

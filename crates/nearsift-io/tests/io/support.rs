@@ -51,6 +51,44 @@ pub fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
+pub fn bz2(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+/// A tar archive of files.
+pub fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, bytes) in members {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o640);
+        header.set_mtime(1_600_000_000);
+        header.set_username("用户").expect("a short name");
+        // Names that lead out of a folder are those that the library refuses to write.
+        if name.contains("..") || name.starts_with('/') {
+            header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+            header.set_cksum();
+            tar.append(&header, *bytes).expect("memory");
+        } else {
+            tar.append_data(&mut header, name, *bytes).expect("memory");
+        }
+    }
+    tar.into_inner().expect("memory")
+}
+
+/// A zip archive of files.
+pub fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        let options = zip::write::SimpleFileOptions::default().unix_permissions(0o640);
+        zip.start_file(*name, options).expect("memory");
+        zip.write_all(bytes).expect("memory");
+    }
+    zip.finish().expect("memory").into_inner()
+}
+
 /// What one pass gave: documents as `id=text`, with the count of replaced characters behind; and notes as `line code`,
 /// both those of the reader and those of the parser.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -152,6 +190,12 @@ pub fn tree(folder: &Path) -> Vec<(String, String)> {
                 let mut plain = Vec::new();
                 let mut decoder = lzma_rust2::XzReader::new(&bytes[..], true);
                 std::io::Read::read_to_end(&mut decoder, &mut plain).expect("xz");
+                plain
+            }
+            [b'B', b'Z', b'h', ..] => {
+                let mut plain = Vec::new();
+                let mut decoder = bzip2::read::MultiBzDecoder::new(&bytes[..]);
+                std::io::Read::read_to_end(&mut decoder, &mut plain).expect("bzip2");
                 plain
             }
             [0x28, 0xb5, 0x2f, 0xfd, ..] => zstd::decode_all(&bytes[..]).expect("zstd"),

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use nearsift_io::{Decision, Error, Inputs, KeptWriter, ReadOptions};
 
-use crate::support::{Folder, both, gz, inputs, read, tree, xz, zst};
+use crate::support::{Folder, both, bz2, gz, inputs, read, tree, xz, zst};
 
 /// The kept bytes of a file, with the decision for each record given by a letter: keep, drop or unreadable.
 #[test]
@@ -15,6 +15,7 @@ fn what_is_kept() {
             (format!("{name}.gz"), gz(input.as_bytes())),
             (format!("{name}.zst"), zst(input.as_bytes())),
             (format!("{name}.xz"), xz(input.as_bytes())),
+            (format!("{name}.bz2"), bz2(input.as_bytes())),
         ] {
             let magic = bytes[..bytes.len().min(2)].to_vec();
             let inputs = inputs(folder.file(&name, bytes));
@@ -46,7 +47,7 @@ fn what_is_kept() {
                 (written.kept, written.dropped, written.unreadable),
                 (count('k'), count('d'), count('u'))
             );
-            if [".gz", ".zst", ".xz"].iter().any(|e| name.ends_with(e)) {
+            if [".gz", ".zst", ".xz", ".bz2"].iter().any(|e| name.ends_with(e)) {
                 let path = output.path().join("kept").join(&name);
                 if path.exists() {
                     assert_eq!(fs::read(path).expect("kept")[..2], magic, "the same compression");

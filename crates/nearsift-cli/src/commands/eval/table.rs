@@ -69,8 +69,6 @@ pub fn read(
     options.text_field = None;
     options.fields = columns.iter().map(|&c| c.to_owned()).collect();
     let inputs = Inputs::resolve(&[path], options)?;
-    let format = inputs.files().first().map(nearsift_io::InputFile::format);
-    let is_json = matches!(format, Some(Format::JsonLines | Format::Json));
     let parser = Parser::new(&inputs);
     let mut reader = Reader::new(&inputs);
     while let Some(batch) = reader.next_batch()? {
@@ -78,7 +76,7 @@ pub fn read(
             return Err(Failure::new(note));
         }
         for record in batch.records() {
-            let cells = if is_json {
+            let cells = if matches!(record.format, Format::JsonLines | Format::Json) {
                 json_cells(&record, columns)
                     .map_err(|e| about(path, record.place.line, &e.to_string()))?
             } else {

@@ -80,6 +80,7 @@ pub(crate) fn copy(
         bytes: file.blocks.size(),
         digest: file.digest(parts, &digests),
         parts: parts.to_vec(),
+        members: Vec::new(),
     })
 }
 

@@ -1,0 +1,374 @@
+//! The second pass over an archive: an archive of the same kind, with the same members in the same order.
+
+use std::collections::HashSet;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tar::EntryType;
+use zip::ZipWriter;
+use zip::result::ZipError;
+
+use super::target::{Aside, Encoder, Raw, Target};
+use super::{Decision, KeptWriter, Task, Written};
+use crate::archive::{Archive, Header, Kind, Member, TarHeader, ZipHeader, prepare};
+use crate::batch::Place;
+use crate::inputs::{InputFile, Seen, State};
+use crate::source::Compression;
+use crate::split::Passed;
+use crate::{Error, Format};
+
+const BLOCK: u64 = 512;
+/// Longer content needs the longer fields of a zip archive.
+const LARGE_BYTES: u64 = u32::MAX as u64;
+
+impl KeptWriter {
+    /// Writes the members of an archive one after another, each as the file that it is.
+    pub(super) fn write_archive(
+        &self,
+        file: &InputFile,
+        number: u32,
+        seen: &Seen,
+        decide: &mut dyn FnMut(Place) -> Decision,
+    ) -> Result<Written, Error> {
+        let options = self.inputs.options();
+        let gone = |reason| Error::Gone { file: file.name(), reason };
+        let mut archive =
+            Archive::open(file.origin(), file.format(), &options.limits).map_err(gone)?;
+        let [kept, unreadable] = self.targets(file, number);
+        let mut kept = Packer::new(kept, &mut archive);
+        let mut unreadable = Packer::new(unreadable, &mut archive);
+        kept.open()?;
+        let (to_kept, to_unreadable) = (Aside::default(), Aside::default());
+        let mut written = Written::default();
+        let mut members = Vec::with_capacity(seen.passed.members.len());
+        let mut records = 0;
+        while let Some(member) = archive.next() {
+            let Ok(member) = member else { continue };
+            let format = match member.kind(options) {
+                Kind::Documents(format) => format,
+                Kind::Archive | Kind::Other => {
+                    kept.copy(&mut archive, &member)?;
+                    continue;
+                }
+            };
+            let Some(before) = seen.passed.members.get(members.len()) else {
+                let (expected, got) = (members.len() as u64, members.len() as u64 + 1);
+                return Err(seen.changed(&file.name(), "members", expected, got));
+            };
+            if before.state != State::Read {
+                unreadable.copy(&mut archive, &member)?;
+                written.unreadable += 1;
+                members.push(before.clone());
+                continue;
+            }
+            let name = Archive::full_name(&file.name(), &member).to_string();
+            let gone = |reason| Error::Gone { file: name.clone(), reason };
+            let stream = archive.content(&member).map_err(gone)?;
+            let (content, _) = prepare(stream, format, options).map_err(gone)?;
+            let first = seen.first + records;
+            let targets = [kept.target.aside(&to_kept), kept.target.aside(&to_unreadable)];
+            let task = Task { name, number, format, content, first, seen: before };
+            written += self.records(task, targets, decide)?;
+            kept.add_made(&member, &to_kept)?;
+            unreadable.add_made(&member, &to_unreadable)?;
+            records += before.records;
+            members.push(before.clone());
+        }
+        let (bytes, digest) = archive.digest();
+        let passed = Passed { bytes, digest, parts: Vec::new(), members };
+        seen.compare(&Seen { records, passed, ..*seen }, &file.name())?;
+        kept.finish()?;
+        unreadable.finish()?;
+        unreadable.target.publish()?;
+        kept.target.publish()?;
+        Ok(written)
+    }
+}
+
+/// An archive that is written. It is made when something is to be put into it.
+struct Packer {
+    target: Target,
+    format: Format,
+    compression: Compression,
+    comment: Box<[u8]>,
+    output: Option<Output>,
+}
+
+enum Output {
+    Tar(Box<Encoder>),
+    Zip(Box<Zip>),
+}
+
+struct Zip {
+    writer: ZipWriter<Once>,
+    /// The library refuses a second member of the same name.
+    names: HashSet<Vec<u8>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Packer {
+    /// A writer of the same kind of archive.
+    fn new(target: Target, archive: &mut Archive) -> Self {
+        let (format, compression, comment) = match archive {
+            Archive::Tar(tar) => (Format::Tar, tar.compression(), Box::default()),
+            Archive::Zip(zip) => {
+                let comment = zip.told().map_or_else(Box::default, |z| z.comment().into());
+                (Format::Zip, Compression::None, comment)
+            }
+        };
+        Self { target, format, compression, comment, output: None }
+    }
+
+    fn open(&mut self) -> Result<&mut Output, Error> {
+        if self.output.is_none() {
+            let made = self.target.create().and_then(|raw| self.begin(raw));
+            self.output = Some(made.map_err(|e| self.target.error(e))?);
+        }
+        self.output.as_mut().ok_or(Error::Thread("an archive that is not there".to_owned()))
+    }
+
+    fn begin(&self, raw: Raw) -> io::Result<Output> {
+        if self.format == Format::Tar {
+            return Ok(Output::Tar(Box::new(Encoder::new(self.compression, raw)?)));
+        }
+        let is_over = Arc::new(AtomicBool::new(false));
+        let mut writer = ZipWriter::new(Once { raw, end: 0, is_over: Arc::clone(&is_over) });
+        writer.set_raw_comment(self.comment.clone()).map_err(zip_error)?;
+        Ok(Output::Zip(Box::new(Zip { writer, names: HashSet::new(), is_over })))
+    }
+
+    /// Adds what was made of a member, if anything was.
+    fn add_made(&mut self, member: &Member, made: &Aside) -> Result<(), Error> {
+        match made.take().map_err(|e| self.target.error(e))? {
+            Some((mut content, len)) => self.add(member, &mut content, len),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a member with other content.
+    fn add(&mut self, member: &Member, content: &mut dyn Read, len: u64) -> Result<(), Error> {
+        self.open()?;
+        let added = match (&mut self.output, &member.header) {
+            (Some(Output::Tar(output)), Header::Tar(header)) => {
+                add_to_tar(output, member, header, content, len)
+            }
+            (Some(Output::Zip(output)), Header::Zip(header)) => output.add(header, content, len),
+            _ => Ok(()),
+        };
+        added.map_err(|e| self.target.error(e))
+    }
+
+    /// Adds a member as it is, as far as it can be read.
+    fn copy(&mut self, archive: &mut Archive, member: &Member) -> Result<(), Error> {
+        self.open()?;
+        if let (Archive::Zip(zip), Header::Zip(header), Some(Output::Zip(output))) =
+            (&mut *archive, &member.header, &mut self.output)
+            && let (Some(zip), Some(index)) = (zip.told(), header.index)
+        {
+            // What is encrypted cannot be carried over, and has been said to be in the input alone.
+            if header.is_encrypted() {
+                return Ok(());
+            }
+            return output.copy(zip, index, header).map_err(|e| self.target.error(e));
+        }
+        let Ok(mut stream) = archive.content(member) else { return Ok(()) };
+        let aside = Aside::default();
+        let mut copy = aside.create(self.target.folder());
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match stream.read(&mut buffer) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                // Damage has been told by the first pass.
+                Ok(0) | Err(_) => break,
+                Ok(n) => copy.write_all(&buffer[..n]).map_err(|e| self.target.error(e))?,
+            }
+        }
+        self.add_made(member, &aside)
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        let done = match self.output.take() {
+            None => Ok(()),
+            Some(Output::Tar(mut encoder)) => {
+                // Two blocks of zeros mark the end.
+                encoder.write_all(&[0; 2 * BLOCK as usize]).and_then(|()| encoder.finish())
+            }
+            Some(Output::Zip(zip)) => zip.finish(),
+        };
+        done.map_err(|e| self.target.error(e))
+    }
+}
+
+fn add_to_tar(
+    output: &mut Encoder,
+    member: &Member,
+    header: &TarHeader,
+    content: &mut dyn Read,
+    len: u64,
+) -> io::Result<()> {
+    for extension in &header.extensions {
+        let is_pax = extension.header.entry_type() == EntryType::XHeader;
+        let content = match is_pax {
+            true => without_size(&extension.content),
+            false => extension.content.clone(),
+        };
+        if is_pax && content.is_empty() {
+            continue;
+        }
+        let mut head = extension.header.clone();
+        resize(&mut head, content.len() as u64);
+        output.write_all(head.as_bytes())?;
+        output.write_all(&content)?;
+        pad(output, content.len() as u64)?;
+    }
+    let mut head = header.header.clone();
+    // Of links and folders the size says something else; a sparse member has the length that its map says.
+    if member.is_file || header.size != len {
+        resize(&mut head, len);
+    }
+    output.write_all(head.as_bytes())?;
+    output.write_all(&header.more)?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match content.read(&mut buffer)? {
+            0 => break,
+            n => output.write_all(&buffer[..n])?,
+        }
+    }
+    pad(output, len)
+}
+
+fn resize(header: &mut tar::Header, len: u64) {
+    if header.size().ok() != Some(len) {
+        header.set_size(len);
+        header.set_cksum();
+    }
+}
+
+fn pad(output: &mut Encoder, len: u64) -> io::Result<()> {
+    let padding = len.next_multiple_of(BLOCK) - len;
+    output.write_all(&[0; BLOCK as usize][..padding as usize])
+}
+
+/// The records of a pax header without that of the size, which the header itself can hold whatever it is.
+fn without_size(records: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(records.len());
+    let mut rest = records;
+    // A record is its length, a blank, the key, `=`, the value and a line feed.
+    while let Some(blank) = rest.iter().position(|b| *b == b' ') {
+        let len = std::str::from_utf8(&rest[..blank]).ok().and_then(|n| n.parse().ok());
+        let Some((record, after)) = len.and_then(|n| rest.split_at_checked(n)) else { break };
+        if record.is_empty() {
+            break;
+        }
+        if !record.get(blank + 1..).is_some_and(|r| r.starts_with(b"size=")) {
+            kept.extend_from_slice(record);
+        }
+        rest = after;
+    }
+    kept
+}
+
+impl Zip {
+    fn add(&mut self, header: &ZipHeader, content: &mut dyn Read, len: u64) -> io::Result<()> {
+        let name = self.free_name(&header.name);
+        let options = header.options.clone().name(&name).large_file(len >= LARGE_BYTES);
+        self.writer.start_file_with_options(options).map_err(zip_error)?;
+        io::copy(content, &mut self.writer).map(drop)
+    }
+
+    fn copy<R: Read + Seek>(
+        &mut self,
+        archive: &mut zip::ZipArchive<R>,
+        index: usize,
+        header: &ZipHeader,
+    ) -> io::Result<()> {
+        self.names.insert(header.name.clone());
+        let file = archive.by_index_raw(index).map_err(zip_error)?;
+        self.writer.raw_copy_file(file).map_err(zip_error)
+    }
+
+    /// The name, or with a number behind it when it is taken.
+    fn free_name(&mut self, name: &[u8]) -> Vec<u8> {
+        let mut free = name.to_vec();
+        for number in 2.. {
+            if self.names.insert(free.clone()) {
+                break;
+            }
+            free = [name, format!("~{number}").as_bytes()].concat();
+        }
+        free
+    }
+
+    fn finish(self) -> io::Result<()> {
+        self.writer.finish().map_err(zip_error)?.flush()
+    }
+}
+
+impl Drop for Packer {
+    fn drop(&mut self) {
+        if let Some(Output::Zip(zip)) = &self.output {
+            zip.is_over.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A file that swallows everything after its first error, or once its archive is given up: the library finishes an archive
+/// when it is dropped, and tells on standard error when that fails.
+struct Once {
+    raw: Raw,
+    /// The furthest place that the library knows of.
+    end: u64,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Once {
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn watch<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        let is_over = done.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::Interrupted);
+        self.is_over.fetch_or(is_over, Ordering::Relaxed);
+        done
+    }
+}
+
+impl Write for Once {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_over() {
+            return Ok(bytes.len());
+        }
+        let done = self.raw.write(bytes);
+        self.watch(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let done = self.raw.flush();
+        self.watch(done)
+    }
+}
+
+impl Seek for Once {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        if self.is_over() {
+            // The library expects to be behind the header of the member that it was writing.
+            return Ok(self.end);
+        }
+        let done = self.raw.seek(to);
+        let place = self.watch(done)?;
+        self.end = self.end.max(place);
+        Ok(place)
+    }
+}
+
+fn zip_error(error: ZipError) -> io::Error {
+    match error {
+        ZipError::Io(error) => error,
+        other => io::Error::other(other.to_string()),
+    }
+}
