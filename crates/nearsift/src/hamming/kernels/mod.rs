@@ -14,6 +14,8 @@
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod columns;
+#[cfg(target_arch = "x86_64")]
+mod folded;
 mod tiles;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -213,7 +215,16 @@ impl Kernel {
             Set::Avx2 => unsafe { x86::pairs_avx2(values, rows, max, hits) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { x86::pairs_avx512(values, rows, max, hits) },
+            Set::Avx512 => unsafe {
+                // Few rows do not pay for folding all that stands after them.
+                if max <= folded::MOST && rows.len() >= 4 * TILE {
+                    folded::pairs(values, rows, max, hits);
+                } else if W == 1 && values.len() >= 10 * TILE {
+                    folded::pairs_of_words(values, rows, max, hits);
+                } else {
+                    x86::pairs_avx512(values, rows, max, hits);
+                }
+            },
         }
     }
 
