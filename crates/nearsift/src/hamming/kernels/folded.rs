@@ -56,7 +56,7 @@ fn by_blocks<const W: usize, const N: usize>(
         for row in (rows.start..rows.end.min(first + block.len())).step_by(TILE) {
             let place = row.saturating_sub(first);
             // Where values differ in bits that cancel out, folding does not pay.
-            if misses > 16 + steps / 8 {
+            if misses > 16 + steps / 2 {
                 plainly(values, row, first + place, block.len() - place, max, hits);
                 continue;
             }
@@ -97,6 +97,56 @@ fn fold<const W: usize>(value: &[u64; W]) -> u32 {
         word ^= part;
     }
     (word ^ word >> 32) as u32
+}
+
+/// As [`tiles::across`], for a distance up to [`MOST`].
+#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+pub(super) fn across<const W: usize>(
+    queries: &[[u64; W]],
+    values: &[[u64; W]],
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    const BLOCK: usize = 1024;
+    let mut folds = [0; BLOCK];
+    let limit = _mm512_set1_epi32(max as i32);
+    let (mut steps, mut misses) = (0, 0);
+    for (b, block) in values.chunks(BLOCK).enumerate() {
+        for (to, value) in folds.iter_mut().zip(block) {
+            *to = fold(value);
+        }
+        let (chunks, _) = folds.as_chunks::<LANES>();
+        let chunks = &chunks[..block.len().div_ceil(LANES)];
+        for (t, tile) in queries.chunks(TILE).enumerate() {
+            let row = (t * TILE) as u32;
+            // Where values differ in bits that cancel out, folding does not pay.
+            if misses > 16 + steps / 2 {
+                for (position, value) in (b * BLOCK..).zip(block) {
+                    push_column(tile, row, value, position as u32, max, hits);
+                }
+                continue;
+            }
+            let mut lanes = [_mm512_set1_epi32(fold(&tile[0]).cast_signed()); TILE];
+            for (query, value) in lanes.iter_mut().zip(tile) {
+                *query = _mm512_set1_epi32(fold(value).cast_signed());
+            }
+            steps += chunks.len();
+            for (c, chunk) in chunks.iter().enumerate() {
+                let mut near = _mm512_cmple_epu32_mask(least_distances(&lanes, chunk), limit);
+                let before = hits.len();
+                misses += usize::from(near != 0);
+                while near != 0 {
+                    let place = c * LANES + near.trailing_zeros() as usize;
+                    if let Some(value) = block.get(place) {
+                        let position = (b * BLOCK + place) as u32;
+                        push_column(tile, row, value, position, max, hits);
+                    }
+                    near &= near - 1;
+                }
+                misses -= usize::from(hits.len() > before);
+            }
+        }
+    }
 }
 
 /// As [`tiles::pairs`], for values of one word.
@@ -157,10 +207,7 @@ fn least_distances(queries: &[__m512i; TILE], chunk: &[u32; LANES]) -> __m512i {
     let chunk = load(chunk);
     let d = queries.map(|query| _mm512_popcnt_epi32(_mm512_xor_si512(query, chunk)));
     let halves = [0, 1, 2, 3].map(|i| _mm512_min_epu32(d[i], d[i + 4]));
-    _mm512_min_epu32(
-        _mm512_min_epu32(halves[0], halves[2]),
-        _mm512_min_epu32(halves[1], halves[3]),
-    )
+    _mm512_min_epu32(_mm512_min_epu32(halves[0], halves[2]), _mm512_min_epu32(halves[1], halves[3]))
 }
 
 /// For each fold of the chunk, the first of which are those of the queries, its distance to the nearest query
@@ -194,14 +241,26 @@ fn push_near<const W: usize>(
     hits: &mut Vec<(u32, u32)>,
 ) {
     let Some(value) = values.get(position) else { return };
-    match values[row..position].first_chunk::<TILE>() {
-        Some(tile) => tiles::push_row(tile, row as u32, value, position as u32, max, hits),
-        None => {
-            for (i, query) in (row..position).zip(&values[row..position]) {
-                if distance(query, value) <= max {
-                    hits.push((i as u32, position as u32));
-                }
-            }
+    let tile = &values[row..position.min(row + TILE)];
+    push_column(tile, row as u32, value, position as u32, max, hits);
+}
+
+/// Appends the near pairs of up to a tile of values, the first of which is at `row`, and one value.
+#[inline(always)]
+fn push_column<const W: usize>(
+    tile: &[[u64; W]],
+    row: u32,
+    value: &[u64; W],
+    position: u32,
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    if let Some(tile) = tile.as_array::<TILE>() {
+        return tiles::push_row(tile, row, value, position, max, hits);
+    }
+    for (i, query) in (row..).zip(tile) {
+        if distance(query, value) <= max {
+            hits.push((i, position));
         }
     }
 }

@@ -144,6 +144,15 @@ fn long_lists_give_the_same_pairs_by_every_kernel() {
                 }
                 hits.sort_unstable();
                 assert!(hits == expect, "{kernel}, {max}");
+                let (queries, others) = values.split_at(1003);
+                hits.clear();
+                kernel.across_within(queries, others, max, &mut hits);
+                hits.sort_unstable();
+                let across = expect.iter().filter(|&&(i, j)| i < 1003 && j >= 1003);
+                assert!(
+                    hits.iter().copied().eq(across.map(|&(i, j)| (i, j - 1003))),
+                    "{kernel}, {max}"
+                );
             }
         }
     }
