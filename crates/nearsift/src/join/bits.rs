@@ -92,6 +92,8 @@ fn information(weights: &[f64], bit: usize) -> f64 {
 /// all that differ, and any of them depends on biased and even bits alike. Many bits are hashed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Digit<const W: usize> {
+    /// The only word that matters, if its bits are gathered by `gather` alone.
+    word: Option<usize>,
     pub(super) rotation: u32,
     pub(super) bits: [u64; W],
     pub(super) gather: [u64; W],
@@ -126,6 +128,7 @@ impl<const W: usize> Source<W> {
             (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb) | 1
         };
         let mut digit = Digit {
+            word: None,
             rotation: 0,
             bits: self.bits.0,
             gather: std::array::from_fn(|w| random(w as u32)),
@@ -145,6 +148,15 @@ impl<const W: usize> Source<W> {
             digit.bits[word] = bits;
             digit.gathered = !(u64::MAX >> count);
             digit.multiplier = random(7);
+            if let Some(run) = lowest_run(bits) {
+                // One run is turned to the top, where one product mixes it.
+                digit.word = Some(word);
+                digit.rotation = (rotation + run) % 64;
+                digit.bits[word] = digit.gathered;
+                digit.gather[word] = digit.multiplier;
+                digit.gathered = u64::MAX;
+                digit.multiplier = 1;
+            }
             digit.shift = 64 - width.min(count - self.used);
         } else if self.used + width > 40 {
             return None;
@@ -211,6 +223,11 @@ fn gather<const W: usize>(bits: BitSet<W>) -> Option<Gather> {
     })
 }
 
+/// The number of bits, if they are the lowest ones.
+fn lowest_run(bits: u64) -> Option<u32> {
+    (bits & bits.wrapping_add(1) == 0).then_some(bits.count_ones())
+}
+
 impl<const W: usize> Digit<W> {
     /// The number of different digits.
     pub(super) fn count(&self) -> usize {
@@ -220,6 +237,23 @@ impl<const W: usize> Digit<W> {
     /// The digit's bits.
     pub(super) fn width(&self) -> u32 {
         64 - self.shift
+    }
+
+    /// Calls `f` with the place and the digit of every value, in order.
+    #[inline(always)]
+    pub(super) fn each(&self, values: &[[u64; W]], mut f: impl FnMut(usize, usize)) {
+        if let Some(word) = self.word {
+            let Digit { rotation, skip, shift, .. } = *self;
+            let (bits, gather) = (self.bits[word], self.gather[word]);
+            for (place, value) in values.iter().enumerate() {
+                let mixed = (value[word].rotate_right(rotation) & bits).wrapping_mul(gather);
+                f(place, (mixed << skip >> shift) as usize);
+            }
+        } else {
+            for (place, value) in values.iter().enumerate() {
+                f(place, self.of(value));
+            }
+        }
     }
 
     #[inline(always)]

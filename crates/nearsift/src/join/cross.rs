@@ -87,7 +87,7 @@ impl<'a> CrossJoin<'a> {
         left_groups.append_values(left, &mut words);
         right_groups.append_values(right, &mut words);
         let weights = bits::weights(&words, bits);
-        let speed = speed.unwrap_or_else(|| Speed::nominal(bits));
+        let speed = speed.unwrap_or_else(|| Speed::nominal(bits)).at(max_distance);
         Ok(CrossJoin {
             left,
             right,

@@ -91,7 +91,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         }
         let known = forest.known_pairs(ids, &mut self.roots);
         if known * 4 >= (n * (n - 1)) as u64 {
-            return self.connect_sets(forest, values, ids);
+            return self.connect_sets(forest, node, values, ids);
         }
         // The probe's rows are done either way; the rest is followed only if that is faster.
         let before = self.seen;
@@ -105,27 +105,84 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         self.compare_rows(node, values, ids, PROBE..n)
     }
 
-    /// Compares values of different sets only.
-    fn connect_sets(
+    /// Connects the values of a small bucket. Where a few of them have many neighbours, there are clusters: the
+    /// others are then compared only if they are not connected by these already.
+    pub(super) fn connect_few(
         &mut self,
         forest: &Forest,
+        node: &Node<W>,
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
-        let mut order: Vec<(u32, u32)> =
-            ids.iter().zip(0..).map(|(&id, at)| (forest.root(id), at)).collect();
-        order.sort_unstable();
-        let sorted = Part {
-            values: order.iter().map(|&(_, at)| values[at as usize]).collect(),
-            ids: order.iter().map(|&(_, at)| ids[at as usize]).collect(),
+        /// Rows that tell whether there are clusters.
+        const PROBE: usize = 2 * TILE;
+        let n = values.len();
+        if n < 3 * PROBE {
+            return self.compare(node, values, ids);
+        }
+        let before = self.seen;
+        self.compare_rows(node, values, ids, 0..PROBE)?;
+        if self.seen - before < PROBE as u64 / 2 {
+            return self.compare_rows(node, values, ids, PROBE..n);
+        }
+        // One of the largest clusters, most likely: a value met it among the first.
+        let mut part = std::mem::take(&mut self.grouped);
+        self.roots.clear();
+        self.roots.extend(ids.iter().map(|&id| forest.root(id)));
+        let root = most_frequent(&self.roots[..PROBE]);
+        part.clear();
+        for chosen in [true, false] {
+            for (at, _) in self.roots.iter().enumerate().filter(|&(_, &r)| (r == root) == chosen) {
+                part.values.push(values[at]);
+                part.ids.push(ids[at]);
+            }
+        }
+        let cluster = self.roots.iter().filter(|&&r| r == root).count();
+        let ended = match self.connect_across(forest, &part, 0..cluster) {
+            ControlFlow::Continue(()) => {
+                self.compare(node, &part.values[cluster..], &part.ids[cluster..])
+            }
+            ended => ended,
         };
+        self.grouped = part;
+        ended
+    }
+
+    /// Compares values of different sets only, except for those of small sets, which are compared with
+    /// each other at once.
+    fn connect_sets(
+        &mut self,
+        forest: &Forest,
+        node: &Node<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
+        const SMALL: usize = TILE;
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend(ids.iter().zip(0..).map(|(&id, at)| (forest.root(id), at)));
+        order.sort_unstable();
+        let mut part = std::mem::take(&mut self.grouped);
+        part.clear();
+        // Large sets first.
+        let sets = || order.chunk_by(|a, b| a.0 == b.0);
+        let large = || sets().filter(|set| set.len() >= SMALL);
+        for &(_, at) in large().chain(sets().filter(|set| set.len() < SMALL)).flatten() {
+            part.values.push(values[at as usize]);
+            part.ids.push(ids[at as usize]);
+        }
         let mut end = 0;
-        for set in order.chunk_by(|a, b| a.0 == b.0) {
+        let ended = large().try_for_each(|set| {
             let start = end;
             end += set.len();
-            self.connect_across(forest, &sorted, start..end)?;
-        }
-        ControlFlow::Continue(())
+            self.connect_across(forest, &part, start..end)
+        });
+        let ended = match ended {
+            ControlFlow::Continue(()) => self.compare(node, &part.values[end..], &part.ids[end..]),
+            ended => ended,
+        };
+        (self.order, self.grouped) = (order, part);
+        ended
     }
 
     /// Connects each of some values with those near it that come after them.
@@ -136,8 +193,9 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         rows: Range<usize>,
     ) -> ControlFlow<()> {
         const CHUNK: usize = 1 << 12;
-        for first in rows.clone().step_by(TILE) {
-            let queries = &part.values[first..rows.end.min(first + TILE)];
+        const QUERIES: usize = 8 * TILE;
+        for first in rows.clone().step_by(QUERIES) {
+            let queries = &part.values[first..rows.end.min(first + QUERIES)];
             for (c, chunk) in part.values[rows.end..].chunks(CHUNK).enumerate() {
                 self.work.comparisons += (queries.len() * chunk.len()) as u64;
                 self.kernel.across_within(queries, chunk, self.max_distance, &mut self.hits);
@@ -200,13 +258,18 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
 }
 
 /// Values of a bucket with their ids.
-#[derive(Debug)]
-struct Part<const W: usize> {
+#[derive(Debug, Default)]
+pub(super) struct Part<const W: usize> {
     values: Vec<[u64; W]>,
     ids: Vec<u32>,
 }
 
 impl<const W: usize> Part<W> {
+    fn clear(&mut self) {
+        self.values.clear();
+        self.ids.clear();
+    }
+
     fn pop(&mut self) -> Option<([u64; W], u32)> {
         self.values.pop().zip(self.ids.pop())
     }
@@ -214,6 +277,12 @@ impl<const W: usize> Part<W> {
     fn swap_remove(&mut self, at: usize) -> ([u64; W], u32) {
         (self.values.swap_remove(at), self.ids.swap_remove(at))
     }
+}
+
+/// What most of the few items are equal to.
+fn most_frequent(items: &[u32]) -> u32 {
+    let times = |item: &u32| items.iter().filter(|other| *other == item).count();
+    items.iter().copied().max_by_key(times).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! Equal fingerprints, found first: the join then runs over distinct values only.
 
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::bits::{BitSet, Source};
-use super::partition::{Buckets, Slice, count, digit_width};
+use super::first::{FirstMove, add};
+use super::partition::{Buckets, count, digit_width};
+use super::stream::{locked, unlocked};
+use super::tree::DIGIT_BITS;
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
 
@@ -31,24 +34,37 @@ impl Groups {
     pub(super) fn of<const W: usize>(
         values: &[[u64; W]],
         slices: usize,
-        run_tasks: impl FnOnce(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+        run_tasks: impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
     ) -> Groups {
-        let all = Mutex::new(Vec::new());
-        let _ = run_tasks(slices, &|slice| {
-            let mut part = Slice::default();
-            let mut source = Source::new(BitSet::ALL, 0);
-            if slices == 1 {
-                part.take_all(values);
-            } else if let Some(digit) = source.digit(slices.ilog2()) {
-                part.fill(values, &digit, slice);
-                source = source.after(&digit);
-            }
-            let mut grouping = Grouping::default();
-            grouping.group(&part.values, &part.ids, source);
-            all.lock().unwrap_or_else(PoisonError::into_inner).append(&mut grouping.repeats);
+        /// Buckets of this size have their marks in the second-level cache.
+        const BUCKET: usize = 1 << 14;
+        let first = FirstMove::new(BitSet::ALL, values.len(), slices, (BUCKET, DIGIT_BITS));
+        let first = first.expect("all bits make a digit");
+        let count = Mutex::new(Vec::new());
+        let part = values.len().div_ceil(slices).max(1);
+        let _ = run_tasks(slices, &|task| {
+            let values = values.chunks(part).nth(task).unwrap_or_default();
+            let mut counts = Vec::new();
+            first.count(values, &mut counts);
+            add(&mut locked(&count), counts);
             ControlFlow::Continue(())
         });
-        let mut repeats = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let counts = unlocked(count);
+        let all = Mutex::new(Vec::new());
+        let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
+        let _ = run_tasks(slices, &|slice| {
+            let mut grouping = locked(&spare).pop().unwrap_or_default();
+            let mut buckets = std::mem::take(&mut grouping.first);
+            first.fill(values, slice, first.of_slice(&counts, slice), &mut buckets);
+            for (values, ids) in buckets.iter() {
+                grouping.bucket(values, ids, first.after);
+            }
+            grouping.first = buckets;
+            locked(&all).append(&mut grouping.repeats);
+            locked(&spare).push(grouping);
+            ControlFlow::Continue(())
+        });
+        let mut repeats = unlocked(all);
         if repeats.is_empty() {
             return Groups::Distinct(values.len());
         }
@@ -150,6 +166,13 @@ impl Postings {
         Postings { ends, documents }
     }
 
+    /// Whether the value has one document.
+    #[inline]
+    pub(super) fn is_alone(&self, value: u32) -> bool {
+        self.of_value(value).len() == 1
+    }
+
+    #[inline]
     pub(super) fn of_value(&self, value: u32) -> &[u32] {
         let value = value as usize;
         let start = if value == 0 { 0 } else { self.ends[value - 1] };
@@ -161,18 +184,79 @@ impl Postings {
 struct Grouping<const W: usize> {
     /// Documents whose value an earlier one has, with the first that has it.
     repeats: Vec<(u32, u32)>,
+    first: Buckets<W>,
     levels: Vec<(Buckets<W>, Vec<u32>)>,
     hits: Vec<(u32, u32)>,
     kernel: Kernel,
+    marks: Marks,
+    /// Places in a bucket, of which the first so many count.
+    places: Vec<u32>,
 }
 
 impl<const W: usize> Default for Grouping<W> {
     fn default() -> Self {
-        Grouping { repeats: vec![], levels: vec![], hits: vec![], kernel: Kernel::best() }
+        Grouping {
+            repeats: vec![],
+            first: Buckets::default(),
+            levels: vec![],
+            hits: vec![],
+            kernel: Kernel::best(),
+            marks: Marks::default(),
+            places: vec![],
+        }
     }
 }
 
 impl<const W: usize> Grouping<W> {
+    /// Finds the repeats in a bucket of documents, given in ascending order with their values.
+    ///
+    /// Every value marks a place of a hash table of bits; whoever finds its place marked may repeat an earlier
+    /// value. These mark a second table, which shows whom they may repeat. Only what is found there is
+    /// looked at closely: few, unless many are repeated.
+    fn bucket(&mut self, values: &[[u64; W]], ids: &[u32], source: Source<W>) {
+        /// Fewer are compared as fast.
+        const FEW: usize = 128;
+        let n = values.len();
+        if n < FEW {
+            return self.group(values, ids, source);
+        }
+        if self.places.len() < n {
+            self.places.resize(n, 0);
+        }
+        self.marks.clear(n);
+        let mut suspects = 0;
+        for (place, value) in (0..).zip(values) {
+            self.places[suspects] = place;
+            suspects += usize::from(self.marks.mark(value));
+        }
+        if suspects == 0 {
+            return;
+        }
+        if suspects > n / 8 {
+            return self.group(values, ids, source);
+        }
+        self.marks.clear(n);
+        for &place in &self.places[..suspects] {
+            self.marks.mark(&values[place as usize]);
+        }
+        let mut chosen = 0;
+        for (place, value) in (0..).zip(values) {
+            self.places[chosen] = place;
+            chosen += usize::from(self.marks.is_marked(value));
+        }
+        let chosen = self.places[..chosen].iter().map(|&place| place as usize);
+        let mut sorted: Vec<(&[u64; W], u32)> = chosen.map(|at| (&values[at], ids[at])).collect();
+        self.equal_among(&mut sorted);
+    }
+
+    /// Finds the repeats among some values with their documents.
+    fn equal_among(&mut self, documents: &mut [(&[u64; W], u32)]) {
+        documents.sort_unstable();
+        for equal in documents.chunk_by(|a, b| a.0 == b.0) {
+            self.repeats.extend(equal[1..].iter().map(|&(_, document)| (document, equal[0].1)));
+        }
+    }
+
     /// Finds the repeats among some documents, given in ascending order with their values.
     fn group(&mut self, values: &[[u64; W]], ids: &[u32], source: Source<W>) {
         const SMALL: usize = 96;
@@ -202,10 +286,49 @@ impl<const W: usize> Grouping<W> {
             self.hits.clear();
         }
         let mut sorted: Vec<(&[u64; W], u32)> = values.iter().zip(ids.iter().copied()).collect();
-        sorted.sort_unstable();
-        for equal in sorted.chunk_by(|a, b| a.0 == b.0) {
-            self.repeats.extend(equal[1..].iter().map(|&(_, document)| (document, equal[0].1)));
+        self.equal_among(&mut sorted);
+    }
+}
+
+/// A hash table of one bit a place.
+#[derive(Debug, Default)]
+struct Marks {
+    words: Vec<u64>,
+    shift: u32,
+}
+
+impl Marks {
+    /// Unmarks all, with 64 to 128 places a value: few of `n` values then share a place.
+    fn clear(&mut self, n: usize) {
+        let words = n.next_power_of_two();
+        self.words.clear();
+        self.words.resize(words, 0);
+        self.shift = 64 - words.ilog2() - 6;
+    }
+
+    #[inline(always)]
+    fn place<const W: usize>(&self, value: &[u64; W]) -> (usize, u64) {
+        let mut hash = 0u64;
+        for word in value {
+            hash = (hash.rotate_left(29) ^ word).wrapping_mul(0x9fb2_1c65_1e98_df25);
         }
+        let place = hash >> self.shift;
+        ((place >> 6) as usize, 1 << (place & 63))
+    }
+
+    /// Marks the value's place, and tells whether it was marked.
+    #[inline(always)]
+    fn mark<const W: usize>(&mut self, value: &[u64; W]) -> bool {
+        let (word, bit) = self.place(value);
+        let was = self.words[word] & bit != 0;
+        self.words[word] |= bit;
+        was
+    }
+
+    #[inline(always)]
+    fn is_marked<const W: usize>(&self, value: &[u64; W]) -> bool {
+        let (word, bit) = self.place(value);
+        self.words[word] & bit != 0
     }
 }
 

@@ -21,8 +21,10 @@
 mod bits;
 mod cross;
 mod filter;
+mod first;
 mod forest;
 mod groups;
+mod pages;
 mod partition;
 mod plan;
 mod search;
@@ -211,7 +213,7 @@ impl<'a> SelfJoin<'a> {
         });
         let words = distinct.as_deref().unwrap_or(column.as_words());
         let weights = bits::weights(words, bits);
-        let speed = speed.unwrap_or_else(|| Speed::nominal(bits));
+        let speed = speed.unwrap_or_else(|| Speed::nominal(bits)).at(max_distance);
         let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights, &speed));
         Ok(SelfJoin {
             column,

@@ -2,6 +2,7 @@
 
 use super::bits::Digit;
 use super::filter::{CHUNK, Filter, Picked};
+use super::pages;
 
 /// Values with their ids, in buckets. The memory is kept from one use to the next.
 #[derive(Debug, Default)]
@@ -22,15 +23,8 @@ pub(super) fn count<const W: usize>(
     let start = counts.len();
     counts.resize(start + digit.count(), 0);
     let counts = &mut counts[start..];
-    for value in values {
-        counts[digit.of(value)] += 1;
-    }
-    let mut spread = Spread { pairs: 0, largest: 0 };
-    for &len in &*counts {
-        spread.pairs += u64::from(len) * u64::from(len.saturating_sub(1)) / 2;
-        spread.largest = spread.largest.max(len as usize);
-    }
-    spread
+    digit.each(values, |_, digit| counts[digit] += 1);
+    Spread::of(counts)
 }
 
 /// How values would be spread over buckets.
@@ -40,6 +34,17 @@ pub(super) struct Spread {
     pub(super) pairs: u64,
     /// Values in the largest bucket.
     pub(super) largest: usize,
+}
+
+impl Spread {
+    pub(super) fn of(counts: &[u32]) -> Spread {
+        let mut spread = Spread { pairs: 0, largest: 0 };
+        for &len in counts {
+            spread.pairs += u64::from(len) * u64::from(len.saturating_sub(1)) / 2;
+            spread.largest = spread.largest.max(len as usize);
+        }
+        spread
+    }
 }
 
 impl<const W: usize> Buckets<W> {
@@ -57,6 +62,12 @@ impl<const W: usize> Buckets<W> {
     ) {
         assert_eq!(values.len(), ids.len(), "one id a value");
         assert_eq!(counts.len(), digit.count(), "one count a digit");
+        self.start(counts);
+        self.add(values, |place| ids[place], digit);
+    }
+
+    /// Empties the buckets, and makes room for so many values in each.
+    pub(super) fn start(&mut self, counts: &[u32]) {
         self.ends.clear();
         // Each entry holds its bucket's start until the values are in place, and then its end.
         let mut start = 0;
@@ -64,17 +75,31 @@ impl<const W: usize> Buckets<W> {
             start += count;
             start - count
         }));
-        if self.values.len() < values.len() {
-            self.values.resize(values.len(), [0; W]);
-            self.ids.resize(values.len(), 0);
+        let len = start as usize;
+        if self.values.len() < len {
+            // What they held is not needed any more, and must not be copied.
+            (self.values, self.ids) = (Vec::new(), Vec::new());
+            self.values = pages::zeroed(len, [0; W]);
+            self.ids = pages::zeroed(len, 0);
         }
-        let (to_values, to_ids) = (&mut self.values[..values.len()], &mut self.ids[..values.len()]);
-        for (value, id) in values.iter().zip(ids) {
-            let place = &mut self.ends[digit.of(value)];
-            to_values[*place as usize] = *value;
-            to_ids[*place as usize] = *id;
-            *place += 1;
-        }
+    }
+
+    /// Adds values, of which those with one digit belong into one bucket; `id` tells the id by the
+    /// place.
+    ///
+    /// # Panics
+    /// When the counts that were given are too small.
+    #[inline(always)]
+    pub(super) fn add(&mut self, values: &[[u64; W]], id: impl Fn(usize) -> u32, digit: &Digit<W>) {
+        let (to_values, to_ids) = (&mut self.values[..], &mut self.ids[..]);
+        let to_ids = &mut to_ids[..to_values.len()];
+        let ends = &mut self.ends[..];
+        digit.each(values, |place, digit| {
+            let end = &mut ends[digit];
+            to_values[*end as usize] = values[place];
+            to_ids[*end as usize] = id(place);
+            *end += 1;
+        });
     }
 
     /// The buckets that hold two values or more.

@@ -14,7 +14,7 @@ use crate::hamming::{CHANCE_WARNING, chance_neighbours};
 pub const MAX_BLOCKS: usize = 64;
 
 /// Nanoseconds to count and move one 64-bit value and its id into a bucket.
-const MOVE_NS: f64 = 3.5;
+const MOVE_NS: f64 = 3.0;
 
 /// How the pairs within a distance are found. Every plan finds the same pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl fmt::Display for Explanation {
 impl Plan {
     /// The plan expected to be fastest on this machine for evenly spread values.
     pub fn choose(question: &Question) -> Plan {
-        let speed = Speed::nominal(question.bits);
+        let speed = Speed::nominal(question.bits).at(question.max_distance);
         Plan::choose_for(question, &even_weights(question.bits), &speed)
     }
 
@@ -147,6 +147,7 @@ impl Plan {
     /// When the distance is beyond the width.
     pub fn explain_best(question: &Question, speed: &Speed) -> Result<Explanation, JoinError> {
         question.check()?;
+        let speed = &speed.at(question.max_distance);
         let weights = even_weights(question.bits);
         Plan::choose_for(question, &weights, speed).explain_for(question, &weights, speed)
     }
@@ -156,7 +157,7 @@ impl Plan {
     /// # Errors
     /// When the plan cannot answer the question: [`JoinError::PlanDoesNotFit`].
     pub fn explain(self, question: &Question) -> Result<Explanation, JoinError> {
-        let speed = Speed::nominal(question.bits);
+        let speed = Speed::nominal(question.bits).at(question.max_distance);
         self.explain_for(question, &even_weights(question.bits), &speed)
     }
 
@@ -281,6 +282,17 @@ impl Speed {
             comparison_ns: kernel.comparison_ns() * words * lanes,
             move_ns: MOVE_NS * (2.0 + words) / 3.0,
         }
+    }
+
+    /// These speeds at a distance: beyond what 32 bits of each value tell, whole values are compared.
+    pub(super) fn at(self, max_distance: u32) -> Speed {
+        let slower = Kernel::best().slower_beyond(max_distance);
+        Speed { comparison_ns: self.comparison_ns * slower, ..self }
+    }
+
+    /// The size of bucket that moving aims at: below it, comparing is cheaper than moving.
+    pub(super) fn bucket(&self) -> f64 {
+        (2.0 * self.move_ns / self.comparison_ns).clamp(2.0, 512.0)
     }
 
     /// Nanoseconds to compare every two of `n` values.

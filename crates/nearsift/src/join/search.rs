@@ -9,10 +9,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
-use super::forest::Forest;
+use super::first::{FirstMove, add, spread_of};
+use super::forest::{Forest, Part};
 use super::partition::{Buckets, Slice, Spread, count, digit_width};
 use super::plan::Speed;
-use super::tree::{BUCKET, DIGIT_BITS, Node, Script};
+use super::stream::{locked, unlocked};
+use super::tree::{DIGIT_BITS, Node, Script};
 use crate::hamming::distance;
 use crate::hamming::kernels::{Kernel, TILE};
 
@@ -63,12 +65,10 @@ pub(super) struct Search<'a, const W: usize> {
 /// When a bucket is small, and when splitting pays.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tuning {
-    /// Buckets up to this size are compared at once.
-    leaf: usize,
+    /// Buckets are compared at once if that takes no longer than so many moves of their values.
+    leaf_moves: f64,
     /// A split must bring the cost below this share of comparing all.
     gain: f64,
-    /// The size of bucket that moving aims at.
-    target: usize,
     /// Bits that are used at a time.
     digit_bits: u32,
     /// How often new cuts may be made inside new cuts.
@@ -78,19 +78,23 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    pub(super) const DEFAULT: Tuning = Tuning {
-        leaf: 64,
-        gain: 0.5,
-        target: BUCKET,
-        digit_bits: DIGIT_BITS,
-        new_cuts: 8,
-        crowd: 1024,
-    };
+    pub(super) const DEFAULT: Tuning =
+        Tuning { leaf_moves: 2.0, gain: 0.5, digit_bits: DIGIT_BITS, new_cuts: 8, crowd: 1024 };
 
     /// Splits whatever can be split, so that tests reach every path with few values.
     #[cfg(test)]
     pub(super) const EAGER: Tuning =
-        Tuning { leaf: 2, gain: f64::INFINITY, target: 1, digit_bits: 2, new_cuts: 1, crowd: 3 };
+        Tuning { leaf_moves: 0.0, gain: f64::INFINITY, digit_bits: 2, new_cuts: 1, crowd: 3 };
+
+    /// Buckets up to this size are compared at once.
+    fn leaf(&self, speed: &Speed) -> usize {
+        (2.0 * self.leaf_moves * speed.move_ns / speed.comparison_ns).clamp(2.0, 1024.0) as usize
+    }
+
+    /// The size of bucket that moving aims at.
+    fn target(&self, speed: &Speed) -> usize {
+        self.leaf(speed) / 2
+    }
 }
 
 /// Pairs are handed on in batches of about this many.
@@ -102,7 +106,7 @@ impl<const W: usize> Search<'_, W> {
     pub(super) fn run(
         &self,
         sink: &impl Sink,
-        run_tasks: impl FnOnce(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+        run_tasks: impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
     ) -> (ControlFlow<()>, Work) {
         let moves = AtomicU64::new(0);
         let comparisons = AtomicU64::new(0);
@@ -121,9 +125,8 @@ impl<const W: usize> Search<'_, W> {
             ControlFlow::Continue(())
         };
         let root = self.root();
-        let whole = self.slices == 1 || root.branches.is_empty();
-        let ids: Vec<u32> = if whole { (0..self.values.len() as u32).collect() } else { vec![] };
         let ended = if root.branches.is_empty() {
+            let ids: Vec<u32> = (0..self.values.len() as u32).collect();
             if forest.is_some() {
                 run_tasks(1, &|_| {
                     with_worker(&mut |worker| {
@@ -139,14 +142,46 @@ impl<const W: usize> Search<'_, W> {
                 })
             }
         } else {
-            run_tasks(root.branches.len() * self.slices, &|task| {
+            let firsts: Vec<_> = root.branches.iter().map(|node| self.first_move(node)).collect();
+            let counts = self.first_counts(&firsts, &run_tasks);
+            run_tasks(firsts.len() * self.slices, &|task| {
                 let (branch, slice) = (task / self.slices, task % self.slices);
-                with_worker(&mut |worker| {
-                    worker.slice(&root.branches[branch], self.values, &ids, slice)
+                let node = &root.branches[branch];
+                with_worker(&mut |worker| match &firsts[branch] {
+                    Some(first) => worker.slice(node, first, &counts[branch], self.values, slice),
+                    // Without bits to tell slices apart the first holds all.
+                    None if slice == 0 => worker.all(node, self.values),
+                    None => ControlFlow::Continue(()),
                 })
             })
         };
         (ended, Work { moves: moves.into_inner(), comparisons: comparisons.into_inner() })
+    }
+
+    fn first_move(&self, node: &Node<W>) -> Option<FirstMove<W>> {
+        let widths = (self.tuning.target(&self.speed), self.tuning.digit_bits);
+        FirstMove::new(node.part, self.values.len(), self.slices, widths)
+    }
+
+    /// Counts the digits of each first move.
+    fn first_counts(
+        &self,
+        firsts: &[Option<FirstMove<W>>],
+        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+    ) -> Vec<Vec<u32>> {
+        let part = self.values.len().div_ceil(self.slices).max(1 << 16);
+        let mut parts: Vec<&[[u64; W]]> = self.values.chunks(part).collect();
+        parts.resize(parts.len().max(1), &[]);
+        let sums: Vec<Mutex<Vec<u32>>> = firsts.iter().map(|_| Mutex::default()).collect();
+        let _ = run_tasks(firsts.len() * parts.len(), &|task| {
+            let (branch, part) = (task / parts.len(), task % parts.len());
+            let Some(first) = &firsts[branch] else { return ControlFlow::Continue(()) };
+            let mut counts = Vec::new();
+            first.count(parts[part], &mut counts);
+            add(&mut locked(&sums[branch]), counts);
+            ControlFlow::Continue(())
+        });
+        sums.into_iter().map(unlocked).collect()
     }
 
     /// The tree that the values are divided by; a bare root where its cuts would cost more than
@@ -209,7 +244,8 @@ pub(super) struct Worker<'a, const W: usize, S> {
     pub(super) kernel: Kernel,
     speed: Speed,
     tuning: Tuning,
-    slices: usize,
+    /// Buckets up to this size are compared at once.
+    leaf: usize,
     pub(super) forest: Option<&'a Forest>,
     sink: &'a S,
     part: Slice<W>,
@@ -218,6 +254,9 @@ pub(super) struct Worker<'a, const W: usize, S> {
     /// Hits so far.
     pub(super) seen: u64,
     pub(super) roots: Vec<u32>,
+    /// Values of a bucket by their sets: roots with places, and the values in that order.
+    pub(super) order: Vec<(u32, u32)>,
+    pub(super) grouped: Part<W>,
     pub(super) found: Vec<(u32, u32)>,
     pub(super) work: Work,
 }
@@ -237,7 +276,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             kernel: search.kernel,
             speed: search.speed,
             tuning: search.tuning,
-            slices: search.slices,
+            leaf: search.tuning.leaf(&search.speed),
             forest,
             sink,
             part: Slice::default(),
@@ -245,6 +284,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             hits: Vec::new(),
             seen: 0,
             roots: Vec::new(),
+            order: Vec::new(),
+            grouped: Part::default(),
             found: Vec::new(),
             work: Work::default(),
         }
@@ -254,28 +295,40 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     fn slice(
         &mut self,
         node: &Node<W>,
+        first: &FirstMove<W>,
+        counts: &[u32],
         values: &[[u64; W]],
-        ids: &[u32],
         slice: usize,
     ) -> ControlFlow<()> {
-        let mut place = Place { source: Source::new(node.part, 0), ..Place::start() };
-        let digit = place.source.digit(self.slices.max(2).ilog2());
-        let Some(digit) = digit.filter(|digit| self.slices > 1 && digit.count() == self.slices)
-        else {
-            // Without bits to tell slices apart the first holds all.
-            return if slice == 0 {
-                self.spread(node, place, values, ids)
-            } else {
-                ControlFlow::Continue(())
-            };
-        };
-        let mut part = std::mem::take(&mut self.part);
-        part.fill(values, &digit, slice);
-        self.work.moves += part.values.len() as u64;
-        place.source = place.source.after(&digit);
-        let ended = self.spread(node, place, &part.values, &part.ids);
-        self.part = part;
+        let counts = first.of_slice(counts, slice);
+        let (n, spread) = spread_of(counts);
+        if !self.leaves_little(n, 1, spread, !node.branches.is_empty()) {
+            let mut part = std::mem::take(&mut self.part);
+            first.pick(values, slice, &mut part);
+            self.work.moves += part.values.len() as u64;
+            let ended = self.spread(
+                node,
+                Place { source: first.sliced, ..Place::start() },
+                &part.values,
+                &part.ids,
+            );
+            self.part = part;
+            return ended;
+        }
+        let mut buffers = self.spare.pop().unwrap_or_default();
+        first.fill(values, slice, counts, &mut buffers.buckets);
+        self.work.moves += n as u64;
+        let place = Place { source: first.after, ..Place::start() };
+        let ended = buffers.buckets.iter().try_for_each(|(v, ids)| self.visit(node, place, v, ids));
+        self.spare.push(buffers);
         ended
+    }
+
+    /// Searches all values for pairs of the node.
+    fn all(&mut self, node: &Node<W>, values: &[[u64; W]]) -> ControlFlow<()> {
+        let ids: Vec<u32> = (0..values.len() as u32).collect();
+        let place = Place { source: Source::new(node.part, 0), ..Place::start() };
+        self.spread(node, place, values, &ids)
     }
 
     /// Searches values for pairs of the node, which agree on bits by which the values were not, or
@@ -288,7 +341,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         ids: &[u32],
     ) -> ControlFlow<()> {
         let n = values.len();
-        let width = digit_width(n, self.tuning.target, self.tuning.digit_bits);
+        let width = digit_width(n, self.leaf / 2, self.tuning.digit_bits);
         let Some(digit) = place.source.digit(width) else {
             return self.crowded(node, place, values, ids);
         };
@@ -338,17 +391,18 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             return ControlFlow::Continue(());
         }
         let n = values.len();
-        if n <= self.tuning.leaf {
-            return self.compare_rows(node, values, ids, 0..n);
+        // A bucket of twice the size aimed at is no reason to move it again by the same bits.
+        let last = node.branches.is_empty();
+        if n <= self.leaf || last && n <= 2 * self.leaf {
+            return match self.forest {
+                Some(forest) => self.connect_few(forest, node, values, ids),
+                None => self.compare(node, values, ids),
+            };
         }
-        if node.branches.is_empty() {
-            // A bucket of twice the size aimed at is no reason to move it again.
-            if n <= 3 * self.tuning.leaf {
-                return self.compare(node, values, ids);
-            }
+        if last {
             return self.spread(node, place, values, ids);
         }
-        let width = digit_width(n, self.tuning.target, self.tuning.digit_bits);
+        let width = digit_width(n, self.leaf / 2, self.tuning.digit_bits);
         let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
         let mut all = Spread { pairs: 0, largest: 0 };
@@ -393,23 +447,37 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         }
     }
 
-    /// Whether moving values that many times leaves few enough pairs to compare, if they are to be
-    /// cut deeper after that, or not.
-    fn pays(&mut self, ids: &[u32], times: usize, spread: Spread, deeper: bool) -> bool {
+    /// The share of comparing all below which moving must bring the cost.
+    fn gain(&self, deeper: bool) -> f64 {
         /// What remains after a cut is for the deeper ones to reduce. There are few of these, so
         /// even if they fail all is compared a few times at most.
         const DEEPER: f64 = 3.0;
-        let n = ids.len();
-        let gain = self.tuning.gain * if deeper { DEEPER } else { 1.0 };
+        self.tuning.gain * if deeper { DEEPER } else { 1.0 }
+    }
+
+    /// Whether moving `n` values that many times leaves few enough pairs to compare, if they are to be
+    /// cut deeper after that, or not.
+    fn leaves_little(&self, n: usize, times: usize, spread: Spread, deeper: bool) -> bool {
         if self.tuning.gain.is_infinite() {
             return spread.largest < n;
         }
         let moves = (n * times) as f64 * self.speed.move_ns;
-        let all = self.speed.all_pairs(n);
-        if spread.pairs as f64 * self.speed.comparison_ns + moves < all * gain {
+        let left = spread.pairs as f64 * self.speed.comparison_ns;
+        left + moves < self.speed.all_pairs(n) * self.gain(deeper)
+    }
+
+    /// Whether moving pays, by the pairs that it leaves or by those that are not connected yet.
+    fn pays(&mut self, ids: &[u32], times: usize, spread: Spread, deeper: bool) -> bool {
+        let n = ids.len();
+        if self.leaves_little(n, times, spread, deeper) {
             return true;
         }
-        let Some(forest) = self.forest else { return false };
+        let Some(forest) = self.forest.filter(|_| self.tuning.gain.is_finite()) else {
+            return false;
+        };
+        let gain = self.gain(deeper);
+        let moves = (n * times) as f64 * self.speed.move_ns;
+        let all = self.speed.all_pairs(n);
         // Pairs that are connected already stay together, and need not be compared again.
         let known = forest.known_pairs(ids, &mut self.roots);
         let left = spread.pairs.saturating_sub(known * times as u64);

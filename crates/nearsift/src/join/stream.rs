@@ -185,6 +185,18 @@ impl Edges {
         }
     }
 
+    /// Whether it is plain that no edge leads from the source, which is looked up for the first time if it has
+    /// one document only.
+    #[inline]
+    fn lead_nowhere_from(&self, source: u32) -> bool {
+        match self {
+            Edges::Sorted { edges, cursor } => {
+                edges.get(*cursor).is_none_or(|&edge| edge >> 32 > u64::from(source))
+            }
+            Edges::Rows { .. } => false,
+        }
+    }
+
     /// Appends the targets of a source to `to`. Sources that are looked up for the first time come
     /// in ascending order.
     fn targets_of(&mut self, source: u32, seen_before: bool, to: &mut Vec<u32>) {
@@ -379,6 +391,14 @@ impl View<'_, '_> {
         mut edges: Edges,
         f: &mut impl FnMut(Pair) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
+        if let (Edges::Sorted { edges, .. }, None) = (&edges, &self.postings) {
+            // Documents and values are the same, and so is the order of their pairs.
+            return edges.iter().try_for_each(|&edge| {
+                let (a, b) = ((edge >> 32) as u32, edge as u32);
+                let distance = self.join.column.distance(a as usize, b as usize);
+                f(Pair { a, b, distance })
+            });
+        }
         let groups = &self.join.groups;
         let (mut targets, mut others) = (Vec::new(), Vec::new());
         for document in range {
@@ -387,6 +407,11 @@ impl View<'_, '_> {
             }
             let a = document as u32;
             let value = groups.value_of(a);
+            if edges.lead_nowhere_from(value)
+                && self.postings.as_ref().is_none_or(|p| p.is_alone(value))
+            {
+                continue;
+            }
             targets.clear();
             edges.targets_of(value, groups.first(value) != a, &mut targets);
             others.clear();

@@ -209,11 +209,8 @@ struct State {
     whole: (f64, u32),
 }
 
-/// The size of bucket that moving aims at: below it, comparing is cheaper than moving.
-pub(super) const BUCKET: usize = 32;
-
-/// Bits that one move uses at most.
-pub(super) const DIGIT_BITS: u32 = 11;
+/// Bits that one move uses at most. The ends of more buckets than that miss the caches too often.
+pub(super) const DIGIT_BITS: u32 = 9;
 
 struct Planner {
     speed: Speed,
@@ -251,7 +248,7 @@ impl Planner {
             }
             Script::Free => {}
         }
-        if state.depth >= Self::DEEPEST || n <= BUCKET as f64 {
+        if state.depth >= Self::DEEPEST || n <= self.speed.bucket() {
             return (None, compare);
         }
         let quarter = |x: f64| (x * 4.0).round() as u32;
@@ -321,14 +318,14 @@ impl Planner {
                 };
                 let (next, mut forecast) = self.best(below);
                 // Moving stops at buckets that are small enough.
-                let wanted = state.log_n - (BUCKET as f64).log2();
+                let wanted = state.log_n - self.speed.bucket().log2();
                 let digits = if next.is_some() {
                     1.0
                 } else {
                     (part.min(wanted) / f64::from(DIGIT_BITS)).ceil().max(1.0)
                 };
                 if next.is_none() {
-                    let smallest = (BUCKET as f64).min(state.log_n.exp2());
+                    let smallest = self.speed.bucket().min(state.log_n.exp2());
                     forecast.comparisons =
                         forecast.comparisons.max((smallest - 1.0).max(0.0) / 2.0);
                 }

@@ -14,6 +14,8 @@
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod columns;
+#[cfg(target_arch = "x86_64")]
+mod folded;
 mod tiles;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -96,9 +98,18 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => 0.25,
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => 0.09,
+            Set::Avx512 => 0.045,
             #[cfg(target_arch = "aarch64")]
             Set::Neon => 0.25,
+        }
+    }
+
+    /// How many times as long a comparison takes if it is for that distance, for cost estimates.
+    pub(crate) fn slower_beyond(self, max_distance: u32) -> f64 {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 if i64::from(max_distance) > folded::MOST => 2.0,
+            _ => 1.0,
         }
     }
 
@@ -213,7 +224,16 @@ impl Kernel {
             Set::Avx2 => unsafe { x86::pairs_avx2(values, rows, max, hits) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { x86::pairs_avx512(values, rows, max, hits) },
+            Set::Avx512 => unsafe {
+                // Few rows do not pay for folding all that stands after them.
+                if max <= folded::MOST && rows.len() >= 2 * TILE && values.len() >= 4 * TILE {
+                    folded::pairs(values, rows, max, hits);
+                } else if W == 1 && values.len() >= 10 * TILE {
+                    folded::pairs_of_words(values, rows, max, hits);
+                } else {
+                    x86::pairs_avx512(values, rows, max, hits);
+                }
+            },
         }
     }
 
@@ -242,7 +262,14 @@ impl Kernel {
             Set::Avx2 => unsafe { x86::across_avx2(queries, values, max, hits) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { x86::across_avx512(queries, values, max, hits) },
+            Set::Avx512 => unsafe {
+                // Few queries do not pay for folding all values.
+                if max <= folded::MOST && queries.len() >= TILE {
+                    folded::across(queries, values, max, hits);
+                } else {
+                    x86::across_avx512(queries, values, max, hits);
+                }
+            },
         }
     }
 }

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 /// Values in few clusters, so that small distances do occur.
 fn values<const W: usize>() -> impl Strategy<Value = Vec<[u64; W]>> {
     let flips = prop::collection::vec(0..64 * W, 0..6);
-    prop::collection::vec((0..3u64, flips), 0..90).prop_map(|docs| {
+    let lists = prop_oneof![8 => 0..90usize, 1 => 90..300usize];
+    let list = move |len| prop::collection::vec((0..3u64, flips.clone()), len);
+    lists.prop_flat_map(list).prop_map(|docs| {
         docs.into_iter()
             .map(|(centre, flips)| {
                 let mut value = [centre.wrapping_mul(0x9e37_79b9_7f4a_7c15); W];
@@ -117,6 +119,42 @@ proptest! {
         check(&one, cut, max)?;
         check(&two, cut, max)?;
         check(&four, cut, max)?;
+    }
+}
+
+/// Long lists, of values spread evenly and of values whose halves are alike, so that what differs cancels
+/// out when they are folded.
+#[test]
+fn long_lists_give_the_same_pairs_by_every_kernel() {
+    let even = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (i * i) << 20;
+    let cancelling = |i: u64| even(i) >> 32 | even(i) >> 32 << 32;
+    for values in [
+        (0..4500).map(|i| [even(i / 2) ^ 1 << (i % 64)]).collect::<Vec<_>>(),
+        (0..4500).map(|i| [cancelling(i / 2) ^ 1 << (i % 64)]).collect(),
+        (0..4500).map(|i| [cancelling(i)]).collect(),
+    ] {
+        for max in [2, 4, 7] {
+            let mut expect = Vec::new();
+            Kernel::PORTABLE.pairs_within(&values, 0..values.len(), max, &mut expect);
+            expect.sort_unstable();
+            for kernel in Kernel::available() {
+                let mut hits = Vec::new();
+                for rows in [0..48, 48..56, 56..4000, 4000..4500] {
+                    kernel.pairs_within(&values, rows, max, &mut hits);
+                }
+                hits.sort_unstable();
+                assert!(hits == expect, "{kernel}, {max}");
+                let (queries, others) = values.split_at(1003);
+                hits.clear();
+                kernel.across_within(queries, others, max, &mut hits);
+                hits.sort_unstable();
+                let across = expect.iter().filter(|&&(i, j)| i < 1003 && j >= 1003);
+                assert!(
+                    hits.iter().copied().eq(across.map(|&(i, j)| (i, j - 1003))),
+                    "{kernel}, {max}"
+                );
+            }
+        }
     }
 }
 

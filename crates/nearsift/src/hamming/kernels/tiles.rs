@@ -101,7 +101,7 @@ fn inside<const W: usize>(
 
 /// All pairs of a fingerprint in the tile and one in `values`.
 #[inline(always)]
-fn tile_across<const W: usize>(
+pub(super) fn tile_across<const W: usize>(
     tile: &[[u64; W]; TILE],
     first_row: u32,
     values: &[[u64; W]],
@@ -168,16 +168,29 @@ fn push_near<const W: usize>(
         if least[lane] > max {
             continue;
         }
-        let mut distances = [0; TILE];
-        for row in 0..TILE {
-            distances[row] = distance(&tile[row], value);
-        }
-        // One byte a row, which the compiler makes of a vector comparison in few steps.
-        let near = distances.map(|d| if d <= max { 1u8 } else { 0 });
-        let mut near = u64::from_le_bytes(near);
-        while near != 0 {
-            hits.push((first_row + near.trailing_zeros() / 8, first_value + lane as u32));
-            near &= near - 1;
-        }
+        push_row(tile, first_row, value, first_value + lane as u32, max, hits);
+    }
+}
+
+/// Appends the near pairs of the tile and one value.
+#[inline(always)]
+pub(super) fn push_row<const W: usize>(
+    tile: &[[u64; W]; TILE],
+    first_row: u32,
+    value: &[u64; W],
+    position: u32,
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    let mut distances = [0; TILE];
+    for row in 0..TILE {
+        distances[row] = distance(&tile[row], value);
+    }
+    // One byte a row, which the compiler makes of a vector comparison in few steps.
+    let near = distances.map(|d| if d <= max { 1u8 } else { 0 });
+    let mut near = u64::from_le_bytes(near);
+    while near != 0 {
+        hits.push((first_row + near.trailing_zeros() / 8, position));
+        near &= near - 1;
     }
 }

@@ -1,0 +1,289 @@
+//! All near pairs of a list with AVX-512: by 32 bits of each value first, or by whole words.
+//!
+//! A value is folded: its parts of 32 bits are XORed. The fold of a difference has no more ones than
+//! the difference, so two values within a distance have folds within that distance. Twice as many of
+//! these are compared in one step, and few that are near there are not near as a whole.
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use super::TILE;
+use super::tiles::{self, distance};
+
+/// The largest distance at which folding pays: of evenly spread values one pair in 3,700 has folds
+/// that near by chance.
+pub(super) const MOST: i64 = 6;
+
+/// Folds that are compared with one tile in one step.
+const LANES: usize = 16;
+
+/// As [`tiles::pairs`], for a distance up to [`MOST`].
+#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+pub(super) fn pairs<const W: usize>(
+    values: &[[u64; W]],
+    rows: Range<usize>,
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    // Most lists are short, and a short block is ready sooner.
+    match values.len() {
+        ..=64 => by_blocks::<W, { 64 + LANES }>(values, rows, max, hits),
+        65..=256 => by_blocks::<W, { 256 + LANES }>(values, rows, max, hits),
+        _ => by_blocks::<W, { 2048 + LANES }>(values, rows, max, hits),
+    }
+}
+
+/// Folds `N - LANES` values at a time, and compares all rows before or among them with these.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+fn by_blocks<const W: usize, const N: usize>(
+    values: &[[u64; W]],
+    rows: Range<usize>,
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    let mut folds = [0; N];
+    let limit = _mm512_set1_epi32(max as i32);
+    let (mut steps, mut misses) = (0, 0);
+    for first in (rows.start..values.len()).step_by(N - LANES) {
+        let block = &values[first..values.len().min(first + N - LANES)];
+        for (to, value) in folds.iter_mut().zip(block) {
+            *to = fold(value);
+        }
+        // What stands behind the last value is far from the first.
+        let far = !folds[0];
+        folds[block.len()..block.len() + LANES].fill(far);
+        for row in (rows.start..rows.end.min(first + block.len())).step_by(TILE) {
+            let place = row.saturating_sub(first);
+            // Where values differ in bits that cancel out, folding does not pay.
+            if misses > 16 + steps / 2 {
+                plainly(values, row, first + place, block.len() - place, max, hits);
+                continue;
+            }
+            let tile = &values[row..values.len().min(row + TILE)];
+            let mut queries = [_mm512_set1_epi32(far.cast_signed()); TILE];
+            for (query, value) in queries.iter_mut().zip(tile) {
+                *query = _mm512_set1_epi32(fold(value).cast_signed());
+            }
+            let (chunks, _) = folds[place..].as_chunks::<LANES>();
+            let chunks = &chunks[..(block.len() - place).div_ceil(LANES)];
+            steps += chunks.len();
+            for (c, chunk) in chunks.iter().enumerate() {
+                let least = if row >= first && c == 0 {
+                    least_after(&queries, chunk)
+                } else {
+                    least_distances(&queries, chunk)
+                };
+                let mut near = _mm512_cmple_epu32_mask(least, limit);
+                if near == 0 {
+                    continue;
+                }
+                let before = hits.len();
+                while near != 0 {
+                    let position = first + place + c * LANES + near.trailing_zeros() as usize;
+                    push_near(values, row, position, max, hits);
+                    near &= near - 1;
+                }
+                misses += usize::from(hits.len() == before);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn fold<const W: usize>(value: &[u64; W]) -> u32 {
+    let mut word = 0;
+    for part in value {
+        word ^= part;
+    }
+    (word ^ word >> 32) as u32
+}
+
+/// As [`tiles::across`], for a distance up to [`MOST`].
+#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+pub(super) fn across<const W: usize>(
+    queries: &[[u64; W]],
+    values: &[[u64; W]],
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    const BLOCK: usize = 1024;
+    let mut folds = [0; BLOCK];
+    let limit = _mm512_set1_epi32(max as i32);
+    let (mut steps, mut misses) = (0, 0);
+    for (b, block) in values.chunks(BLOCK).enumerate() {
+        for (to, value) in folds.iter_mut().zip(block) {
+            *to = fold(value);
+        }
+        let (chunks, _) = folds.as_chunks::<LANES>();
+        let chunks = &chunks[..block.len().div_ceil(LANES)];
+        for (t, tile) in queries.chunks(TILE).enumerate() {
+            let row = (t * TILE) as u32;
+            // Where values differ in bits that cancel out, folding does not pay.
+            if misses > 16 + steps / 2 {
+                for (position, value) in (b * BLOCK..).zip(block) {
+                    push_column(tile, row, value, position as u32, max, hits);
+                }
+                continue;
+            }
+            let mut lanes = [_mm512_set1_epi32(fold(&tile[0]).cast_signed()); TILE];
+            for (query, value) in lanes.iter_mut().zip(tile) {
+                *query = _mm512_set1_epi32(fold(value).cast_signed());
+            }
+            steps += chunks.len();
+            for (c, chunk) in chunks.iter().enumerate() {
+                let mut near = _mm512_cmple_epu32_mask(least_distances(&lanes, chunk), limit);
+                let before = hits.len();
+                misses += usize::from(near != 0);
+                while near != 0 {
+                    let place = c * LANES + near.trailing_zeros() as usize;
+                    if let Some(value) = block.get(place) {
+                        let position = (b * BLOCK + place) as u32;
+                        push_column(tile, row, value, position, max, hits);
+                    }
+                    near &= near - 1;
+                }
+                misses -= usize::from(hits.len() > before);
+            }
+        }
+    }
+}
+
+/// As [`tiles::pairs`], for values of one word.
+#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+pub(super) fn pairs_of_words<const W: usize>(
+    values: &[[u64; W]],
+    rows: Range<usize>,
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    assert!(W == 1, "one word a value");
+    let limit = _mm512_set1_epi64(max);
+    for row in rows.step_by(TILE) {
+        let tile = &values[row..values.len().min(row + TILE)];
+        let mut queries = [_mm512_set1_epi64(!tile[0][0].cast_signed()); TILE];
+        for (query, value) in queries.iter_mut().zip(tile) {
+            *query = _mm512_set1_epi64(value[0].cast_signed());
+        }
+        for (c, chunk) in values[row..].chunks(TILE).enumerate() {
+            let mut words = [!tile[0][0]; TILE];
+            let chunk = match chunk.as_array::<TILE>() {
+                // SAFETY: 64 bytes are read from eight values of one word.
+                Some(whole) => unsafe { _mm512_loadu_si512(whole.as_ptr().cast()) },
+                None => {
+                    for (word, value) in words.iter_mut().zip(chunk) {
+                        *word = value[0];
+                    }
+                    // SAFETY: 64 bytes are read from an array of 64.
+                    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
+                }
+            };
+            let d = queries.map(|query| _mm512_popcnt_epi64(_mm512_xor_si512(query, chunk)));
+            let least = if c == 0 {
+                (0..TILE).fold(_mm512_set1_epi64(i64::MAX), |least, lane| {
+                    _mm512_mask_min_epu64(least, !1 << lane, least, d[lane])
+                })
+            } else {
+                let halves = [0, 1, 2, 3].map(|i| _mm512_min_epu64(d[i], d[i + 4]));
+                _mm512_min_epu64(
+                    _mm512_min_epu64(halves[0], halves[2]),
+                    _mm512_min_epu64(halves[1], halves[3]),
+                )
+            };
+            let mut near = _mm512_cmple_epi64_mask(least, limit);
+            while near != 0 {
+                let position = row + c * TILE + near.trailing_zeros() as usize;
+                push_near(values, row, position, max, hits);
+                near &= near - 1;
+            }
+        }
+    }
+}
+
+/// For each fold of the chunk its distance to the nearest of the queries.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn least_distances(queries: &[__m512i; TILE], chunk: &[u32; LANES]) -> __m512i {
+    let chunk = load(chunk);
+    let d = queries.map(|query| _mm512_popcnt_epi32(_mm512_xor_si512(query, chunk)));
+    let halves = [0, 1, 2, 3].map(|i| _mm512_min_epu32(d[i], d[i + 4]));
+    _mm512_min_epu32(_mm512_min_epu32(halves[0], halves[2]), _mm512_min_epu32(halves[1], halves[3]))
+}
+
+/// For each fold of the chunk, the first of which are those of the queries, its distance to the nearest query
+/// before it.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn least_after(queries: &[__m512i; TILE], chunk: &[u32; LANES]) -> __m512i {
+    let chunk = load(chunk);
+    let mut least = _mm512_set1_epi32(-1);
+    for (lane, query) in queries.iter().enumerate() {
+        let d = _mm512_popcnt_epi32(_mm512_xor_si512(*query, chunk));
+        least = _mm512_mask_min_epu32(least, !1 << lane, least, d);
+    }
+    least
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load(chunk: &[u32; LANES]) -> __m512i {
+    // SAFETY: 64 bytes are read from an array of 64.
+    unsafe { _mm512_loadu_si512(chunk.as_ptr().cast()) }
+}
+
+/// Appends the near pairs of the value at `position` and those of the tile at `row` that stand before it.
+#[inline(always)]
+fn push_near<const W: usize>(
+    values: &[[u64; W]],
+    row: usize,
+    position: usize,
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    let Some(value) = values.get(position) else { return };
+    let tile = &values[row..position.min(row + TILE)];
+    push_column(tile, row as u32, value, position as u32, max, hits);
+}
+
+/// Appends the near pairs of up to a tile of values, the first of which is at `row`, and one value.
+#[inline(always)]
+fn push_column<const W: usize>(
+    tile: &[[u64; W]],
+    row: u32,
+    value: &[u64; W],
+    position: u32,
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    if let Some(tile) = tile.as_array::<TILE>() {
+        return tiles::push_row(tile, row, value, position, max, hits);
+    }
+    for (i, query) in (row..).zip(tile) {
+        if distance(query, value) <= max {
+            hits.push((i, position));
+        }
+    }
+}
+
+/// Appends the near pairs of the tile at `row` and the `len` values from `first` on, of which the tile may be the
+/// first.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+fn plainly<const W: usize>(
+    values: &[[u64; W]],
+    row: usize,
+    first: usize,
+    len: usize,
+    max: i64,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    let after = first.max(row + TILE).min(first + len);
+    for position in first.max(row + 1)..after {
+        push_near(values, row, position, max, hits);
+    }
+    // A tile that is not whole is the last: nothing stands after it.
+    if let Some(tile) = values[row..].first_chunk::<TILE>() {
+        let rest = &values[after..first + len];
+        tiles::tile_across(tile, row as u32, rest, after as u32, max, hits);
+    }
+}

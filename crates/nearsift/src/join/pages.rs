@@ -1,0 +1,33 @@
+//! Memory for buckets, in huge pages where the system has them.
+//!
+//! Values are moved into hundreds of buckets at once. With pages of 4 KiB most of the moves would miss the
+//! translation buffer too, and clearing pages one by one would take as long as a move.
+
+#![expect(unsafe_code, reason = "advice to the system about memory")]
+
+/// So many zeros, of which the system provides memory when they are first written.
+pub(super) fn zeroed<T: Clone>(len: usize, zero: T) -> Vec<T> {
+    let zeros = vec![zero; len];
+    advise(&zeros);
+    zeros
+}
+
+#[cfg(target_os = "linux")]
+fn advise<T>(items: &[T]) {
+    /// Less memory than that is no gain.
+    const HUGE: usize = 2 << 20;
+    const PAGE: usize = 1 << 12;
+    let bytes = items.as_ptr_range();
+    let start = bytes.start.addr().next_multiple_of(PAGE);
+    let end = bytes.end.addr() / PAGE * PAGE;
+    if end.saturating_sub(start) >= 2 * HUGE {
+        let first = items.as_ptr().cast::<u8>().wrapping_add(start - bytes.start.addr());
+        // SAFETY: the range lies within the items. That huge pages are refused changes nothing but the speed.
+        unsafe {
+            libc::madvise(first.cast_mut().cast(), end - start, libc::MADV_HUGEPAGE);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise<T>(_items: &[T]) {}
