@@ -50,8 +50,8 @@ use crate::hamming::planner::{Plan, PlanError, Question};
 use crate::threads::Workers;
 use build::Source;
 use image::Layout;
-use kernel::Kernel;
 use kernel::pages::Pages;
+use kernel::{Job, Kernel, Lanes};
 use query::{Flight, FoundValue, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};
@@ -351,29 +351,10 @@ impl<'a> Index<'a> {
         ask: &Ask,
         each: &mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
     ) -> Outcome {
-        let bytes = &*self.bytes;
-        if let Some(scan) = layout.scan(bytes) {
-            return layout.scan_batch(&scan, bytes, queries, ask, each);
+        if let Some(scan) = layout.scan(&self.bytes) {
+            return layout.scan_batch(&scan, &self.bytes, queries, ask, each);
         }
-        let mut total = Outcome::default();
-        // Query i is taken up, i - 1 is looked up and i - 3 is scanned.
-        for i in 0..queries.len() + 3 {
-            if let Some(query) = queries.get(i) {
-                flights[i % search::FLIGHTS].start(layout, bytes, query, ask.max_distance);
-            }
-            if i >= 1 && i - 1 < queries.len() {
-                flights[(i - 1) % search::FLIGHTS].look_up(layout, bytes, self.kernel);
-            }
-            if i >= 3 {
-                let flight = &mut flights[(i - 3) % search::FLIGHTS];
-                let outcome = flight.scan(layout, bytes, self.kernel, ask, &mut |found| {
-                    let ids = |id: &mut dyn FnMut(u64)| self.ids_of(layout, &found, id);
-                    each(i - 3, &Hit::new(found.distance, &found.value, &ids))
-                });
-                total.add(&outcome);
-            }
-        }
-        total
+        self.kernel.run(Batch { index: self, layout, flights, queries, ask, each })
     }
 
     /// Calls `id` for every document of a value that was found.
@@ -390,6 +371,46 @@ impl<'a> Index<'a> {
         if let Some(rank) = rank {
             layout.ids_of(&self.bytes, rank, id);
         }
+    }
+}
+
+/// Queries that are answered one after the other, some of them under way at a time.
+struct Batch<'a, const W: usize> {
+    index: &'a Index<'a>,
+    layout: &'a Layout<W>,
+    flights: &'a mut [Flight<W>; search::FLIGHTS],
+    queries: &'a [[u64; W]],
+    ask: &'a Ask,
+    each: &'a mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
+}
+
+impl<const W: usize> Job for Batch<'_, W> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Outcome {
+        let Batch { index, layout, flights, queries, ask, each } = self;
+        let bytes = &*index.bytes;
+        let mut total = Outcome::default();
+        // Query i is taken up, i - 1 is looked up and i - 3 is scanned.
+        for i in 0..queries.len() + 3 {
+            if let Some(query) = queries.get(i) {
+                let flight = &mut flights[i % search::FLIGHTS];
+                flight.start(lanes, layout, bytes, query, ask.max_distance);
+            }
+            if i >= 1 && i - 1 < queries.len() {
+                flights[(i - 1) % search::FLIGHTS].look_up(lanes, layout, bytes);
+            }
+            if i >= 3 {
+                let flight = &mut flights[(i - 3) % search::FLIGHTS];
+                let outcome = flight.scan(lanes, layout, bytes, ask, &mut |found| {
+                    let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
+                    each(i - 3, &Hit::new(found.distance, &found.value, &ids))
+                });
+                total.add(&outcome);
+            }
+        }
+        total
     }
 }
 

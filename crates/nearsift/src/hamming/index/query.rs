@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
-use super::kernel::{Kernel, Near, Probe, Run, line_of, prefetch, read_entry};
+use super::kernel::{Job, Kernel, Lanes, Near, Plain, Probe, Run, line_of, prefetch, read_entry};
 use super::search::Ask;
 use super::table::Aim;
 use crate::hamming::planner::Plan;
@@ -68,7 +68,7 @@ impl<const W: usize> Flight<W> {
 
     pub(super) fn new(layout: &Layout<W>) -> Flight<W> {
         let search = |part: &Part<W>| Search {
-            aim: part.table.aim(&[0; W], 0),
+            aim: part.table.aim(Plain, &[0; W], 0),
             radius: -1,
             probes: Vec::new(),
             runs: Vec::new(),
@@ -87,8 +87,10 @@ impl<const W: usize> Flight<W> {
     }
 
     /// Takes up a query: names the first buckets and asks for their directory lines.
-    pub(super) fn start(
+    #[inline(always)]
+    pub(super) fn start<L: Lanes>(
         &mut self,
+        lanes: L,
         layout: &Layout<W>,
         bytes: &[u8],
         query: &[u64; W],
@@ -104,7 +106,7 @@ impl<const W: usize> Flight<W> {
         // Where every radius has to be at its largest there is nothing to choose.
         self.choosing = permuted.is_none() && all > max_distance + 1;
         for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
-            search.aim = part.table.aim(query, max_distance);
+            search.aim = part.table.aim(lanes, query, max_distance);
             search.probes.clear();
             search.runs.clear();
             search.crowded.clear();
@@ -118,7 +120,7 @@ impl<const W: usize> Flight<W> {
             let radius =
                 if self.choosing || permuted.is_some() { 0 } else { part.table.max_radius() };
             for radius in 0..=radius {
-                part.table.shell(&search.aim, radius, |probe| search.probes.push(probe));
+                part.table.shell(&search.aim, radius, &mut search.probes);
             }
             search.radius = radius as i32;
             prefetch_directory(part, bytes, &search.probes);
@@ -126,12 +128,13 @@ impl<const W: usize> Flight<W> {
     }
 
     /// Looks the buckets up, chooses radii where there is a choice, and asks for the entries.
-    pub(super) fn look_up(&mut self, layout: &Layout<W>, bytes: &[u8], kernel: Kernel) {
+    #[inline(always)]
+    pub(super) fn look_up<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
         for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
-            search.look_up(part, bytes, kernel);
+            search.look_up(lanes, part, bytes);
         }
         if self.choosing {
-            self.choose(layout, bytes, kernel);
+            self.choose(lanes, layout, bytes);
         }
         for (search, part) in self.searches.iter().zip(&layout.parts) {
             let entries = &bytes[part.entries_at.clone()];
@@ -145,8 +148,9 @@ impl<const W: usize> Flight<W> {
 
     /// Raises radii one by one until, for every way to spread the distance over the blocks, one block is
     /// within its radius: sum of (radius + 1) = distance + 1. Each time the cheapest shell is added.
-    fn choose(&mut self, layout: &Layout<W>, bytes: &[u8], kernel: Kernel) {
-        let entry_ns = kernel.entry_ns() * W as f64;
+    #[inline(always)]
+    fn choose<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
+        let entry_ns = lanes.kernel().entry_ns() * W as f64;
         // Each table's own bucket suffices, and is cheaper than any table's further ones.
         let cheap = |search: &Search<W>, part: &Part<W>| {
             search.entries as f64 * entry_ns < f64::from(part.table.key_bits) * BUCKET_NS
@@ -186,9 +190,9 @@ impl<const W: usize> Flight<W> {
             search.radius += 1;
             if search.radius > 0 {
                 let radius = search.radius as u32;
-                part.table.shell(&search.aim, radius, |probe| search.probes.push(probe));
+                part.table.shell(&search.aim, radius, &mut search.probes);
                 prefetch_directory(part, bytes, &search.probes[search.probed..]);
-                search.look_up(part, bytes, kernel);
+                search.look_up(lanes, part, bytes);
             }
         }
         for search in &mut self.searches {
@@ -202,11 +206,12 @@ impl<const W: usize> Flight<W> {
 
     /// Scans the entries and calls `each` for every value within the distance, once, in an order that
     /// is the same each time.
-    pub(super) fn scan(
+    #[inline(always)]
+    pub(super) fn scan<L: Lanes>(
         &mut self,
+        lanes: L,
         layout: &Layout<W>,
         bytes: &[u8],
-        kernel: Kernel,
         ask: &Ask,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> Outcome {
@@ -218,7 +223,7 @@ impl<const W: usize> Flight<W> {
             outcome.work.probes += self.searches[t].probed as u64;
             if !self.searches[t].crowded.is_empty() {
                 let ask = Ask { budget: Budget::Fingerprints(left), ..*ask };
-                let inner = self.scan_crowded(layout, t, bytes, kernel, &ask, each);
+                let inner = self.scan_crowded(layout, t, bytes, lanes.kernel(), &ask, each);
                 left = left.saturating_sub(inner.work.candidates);
                 outcome.add(&inner);
                 if outcome.truncated || outcome.stopped {
@@ -244,13 +249,13 @@ impl<const W: usize> Flight<W> {
                 self.near.clear();
                 let runs = &self.searches[t].runs[from..end];
                 let target = &self.searches[t].aim.target;
-                kernel.scan(entries, &part.table.packing, runs, target, &mut self.near);
+                lanes.scan(entries, &part.table.packing, runs, target, &mut self.near);
                 let size = part.table.packing.bytes();
                 for near in &self.near {
                     let run = &runs[near.run as usize];
                     let at = run.start + u64::from(near.entry);
                     let entry = read_entry(entries, at as usize * size);
-                    let value = part.table.unfile(run.key, &entry);
+                    let value = part.table.unfile(lanes, run.key, &entry);
                     if !self.owns(layout, t, &value) {
                         continue;
                     }
@@ -288,15 +293,21 @@ impl<const W: usize> Flight<W> {
                 none => none.insert(Box::new(Flight::new(&crowded.layout))),
             };
             let bytes = &bytes[crowded.at.clone()];
-            inner.start(&crowded.layout, bytes, &self.query, self.max_distance);
-            inner.look_up(&crowded.layout, bytes, kernel);
             let ask = Ask { budget: ask.budget.after(outcome.work.candidates), ..*ask };
-            outcome.add(&inner.scan(&crowded.layout, bytes, kernel, &ask, &mut |found| {
-                if self.owns(layout, t, &found.value) {
-                    return each(FoundValue { rank: None, ..found });
-                }
-                ControlFlow::Continue(())
-            }));
+            let whole = Whole {
+                flight: inner,
+                layout: &crowded.layout,
+                bytes,
+                query: &self.query,
+                ask: &ask,
+                each: &mut |found| {
+                    if self.owns(layout, t, &found.value) {
+                        return each(FoundValue { rank: None, ..found });
+                    }
+                    ControlFlow::Continue(())
+                },
+            };
+            outcome.add(&kernel.run(whole));
             if outcome.truncated || outcome.stopped {
                 break;
             }
@@ -307,6 +318,7 @@ impl<const W: usize> Flight<W> {
 
     /// Whether table `t` is the first whose radius covers the value: every value within the distance has
     /// one, and other tables that come upon it leave it out.
+    #[inline(always)]
     fn owns(&self, layout: &Layout<W>, t: usize, value: &[u64; W]) -> bool {
         let covers = |s: usize| {
             let distance = distance_in(value, &self.query, &layout.parts[s].block);
@@ -316,14 +328,37 @@ impl<const W: usize> Flight<W> {
     }
 }
 
+/// A query from its start to its end.
+struct Whole<'a, const W: usize> {
+    flight: &'a mut Flight<W>,
+    layout: &'a Layout<W>,
+    bytes: &'a [u8],
+    query: &'a [u64; W],
+    ask: &'a Ask,
+    each: &'a mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+}
+
+impl<const W: usize> Job for Whole<'_, W> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Outcome {
+        let Whole { flight, layout, bytes, query, ask, each } = self;
+        flight.start(lanes, layout, bytes, query, ask.max_distance);
+        flight.look_up(lanes, layout, bytes);
+        flight.scan(lanes, layout, bytes, ask, each)
+    }
+}
+
 impl<const W: usize> Search<W> {
     /// Looks up the probes that were not yet.
-    fn look_up(&mut self, part: &Part<W>, bytes: &[u8], kernel: Kernel) {
+    #[inline(always)]
+    fn look_up<L: Lanes>(&mut self, lanes: L, part: &Part<W>, bytes: &[u8]) {
         let directory = &bytes[part.directory_at.clone()];
         let probes = &self.probes[self.probed..];
         let from = self.runs.len();
         match part.directory {
-            Directory::Counts => kernel.look_up_counts(directory, probes, &mut self.runs),
+            Directory::Counts => lanes.look_up_counts(directory, probes, &mut self.runs),
             Directory::Offsets => {
                 for probe in probes {
                     let at = probe.key as usize * 4;
@@ -340,10 +375,18 @@ impl<const W: usize> Search<W> {
             }
         }
         self.probed = self.probes.len();
-        if !self.runs[from..].iter().any(|run| run.len == u32::MAX) {
-            self.entries += self.runs[from..].iter().map(|run| u64::from(run.len)).sum::<u64>();
-            return;
+        // That of a long bucket is larger than all that there can be.
+        let entries: u64 = self.runs[from..].iter().map(|run| u64::from(run.len)).sum();
+        if entries < u64::from(u32::MAX) {
+            self.entries += entries;
+        } else {
+            self.look_up_long(part, bytes, from);
         }
+    }
+
+    /// Looks up the long buckets among the runs from `from` on.
+    #[cold]
+    fn look_up_long(&mut self, part: &Part<W>, bytes: &[u8], from: usize) {
         let long = &bytes[part.long_at.clone()];
         let fresh = self.runs.split_off(from);
         for mut run in fresh {
@@ -370,6 +413,7 @@ pub(super) fn long_bucket(records: &[u8], key: u32) -> (u64, u32) {
     }
 }
 
+#[inline(always)]
 fn prefetch_directory<const W: usize>(part: &Part<W>, bytes: &[u8], probes: &[Probe]) {
     let directory = &bytes[part.directory_at.clone()];
     for probe in probes {
@@ -389,7 +433,7 @@ pub(super) fn rank_of<const W: usize>(
     value: &[u64; W],
 ) -> Option<u64> {
     let part = &layout.parts[0];
-    let (key, entry) = part.table.file(value);
+    let (key, entry) = part.table.file(Plain, value);
     let directory = &bytes[part.directory_at.clone()];
     let mut runs = Vec::with_capacity(1);
     let run = match part.directory {
