@@ -392,22 +392,31 @@ impl<const W: usize> Job for Batch<'_, W> {
         let Batch { index, layout, flights, queries, ask, each } = self;
         let bytes = &*index.bytes;
         let mut total = Outcome::default();
-        // Query i is taken up, i - 1 is looked up and i - 3 is scanned.
+        // Query i is taken up, i - 1 is looked up while the directories' lines for i are fetched, and
+        // i - 3 is scanned while the entries for i - 1 are fetched.
         for i in 0..queries.len() + 3 {
-            if let Some(query) = queries.get(i) {
-                let flight = &mut flights[i % search::FLIGHTS];
-                flight.start(lanes, layout, bytes, query, ask.max_distance);
-            }
+            let [this, last, scanned] = [i, i + 3, i + 1].map(|i| i % search::FLIGHTS);
+            let [this, last, scanned] =
+                flights.get_disjoint_mut([this, last, scanned]).expect("three of four");
+            let taken = queries.get(i).map(|query| {
+                this.start(lanes, layout, query, ask.max_distance);
+                &*this
+            });
+            let mut looked_up = None;
             if i >= 1 && i - 1 < queries.len() {
-                flights[(i - 1) % search::FLIGHTS].look_up(lanes, layout, bytes);
+                last.look_up(lanes, layout, bytes, taken);
+                looked_up = Some(&*last);
+            } else if let Some(first) = taken {
+                first.fetch_directories(layout, bytes);
             }
             if i >= 3 {
-                let flight = &mut flights[(i - 3) % search::FLIGHTS];
-                let outcome = flight.scan(lanes, layout, bytes, ask, &mut |found| {
+                let outcome = scanned.scan(lanes, layout, bytes, looked_up, ask, &mut |found| {
                     let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
                     each(i - 3, &Hit::new(found.distance, &found.value, &ids))
                 });
                 total.add(&outcome);
+            } else if let Some(last) = looked_up {
+                last.fetch_entries(layout, bytes);
             }
         }
         total

@@ -7,7 +7,10 @@ use std::ops::ControlFlow;
 
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
-use super::kernel::{Job, Kernel, Lanes, Near, Plain, Probe, Run, line_of, prefetch, read_entry};
+use super::kernel::{
+    Job, Kernel, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts, prefetch_run,
+    read_entry,
+};
 use super::search::Ask;
 use super::table::Aim;
 use crate::hamming::planner::Plan;
@@ -19,8 +22,6 @@ const BUCKET_NS: f64 = 25.0;
 const PIECE: u64 = 1 << 14;
 /// Entries that take as long to scan as an index inside a bucket takes to search, about.
 const CROWDED_COST: u64 = 1500;
-/// Bytes of a run that are fetched ahead.
-const AHEAD: u64 = 512;
 
 /// A value within the distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,13 +87,12 @@ impl<const W: usize> Flight<W> {
         }
     }
 
-    /// Takes up a query: names the first buckets and asks for their directory lines.
+    /// Takes up a query: names the first buckets.
     #[inline(always)]
     pub(super) fn start<L: Lanes>(
         &mut self,
         lanes: L,
         layout: &Layout<W>,
-        bytes: &[u8],
         query: &[u64; W],
         max_distance: u32,
     ) {
@@ -123,26 +123,43 @@ impl<const W: usize> Flight<W> {
                 part.table.shell(&search.aim, radius, &mut search.probes);
             }
             search.radius = radius as i32;
+        }
+    }
+
+    /// Asks for the lines of the directories where the first buckets are.
+    #[inline(always)]
+    pub(super) fn fetch_directories(&self, layout: &Layout<W>, bytes: &[u8]) {
+        for (search, part) in self.searches.iter().zip(&layout.parts) {
             prefetch_directory(part, bytes, &search.probes);
         }
     }
 
-    /// Looks the buckets up, chooses radii where there is a choice, and asks for the entries.
+    /// Looks the buckets up and chooses radii where there is a choice. On the way, what the query after
+    /// it needs of the directories is asked for.
     #[inline(always)]
-    pub(super) fn look_up<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
-        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
-            search.look_up(lanes, part, bytes);
+    pub(super) fn look_up<L: Lanes>(
+        &mut self,
+        lanes: L,
+        layout: &Layout<W>,
+        bytes: &[u8],
+        after: Option<&Flight<W>>,
+    ) {
+        for (t, (search, part)) in self.searches.iter_mut().zip(&layout.parts).enumerate() {
+            let ahead = after.map_or(&[][..], |after| &after.searches[t].probes);
+            search.look_up(lanes, part, bytes, ahead);
         }
         if self.choosing {
             self.choose(lanes, layout, bytes);
         }
+    }
+
+    /// Asks for the first entries of each bucket.
+    #[inline(always)]
+    pub(super) fn fetch_entries(&self, layout: &Layout<W>, bytes: &[u8]) {
         for (search, part) in self.searches.iter().zip(&layout.parts) {
             let entries = &bytes[part.entries_at.clone()];
-            let size = part.table.packing.bytes() as u64;
-            for run in &search.runs {
-                let len = (u64::from(run.len) * size).min(AHEAD);
-                prefetch(entries, run.start.wrapping_mul(size), len);
-            }
+            let size = part.table.packing.bytes();
+            search.runs.iter().for_each(|run| prefetch_run(entries, size, run));
         }
     }
 
@@ -192,7 +209,7 @@ impl<const W: usize> Flight<W> {
                 let radius = search.radius as u32;
                 part.table.shell(&search.aim, radius, &mut search.probes);
                 prefetch_directory(part, bytes, &search.probes[search.probed..]);
-                search.look_up(lanes, part, bytes);
+                search.look_up(lanes, part, bytes, &[]);
             }
         }
         for search in &mut self.searches {
@@ -205,13 +222,14 @@ impl<const W: usize> Flight<W> {
     }
 
     /// Scans the entries and calls `each` for every value within the distance, once, in an order that
-    /// is the same each time.
+    /// is the same each time. On the way, the entries that the query after it needs are asked for.
     #[inline(always)]
     pub(super) fn scan<L: Lanes>(
         &mut self,
         lanes: L,
         layout: &Layout<W>,
         bytes: &[u8],
+        after: Option<&Flight<W>>,
         ask: &Ask,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> Outcome {
@@ -230,8 +248,9 @@ impl<const W: usize> Flight<W> {
                     return outcome;
                 }
             }
+            let mut ahead = after.map_or(&[][..], |after| &after.searches[t].runs);
             let mut from = 0;
-            while from < self.searches[t].runs.len() {
+            while from < self.searches[t].runs.len() || !ahead.is_empty() {
                 let search = &mut self.searches[t];
                 let mut end = from;
                 let mut held = 0;
@@ -249,7 +268,8 @@ impl<const W: usize> Flight<W> {
                 self.near.clear();
                 let runs = &self.searches[t].runs[from..end];
                 let target = &self.searches[t].aim.target;
-                lanes.scan(entries, &part.table.packing, runs, target, &mut self.near);
+                let ahead = std::mem::take(&mut ahead);
+                lanes.scan(entries, &part.table.packing, runs, ahead, target, &mut self.near);
                 let size = part.table.packing.bytes();
                 for near in &self.near {
                     let run = &runs[near.run as usize];
@@ -344,22 +364,25 @@ impl<const W: usize> Job for Whole<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
         let Whole { flight, layout, bytes, query, ask, each } = self;
-        flight.start(lanes, layout, bytes, query, ask.max_distance);
-        flight.look_up(lanes, layout, bytes);
-        flight.scan(lanes, layout, bytes, ask, each)
+        flight.start(lanes, layout, query, ask.max_distance);
+        flight.fetch_directories(layout, bytes);
+        flight.look_up(lanes, layout, bytes, None);
+        flight.fetch_entries(layout, bytes);
+        flight.scan(lanes, layout, bytes, None, ask, each)
     }
 }
 
 impl<const W: usize> Search<W> {
     /// Looks up the probes that were not yet.
     #[inline(always)]
-    fn look_up<L: Lanes>(&mut self, lanes: L, part: &Part<W>, bytes: &[u8]) {
+    fn look_up<L: Lanes>(&mut self, lanes: L, part: &Part<W>, bytes: &[u8], ahead: &[Probe]) {
         let directory = &bytes[part.directory_at.clone()];
         let probes = &self.probes[self.probed..];
         let from = self.runs.len();
         match part.directory {
-            Directory::Counts => lanes.look_up_counts(directory, probes, &mut self.runs),
+            Directory::Counts => lanes.look_up_counts(directory, probes, ahead, &mut self.runs),
             Directory::Offsets => {
+                prefetch_directory(part, bytes, ahead);
                 for probe in probes {
                     let at = probe.key as usize * 4;
                     let (start, end) = (u32_at(directory, at), u32_at(directory, at + 4));
@@ -416,12 +439,11 @@ pub(super) fn long_bucket(records: &[u8], key: u32) -> (u64, u32) {
 #[inline(always)]
 fn prefetch_directory<const W: usize>(part: &Part<W>, bytes: &[u8], probes: &[Probe]) {
     let directory = &bytes[part.directory_at.clone()];
-    for probe in probes {
-        let at = match part.directory {
-            Directory::Counts => line_of(probe.key).0,
-            Directory::Offsets => probe.key as usize * 4,
-        };
-        prefetch(directory, at as u64, 8);
+    match part.directory {
+        Directory::Counts => probes.iter().for_each(|probe| prefetch_counts(directory, probe)),
+        Directory::Offsets => {
+            probes.iter().for_each(|probe| prefetch(directory, u64::from(probe.key) * 4));
+        }
     }
 }
 

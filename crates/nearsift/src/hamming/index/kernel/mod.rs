@@ -22,6 +22,8 @@ pub(super) const LINE: usize = 64;
 pub(super) const LINE_BUCKETS: u32 = 56;
 /// The count that stands for a bucket which is listed elsewhere, its entries too.
 pub(super) const LONG: u8 = u8::MAX;
+/// Bytes of a run that are fetched ahead.
+const AHEAD: u64 = 512;
 /// Bytes after the last entry that may be read.
 pub(super) const PADDING: usize = 64;
 
@@ -144,15 +146,22 @@ pub(super) trait Lanes: Copy {
     /// See [`bits::scatter`].
     fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W];
 
-    /// See [`Kernel::look_up_counts`].
-    fn look_up_counts(self, directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>);
+    /// See [`Kernel::look_up_counts`]. On the way, the lines for other probes are asked for.
+    fn look_up_counts(
+        self,
+        directory: &[u8],
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    );
 
-    /// See [`Kernel::scan`].
+    /// See [`Kernel::scan`]. On the way, the entries of other runs are asked for.
     fn scan<const W: usize>(
         self,
         entries: &[u8],
         packing: &Packing,
         runs: &[Run],
+        ahead: &[Run],
         target: &Target<W>,
         near: &mut Vec<Near>,
     );
@@ -178,8 +187,14 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    fn look_up_counts(self, directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
-        look_up_counts(directory, probes, runs, sum_before);
+    fn look_up_counts(
+        self,
+        directory: &[u8],
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    ) {
+        look_up_counts(directory, probes, ahead, runs, sum_before);
     }
 
     #[inline(always)]
@@ -188,10 +203,11 @@ impl Lanes for Plain {
         entries: &[u8],
         packing: &Packing,
         runs: &[Run],
+        ahead: &[Run],
         target: &Target<W>,
         near: &mut Vec<Near>,
     ) {
-        scan(entries, packing, runs, target, near);
+        scan(entries, packing, runs, ahead, target, near);
     }
 }
 
@@ -282,7 +298,7 @@ impl Kernel {
 
             #[inline(always)]
             fn run<L: Lanes>(self, lanes: L) {
-                lanes.look_up_counts(self.0, self.1, self.2);
+                lanes.look_up_counts(self.0, self.1, &[], self.2);
             }
         }
         self.run(LookUp(directory, probes, runs));
@@ -310,40 +326,51 @@ impl Kernel {
 
             #[inline(always)]
             fn run<L: Lanes>(self, lanes: L) {
-                lanes.scan(self.0, self.1, self.2, self.3, self.4);
+                lanes.scan(self.0, self.1, self.2, &[], self.3, self.4);
             }
         }
         self.run(Scan(entries, packing, runs, target, near));
     }
 }
 
-/// Asks for the cache lines of a range of `bytes` to be fetched; what lies outside is ignored.
+/// Asks for the cache line at byte `at` of `bytes` to be fetched; what lies outside is ignored.
 #[inline(always)]
-pub(super) fn prefetch(bytes: &[u8], from: u64, len: u64) {
+pub(super) fn prefetch(bytes: &[u8], at: u64) {
     #[cfg(target_arch = "x86_64")]
-    {
-        let fetch = |at: u64| {
-            if at < bytes.len() as u64 {
-                // SAFETY: `at` lies inside `bytes`, and a prefetch reads nothing that the program sees.
-                unsafe {
-                    std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                        bytes.as_ptr().add(at as usize).cast(),
-                    );
-                }
-            }
-        };
-        fetch(from);
-        // Mostly the first line is the last: then it is asked for again, which costs less than a branch.
-        let last = from.saturating_add(len.saturating_sub(1));
-        fetch(last);
-        let mut at = (from | (LINE as u64 - 1)) + 1;
-        while at < last & !(LINE as u64 - 1) {
-            fetch(at);
-            at += LINE as u64;
+    if at < bytes.len() as u64 {
+        // SAFETY: `at` lies inside `bytes`, and a prefetch reads nothing that the program sees.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                bytes.as_ptr().add(at as usize).cast(),
+            );
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, from, len);
+    let _ = (bytes, at);
+}
+
+/// Asks for the line of a directory of counts that a probe needs.
+#[inline(always)]
+pub(super) fn prefetch_counts(directory: &[u8], probe: &Probe) {
+    prefetch(directory, line_of(probe.key).0 as u64);
+}
+
+/// Asks for the first entries of a run, each of so many bytes.
+#[inline(always)]
+pub(super) fn prefetch_run(entries: &[u8], size: usize, run: &Run) {
+    let from = run.start.wrapping_mul(size as u64);
+    let len = (u64::from(run.len) * size as u64).clamp(1, AHEAD);
+    prefetch(entries, from);
+    // Mostly the last line is the first one: to ask for it again costs less than a branch.
+    let last = from.wrapping_add(len - 1);
+    prefetch(entries, last);
+    if len > LINE as u64 {
+        let mut at = from.wrapping_add(LINE as u64);
+        while at < last {
+            prefetch(entries, at);
+            at += LINE as u64;
+        }
+    }
 }
 
 /// Where the counts of a bucket lie: its line, and its place in it.
@@ -356,11 +383,14 @@ pub(super) fn line_of(key: u32) -> (usize, usize) {
 fn look_up_counts(
     directory: &[u8],
     probes: &[Probe],
+    ahead: &[Probe],
     runs: &mut Vec<Run>,
     sum_before: impl Fn(&[u8; LINE], usize) -> u64,
 ) {
     let (lines, _) = directory.as_chunks::<LINE>();
+    let mut ahead = ahead.iter();
     for probe in probes {
+        ahead.by_ref().take(1).for_each(|probe| prefetch_counts(directory, probe));
         let (line, place) = line_of(probe.key);
         let Some(line) = lines.get(line / LINE) else { continue };
         let count = line[8 + place];
@@ -375,6 +405,7 @@ fn look_up_counts(
         };
         runs.push(Run { start, len, key: probe.key, near: probe.near });
     }
+    ahead.for_each(|probe| prefetch_counts(directory, probe));
 }
 
 /// The sum of the counts before `place`, those of [`LONG`] left out.
@@ -442,11 +473,14 @@ fn scan<const W: usize>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
+    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
     let size = packing.bytes();
+    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
+        ahead.by_ref().take(1).for_each(|run| prefetch_run(entries, size, run));
         let Some(bytes) = bytes_of(entries, packing, run) else { continue };
         for i in 0..run.len {
             let entry = read_entry::<W>(entries, bytes.start + i as usize * size);
@@ -457,4 +491,5 @@ fn scan<const W: usize>(
             }
         }
     }
+    ahead.for_each(|run| prefetch_run(entries, size, run));
 }

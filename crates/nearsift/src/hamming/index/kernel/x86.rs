@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use super::super::bits::{self, get, put};
 use super::{
     Job, Kernel, LINE, LONG, Lanes, Near, Packing, Probe, Run, Set, Target, bytes_of, line_of,
+    prefetch_counts, prefetch_run,
 };
 
 /// The population count of words.
@@ -41,8 +42,14 @@ impl Lanes for Popcnt {
     }
 
     #[inline(always)]
-    fn look_up_counts(self, directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
-        super::look_up_counts(directory, probes, runs, super::sum_before);
+    fn look_up_counts(
+        self,
+        directory: &[u8],
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    ) {
+        super::look_up_counts(directory, probes, ahead, runs, super::sum_before);
     }
 
     #[inline(always)]
@@ -51,11 +58,12 @@ impl Lanes for Popcnt {
         entries: &[u8],
         packing: &Packing,
         runs: &[Run],
+        ahead: &[Run],
         target: &Target<W>,
         near: &mut Vec<Near>,
     ) {
         // SAFETY: the instructions were found before this value was made.
-        unsafe { scan_popcnt(entries, packing, runs, target, near) }
+        unsafe { scan_popcnt(entries, packing, runs, ahead, target, near) }
     }
 }
 
@@ -77,9 +85,15 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
-    fn look_up_counts(self, directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
+    fn look_up_counts(
+        self,
+        directory: &[u8],
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    ) {
         // SAFETY: as above.
-        unsafe { look_up_counts(directory, probes, runs) }
+        unsafe { look_up_counts(directory, probes, ahead, runs) }
     }
 
     #[inline(always)]
@@ -88,15 +102,16 @@ impl Lanes for Avx512 {
         entries: &[u8],
         packing: &Packing,
         runs: &[Run],
+        ahead: &[Run],
         target: &Target<W>,
         near: &mut Vec<Near>,
     ) {
         // SAFETY: as above.
         unsafe {
             if packing.syndrome {
-                scan_avx512::<W, true>(entries, packing, runs, target, near);
+                scan_avx512::<W, true>(entries, packing, runs, ahead, target, near);
             } else {
-                scan_avx512::<W, false>(entries, packing, runs, target, near);
+                scan_avx512::<W, false>(entries, packing, runs, ahead, target, near);
             }
         }
     }
@@ -133,21 +148,26 @@ fn scan_popcnt<const W: usize>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
+    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
-    super::scan(entries, packing, runs, target, near);
+    super::scan(entries, packing, runs, ahead, target, near);
 }
 
 /// As [`super::look_up_counts`], without a branch for each bucket.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
-fn look_up_counts(directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
+fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mut Vec<Run>) {
     let (lines, _) = directory.as_chunks::<LINE>();
+    let mut ahead = ahead.iter();
     runs.reserve(probes.len());
     let room = runs.spare_capacity_mut();
     let mut len = 0;
     for probe in probes {
+        if let Some(probe) = ahead.next() {
+            prefetch_counts(directory, probe);
+        }
         let (line, place) = line_of(probe.key);
         let Some(line) = lines.get(line / LINE) else { continue };
         // SAFETY: 64 bytes of the line are read.
@@ -167,6 +187,7 @@ fn look_up_counts(directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
         });
         len += usize::from(count != 0);
     }
+    ahead.for_each(|probe| prefetch_counts(directory, probe));
     // SAFETY: so many were written one after the other, into room that was reserved.
     unsafe { runs.set_len(runs.len() + len) };
 }
@@ -178,6 +199,7 @@ fn scan_avx512<const W: usize, const BY_CODE: bool>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
+    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
@@ -207,7 +229,11 @@ fn scan_avx512<const W: usize, const BY_CODE: bool>(
         2 => 0x55,
         _ => 0x11,
     };
+    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
+        if let Some(run) = ahead.next() {
+            prefetch_run(entries, size, run);
+        }
         let Some(bytes) = bytes_of(entries, packing, run) else { continue };
         let centre = _mm512_set1_epi64(run.near as i64);
         let outside = i64::from(run.near.count_ones());
@@ -264,4 +290,5 @@ fn scan_avx512<const W: usize, const BY_CODE: bool>(
             first += lanes as u32;
         }
     }
+    ahead.for_each(|run| prefetch_run(entries, size, run));
 }
