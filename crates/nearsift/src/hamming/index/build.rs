@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Ids;
 use super::image::{Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, u32_at, u64_at};
 use super::kernel::pages::Pages;
-use super::kernel::{LINE, LONG, PADDING, line_of, read_entry};
+use super::kernel::{LINE, LONG, PADDING, Plain, line_of, read_entry};
 use super::linear::{fold_for, write_plane};
 use super::table::{Table, mask_of};
 use crate::hamming::planner::{Plan, PlanError};
@@ -215,7 +215,7 @@ pub(super) fn build<const W: usize>(
             let entries = &image[part.entries_at.clone()];
             let start = u64_at(&image, record + 8);
             let values: Vec<[u64; W]> = (start..start + u64::from(count))
-                .map(|i| part.table.unfile(key, &read_entry(entries, i as usize * size)))
+                .map(|i| part.table.unfile(Plain, key, &read_entry(entries, i as usize * size)))
                 .collect();
             let source = Source { values: &values, ids: Ids::None, workers: source.workers };
             let plan = crowded_plan(64 * W as u32, max_distance, count);
@@ -345,7 +345,8 @@ fn add_table<const W: usize>(
     let entries_from = directory_at.end.next_multiple_of(LINE);
     let size = table.packing.bytes();
     let part_bits = (n as u64 / PART_VALUES).max(1).ilog2().min(table.key_bits).min(14);
-    let part_of = |value: &[u64; W]| u64::from(table.key(value)) >> (table.key_bits - part_bits);
+    let part_of =
+        |value: &[u64; W]| u64::from(table.key(Plain, value)) >> (table.key_bits - part_bits);
     let chunk = n.div_ceil(source.workers.count().min(64));
     let chunks: Vec<Range<usize>> =
         (0..n).step_by(chunk.max(1)).map(|from| from..(from + chunk).min(n)).collect();
@@ -501,7 +502,7 @@ fn settle_slice<const W: usize>(
     source.workers.map(pieces, |(chunk, mut pieces)| {
         let shift = table.key_bits - part_bits;
         for (value, document) in source.values[chunk.clone()].iter().zip(chunk.start..) {
-            let part = (u64::from(table.key(value)) >> shift) as usize;
+            let part = (u64::from(table.key(Plain, value)) >> shift) as usize;
             if !parts.contains(&part) {
                 continue;
             }
@@ -549,7 +550,7 @@ fn settle<const W: usize>(
     let filed: Vec<(u32, Filed<W>)> = items
         .chunks_exact(stride)
         .map(|item| {
-            let (key, entry) = table.file(&std::array::from_fn(|w| word(item, w)));
+            let (key, entry) = table.file(Plain, &std::array::from_fn(|w| word(item, w)));
             let id = if with_ids { word(item, W) } else { 0 };
             let bucket = (u64::from(key) - first_key) as u32;
             ends[bucket as usize] += 1;

@@ -78,7 +78,7 @@ pub(super) fn encode(data: u32) -> u32 {
 pub(super) struct Step {
     /// Of the data bits, without those that are dropped.
     pub(super) key: u32,
-    /// Of the codeword whose dropped data bits are 0.
+    /// Of the codeword whose dropped data bits are 0, in the bits that are visible.
     pub(super) centre: u32,
 }
 
@@ -91,8 +91,9 @@ pub(super) struct Balls {
 }
 
 impl Balls {
-    /// The balls for keys that leave out the `dropped` lowest data bits.
-    pub(super) fn new(dropped: u32) -> Balls {
+    /// The balls for keys that leave out the `dropped` lowest data bits, with the `visible` bits of
+    /// their centres.
+    pub(super) fn new(dropped: u32, visible: u32) -> Balls {
         let mut steps: Vec<Step> = Vec::with_capacity(32 * BALL);
         let mut starts = [0; 33];
         for syndrome in 0..32u32 {
@@ -107,7 +108,7 @@ impl Balls {
                     let word = position(syndrome) | position(one) | position(other);
                     let key = data(word) >> dropped;
                     if steps[first..].iter().all(|step| step.key != key) {
-                        steps.push(Step { key, centre: encode(key << dropped) });
+                        steps.push(Step { key, centre: encode(key << dropped) & visible });
                     }
                 }
             }
@@ -152,7 +153,7 @@ mod tests {
 
         #[test]
         fn a_ball_meets_the_keys_of_all_its_words(word in 0u32..1 << 31, dropped in 0u32..20) {
-            let balls = Balls::new(dropped);
+            let balls = Balls::new(dropped, u32::MAX);
             let own = nearest(word);
             let key = |code: u32| data(code) >> dropped;
             let mut met: Vec<u32> =
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_codeword_meets_sixteen() {
-        let balls = Balls::new(0);
+        let balls = Balls::new(0, u32::MAX);
         assert_eq!(balls.of(0).len(), 1);
         assert!((1..32).all(|s| balls.of(s).len() == BALL));
         assert_eq!(balls.mean(), (31.0 * 16.0 + 1.0) / 32.0);

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::bits::distance_in;
 use super::build::prefix_tables;
-use super::kernel::{Kernel, Near, PADDING, Probe, Run};
+use super::kernel::{Kernel, Near, PADDING, Plain, Probe, Run};
 use super::search::{self, Ask, Hit, Scratch, Search, SearchError};
 use super::table::Table;
 use super::{BuildError, Wide};
@@ -160,11 +160,11 @@ impl<const W: usize> Fresh<W> {
 impl<const W: usize> Shelf<W> {
     fn value(&self, key: u32, place: u32) -> [u64; W] {
         let at = place as usize * self.table.packing.bytes();
-        self.table.unfile(key, &super::kernel::read_entry(&self.entries, at))
+        self.table.unfile(Plain, key, &super::kernel::read_entry(&self.entries, at))
     }
 
     fn insert(&mut self, value: &[u64; W], id: u64) {
-        let (key, entry) = self.table.file(value);
+        let (key, entry) = self.table.file(Plain, value);
         let size = self.table.packing.bytes();
         let mut bucket = self.buckets[key as usize];
         if bucket.len == bucket.places {
@@ -191,7 +191,7 @@ impl<const W: usize> Shelf<W> {
     }
 
     fn remove(&mut self, value: &[u64; W], id: u64) -> bool {
-        let (key, _) = self.table.file(value);
+        let (key, _) = self.table.file(Plain, value);
         let size = self.table.packing.bytes();
         let bucket = &self.buckets[key as usize];
         let mut places = bucket.start..bucket.start + bucket.len;
@@ -238,8 +238,9 @@ impl<const W: usize> Fresh<W> {
     /// For each table the buckets to scan, and the radius that they cover, chosen as an index does.
     fn choose(&self, query: &[u64; W], max_distance: u32, kernel: Kernel) -> Vec<(Vec<Run>, i32)> {
         let aims: Vec<_> =
-            self.shelves.iter().map(|shelf| shelf.table.aim(query, max_distance)).collect();
+            self.shelves.iter().map(|shelf| shelf.table.aim(Plain, query, max_distance)).collect();
         let mut chosen: Vec<(Vec<Run>, i32)> = vec![(Vec::new(), -1); aims.len()];
+        let mut probes = Vec::new();
         for _ in 0..=max_distance {
             let cost = |t: usize| {
                 let (runs, radius) = &chosen[t];
@@ -262,7 +263,9 @@ impl<const W: usize> Fresh<W> {
             let (runs, radius) = &mut chosen[t];
             *radius += 1;
             let shelf = &self.shelves[t];
-            shelf.table.shell(&aims[t], *radius as u32, |probe| runs.push(shelf.run(probe)));
+            probes.clear();
+            shelf.table.shell(&aims[t], *radius as u32, &mut probes);
+            runs.extend(probes.iter().map(|probe| shelf.run(*probe)));
         }
         chosen
     }
@@ -291,7 +294,7 @@ impl<const W: usize> Fresh<W> {
             }
             let runs = &chosen[t].0;
             outcome.work.probes += runs.len() as u64;
-            let aim = shelf.table.aim(query, ask.max_distance);
+            let aim = shelf.table.aim(Plain, query, ask.max_distance);
             near.clear();
             kernel.scan(&shelf.entries, &shelf.table.packing, runs, &aim.target, &mut near);
             for near in &near {

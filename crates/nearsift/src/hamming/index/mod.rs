@@ -50,8 +50,8 @@ use crate::hamming::planner::{Plan, PlanError, Question};
 use crate::threads::Workers;
 use build::Source;
 use image::Layout;
-use kernel::Kernel;
 use kernel::pages::Pages;
+use kernel::{Job, Kernel, Lanes};
 use query::{Flight, FoundValue, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};
@@ -351,29 +351,10 @@ impl<'a> Index<'a> {
         ask: &Ask,
         each: &mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
     ) -> Outcome {
-        let bytes = &*self.bytes;
-        if let Some(scan) = layout.scan(bytes) {
-            return layout.scan_batch(&scan, bytes, queries, ask, each);
+        if let Some(scan) = layout.scan(&self.bytes) {
+            return layout.scan_batch(&scan, &self.bytes, queries, ask, each);
         }
-        let mut total = Outcome::default();
-        // Query i is taken up, i - 1 is looked up and i - 3 is scanned.
-        for i in 0..queries.len() + 3 {
-            if let Some(query) = queries.get(i) {
-                flights[i % search::FLIGHTS].start(layout, bytes, query, ask.max_distance);
-            }
-            if i >= 1 && i - 1 < queries.len() {
-                flights[(i - 1) % search::FLIGHTS].look_up(layout, bytes, self.kernel);
-            }
-            if i >= 3 {
-                let flight = &mut flights[(i - 3) % search::FLIGHTS];
-                let outcome = flight.scan(layout, bytes, self.kernel, ask, &mut |found| {
-                    let ids = |id: &mut dyn FnMut(u64)| self.ids_of(layout, &found, id);
-                    each(i - 3, &Hit::new(found.distance, &found.value, &ids))
-                });
-                total.add(&outcome);
-            }
-        }
-        total
+        self.kernel.run(Batch { index: self, layout, flights, queries, ask, each })
     }
 
     /// Calls `id` for every document of a value that was found.
@@ -390,6 +371,55 @@ impl<'a> Index<'a> {
         if let Some(rank) = rank {
             layout.ids_of(&self.bytes, rank, id);
         }
+    }
+}
+
+/// Queries that are answered one after the other, some of them under way at a time.
+struct Batch<'a, const W: usize> {
+    index: &'a Index<'a>,
+    layout: &'a Layout<W>,
+    flights: &'a mut [Flight<W>; search::FLIGHTS],
+    queries: &'a [[u64; W]],
+    ask: &'a Ask,
+    each: &'a mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
+}
+
+impl<const W: usize> Job for Batch<'_, W> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Outcome {
+        let Batch { index, layout, flights, queries, ask, each } = self;
+        let bytes = &*index.bytes;
+        let mut total = Outcome::default();
+        // Query i is taken up, i - 1 is looked up while the directories' lines for i are fetched, and
+        // i - 3 is scanned while the entries for i - 1 are fetched.
+        for i in 0..queries.len() + 3 {
+            let [this, last, scanned] = [i, i + 3, i + 1].map(|i| i % search::FLIGHTS);
+            let [this, last, scanned] =
+                flights.get_disjoint_mut([this, last, scanned]).expect("three of four");
+            let taken = queries.get(i).map(|query| {
+                this.start(lanes, layout, query, ask.max_distance);
+                &*this
+            });
+            let mut looked_up = None;
+            if i >= 1 && i - 1 < queries.len() {
+                last.look_up(lanes, layout, bytes, taken);
+                looked_up = Some(&*last);
+            } else if let Some(first) = taken {
+                first.fetch_directories(layout, bytes);
+            }
+            if i >= 3 {
+                let outcome = scanned.scan(lanes, layout, bytes, looked_up, ask, &mut |found| {
+                    let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
+                    each(i - 3, &Hit::new(found.distance, &found.value, &ids))
+                });
+                total.add(&outcome);
+            } else if let Some(last) = looked_up {
+                last.fetch_entries(layout, bytes);
+            }
+        }
+        total
     }
 }
 

@@ -7,7 +7,10 @@ use std::ops::ControlFlow;
 
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
-use super::kernel::{Kernel, Near, Probe, Run, line_of, prefetch, read_entry};
+use super::kernel::{
+    Job, Kernel, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts, prefetch_run,
+    read_entry,
+};
 use super::search::Ask;
 use super::table::Aim;
 use crate::hamming::planner::Plan;
@@ -19,8 +22,6 @@ const BUCKET_NS: f64 = 25.0;
 const PIECE: u64 = 1 << 14;
 /// Entries that take as long to scan as an index inside a bucket takes to search, about.
 const CROWDED_COST: u64 = 1500;
-/// Bytes of a run that are fetched ahead.
-const AHEAD: u64 = 512;
 
 /// A value within the distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +69,7 @@ impl<const W: usize> Flight<W> {
 
     pub(super) fn new(layout: &Layout<W>) -> Flight<W> {
         let search = |part: &Part<W>| Search {
-            aim: part.table.aim(&[0; W], 0),
+            aim: part.table.aim(Plain, &[0; W], 0),
             radius: -1,
             probes: Vec::new(),
             runs: Vec::new(),
@@ -86,11 +87,12 @@ impl<const W: usize> Flight<W> {
         }
     }
 
-    /// Takes up a query: names the first buckets and asks for their directory lines.
-    pub(super) fn start(
+    /// Takes up a query: names the first buckets.
+    #[inline(always)]
+    pub(super) fn start<L: Lanes>(
         &mut self,
+        lanes: L,
         layout: &Layout<W>,
-        bytes: &[u8],
         query: &[u64; W],
         max_distance: u32,
     ) {
@@ -104,7 +106,7 @@ impl<const W: usize> Flight<W> {
         // Where every radius has to be at its largest there is nothing to choose.
         self.choosing = permuted.is_none() && all > max_distance + 1;
         for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
-            search.aim = part.table.aim(query, max_distance);
+            search.aim = part.table.aim(lanes, query, max_distance);
             search.probes.clear();
             search.runs.clear();
             search.crowded.clear();
@@ -118,35 +120,54 @@ impl<const W: usize> Flight<W> {
             let radius =
                 if self.choosing || permuted.is_some() { 0 } else { part.table.max_radius() };
             for radius in 0..=radius {
-                part.table.shell(&search.aim, radius, |probe| search.probes.push(probe));
+                part.table.shell(&search.aim, radius, &mut search.probes);
             }
             search.radius = radius as i32;
+        }
+    }
+
+    /// Asks for the lines of the directories where the first buckets are.
+    #[inline(always)]
+    pub(super) fn fetch_directories(&self, layout: &Layout<W>, bytes: &[u8]) {
+        for (search, part) in self.searches.iter().zip(&layout.parts) {
             prefetch_directory(part, bytes, &search.probes);
         }
     }
 
-    /// Looks the buckets up, chooses radii where there is a choice, and asks for the entries.
-    pub(super) fn look_up(&mut self, layout: &Layout<W>, bytes: &[u8], kernel: Kernel) {
-        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
-            search.look_up(part, bytes, kernel);
+    /// Looks the buckets up and chooses radii where there is a choice. On the way, what the query after
+    /// it needs of the directories is asked for.
+    #[inline(always)]
+    pub(super) fn look_up<L: Lanes>(
+        &mut self,
+        lanes: L,
+        layout: &Layout<W>,
+        bytes: &[u8],
+        after: Option<&Flight<W>>,
+    ) {
+        for (t, (search, part)) in self.searches.iter_mut().zip(&layout.parts).enumerate() {
+            let ahead = after.map_or(&[][..], |after| &after.searches[t].probes);
+            search.look_up(lanes, part, bytes, ahead);
         }
         if self.choosing {
-            self.choose(layout, bytes, kernel);
+            self.choose(lanes, layout, bytes);
         }
+    }
+
+    /// Asks for the first entries of each bucket.
+    #[inline(always)]
+    pub(super) fn fetch_entries(&self, layout: &Layout<W>, bytes: &[u8]) {
         for (search, part) in self.searches.iter().zip(&layout.parts) {
             let entries = &bytes[part.entries_at.clone()];
-            let size = part.table.packing.bytes() as u64;
-            for run in &search.runs {
-                let len = (u64::from(run.len) * size).min(AHEAD);
-                prefetch(entries, run.start.wrapping_mul(size), len);
-            }
+            let size = part.table.packing.bytes();
+            search.runs.iter().for_each(|run| prefetch_run(entries, size, run));
         }
     }
 
     /// Raises radii one by one until, for every way to spread the distance over the blocks, one block is
     /// within its radius: sum of (radius + 1) = distance + 1. Each time the cheapest shell is added.
-    fn choose(&mut self, layout: &Layout<W>, bytes: &[u8], kernel: Kernel) {
-        let entry_ns = kernel.entry_ns() * W as f64;
+    #[inline(always)]
+    fn choose<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
+        let entry_ns = lanes.kernel().entry_ns() * W as f64;
         // Each table's own bucket suffices, and is cheaper than any table's further ones.
         let cheap = |search: &Search<W>, part: &Part<W>| {
             search.entries as f64 * entry_ns < f64::from(part.table.key_bits) * BUCKET_NS
@@ -186,9 +207,9 @@ impl<const W: usize> Flight<W> {
             search.radius += 1;
             if search.radius > 0 {
                 let radius = search.radius as u32;
-                part.table.shell(&search.aim, radius, |probe| search.probes.push(probe));
+                part.table.shell(&search.aim, radius, &mut search.probes);
                 prefetch_directory(part, bytes, &search.probes[search.probed..]);
-                search.look_up(part, bytes, kernel);
+                search.look_up(lanes, part, bytes, &[]);
             }
         }
         for search in &mut self.searches {
@@ -201,12 +222,14 @@ impl<const W: usize> Flight<W> {
     }
 
     /// Scans the entries and calls `each` for every value within the distance, once, in an order that
-    /// is the same each time.
-    pub(super) fn scan(
+    /// is the same each time. On the way, the entries that the query after it needs are asked for.
+    #[inline(always)]
+    pub(super) fn scan<L: Lanes>(
         &mut self,
+        lanes: L,
         layout: &Layout<W>,
         bytes: &[u8],
-        kernel: Kernel,
+        after: Option<&Flight<W>>,
         ask: &Ask,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> Outcome {
@@ -218,15 +241,16 @@ impl<const W: usize> Flight<W> {
             outcome.work.probes += self.searches[t].probed as u64;
             if !self.searches[t].crowded.is_empty() {
                 let ask = Ask { budget: Budget::Fingerprints(left), ..*ask };
-                let inner = self.scan_crowded(layout, t, bytes, kernel, &ask, each);
+                let inner = self.scan_crowded(layout, t, bytes, lanes.kernel(), &ask, each);
                 left = left.saturating_sub(inner.work.candidates);
                 outcome.add(&inner);
                 if outcome.truncated || outcome.stopped {
                     return outcome;
                 }
             }
+            let mut ahead = after.map_or(&[][..], |after| &after.searches[t].runs);
             let mut from = 0;
-            while from < self.searches[t].runs.len() {
+            while from < self.searches[t].runs.len() || !ahead.is_empty() {
                 let search = &mut self.searches[t];
                 let mut end = from;
                 let mut held = 0;
@@ -244,13 +268,14 @@ impl<const W: usize> Flight<W> {
                 self.near.clear();
                 let runs = &self.searches[t].runs[from..end];
                 let target = &self.searches[t].aim.target;
-                kernel.scan(entries, &part.table.packing, runs, target, &mut self.near);
+                let ahead = std::mem::take(&mut ahead);
+                lanes.scan(entries, &part.table.packing, runs, ahead, target, &mut self.near);
                 let size = part.table.packing.bytes();
                 for near in &self.near {
                     let run = &runs[near.run as usize];
                     let at = run.start + u64::from(near.entry);
                     let entry = read_entry(entries, at as usize * size);
-                    let value = part.table.unfile(run.key, &entry);
+                    let value = part.table.unfile(lanes, run.key, &entry);
                     if !self.owns(layout, t, &value) {
                         continue;
                     }
@@ -288,15 +313,21 @@ impl<const W: usize> Flight<W> {
                 none => none.insert(Box::new(Flight::new(&crowded.layout))),
             };
             let bytes = &bytes[crowded.at.clone()];
-            inner.start(&crowded.layout, bytes, &self.query, self.max_distance);
-            inner.look_up(&crowded.layout, bytes, kernel);
             let ask = Ask { budget: ask.budget.after(outcome.work.candidates), ..*ask };
-            outcome.add(&inner.scan(&crowded.layout, bytes, kernel, &ask, &mut |found| {
-                if self.owns(layout, t, &found.value) {
-                    return each(FoundValue { rank: None, ..found });
-                }
-                ControlFlow::Continue(())
-            }));
+            let whole = Whole {
+                flight: inner,
+                layout: &crowded.layout,
+                bytes,
+                query: &self.query,
+                ask: &ask,
+                each: &mut |found| {
+                    if self.owns(layout, t, &found.value) {
+                        return each(FoundValue { rank: None, ..found });
+                    }
+                    ControlFlow::Continue(())
+                },
+            };
+            outcome.add(&kernel.run(whole));
             if outcome.truncated || outcome.stopped {
                 break;
             }
@@ -307,6 +338,7 @@ impl<const W: usize> Flight<W> {
 
     /// Whether table `t` is the first whose radius covers the value: every value within the distance has
     /// one, and other tables that come upon it leave it out.
+    #[inline(always)]
     fn owns(&self, layout: &Layout<W>, t: usize, value: &[u64; W]) -> bool {
         let covers = |s: usize| {
             let distance = distance_in(value, &self.query, &layout.parts[s].block);
@@ -316,15 +348,41 @@ impl<const W: usize> Flight<W> {
     }
 }
 
+/// A query from its start to its end.
+struct Whole<'a, const W: usize> {
+    flight: &'a mut Flight<W>,
+    layout: &'a Layout<W>,
+    bytes: &'a [u8],
+    query: &'a [u64; W],
+    ask: &'a Ask,
+    each: &'a mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+}
+
+impl<const W: usize> Job for Whole<'_, W> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Outcome {
+        let Whole { flight, layout, bytes, query, ask, each } = self;
+        flight.start(lanes, layout, query, ask.max_distance);
+        flight.fetch_directories(layout, bytes);
+        flight.look_up(lanes, layout, bytes, None);
+        flight.fetch_entries(layout, bytes);
+        flight.scan(lanes, layout, bytes, None, ask, each)
+    }
+}
+
 impl<const W: usize> Search<W> {
     /// Looks up the probes that were not yet.
-    fn look_up(&mut self, part: &Part<W>, bytes: &[u8], kernel: Kernel) {
+    #[inline(always)]
+    fn look_up<L: Lanes>(&mut self, lanes: L, part: &Part<W>, bytes: &[u8], ahead: &[Probe]) {
         let directory = &bytes[part.directory_at.clone()];
         let probes = &self.probes[self.probed..];
         let from = self.runs.len();
         match part.directory {
-            Directory::Counts => kernel.look_up_counts(directory, probes, &mut self.runs),
+            Directory::Counts => lanes.look_up_counts(directory, probes, ahead, &mut self.runs),
             Directory::Offsets => {
+                prefetch_directory(part, bytes, ahead);
                 for probe in probes {
                     let at = probe.key as usize * 4;
                     let (start, end) = (u32_at(directory, at), u32_at(directory, at + 4));
@@ -340,10 +398,18 @@ impl<const W: usize> Search<W> {
             }
         }
         self.probed = self.probes.len();
-        if !self.runs[from..].iter().any(|run| run.len == u32::MAX) {
-            self.entries += self.runs[from..].iter().map(|run| u64::from(run.len)).sum::<u64>();
-            return;
+        // That of a long bucket is larger than all that there can be.
+        let entries: u64 = self.runs[from..].iter().map(|run| u64::from(run.len)).sum();
+        if entries < u64::from(u32::MAX) {
+            self.entries += entries;
+        } else {
+            self.look_up_long(part, bytes, from);
         }
+    }
+
+    /// Looks up the long buckets among the runs from `from` on.
+    #[cold]
+    fn look_up_long(&mut self, part: &Part<W>, bytes: &[u8], from: usize) {
         let long = &bytes[part.long_at.clone()];
         let fresh = self.runs.split_off(from);
         for mut run in fresh {
@@ -370,14 +436,14 @@ pub(super) fn long_bucket(records: &[u8], key: u32) -> (u64, u32) {
     }
 }
 
+#[inline(always)]
 fn prefetch_directory<const W: usize>(part: &Part<W>, bytes: &[u8], probes: &[Probe]) {
     let directory = &bytes[part.directory_at.clone()];
-    for probe in probes {
-        let at = match part.directory {
-            Directory::Counts => line_of(probe.key).0,
-            Directory::Offsets => probe.key as usize * 4,
-        };
-        prefetch(directory, at as u64, 8);
+    match part.directory {
+        Directory::Counts => probes.iter().for_each(|probe| prefetch_counts(directory, probe)),
+        Directory::Offsets => {
+            probes.iter().for_each(|probe| prefetch(directory, u64::from(probe.key) * 4));
+        }
     }
 }
 
@@ -389,7 +455,7 @@ pub(super) fn rank_of<const W: usize>(
     value: &[u64; W],
 ) -> Option<u64> {
     let part = &layout.parts[0];
-    let (key, entry) = part.table.file(value);
+    let (key, entry) = part.table.file(Plain, value);
     let directory = &bytes[part.directory_at.clone()];
     let mut runs = Vec::with_capacity(1);
     let run = match part.directory {

@@ -1,8 +1,8 @@
 //! One table of an index: how a fingerprint becomes a bucket and an entry, and back.
 
-use super::bits::{gather, lowest, ones, put, scatter, shift_down, shift_up, weight};
+use super::bits::{lowest, ones, put, scatter, shift_down, shift_up, weight};
 use super::code::{self, Balls, DATA_BITS, SYNDROME_BITS, WINDOW_BITS, syndrome};
-use super::kernel::{Packing, Probe, Target};
+use super::kernel::{Lanes, Packing, Probe, Target};
 use crate::hamming::planner::binomial;
 
 /// Data bits of a codeword that keys may leave out while entries need no parity bits.
@@ -28,6 +28,9 @@ pub(super) struct Table<const W: usize> {
     pub(super) packing: Packing,
     pub(super) key_bits: u32,
     window_bits: u32,
+    plain_bits: u32,
+    /// Which bits of an entry are those of `rest`.
+    live: [u64; W],
 }
 
 /// A query as one table sees it.
@@ -75,26 +78,27 @@ impl<const W: usize> Table<W> {
         let low = std::array::from_fn(|i| {
             u64::from(code::encode(i as u32)) * u64::from(i < 1 << low_bits)
         });
+        let packing = Packing::new::<W>(bits, by_code, low_bits, low);
+        let mut live = lowest::<W>(bits);
+        live[0] &= !ones(packing.rest_at());
         Some(Table {
             window,
             plain,
             rest,
             dropped,
             visible,
-            balls: by_code.then(|| Balls::new(dropped)),
-            packing: Packing::new::<W>(bits, by_code, low_bits, low),
+            balls: by_code.then(|| Balls::new(dropped, visible as u32)),
+            packing,
             key_bits,
             window_bits,
+            plain_bits,
+            live,
         })
     }
 
     /// The bits by which this table guarantees to find: window and plain bits.
     pub(super) fn block(&self) -> [u64; W] {
         std::array::from_fn(|w| self.window[w] | self.plain[w])
-    }
-
-    fn key_plain_bits(&self) -> u32 {
-        weight(&self.plain)
     }
 
     /// The largest radius in the block that [`Table::shell`] can cover.
@@ -106,23 +110,23 @@ impl<const W: usize> Table<W> {
     pub(super) fn shell_size(&self, radius: u32) -> f64 {
         match (&self.balls, radius) {
             (_, 0) => 1.0,
-            (Some(balls), _) => balls.mean() - 1.0 + f64::from(self.key_plain_bits()),
+            (Some(balls), _) => balls.mean() - 1.0 + f64::from(self.plain_bits),
             (None, _) => binomial(self.key_bits, radius),
         }
     }
 
     /// Window and plain bits of a value, and the syndrome.
-    #[inline]
-    fn head(&self, value: &[u64; W]) -> (u64, u64, u32) {
-        let plain = gather(value, &self.plain)[0];
+    #[inline(always)]
+    fn head<L: Lanes>(&self, lanes: L, value: &[u64; W]) -> (u64, u64, u32) {
+        let plain = lanes.gather(value, &self.plain)[0];
         if self.window_bits == 0 {
             return (0, plain, 0);
         }
-        let window = gather(value, &self.window)[0];
+        let window = lanes.gather(value, &self.window)[0];
         (window, plain, syndrome(window as u32))
     }
 
-    #[inline]
+    #[inline(always)]
     fn key_of(&self, window: u64, plain: u64, syndrome: u32) -> u32 {
         if self.window_bits == 0 {
             return plain as u32;
@@ -132,18 +136,18 @@ impl<const W: usize> Table<W> {
     }
 
     /// The bucket of a value.
-    #[inline]
-    pub(super) fn key(&self, value: &[u64; W]) -> u32 {
-        let (window, plain, syndrome) = self.head(value);
+    #[inline(always)]
+    pub(super) fn key<L: Lanes>(&self, lanes: L, value: &[u64; W]) -> u32 {
+        let (window, plain, syndrome) = self.head(lanes, value);
         self.key_of(window, plain, syndrome)
     }
 
     /// The bucket of a value and its entry there.
-    #[inline]
-    pub(super) fn file(&self, value: &[u64; W]) -> (u32, [u64; W]) {
-        let (window, plain, syndrome) = self.head(value);
+    #[inline(always)]
+    pub(super) fn file<L: Lanes>(&self, lanes: L, value: &[u64; W]) -> (u32, [u64; W]) {
+        let (window, plain, syndrome) = self.head(lanes, value);
         let key = self.key_of(window, plain, syndrome);
-        let mut entry = shift_up(&gather(value, &self.rest), self.packing.rest_at());
+        let mut entry = shift_up(&lanes.gather(value, &self.rest), self.packing.rest_at());
         if self.window_bits > 0 {
             let wrong = code::position(syndrome);
             if u64::from(wrong) & self.visible != 0 {
@@ -158,24 +162,25 @@ impl<const W: usize> Table<W> {
     }
 
     /// The value that [`Table::file`] files so.
-    pub(super) fn unfile(&self, key: u32, entry: &[u64; W]) -> [u64; W] {
+    #[inline(always)]
+    pub(super) fn unfile<L: Lanes>(&self, lanes: L, key: u32, entry: &[u64; W]) -> [u64; W] {
         let entry: [u64; W] = {
             let live = lowest::<W>(self.packing.bits);
             std::array::from_fn(|w| entry[w] & live[w])
         };
         let head = self.centre(key) ^ self.packing.offset(entry[0]);
-        let rest = scatter(&shift_down(&entry, self.packing.rest_at()), &self.rest);
+        let rest = lanes.scatter(&shift_down(&entry, self.packing.rest_at()), &self.rest);
         let mut window = [0; W];
         window[0] = head & self.visible & ones(self.window_bits);
-        let window = scatter(&window, &self.window);
+        let window = lanes.scatter(&window, &self.window);
         let mut plain = [0; W];
         plain[0] = head >> self.window_bits;
-        let plain = scatter(&plain, &self.plain);
+        let plain = lanes.scatter(&plain, &self.plain);
         std::array::from_fn(|w| rest[w] | window[w] | plain[w])
     }
 
     /// Window and plain bits that a bucket's entries differ from by [`Packing::offset`].
-    #[inline]
+    #[inline(always)]
     fn centre(&self, key: u32) -> u64 {
         if self.window_bits == 0 {
             return u64::from(key);
@@ -186,39 +191,37 @@ impl<const W: usize> Table<W> {
     }
 
     /// A query as this table sees it.
-    #[inline]
-    pub(super) fn aim(&self, query: &[u64; W], max_distance: u32) -> Aim<W> {
-        let (window, plain, syndrome) = self.head(query);
+    #[inline(always)]
+    pub(super) fn aim<L: Lanes>(&self, lanes: L, query: &[u64; W], max_distance: u32) -> Aim<W> {
+        let (window, plain, syndrome) = self.head(lanes, query);
         let key = self.key_of(window, plain, syndrome);
         let head = (window | plain << self.window_bits) & self.visible;
-        let rest = shift_up(&gather(query, &self.rest), self.packing.rest_at());
+        let rest = shift_up(&lanes.gather(query, &self.rest), self.packing.rest_at());
         Aim {
             own: Probe { key, near: self.centre(key) ^ head },
             syndrome,
-            target: Target::new(rest, &self.packing, max_distance),
+            target: Target { rest, mask: self.live, max_distance },
         }
     }
 
-    /// Calls `probe` for the buckets of all values whose blocks differ from the query's in exactly
-    /// `radius` bits, leaving out those that smaller radii have. By code, radius 1 is the largest.
-    #[inline]
-    pub(super) fn shell(&self, aim: &Aim<W>, radius: u32, mut probe: impl FnMut(Probe)) {
+    /// Appends the buckets of all values whose blocks differ from the query's in exactly `radius` bits,
+    /// leaving out those that smaller radii have. By code, radius 1 is the largest.
+    #[inline(always)]
+    pub(super) fn shell(&self, aim: &Aim<W>, radius: u32, probes: &mut Vec<Probe>) {
         let own = aim.own;
         if radius == 0 {
-            return probe(own);
+            return probes.push(own);
         }
         if let Some(balls) = &self.balls {
-            for step in &balls.of(aim.syndrome)[1..] {
-                let near = own.near ^ (u64::from(step.centre) & self.visible);
-                probe(Probe { key: own.key ^ step.key, near });
-            }
+            probes.extend(balls.of(aim.syndrome)[1..].iter().map(|step| Probe {
+                key: own.key ^ step.key,
+                near: own.near ^ u64::from(step.centre),
+            }));
             let data_bits = DATA_BITS - self.dropped;
-            for bit in 0..self.key_bits - data_bits {
-                probe(Probe {
-                    key: own.key ^ 1 << (data_bits + bit),
-                    near: own.near ^ 1 << (WINDOW_BITS + bit),
-                });
-            }
+            probes.extend((0..self.plain_bits).map(|bit| Probe {
+                key: own.key ^ 1 << (data_bits + bit),
+                near: own.near ^ 1 << (WINDOW_BITS + bit),
+            }));
             return;
         }
         if radius > self.key_bits {
@@ -228,7 +231,7 @@ impl<const W: usize> Table<W> {
         let mut flips = ones(radius);
         let end = 1u64 << self.key_bits;
         while flips < end {
-            probe(Probe { key: own.key ^ flips as u32, near: flips });
+            probes.push(Probe { key: own.key ^ flips as u32, near: flips });
             let lowest = flips & flips.wrapping_neg();
             let ripple = flips + lowest;
             flips = ripple | (((flips ^ ripple) >> 2) / lowest);
@@ -256,6 +259,7 @@ pub(super) fn mask_of<const W: usize>(positions: &[u32]) -> [u64; W] {
 #[cfg(test)]
 mod tests {
     use super::super::bits::distance_in;
+    use super::super::kernel::Plain;
     use super::*;
     use proptest::prelude::*;
 
@@ -281,19 +285,19 @@ mod tests {
 
     fn check<const W: usize>(value: [u64; W], flips: &[usize]) -> Result<(), TestCaseError> {
         for table in tables::<W>() {
-            let (key, entry) = table.file(&value);
+            let (key, entry) = table.file(Plain, &value);
             prop_assert!(u64::from(key) < 1 << table.key_bits);
-            prop_assert_eq!(table.key(&value), key);
-            prop_assert_eq!(table.unfile(key, &entry), value);
+            prop_assert_eq!(table.key(Plain, &value), key);
+            prop_assert_eq!(table.unfile(Plain, key, &entry), value);
             let mut query = value;
             for flip in flips {
                 query[flip / 64 % W] ^= 1 << (flip % 64);
             }
-            let aim = table.aim(&query, 64);
+            let aim = table.aim(Plain, &query, 64);
             let radius = distance_in(&query, &value, &table.block());
             let mut found = Vec::new();
             for r in 0..=radius.min(table.max_radius()).min(3) {
-                table.shell(&aim, r, |probe| found.push(probe));
+                table.shell(&aim, r, &mut found);
             }
             let keys: std::collections::HashSet<u32> = found.iter().map(|p| p.key).collect();
             prop_assert_eq!(keys.len(), found.len(), "no bucket twice");

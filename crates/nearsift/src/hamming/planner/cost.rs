@@ -73,8 +73,8 @@ pub struct Calibration {
 impl Default for Calibration {
     fn default() -> Calibration {
         Calibration {
-            query_ns: 60.0,
-            table_ns: 35.0,
+            query_ns: 50.0,
+            table_ns: 25.0,
             probe_ns: 12.0,
             near_line_ns: 3.0,
             far_line_ns: 12.0,
@@ -183,14 +183,14 @@ impl Planner {
         let limit = question.memory_bytes.unwrap_or(u64::MAX);
         let score =
             |forecast: &Forecast| forecast.nanoseconds * forecast.bytes.max(SMALL_BYTES) as f64;
-        let mut best = (linear.bytes <= limit).then(|| (score(&linear), Plan::Linear));
+        // A scan is the surest plan: others have to be clearly better.
+        let mut best = (linear.bytes <= limit).then(|| (0.95 * score(&linear), Plan::Linear));
         let mut least = linear.bytes;
         for plan in candidates(question) {
             let Ok(forecast) = self.forecast(plan, question) else { continue };
             least = least.min(forecast.bytes);
             let score = score(&forecast);
-            // A scan is the surest plan: others have to be clearly better.
-            if forecast.bytes <= limit && best.is_none_or(|(best, _)| score < best * 0.95) {
+            if forecast.bytes <= limit && best.is_none_or(|(best, _)| score < best) {
                 best = Some((score, plan));
             }
         }

@@ -11,7 +11,9 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::bits::{distance_in, lowest, ones};
+use std::ops::Range;
+
+use super::bits::{self, distance_in, ones};
 use super::code::SYNDROME_BITS;
 
 /// Bytes of a cache line, and of a line of a directory of counts.
@@ -20,6 +22,8 @@ pub(super) const LINE: usize = 64;
 pub(super) const LINE_BUCKETS: u32 = 56;
 /// The count that stands for a bucket which is listed elsewhere, its entries too.
 pub(super) const LONG: u8 = u8::MAX;
+/// Bytes of a run that are fetched ahead.
+const AHEAD: u64 = 512;
 /// Bytes after the last entry that may be read.
 pub(super) const PADDING: usize = 64;
 
@@ -131,13 +135,88 @@ pub(super) struct Target<const W: usize> {
     pub(super) max_distance: u32,
 }
 
-impl<const W: usize> Target<W> {
-    /// For a query whose bits outside the block stand at [`Packing::rest_at`] in `rest`.
-    pub(super) fn new(rest: [u64; W], packing: &Packing, max_distance: u32) -> Target<W> {
-        let mut mask = lowest::<W>(packing.bits);
-        mask[0] &= !ones(packing.rest_at());
-        Target { rest, mask, max_distance }
+/// Instructions that the processor is known to have: values of the types that implement this exist only
+/// where they were found.
+pub(super) trait Lanes: Copy {
+    fn kernel(self) -> Kernel;
+
+    /// See [`bits::gather`].
+    fn gather<const W: usize>(self, value: &[u64; W], mask: &[u64; W]) -> [u64; W];
+
+    /// See [`bits::scatter`].
+    fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W];
+
+    /// See [`Kernel::look_up_counts`]. On the way, the lines for other probes are asked for.
+    fn look_up_counts(
+        self,
+        directory: &[u8],
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    );
+
+    /// See [`Kernel::scan`]. On the way, the entries of other runs are asked for.
+    fn scan<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        runs: &[Run],
+        ahead: &[Run],
+        target: &Target<W>,
+        near: &mut Vec<Near>,
+    );
+}
+
+/// No instructions but those of every processor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plain;
+
+impl Lanes for Plain {
+    fn kernel(self) -> Kernel {
+        Kernel::PORTABLE
     }
+
+    #[inline(always)]
+    fn gather<const W: usize>(self, value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+        bits::gather(value, mask)
+    }
+
+    #[inline(always)]
+    fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+        bits::scatter(packed, mask)
+    }
+
+    #[inline(always)]
+    fn look_up_counts(
+        self,
+        directory: &[u8],
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    ) {
+        look_up_counts(directory, probes, ahead, runs, sum_before);
+    }
+
+    #[inline(always)]
+    fn scan<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        runs: &[Run],
+        ahead: &[Run],
+        target: &Target<W>,
+        near: &mut Vec<Near>,
+    ) {
+        scan(entries, packing, runs, ahead, target, near);
+    }
+}
+
+/// Work that is compiled for each set of instructions as a whole. What it calls has to be inlined into
+/// it: other functions are compiled for every processor.
+pub(super) trait Job {
+    type Output;
+
+    fn run<L: Lanes>(self, lanes: L) -> Self::Output;
 }
 
 /// The instructions that queries run on. Only those that this processor has can be obtained.
@@ -195,16 +274,34 @@ impl Kernel {
         }
     }
 
+    /// Does the work with these instructions.
+    #[inline]
+    pub(super) fn run<J: Job>(self, job: J) -> J::Output {
+        match self.0 {
+            Set::Portable => job.run(Plain),
+            // SAFETY: a kernel is only made after its instructions were found on this processor.
+            #[cfg(target_arch = "x86_64")]
+            Set::Popcnt => unsafe { x86::run_popcnt(job) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { x86::run_avx512(job) },
+        }
+    }
+
     /// Appends a run for every probe whose bucket has entries, by a directory of counts. A bucket with
     /// a count of [`LONG`] is appended with the length `u32::MAX`. A probe past the directory's end
     /// finds nothing.
     pub(super) fn look_up_counts(self, directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
-        match self.0 {
-            // SAFETY: a kernel is only made after its instructions were found on this processor.
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { x86::look_up_counts(directory, probes, runs) },
-            _ => look_up_counts(directory, probes, runs, sum_before),
+        struct LookUp<'a>(&'a [u8], &'a [Probe], &'a mut Vec<Run>);
+        impl Job for LookUp<'_> {
+            type Output = ();
+
+            #[inline(always)]
+            fn run<L: Lanes>(self, lanes: L) {
+                lanes.look_up_counts(self.0, self.1, &[], self.2);
+            }
         }
+        self.run(LookUp(directory, probes, runs));
     }
 
     /// Appends every entry of the runs within the distance, run by run and in order. Runs that reach
@@ -217,37 +314,63 @@ impl Kernel {
         target: &Target<W>,
         near: &mut Vec<Near>,
     ) {
-        match self.0 {
-            Set::Portable => scan(entries, packing, runs, target, near),
-            // SAFETY: a kernel is only made after its instructions were found on this processor.
-            #[cfg(target_arch = "x86_64")]
-            Set::Popcnt => unsafe { x86::scan_popcnt(entries, packing, runs, target, near) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { x86::scan_avx512(entries, packing, runs, target, near) },
+        struct Scan<'a, const W: usize>(
+            &'a [u8],
+            &'a Packing,
+            &'a [Run],
+            &'a Target<W>,
+            &'a mut Vec<Near>,
+        );
+        impl<const W: usize> Job for Scan<'_, W> {
+            type Output = ();
+
+            #[inline(always)]
+            fn run<L: Lanes>(self, lanes: L) {
+                lanes.scan(self.0, self.1, self.2, &[], self.3, self.4);
+            }
         }
+        self.run(Scan(entries, packing, runs, target, near));
     }
 }
 
-/// Asks for the cache lines of a range of `bytes` to be fetched; what lies outside is ignored.
+/// Asks for the cache line at byte `at` of `bytes` to be fetched; what lies outside is ignored.
 #[inline(always)]
-pub(super) fn prefetch(bytes: &[u8], from: u64, len: u64) {
+pub(super) fn prefetch(bytes: &[u8], at: u64) {
     #[cfg(target_arch = "x86_64")]
-    {
-        let end = (from.saturating_add(len)).min(bytes.len() as u64);
-        let mut at = from & !(LINE as u64 - 1);
-        while at < end {
-            // SAFETY: `at` lies inside `bytes`, and a prefetch reads nothing that the program sees.
-            unsafe {
-                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                    bytes.as_ptr().add(at as usize).cast(),
-                );
-            }
-            at += LINE as u64;
+    if at < bytes.len() as u64 {
+        // SAFETY: `at` lies inside `bytes`, and a prefetch reads nothing that the program sees.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                bytes.as_ptr().add(at as usize).cast(),
+            );
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (bytes, from, len);
+    let _ = (bytes, at);
+}
+
+/// Asks for the line of a directory of counts that a probe needs.
+#[inline(always)]
+pub(super) fn prefetch_counts(directory: &[u8], probe: &Probe) {
+    prefetch(directory, line_of(probe.key).0 as u64);
+}
+
+/// Asks for the first entries of a run, each of so many bytes.
+#[inline(always)]
+pub(super) fn prefetch_run(entries: &[u8], size: usize, run: &Run) {
+    let from = run.start.wrapping_mul(size as u64);
+    let len = (u64::from(run.len) * size as u64).clamp(1, AHEAD);
+    prefetch(entries, from);
+    // Mostly the last line is the first one: to ask for it again costs less than a branch.
+    let last = from.wrapping_add(len - 1);
+    prefetch(entries, last);
+    if len > LINE as u64 {
+        let mut at = from.wrapping_add(LINE as u64);
+        while at < last {
+            prefetch(entries, at);
+            at += LINE as u64;
+        }
+    }
 }
 
 /// Where the counts of a bucket lie: its line, and its place in it.
@@ -260,11 +383,14 @@ pub(super) fn line_of(key: u32) -> (usize, usize) {
 fn look_up_counts(
     directory: &[u8],
     probes: &[Probe],
+    ahead: &[Probe],
     runs: &mut Vec<Run>,
     sum_before: impl Fn(&[u8; LINE], usize) -> u64,
 ) {
     let (lines, _) = directory.as_chunks::<LINE>();
+    let mut ahead = ahead.iter();
     for probe in probes {
+        ahead.by_ref().take(1).for_each(|probe| prefetch_counts(directory, probe));
         let (line, place) = line_of(probe.key);
         let Some(line) = lines.get(line / LINE) else { continue };
         let count = line[8 + place];
@@ -279,6 +405,7 @@ fn look_up_counts(
         };
         runs.push(Run { start, len, key: probe.key, near: probe.near });
     }
+    ahead.for_each(|probe| prefetch_counts(directory, probe));
 }
 
 /// The sum of the counts before `place`, those of [`LONG`] left out.
@@ -331,13 +458,14 @@ pub(super) fn read_entry<const W: usize>(bytes: &[u8], at: usize) -> [u64; W] {
     entry
 }
 
-/// The bytes of a run's entries and [`PADDING`] more, if they are all there.
+/// Where a run's entries are, if they and [`PADDING`] bytes more are all there.
 #[inline(always)]
-fn bytes_of<'a>(entries: &'a [u8], packing: &Packing, run: &Run) -> Option<&'a [u8]> {
+fn bytes_of(entries: &[u8], packing: &Packing, run: &Run) -> Option<Range<usize>> {
     let size = packing.bytes() as u64;
     let from = run.start.checked_mul(size)?;
-    let end = from.checked_add(u64::from(run.len) * size)?.checked_add(PADDING as u64)?;
-    entries.get(usize::try_from(from).ok()?..usize::try_from(end).ok()?)
+    let end = from.checked_add(u64::from(run.len) * size)?;
+    let inside = end.checked_add(PADDING as u64)? <= entries.len() as u64;
+    inside.then_some(from as usize..end as usize)
 }
 
 #[inline(always)]
@@ -345,14 +473,17 @@ fn scan<const W: usize>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
+    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
     let size = packing.bytes();
+    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
+        ahead.by_ref().take(1).for_each(|run| prefetch_run(entries, size, run));
         let Some(bytes) = bytes_of(entries, packing, run) else { continue };
         for i in 0..run.len {
-            let entry = read_entry::<W>(bytes, i as usize * size);
+            let entry = read_entry::<W>(entries, bytes.start + i as usize * size);
             let mut distance = (packing.offset(entry[0]) ^ run.near).count_ones();
             distance += distance_in(&entry, &target.rest, &target.mask);
             if distance <= target.max_distance {
@@ -360,4 +491,5 @@ fn scan<const W: usize>(
             }
         }
     }
+    ahead.for_each(|run| prefetch_run(entries, size, run));
 }

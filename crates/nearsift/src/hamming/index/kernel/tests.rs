@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::super::bits::lowest;
 use super::*;
 
 fn packings<const W: usize>() -> Vec<Packing> {
@@ -34,7 +35,9 @@ fn check<const W: usize>(
                 Run { start, len: u32::from(len) % 40, key: 0, near: near >> 30 }
             })
             .collect();
-        let target = Target::new(rest, &packing, max_distance);
+        let mut mask = lowest::<W>(packing.bits);
+        mask[0] &= !ones(packing.rest_at());
+        let target = Target { rest, mask, max_distance };
         let mut expect = Vec::new();
         for (r, run) in runs.iter().enumerate() {
             if run.start as usize + run.len as usize > held {

@@ -2,38 +2,204 @@
 
 use std::arch::x86_64::*;
 
-use super::{LINE, Near, Packing, Probe, Run, Target, bytes_of};
+use super::super::bits::{self, get, put};
+use super::{
+    Job, Kernel, LINE, LONG, Lanes, Near, Packing, Probe, Run, Set, Target, bytes_of, line_of,
+    prefetch_counts, prefetch_run,
+};
+
+/// The population count of words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Popcnt(());
+
+/// AVX-512 with population counts and permutations of bytes, and BMI2.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Avx512(());
 
 #[target_feature(enable = "popcnt")]
-pub(super) fn scan_popcnt<const W: usize>(
+pub(super) fn run_popcnt<J: Job>(job: J) -> J::Output {
+    job.run(Popcnt(()))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
+pub(super) fn run_avx512<J: Job>(job: J) -> J::Output {
+    job.run(Avx512(()))
+}
+
+impl Lanes for Popcnt {
+    fn kernel(self) -> Kernel {
+        Kernel(Set::Popcnt)
+    }
+
+    #[inline(always)]
+    fn gather<const W: usize>(self, value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+        bits::gather(value, mask)
+    }
+
+    #[inline(always)]
+    fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+        bits::scatter(packed, mask)
+    }
+
+    #[inline(always)]
+    fn look_up_counts(
+        self,
+        directory: &[u8],
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    ) {
+        super::look_up_counts(directory, probes, ahead, runs, super::sum_before);
+    }
+
+    #[inline(always)]
+    fn scan<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        runs: &[Run],
+        ahead: &[Run],
+        target: &Target<W>,
+        near: &mut Vec<Near>,
+    ) {
+        // SAFETY: the instructions were found before this value was made.
+        unsafe { scan_popcnt(entries, packing, runs, ahead, target, near) }
+    }
+}
+
+impl Lanes for Avx512 {
+    fn kernel(self) -> Kernel {
+        Kernel(Set::Avx512)
+    }
+
+    #[inline(always)]
+    fn gather<const W: usize>(self, value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+        // SAFETY: the instructions were found before this value was made.
+        unsafe { gather(value, mask) }
+    }
+
+    #[inline(always)]
+    fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+        // SAFETY: as above.
+        unsafe { scatter(packed, mask) }
+    }
+
+    #[inline(always)]
+    fn look_up_counts(
+        self,
+        directory: &[u8],
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    ) {
+        // SAFETY: as above.
+        unsafe { look_up_counts(directory, probes, ahead, runs) }
+    }
+
+    #[inline(always)]
+    fn scan<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        runs: &[Run],
+        ahead: &[Run],
+        target: &Target<W>,
+        near: &mut Vec<Near>,
+    ) {
+        // SAFETY: as above.
+        unsafe {
+            if packing.syndrome {
+                scan_avx512::<W, true>(entries, packing, runs, ahead, target, near);
+            } else {
+                scan_avx512::<W, false>(entries, packing, runs, ahead, target, near);
+            }
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "bmi2,popcnt")]
+fn gather<const W: usize>(value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+    let mut out = [0; W];
+    let mut at = 0;
+    for w in 0..W {
+        let count = mask[w].count_ones();
+        put(&mut out, at, _pext_u64(value[w], mask[w]), count);
+        at += count;
+    }
+    out
+}
+
+#[inline]
+#[target_feature(enable = "bmi2,popcnt")]
+fn scatter<const W: usize>(packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+    let mut out = [0; W];
+    let mut at = 0;
+    for w in 0..W {
+        let count = mask[w].count_ones();
+        out[w] = _pdep_u64(get(packed, at, count), mask[w]);
+        at += count;
+    }
+    out
+}
+
+#[target_feature(enable = "popcnt")]
+fn scan_popcnt<const W: usize>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
+    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
-    super::scan(entries, packing, runs, target, near);
+    super::scan(entries, packing, runs, ahead, target, near);
 }
 
+/// As [`super::look_up_counts`], without a branch for each bucket.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
-pub(super) fn look_up_counts(directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
-    let sum_before = |line: &[u8; LINE], place: usize| {
+fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mut Vec<Run>) {
+    let (lines, _) = directory.as_chunks::<LINE>();
+    let mut ahead = ahead.iter();
+    runs.reserve(probes.len());
+    let room = runs.spare_capacity_mut();
+    let mut len = 0;
+    for probe in probes {
+        if let Some(probe) = ahead.next() {
+            prefetch_counts(directory, probe);
+        }
+        let (line, place) = line_of(probe.key);
+        let Some(line) = lines.get(line / LINE) else { continue };
         // SAFETY: 64 bytes of the line are read.
         let counts = unsafe { _mm512_loadu_si512(line.as_ptr().cast()) };
         let before = ((1u64 << place) - 1) << 8;
         let short = _mm512_mask_cmpneq_epu8_mask(before, counts, _mm512_set1_epi8(-1));
         let sums = _mm512_sad_epu8(_mm512_maskz_mov_epi8(short, counts), _mm512_setzero_si512());
-        _mm512_reduce_add_epi64(sums) as u64
-    };
-    super::look_up_counts(directory, probes, runs, sum_before);
+        let sum = _mm512_reduce_add_epi64(sums) as u64;
+        let base = u64::from_le_bytes(line[..8].try_into().expect("8 bytes"));
+        let count = line[8 + place];
+        let is_long = count == LONG;
+        room[len].write(Run {
+            start: if is_long { 0 } else { base.wrapping_add(sum) },
+            len: if is_long { u32::MAX } else { u32::from(count) },
+            key: probe.key,
+            near: probe.near,
+        });
+        len += usize::from(count != 0);
+    }
+    ahead.for_each(|probe| prefetch_counts(directory, probe));
+    // SAFETY: so many were written one after the other, into room that was reserved.
+    unsafe { runs.set_len(runs.len() + len) };
 }
 
 /// Eight words at once: 8 / W entries, unpacked by one permutation of bytes.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-pub(super) fn scan_avx512<const W: usize>(
+fn scan_avx512<const W: usize, const BY_CODE: bool>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
+    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
@@ -57,26 +223,36 @@ pub(super) fn scan_avx512<const W: usize>(
     let (rest, mask) = (spread(&target.rest), spread(&target.mask));
     let max = _mm512_set1_epi64(i64::from(target.max_distance));
     let low_mask = _mm512_set1_epi64((1 << packing.low_bits) - 1);
-    let one = _mm512_set1_epi64(1);
+    let (one, position) = (_mm512_set1_epi64(1), _mm512_set1_epi64(31));
     let first_words: u8 = match W {
         1 => 0xff,
         2 => 0x55,
         _ => 0x11,
     };
+    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
+        if let Some(run) = ahead.next() {
+            prefetch_run(entries, size, run);
+        }
         let Some(bytes) = bytes_of(entries, packing, run) else { continue };
         let centre = _mm512_set1_epi64(run.near as i64);
         let outside = i64::from(run.near.count_ones());
         let mut first = 0;
         while first < run.len {
-            // SAFETY: the run's bytes are followed by 64 more.
-            let packed =
-                unsafe { _mm512_loadu_si512(bytes.as_ptr().add(first as usize * size).cast()) };
+            let left = run.len - first;
+            let at = bytes.start + first as usize * size;
+            // Entries that share one line are read with it alone: the next one was not fetched.
+            let within = at % LINE;
+            let needed = lanes.min(left as usize) * size;
+            let skipped = if within + needed <= LINE { within } else { 0 };
+            // SAFETY: the run's bytes are followed by 64 more, and preceded by as many as are skipped.
+            let packed = unsafe { _mm512_loadu_si512(entries.as_ptr().add(at - skipped).cast()) };
+            let from = _mm512_add_epi8(from, _mm512_set1_epi8(skipped as i8));
             let lane = _mm512_maskz_permutexvar_epi8(packing.unpacked, from, packed);
-            let differ = _mm512_and_si512(_mm512_xor_si512(lane, rest), mask);
+            let differ = _mm512_ternarylogic_epi64::<0x28>(lane, rest, mask);
             let mut distance = _mm512_popcnt_epi64(differ);
-            if packing.syndrome {
-                let wrong = _mm512_and_si512(lane, _mm512_set1_epi64(31));
+            if BY_CODE {
+                let wrong = _mm512_and_si512(lane, position);
                 let wrong = _mm512_srli_epi64::<1>(_mm512_sllv_epi64(one, wrong));
                 let lows = _mm512_and_si512(_mm512_srli_epi64::<5>(lane), low_mask);
                 let lows = _mm512_permutexvar_epi64(lows, low);
@@ -93,7 +269,6 @@ pub(super) fn scan_avx512<const W: usize>(
             if W >= 4 {
                 distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0x4e>(distance));
             }
-            let left = run.len - first;
             let present =
                 if left as usize >= lanes { 0xff } else { (1u16 << (left as usize * W)) - 1 };
             let mut found =
@@ -115,4 +290,5 @@ pub(super) fn scan_avx512<const W: usize>(
             first += lanes as u32;
         }
     }
+    ahead.for_each(|run| prefetch_run(entries, size, run));
 }
