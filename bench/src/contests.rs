@@ -122,8 +122,10 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
         "join",
         "All pairs of 64-bit fingerprints within a distance, on one thread and two: grouping equal \
          values, then all pairs in order. Counts are compared with those of comparing all. The last rows \
-         are of distinct values, on one thread beside all-pairs-hamming 0.1.",
+         are of distinct values, on one thread beside all-pairs-hamming 0.1 and simhash (leonsim), whose time \
+         is computed from building its index and 200 queries.",
     );
+    let mut uniform = Vec::new();
     for case in join::CASES {
         for threads in [1, 2] {
             let found = join::measure(case, threads);
@@ -135,6 +137,27 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
                 found.plan
             );
             let seconds = found.prepare_seconds + found.pairs_seconds;
+            let links = found.prepare_seconds + found.connect_seconds;
+            let about = format!("{} {}, distance {}", case.data.name(), case.n, case.max_distance);
+            match (case.data, case.n, case.max_distance, threads) {
+                (join::Data::Uniform, n, k, 1) => uniform.push(((n, k), links)),
+                (join::Data::Skewed, n, k, 1) => {
+                    let same = uniform.iter().find(|(key, _)| *key == (n, k));
+                    let even = same.expect("even values are measured first").1;
+                    let unit = "times as long as evenly spread, connecting";
+                    report.goal_at_most(&about, 2.0, unit, links / even);
+                }
+                (join::Data::Distinct, _, 3, 2) => {
+                    report.goal_at_most(&about, 0.5, "s on 2 threads", seconds);
+                }
+                (_, 10_000_000, 6, 2) => {
+                    report.goal_at_most(&about, 2.0, "s on 2 threads", seconds);
+                }
+                (_, 10_000_000, 8, 2) => {
+                    report.goal_at_most(&about, 15.0, "s on 2 threads", seconds);
+                }
+                _ => {}
+            }
             let row = Row::new(&name)
                 .with("s", seconds)
                 .with("pairs cpu s", found.pairs_cpu_seconds.unwrap_or(f64::NAN))
@@ -151,19 +174,37 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
             );
         }
     }
-    let close = |case: &&join::Case| case.max_distance == 3 && case.n >= 1_000_000;
+    let close = |case: &&join::Case| {
+        let peers = case.data != join::Data::Distinct && case.n >= 1_000_000;
+        peers && case.max_distance == 3
+    };
     for case in join::CASES.iter().filter(close) {
         let name = format!("{} {}, distance {}", case.data.name(), case.n, case.max_distance);
+        let mut own = f64::NAN;
         for peer in join::against_peers(case) {
             let join::Peer { name: who, seconds, own_seconds, agrees } = peer;
             let ratio = seconds / own_seconds;
-            let own =
+            own = own_seconds;
+            let first =
                 Row::new(format!("{name}, distinct values, 1 threads")).with("s", own_seconds);
             let other = Row::new(format!("{name}, distinct values, {who}")).with("s", seconds);
-            report.rows.extend([own, other.with("ratio", ratio)]);
+            report.rows.extend([first, other.with("ratio", ratio)]);
             report.check(&format!("as many pairs as {who}, {name}"), &true, &agrees);
             if case.data == join::Data::Uniform {
                 report.goal_at_least(&name, 12.0, &format!("times {who}"), ratio);
+            }
+        }
+        // On skewed values its buckets of strings take minutes.
+        if case.data == join::Data::Uniform {
+            match join::simhash_seconds(case, &settings.out) {
+                Ok(seconds) => {
+                    let who = "simhash (leonsim), computed";
+                    let row =
+                        Row::new(format!("{name}, distinct values, {who}")).with("s", seconds);
+                    report.rows.push(row.with("ratio", seconds / own));
+                    report.goal_at_least(&name, 12.0, &format!("times {who}"), seconds / own);
+                }
+                Err(message) => report.fact("simhash (leonsim)", format!("left out: {message}")),
             }
         }
     }
@@ -180,6 +221,11 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
         }
         report.rows.push(row);
         report.check(&format!("the pairs of other blocks, {name}"), &true, &found.correct);
+        let most = if case.n > 100_000_000 { 40.0 } else { 4.5 };
+        report.goal_at_most(&name, most, "s on 2 threads", seconds);
+        if let (Some(bytes), true) = (found.peak_bytes, case.n > 100_000_000) {
+            report.goal_at_most(&name, 12e9, "bytes at the peak", bytes as f64);
+        }
     }
     Ok(report)
 }

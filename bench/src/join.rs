@@ -8,6 +8,7 @@ use nearsift::join::{Plan, SelfJoin, Settings, Threads};
 use serde::Serialize;
 
 use crate::hamming::peers::{JOINERS, Joiner};
+use crate::python;
 
 /// How the values lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -122,6 +123,8 @@ pub const CASES: &[Case] = &[
     Case { data: Data::Uniform, n: 1_000_000, max_distance: 8, expect_pairs: Some(115_937) },
     Case { data: Data::Uniform, n: 10_000_000, max_distance: 3, expect_pairs: Some(504_422) },
     Case { data: Data::Uniform, n: 10_000_000, max_distance: 6, expect_pairs: Some(944_532) },
+    Case { data: Data::Uniform, n: 10_000_000, max_distance: 8, expect_pairs: Some(1_164_291) },
+    Case { data: Data::Distinct, n: 10_000_000, max_distance: 3, expect_pairs: Some(0) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 3, expect_pairs: Some(22_886_401) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 6, expect_pairs: Some(34_663_329) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 8, expect_pairs: Some(37_325_862) },
@@ -133,8 +136,8 @@ pub const LARGE_CASES: &[Case] = &[
     Case { data: Data::Distinct, n: 1_000_000_000, max_distance: 3, expect_pairs: Some(1_157) },
 ];
 
-/// Bytes that a large case may use beside its column, for each value.
-const LARGE_BYTES: u64 = 7;
+/// Bytes that a large case may use beside its column: what leaves 12 GB for all of 10^9 values.
+const LARGE_BYTES: u64 = 4_000_000_000;
 
 /// Times one case on a number of threads.
 ///
@@ -213,7 +216,7 @@ pub fn measure_large(case: &Case, threads: usize) -> Large {
     let column = column(case.data, case.n);
     let settings = Settings {
         threads: std::num::NonZeroUsize::new(threads).map_or(Threads::One, Threads::Own),
-        memory_bytes: Some(LARGE_BYTES * case.n as u64),
+        memory_bytes: Some(LARGE_BYTES),
         ..Settings::new(case.max_distance)
     };
     let start = Instant::now();
@@ -233,6 +236,33 @@ pub fn measure_large(case: &Case, threads: usize) -> Large {
         peak_bytes: peak_bytes(),
         correct: case.expect_pairs == Some(pairs) && join.distinct() == case.n,
     }
+}
+
+/// What simhash (leonsim) would take for the distinct values of a case: the time to build its index, and
+/// to ask it for the neighbours of every value as long as for the first of them. An error tells why it
+/// was left out.
+pub fn simhash_seconds(case: &Case, place: &std::path::Path) -> Result<f64, String> {
+    const QUERIES: usize = 200;
+    let python = python::interpreter()?;
+    let column = column(case.data, case.n);
+    let mut values = column.as_words().to_vec();
+    values.sort_unstable();
+    values.dedup();
+    SplitMix(case.n as u64).shuffle(&mut values);
+    std::fs::create_dir_all(place).map_err(|e| format!("{}: {e}", place.display()))?;
+    let write = |name: &str, values: &[u64]| {
+        let path = place.join(name);
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        std::fs::write(&path, bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+        Ok::<_, String>(path)
+    };
+    let fingerprints = write("join.bin", &values)?;
+    let queries = write("join-queries.bin", &values[..values.len().min(QUERIES)])?;
+    let answer = python::ask(&python, "simhash", &fingerprints, &queries, case.max_distance)?;
+    let (asked, all) = (answer.queries as f64, values.len() as f64);
+    // It takes a million at most; its time grows at least in proportion.
+    Ok((answer.build_seconds + answer.query_seconds / asked * answer.n as f64) * all
+        / answer.n as f64)
 }
 
 /// The most memory that this process held so far, where Linux tells it.

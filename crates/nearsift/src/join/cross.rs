@@ -81,7 +81,11 @@ impl<'a> CrossJoin<'a> {
         let values = left_groups.values() + right_groups.values();
         let question = Question { values: values as u64, ..all };
         let copy = 8 * bits.words() as u64;
-        let kept = values as u64 * copy + left_groups.bytes(0) + right_groups.bytes(0);
+        // The numbers of pairs of left values are kept when there are too many to hold.
+        let kept = values as u64 * copy
+            + left_groups.bytes(0)
+            + right_groups.bytes(0)
+            + 4 * left_groups.values() as u64;
         let budget = Budget::of(&question, workers.count(), memory_bytes, kept)?;
         let mut words = Vec::with_capacity(values * bits.words());
         left_groups.append_values(left, &mut words);

@@ -298,9 +298,11 @@ struct Marks {
 }
 
 impl Marks {
-    /// Unmarks all, with 64 to 128 places a value: few of `n` values then share a place.
+    /// Unmarks all, with 64 to 128 places a value where these fit the second-level cache, else with 16
+    /// at least: few of `n` values then share a place.
     fn clear(&mut self, n: usize) {
         let words = n.next_power_of_two();
+        let words = (words / 4).max(words.min(1 << 15));
         self.words.clear();
         self.words.resize(words, 0);
         self.shift = 64 - words.ilog2() - 6;

@@ -68,7 +68,7 @@ pub struct Settings {
     /// Who does the work.
     pub threads: Threads,
     /// Bytes that may be used beside the column and the pairs of one document, or `None` for what is
-    /// usual: some 50 bytes a 64-bit document, and when pairs are many up to 40 more for them, or
+    /// usual: some 15 to 30 bytes a 64-bit document, and when pairs are many up to 40 more for them, or
     /// 512 MiB if that is more.
     pub memory_bytes: Option<u64>,
     /// The machine's measured speeds, or `None` for what is usual with its instructions. They decide
@@ -324,10 +324,10 @@ impl Budget {
         const MOST_SLICES: usize = 64;
         let n = question.values;
         let words = question.bits.words() as u64;
-        // When pairs are too many to be held at once: how many each value has, and room for those of
-        // one range of documents, not so few that there were hundreds of ranges.
-        let standing = kept + 4 * n;
-        let fewest_pairs = (n / 8 + 4096) * 8;
+        // When pairs are too many to be held at once: how many a group of values has, and room for those of
+        // one range of documents, not so few that there were thousands of ranges.
+        let standing = kept + n / 4 + n / 8;
+        let fewest_pairs = (n / 32 + 4096) * 8;
         let search = |slices| plan::search_bytes(question, Plan::Nested, slices, threads);
         // Small slices let threads share the work evenly.
         let mut slices =

@@ -113,7 +113,7 @@ impl SelfJoin<'_> {
         let mut start = 0;
         while start < self.documents() {
             let (end, sources) = view.next_range(start, &degrees);
-            let edges = view.edges_from(&sources, &degrees, &work);
+            let edges = view.edges_from(&sources, &work);
             view.emit(start..end, edges, &mut f)?;
             start = end;
         }
@@ -147,88 +147,64 @@ impl ValueSet {
     }
 }
 
-/// Directed edges between values, by source.
-enum Edges {
-    /// `source << 32 | target`, sorted: 8 bytes an edge and nothing else.
-    Sorted {
-        edges: Vec<u64>,
-        /// The first edge whose source was not looked up yet.
-        cursor: usize,
-    },
-    /// The targets of the values from `first` on: 4 bytes an edge and 4 a value.
-    Rows { first: u32, targets: Vec<u32>, ends: Vec<u32> },
+/// Directed edges between values, `source << 32 | target`, sorted.
+struct Edges {
+    edges: Vec<u64>,
+    /// The first edge whose source was not looked up yet.
+    cursor: usize,
 }
 
 impl Edges {
-    /// Rows for the given numbers of edges of the values from `first` on, to be filled by
-    /// [`Edges::add`].
-    fn rows(first: u32, degrees: impl Iterator<Item = u32>) -> Edges {
-        let mut total = 0;
-        // Each entry is its row's start until edges are added, and the row's end after.
-        let mut start_of = |degree| {
-            let start = total;
-            total += degree;
-            start
-        };
-        let ends = degrees.map(&mut start_of).collect();
-        Edges::Rows { first, targets: vec![0; total as usize], ends }
-    }
-
-    fn add(&mut self, from: u32, to: u32) {
-        match self {
-            Edges::Sorted { edges, .. } => edges.push(u64::from(from) << 32 | u64::from(to)),
-            Edges::Rows { first, targets, ends } => {
-                let place = &mut ends[(from - *first) as usize];
-                targets[*place as usize] = to;
-                *place += 1;
-            }
-        }
-    }
-
-    /// Whether it is plain that no edge leads from the source, which is looked up for the first time if it has
-    /// one document only.
+    /// Whether it is plain that no edge leads from the source, which is looked up for the first time if it
+    /// has one document only.
     #[inline]
     fn lead_nowhere_from(&self, source: u32) -> bool {
-        match self {
-            Edges::Sorted { edges, cursor } => {
-                edges.get(*cursor).is_none_or(|&edge| edge >> 32 > u64::from(source))
-            }
-            Edges::Rows { .. } => false,
-        }
+        self.edges.get(self.cursor).is_none_or(|&edge| edge >> 32 > u64::from(source))
     }
 
     /// Appends the targets of a source to `to`. Sources that are looked up for the first time come
     /// in ascending order.
     fn targets_of(&mut self, source: u32, seen_before: bool, to: &mut Vec<u32>) {
-        match self {
-            Edges::Sorted { edges, cursor } => {
-                let lowest = u64::from(source) << 32;
-                let start = if seen_before {
-                    edges.partition_point(|&edge| edge < lowest)
-                } else {
-                    *cursor += edges[*cursor..].iter().take_while(|&&edge| edge < lowest).count();
-                    *cursor
-                };
-                let row =
-                    edges[start..].iter().take_while(|&&edge| edge >> 32 == u64::from(source));
-                to.extend(row.map(|&edge| edge as u32));
-            }
-            Edges::Rows { first, targets, ends } => {
-                let source = (source - *first) as usize;
-                let start = if source == 0 { 0 } else { ends[source - 1] };
-                to.extend(&targets[start as usize..ends[source] as usize]);
-            }
-        }
+        let Edges { edges, cursor } = self;
+        let lowest = u64::from(source) << 32;
+        let start = if seen_before {
+            edges.partition_point(|&edge| edge < lowest)
+        } else {
+            *cursor += edges[*cursor..].iter().take_while(|&&edge| edge < lowest).count();
+            *cursor
+        };
+        let row = edges[start..].iter().take_while(|&&edge| edge >> 32 == u64::from(source));
+        to.extend(row.map(|&edge| edge as u32));
+    }
+}
+
+/// How many edges lead from values, by groups of values: far less memory than a number for each.
+struct Degrees(Vec<u64>);
+
+impl Degrees {
+    /// Values in a group, as a power of two.
+    const GROUP: u32 = 5;
+
+    fn new(values: usize) -> Degrees {
+        Degrees(vec![0; (values >> Degrees::GROUP) + 1])
+    }
+
+    fn add(&mut self, source: u32) {
+        self.0[(source >> Degrees::GROUP) as usize] += 1;
+    }
+
+    /// The edges that lead from the value's group.
+    fn of_group(&self, value: u32) -> u64 {
+        self.0[(value >> Degrees::GROUP) as usize]
     }
 }
 
 /// What the first search found.
 enum Found {
     Edges(Edges),
-    /// More edges than fit the memory: for each value how many lead from it, and how much work it
-    /// was to find them.
+    /// More edges than fit the memory: how many there are, and how much work it was to find them.
     TooMany {
-        degrees: Vec<u32>,
+        degrees: Degrees,
         work: Work,
     },
 }
@@ -259,7 +235,7 @@ impl View<'_, '_> {
     fn all_edges(&self) -> Found {
         let capacity = self.join.pair_capacity;
         // Edges are kept until they are too many; from then on they are only counted.
-        let state: Mutex<(Vec<u64>, Option<Vec<u32>>)> = Mutex::default();
+        let state: Mutex<(Vec<u64>, Option<Degrees>)> = Mutex::default();
         let sink = Batches(|found: &[(u32, u32)]| {
             let mut state = locked(&state);
             let (edges, degrees) = &mut *state;
@@ -271,10 +247,8 @@ impl View<'_, '_> {
                 }
             }
             if edges.len() > capacity || degrees.is_some() {
-                let degrees = degrees.get_or_insert_with(|| vec![0; self.join.distinct()]);
-                for edge in edges.drain(..) {
-                    degrees[(edge >> 32) as usize] += 1;
-                }
+                let degrees = degrees.get_or_insert_with(|| Degrees::new(self.join.distinct()));
+                edges.drain(..).for_each(|edge| degrees.add((edge >> 32) as u32));
                 edges.shrink_to(found.len() * 4);
             }
             ControlFlow::Continue(())
@@ -282,34 +256,38 @@ impl View<'_, '_> {
         let (_, work) = self.join.search(Wanted::Every, &sink);
         match unlocked(state) {
             (_, Some(degrees)) => Found::TooMany { degrees, work },
-            (mut edges, None) => {
-                self.join.workers.sort(&mut edges);
-                Found::Edges(Edges::Sorted { edges, cursor: 0 })
-            }
+            (edges, None) => Found::Edges(self.sorted(edges)),
         }
     }
 
-    /// The end of the longest range of documents from `start` whose edges fit the memory, at least
-    /// one document, and the values that these edges lead from.
-    fn next_range(&self, start: usize, degrees: &[u32]) -> (usize, ValueSet) {
-        let mut sources = ValueSet::new(degrees.len());
+    fn sorted(&self, mut edges: Vec<u64>) -> Edges {
+        self.join.workers.sort(&mut edges);
+        Edges { edges, cursor: 0 }
+    }
+
+    /// The end of a range of documents from `start` whose edges fit the memory, at least one document, and
+    /// the values that these edges lead from.
+    fn next_range(&self, start: usize, degrees: &Degrees) -> (usize, ValueSet) {
+        let distinct = self.join.distinct();
+        let mut sources = ValueSet::new(distinct);
+        let mut groups = ValueSet::new((distinct >> Degrees::GROUP) + 1);
         let mut edges = 0;
-        let (mut least, mut most) = (u32::MAX, 0);
-        // In rows an edge takes half as much; their places are counted in 32 bits.
-        let capacity = (self.join.pair_capacity * 2).min(u32::MAX as usize);
+        let capacity = self.join.pair_capacity as u64;
         for document in start..self.join.documents() {
             let value = self.join.groups.value_of(document as u32);
             if self.skips(document) || sources.has(value) {
                 continue;
             }
-            edges += degrees[value as usize] as usize;
-            // The row of a value takes as much as an edge. With repeats, rows span nearly all values.
-            let (first, last) = (least.min(value), most.max(value));
-            let rows = if self.postings.is_none() { (last - first) as usize } else { 0 };
-            if edges + rows > capacity && document > start {
+            let group = degrees.of_group(value);
+            if group > capacity {
+                // How its edges are shared out is not known: any value may have as many as there are values.
+                edges += group.min(distinct as u64);
+            } else if groups.insert(value >> Degrees::GROUP) {
+                edges += group;
+            }
+            if edges > capacity && document > start {
                 return (document, sources);
             }
-            (least, most) = (first, last);
             sources.insert(value);
         }
         (self.join.documents(), sources)
@@ -323,17 +301,14 @@ impl View<'_, '_> {
 
     /// The edges that lead from these values: by searching all again, which took `work` before, or
     /// by comparing these with all, whichever is cheaper.
-    fn edges_from(&self, sources: &ValueSet, degrees: &[u32], work: &Work) -> Edges {
+    fn edges_from(&self, sources: &ValueSet, work: &Work) -> Edges {
         let join = self.join;
         let speed = join.speed;
         let again =
             work.comparisons as f64 * speed.comparison_ns + work.moves as f64 * speed.move_ns;
         let across = sources.iter().count() as f64 * join.distinct() as f64 * speed.comparison_ns;
-        let first = sources.iter().next().unwrap_or(0);
-        let last = sources.iter().last().unwrap_or(0);
-        let rows = (first..=last)
-            .map(|value| if sources.has(value) { degrees[value as usize] } else { 0 });
-        let edges = Mutex::new(Edges::rows(first, rows));
+        let edges = Mutex::new(Vec::new());
+        let edge = |from: u32, to: u32| u64::from(from) << 32 | u64::from(to);
         if across < again {
             match join.column.bits().words() {
                 1 => self.compare_across::<1>(sources, &edges),
@@ -343,23 +318,24 @@ impl View<'_, '_> {
         } else {
             let sink = Batches(|found: &[(u32, u32)]| {
                 let mut edges = locked(&edges);
+                reserve(&mut edges, found.len() * 2, join.pair_capacity);
                 for &(a, b) in found {
                     if sources.has(a) {
-                        edges.add(a, b);
+                        edges.push(edge(a, b));
                     }
                     if sources.has(b) && self.leads(b, a) {
-                        edges.add(b, a);
+                        edges.push(edge(b, a));
                     }
                 }
                 ControlFlow::Continue(())
             });
             let _ = join.search(Wanted::Every, &sink);
         }
-        unlocked(edges)
+        self.sorted(unlocked(edges))
     }
 
     /// Adds the edges that lead from the sources, by comparing them with all values.
-    fn compare_across<const W: usize>(&self, sources: &ValueSet, edges: &Mutex<Edges>) {
+    fn compare_across<const W: usize>(&self, sources: &ValueSet, edges: &Mutex<Vec<u64>>) {
         /// Values and sources that are compared at a time.
         const CHUNK: usize = 1 << 12;
         const QUERIES: usize = 64;
@@ -373,10 +349,11 @@ impl View<'_, '_> {
                 let queries: Vec<[u64; W]> = sources.iter().map(|&v| values[v as usize]).collect();
                 self.join.kernel.across_within(&queries, chunk, self.join.max_distance, &mut hits);
                 let mut edges = locked(edges);
+                reserve(&mut edges, hits.len(), self.join.pair_capacity);
                 for (query, place) in hits.drain(..) {
                     let (from, to) = (sources[query as usize], first as u32 + place);
                     if from != to && self.leads(from, to) {
-                        edges.add(from, to);
+                        edges.push(u64::from(from) << 32 | u64::from(to));
                     }
                 }
             }
@@ -391,9 +368,9 @@ impl View<'_, '_> {
         mut edges: Edges,
         f: &mut impl FnMut(Pair) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        if let (Edges::Sorted { edges, .. }, None) = (&edges, &self.postings) {
+        if self.postings.is_none() {
             // Documents and values are the same, and so is the order of their pairs.
-            return edges.iter().try_for_each(|&edge| {
+            return edges.edges.iter().try_for_each(|&edge| {
                 let (a, b) = ((edge >> 32) as u32, edge as u32);
                 let distance = self.join.column.distance(a as usize, b as usize);
                 f(Pair { a, b, distance })
