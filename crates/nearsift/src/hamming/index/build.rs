@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Ids;
 use super::image::{Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, u32_at, u64_at};
 use super::kernel::pages::Pages;
-use super::kernel::{LINE, LONG, PADDING, Plain, line_of, read_entry};
+use super::kernel::{Job, Kernel, LINE, LONG, Lanes, PADDING, Plain, line_of, read_entry};
 use super::linear::{fold_for, write_plane};
 use super::table::{Table, mask_of};
 use crate::hamming::planner::{Plan, PlanError};
@@ -345,16 +345,12 @@ fn add_table<const W: usize>(
     let entries_from = directory_at.end.next_multiple_of(LINE);
     let size = table.packing.bytes();
     let part_bits = (n as u64 / PART_VALUES).max(1).ilog2().min(table.key_bits).min(14);
-    let part_of =
-        |value: &[u64; W]| u64::from(table.key(Plain, value)) >> (table.key_bits - part_bits);
     let chunk = n.div_ceil(source.workers.count().min(64));
     let chunks: Vec<Range<usize>> =
         (0..n).step_by(chunk.max(1)).map(|from| from..(from + chunk).min(n)).collect();
     let counts: Vec<Vec<u32>> = source.workers.map(chunks.clone(), |chunk| {
         let mut counts = vec![0; 1 << part_bits];
-        for value in &source.values[chunk] {
-            counts[part_of(value) as usize] += 1;
-        }
+        each_part(&table, &source.values[chunk], part_bits, |_, part| counts[part] += 1);
         counts
     });
     let total = |part: usize| counts.iter().map(|c| u64::from(c[part])).sum::<u64>();
@@ -500,12 +496,12 @@ fn settle_slice<const W: usize>(
         }
     }
     source.workers.map(pieces, |(chunk, mut pieces)| {
-        let shift = table.key_bits - part_bits;
-        for (value, document) in source.values[chunk.clone()].iter().zip(chunk.start..) {
-            let part = (u64::from(table.key(Plain, value)) >> shift) as usize;
+        let values = &source.values[chunk.clone()];
+        each_part(table, values, part_bits, |at, part| {
             if !parts.contains(&part) {
-                continue;
+                return;
             }
+            let (value, document) = (&values[at], chunk.start + at);
             let piece = &mut pieces[part - parts.start];
             let (item, rest) = std::mem::take(piece).split_at_mut(stride);
             *piece = rest;
@@ -515,7 +511,7 @@ fn settle_slice<const W: usize>(
             if with_ids {
                 item[8 * W..].copy_from_slice(&source.ids.get(document).to_le_bytes());
             }
-        }
+        });
     });
     let mut left = &gathered[..];
     let parts: Vec<(usize, &[u8])> = parts
@@ -532,6 +528,67 @@ fn settle_slice<const W: usize>(
     })
 }
 
+/// Calls `each` with the place of every value and the part of the key space that it is filed in.
+fn each_part<const W: usize>(
+    table: &Table<W>,
+    values: &[[u64; W]],
+    part_bits: u32,
+    each: impl FnMut(usize, usize),
+) {
+    struct EachPart<'a, F, const W: usize> {
+        table: &'a Table<W>,
+        values: &'a [[u64; W]],
+        part_bits: u32,
+        each: F,
+    }
+    impl<F: FnMut(usize, usize), const W: usize> Job for EachPart<'_, F, W> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<L: Lanes>(mut self, lanes: L) {
+            let shift = self.table.key_bits - self.part_bits;
+            for (at, value) in self.values.iter().enumerate() {
+                let key = u64::from(self.table.key(lanes, value));
+                (self.each)(at, (key >> shift) as usize);
+            }
+        }
+    }
+    Kernel::best().run(EachPart { table, values, part_bits, each });
+}
+
+/// The buckets, counted from the first, and the entries of items of `stride` bytes: a value's words,
+/// then its id if it has one.
+fn file_all<const W: usize>(
+    table: &Table<W>,
+    items: &[u8],
+    stride: usize,
+    first_key: u64,
+) -> Vec<(u32, Filed<W>)> {
+    struct FileAll<'a, const W: usize> {
+        table: &'a Table<W>,
+        items: &'a [u8],
+        stride: usize,
+        first_key: u64,
+    }
+    impl<const W: usize> Job for FileAll<'_, W> {
+        type Output = Vec<(u32, Filed<W>)>;
+
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) -> Vec<(u32, Filed<W>)> {
+            let mut filed = Vec::with_capacity(self.items.len() / self.stride);
+            for item in self.items.chunks_exact(self.stride) {
+                let (words, id) = item.split_at(8 * W);
+                let value = std::array::from_fn(|w| u64_at(words, 8 * w));
+                let (key, entry) = self.table.file(lanes, &value);
+                let id = if id.is_empty() { 0 } else { u64_at(id, 0) };
+                filed.push(((u64::from(key) - self.first_key) as u32, Filed { entry, id }));
+            }
+            filed
+        }
+    }
+    Kernel::best().run(FileAll { table, items, stride, first_key })
+}
+
 /// Sorts one part of the key space, whose first key is given, into its `2^bits` buckets.
 fn settle<const W: usize>(
     table: &Table<W>,
@@ -542,21 +599,10 @@ fn settle<const W: usize>(
     directory: Directory,
 ) -> Settled {
     let stride = 8 * (W + usize::from(with_ids));
-    let word = |item: &[u8], w: usize| {
-        u64::from_le_bytes(item[8 * w..8 * w + 8].try_into().expect("8 bytes"))
-    };
     let buckets = 1usize << bits;
     let mut ends = vec![0u32; buckets];
-    let filed: Vec<(u32, Filed<W>)> = items
-        .chunks_exact(stride)
-        .map(|item| {
-            let (key, entry) = table.file(Plain, &std::array::from_fn(|w| word(item, w)));
-            let id = if with_ids { word(item, W) } else { 0 };
-            let bucket = (u64::from(key) - first_key) as u32;
-            ends[bucket as usize] += 1;
-            (bucket, Filed { entry, id })
-        })
-        .collect();
+    let filed = file_all(table, items, stride, first_key);
+    filed.iter().for_each(|(bucket, _)| ends[*bucket as usize] += 1);
     let mut sum = 0;
     for end in &mut ends {
         sum += *end;

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
 use super::kernel::{
-    Job, Kernel, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts, prefetch_run,
+    FETCHED, Job, Kernel, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts, prefetch_run,
     read_entry,
 };
 use super::search::Ask;
@@ -159,7 +159,7 @@ impl<const W: usize> Flight<W> {
         for (search, part) in self.searches.iter().zip(&layout.parts) {
             let entries = &bytes[part.entries_at.clone()];
             let size = part.table.packing.bytes();
-            search.runs.iter().for_each(|run| prefetch_run(entries, size, run));
+            first(&search.runs).iter().for_each(|run| prefetch_run(entries, size, run));
         }
     }
 
@@ -248,7 +248,7 @@ impl<const W: usize> Flight<W> {
                     return outcome;
                 }
             }
-            let mut ahead = after.map_or(&[][..], |after| &after.searches[t].runs);
+            let mut ahead = after.map_or(&[][..], |after| first(&after.searches[t].runs));
             let mut from = 0;
             while from < self.searches[t].runs.len() || !ahead.is_empty() {
                 let search = &mut self.searches[t];
@@ -434,6 +434,12 @@ pub(super) fn long_bucket(records: &[u8], key: u32) -> (u64, u32) {
         Ok(at) => (u64_at(&records[at], 8), u32_at(&records[at], 4)),
         Err(_) => (0, 0),
     }
+}
+
+/// The runs that are asked for before any is scanned.
+#[inline(always)]
+fn first(runs: &[Run]) -> &[Run] {
+    &runs[..runs.len().min(FETCHED)]
 }
 
 #[inline(always)]

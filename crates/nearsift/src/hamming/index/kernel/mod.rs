@@ -24,6 +24,9 @@ pub(super) const LINE_BUCKETS: u32 = 56;
 pub(super) const LONG: u8 = u8::MAX;
 /// Bytes of a run that are fetched ahead.
 const AHEAD: u64 = 512;
+/// Runs of a table whose entries are under way at a time: more would be gone from the near cache before
+/// they are scanned.
+pub(super) const FETCHED: usize = 32;
 /// Bytes after the last entry that may be read.
 pub(super) const PADDING: usize = 64;
 
@@ -155,7 +158,8 @@ pub(super) trait Lanes: Copy {
         runs: &mut Vec<Run>,
     );
 
-    /// See [`Kernel::scan`]. On the way, the entries of other runs are asked for.
+    /// See [`Kernel::scan`]. The first [`FETCHED`] runs were asked for; on the way, the entries of the
+    /// others are, then those of runs that come after.
     fn scan<const W: usize>(
         self,
         entries: &[u8],
@@ -390,7 +394,9 @@ fn look_up_counts(
     let (lines, _) = directory.as_chunks::<LINE>();
     let mut ahead = ahead.iter();
     for probe in probes {
-        ahead.by_ref().take(1).for_each(|probe| prefetch_counts(directory, probe));
+        if let Some(probe) = ahead.next() {
+            prefetch_counts(directory, probe);
+        }
         let (line, place) = line_of(probe.key);
         let Some(line) = lines.get(line / LINE) else { continue };
         let count = line[8 + place];
@@ -480,7 +486,9 @@ fn scan<const W: usize>(
     let size = packing.bytes();
     let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
-        ahead.by_ref().take(1).for_each(|run| prefetch_run(entries, size, run));
+        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
+            prefetch_run(entries, size, run);
+        }
         let Some(bytes) = bytes_of(entries, packing, run) else { continue };
         for i in 0..run.len {
             let entry = read_entry::<W>(entries, bytes.start + i as usize * size);

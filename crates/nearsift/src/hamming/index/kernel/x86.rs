@@ -4,8 +4,8 @@ use std::arch::x86_64::*;
 
 use super::super::bits::{self, get, put};
 use super::{
-    Job, Kernel, LINE, LONG, Lanes, Near, Packing, Probe, Run, Set, Target, bytes_of, line_of,
-    prefetch_counts, prefetch_run,
+    FETCHED, Job, Kernel, LINE, LONG, Lanes, Near, Packing, Probe, Run, Set, Target, bytes_of,
+    line_of, prefetch_counts, prefetch_run,
 };
 
 /// The population count of words.
@@ -231,7 +231,7 @@ fn scan_avx512<const W: usize, const BY_CODE: bool>(
     };
     let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
-        if let Some(run) = ahead.next() {
+        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
             prefetch_run(entries, size, run);
         }
         let Some(bytes) = bytes_of(entries, packing, run) else { continue };
