@@ -1,0 +1,9 @@
+//! The store as its users see it, on the machine's disk and on a simulated one.
+
+mod crash;
+mod damage;
+mod faults;
+mod kill;
+mod model;
+mod operations;
+mod support;
