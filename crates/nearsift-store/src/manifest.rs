@@ -189,6 +189,8 @@ impl Manifest {
         })?;
         let unknown = |path: &Path, doing, e| SealError::Sync(StoreError::io(path, doing, e));
         file.sync().map_err(|e| unknown(&path, "sync", e))?;
+        // A rename that survives a crash must not find an older file under the name.
+        disk.sync_dir(dir).map_err(|e| unknown(dir, "sync", e))?;
         disk.rename(&path, &dir.join(NAME)).map_err(|e| unknown(&path, "rename", e))?;
         disk.sync_dir(dir).map_err(|e| unknown(dir, "sync", e))
     }

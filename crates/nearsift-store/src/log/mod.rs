@@ -79,7 +79,7 @@ impl From<AppendError> for StoreError {
 }
 
 impl Log {
-    /// Creates a log and makes its name durable. Its header is durable with the first frame.
+    /// Creates a log and makes its name and its header durable.
     pub(crate) fn create(
         disk: &dyn Disk,
         path: PathBuf,
@@ -97,6 +97,7 @@ impl Log {
                 return Err(AppendError::Refused(StoreError::io(&path, "create", e)));
             }
         };
+        file.sync().map_err(|e| AppendError::Unknown(StoreError::io(&path, "sync", e)))?;
         let dir = path.parent().unwrap_or(Path::new(""));
         disk.sync_dir(dir).map_err(|e| AppendError::Unknown(StoreError::io(dir, "sync", e)))?;
         let seed = identity.seed();
@@ -104,12 +105,20 @@ impl Log {
         Ok(Log { file, path, identity, seed, len, next_frame: 1, remnant: false })
     }
 
-    /// Goes on with a log that was read: cuts off what is torn, so that it is whole when the next one begins.
+    /// Goes on with a log that was read, of which so many bytes are known to be synced: cuts off what is torn, so
+    /// that it is whole when the next one begins.
+    ///
+    /// The last frame is written again, because its sync may have failed before: it can then be read, from
+    /// the system's memory, and would never reach the disk by another sync.
+    ///
+    /// # References
+    /// Rebello et al., 'Can applications recover from fsync failures?', USENIX ATC 2020, section 3.
     pub(crate) fn resume(
         disk: &dyn Disk,
         path: PathBuf,
         identity: LogIdentity,
         contents: &LogContents,
+        synced: u64,
     ) -> Result<Log, StoreError> {
         let io = |doing| {
             let path = path.clone();
@@ -117,8 +126,14 @@ impl Log {
         };
         let file = disk.open(&path, FileAccess::ReadWrite).map_err(io("open"))?;
         let mut len = contents.whole;
-        if contents.dropped > 0 || len == 0 {
+        let doubtful = contents.frames.last().filter(|frame| frame.end as u64 > synced);
+        if contents.dropped > 0 || len == 0 || doubtful.is_some() {
             file.truncate(len).map_err(io("truncate"))?;
+            if let Some(frame) = doubtful {
+                let start = frame.start - FRAME_HEADER;
+                let bytes = &contents.bytes[start..frame.end];
+                file.write_at(bytes, start as u64).map_err(io("write"))?;
+            }
             if len == 0 {
                 file.write_at(&identity.header(), 0).map_err(io("write"))?;
                 len = HEADER as u64;

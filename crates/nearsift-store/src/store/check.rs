@@ -1,5 +1,6 @@
 //! Verifying every byte of a store, and saving what is whole of a damaged one.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,9 +10,9 @@ use super::{Options, Store};
 use crate::StoreError;
 use crate::codec::Input;
 use crate::disk::Disk;
-use crate::document::Operation;
+use crate::document::{Operation, OwnId};
 use crate::log::{FRAME_HEADER, Log, LogIdentity};
-use crate::manifest::{self, Manifest, Name, SegmentEntry, TombstonesEntry};
+use crate::manifest::{self, Manifest, Name, SegmentEntry};
 use crate::schema::Schema;
 use crate::sealed::{Identity, Role};
 use crate::segment::{self, Segment, Source};
@@ -139,16 +140,30 @@ pub fn repair(dir: &Path, options: &Options) -> Result<Repaired, StoreError> {
     let mut next = Manifest { segments: Vec::new(), ..old.clone() };
     next.generation += 1;
     let mut damaged = Vec::new();
+    // Segments that are in the repaired store.
+    let mut kept = Vec::new();
+    let mut broken = Vec::new();
     for entry in &old.segments {
         match open_segment(disk, dir, &schema, entry).and_then(whole) {
-            Ok(()) => next.segments.push(*entry),
-            Err(error) => {
-                damaged.push(Name::Segment(entry.number));
-                damaged.extend(entry.tombstones.map(|t| Name::Tombstones(t.number)));
-                let mut repair = Repair { disk, dir, schema: &schema, next: &mut next, options };
-                let saved = repair.segment(entry, &error, &mut repaired)?;
-                next.segments.extend(saved);
+            Ok(segment) => {
+                next.segments.push(*entry);
+                kept.push(segment);
             }
+            Err(error) => broken.push((entry, error)),
+        }
+    }
+    for (entry, error) in broken {
+        damaged.push(Name::Segment(entry.number));
+        damaged.extend(entry.tombstones.map(|t| Name::Tombstones(t.number)));
+        let mut repair = Repair { disk, dir, schema: &schema, next: &mut next, options };
+        if let Some(saved) = repair.segment(entry, &error, &kept, &mut repaired)? {
+            next.segments.push(SegmentEntry {
+                number: saved.number,
+                seal: saved.seal(),
+                documents: saved.documents,
+                tombstones: None,
+            });
+            kept.push(saved);
         }
     }
     next.segments.sort_unstable_by_key(|entry| entry.number);
@@ -169,12 +184,12 @@ pub fn repair(dir: &Path, options: &Options) -> Result<Repaired, StoreError> {
 }
 
 /// Refuses a segment of which any byte is not what was written.
-fn whole(segment: Segment) -> Result<(), StoreError> {
+fn whole(segment: Segment) -> Result<Segment, StoreError> {
     let mut first = None;
     segment.check(|problem| {
         first.get_or_insert(problem);
     });
-    first.map_or(Ok(()), Err)
+    first.map_or(Ok(segment), Err)
 }
 
 struct Repair<'a> {
@@ -200,8 +215,9 @@ impl Repair<'_> {
         &mut self,
         entry: &SegmentEntry,
         error: &StoreError,
+        kept: &[Segment],
         repaired: &mut Repaired,
-    ) -> Result<Option<SegmentEntry>, StoreError> {
+    ) -> Result<Option<Segment>, StoreError> {
         let path = Name::Segment(entry.number).in_dir(self.dir);
         let identity = self.identity(entry.number, Role::Segment);
         let saved = Segment::open_what_is_whole(self.disk, &path, identity, self.schema);
@@ -222,11 +238,16 @@ impl Repair<'_> {
             match segment::read_tombstones(self.disk, &path, identity, &segment) {
                 Ok((_, tombstones)) => dead = tombstones.to_words(),
                 Err(worse) => {
-                    repaired.found_again += u64::from(told.count);
-                    repaired.notes.push(format!(
-                        "{worse}: {} removed documents may be found again",
-                        told.count
-                    ));
+                    // Those that were replaced are known by what replaced them.
+                    let replaced = self.replaced(&segment, &unreadable, kept)?;
+                    for rank in &replaced {
+                        dead[*rank as usize / 64] |= 1 << (rank % 64);
+                    }
+                    let again = u64::from(told.count).saturating_sub(replaced.len() as u64);
+                    repaired.found_again += again;
+                    repaired
+                        .notes
+                        .push(format!("{worse}: {again} removed documents may be found again"));
                 }
             }
         }
@@ -244,12 +265,31 @@ impl Repair<'_> {
         let sources = vec![Source::of_segment(&segment, &dead, 0)];
         let threads = self.options.threads;
         let built = segment::build(self.disk, &path, identity, self.schema, sources, threads);
-        Ok(built?.map(|segment| SegmentEntry {
-            number,
-            seal: segment.seal(),
-            documents: segment.documents,
-            tombstones: None::<TombstonesEntry>,
-        }))
+        Ok(built?)
+    }
+
+    /// The documents of a segment that others have too.
+    fn replaced(
+        &self,
+        segment: &Segment,
+        unreadable: &BTreeSet<u32>,
+        kept: &[Segment],
+    ) -> Result<Vec<u32>, StoreError> {
+        let mut replaced = Vec::new();
+        for rank in (0..segment.documents).filter(|rank| !unreadable.contains(rank)) {
+            let id = match (segment.number_of(rank), segment.record(rank)?.0) {
+                (Some(number), _) => OwnId::Number(number),
+                (None, text) => OwnId::Text(text.unwrap_or_default().into()),
+            };
+            let hash = self.schema.hash(id.as_id());
+            for other in kept {
+                if other.find(hash, id.as_id())?.is_some() {
+                    replaced.push(rank);
+                    break;
+                }
+            }
+        }
+        Ok(replaced)
     }
 
     /// Writes the whole frames of all logs into a new one, if any is not whole.

@@ -359,18 +359,20 @@ impl Shared {
         Ok(TombstonesEntry { number, seal, count })
     }
 
-    /// What was made, or why not: then its files are removed, and a failed sync is remembered.
+    /// What was made, or why not: then its files are removed, or a failed sync is remembered.
     fn settled<T>(&self, made: Result<T, SealError>, files: &[Name]) -> Result<T, StoreError> {
-        let error = match made {
-            Ok(made) => return Ok(made),
+        match made {
+            Ok(made) => Ok(made),
+            // A manifest may name them.
             Err(SealError::Sync(error)) => {
                 self.fail(&error);
-                error
+                Err(error)
             }
-            Err(SealError::Other(error)) => error,
-        };
-        self.remove_files(files);
-        Err(error)
+            Err(SealError::Other(error)) => {
+                self.remove_files(files);
+                Err(error)
+            }
+        }
     }
 
     fn remove_files(&self, files: &[Name]) {

@@ -42,7 +42,7 @@ pub(super) fn check_empty(disk: &dyn Disk, dir: &Path) -> Result<(), StoreError>
 
 fn begin(disk: &dyn Disk, dir: &Path, schema: Schema) -> Result<(), StoreError> {
     let identity = LogIdentity { store: schema.store_id(), number: 1 };
-    Log::create(disk, Name::Log(1).in_dir(dir), identity)?.complete()?;
+    Log::create(disk, Name::Log(1).in_dir(dir), identity)?;
     let manifest = Manifest {
         schema,
         generation: 1,
@@ -225,7 +225,11 @@ impl Opened {
         let known = self.manifest.log_lengths.len().max(1) - 1;
         let (number, contents) = &self.logs.logs[used.unwrap_or(0).max(known)];
         let identity = LogIdentity { store: self.manifest.schema.store_id(), number: *number };
-        Log::resume(disk, Name::Log(*number).in_dir(dir), identity, contents)
+        let index = (number - self.manifest.first_log) as usize;
+        let synced = self.manifest.log_lengths.get(index).copied().unwrap_or(0);
+        // The names that were found may not be durable yet, as that of the manifest.
+        disk.sync_dir(dir).map_err(|e| StoreError::io(dir, "sync", e))?;
+        Log::resume(disk, Name::Log(*number).in_dir(dir), identity, contents, synced)
     }
 }
 

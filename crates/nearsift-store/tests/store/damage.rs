@@ -18,7 +18,7 @@ fn store_of(shape: Shape, documents: u32) -> (SimDisk, Options, Model) {
     let store = Store::create_with(&dir(), &shape.settings(), options.clone()).expect("made");
     let mut model = Model::default();
     let mut random = Random::new(9);
-    for _ in 0..documents / 4 {
+    for _ in 0..documents / 2 {
         let ops: Vec<Op> = (0..5).map(|_| random_op(&shape, &mut random, documents as usize, 1000)).collect();
         assert_eq!(write(&store, &ops).expect("written"), model.apply(shape.kind, &ops, 1000));
     }

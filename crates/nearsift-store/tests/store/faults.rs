@@ -123,7 +123,7 @@ fn reads_that_fail_are_errors_and_not_answers() {
         for _ in 0..10 {
             let value = shape.value(&mut random);
             match store.query(&value, &Default::default()) {
-                Ok(_) => model.check_query(&store, &value, None, 1),
+                Ok(answer) => model.check_answer(shape.kind, &value, None, answer, 1),
                 Err(_) => errors += 1,
             }
         }

@@ -243,6 +243,18 @@ impl Model {
         let kind = store.kind();
         let ask = Ask { limit: limited, ..Ask::default() };
         let answer = store.query(value, &ask).expect("an answer");
+        self.check_answer(kind, value, limited, answer, now);
+    }
+
+    /// The same of an answer that is there.
+    pub fn check_answer(
+        &self,
+        kind: Kind,
+        value: &Value,
+        limited: Option<usize>,
+        answer: nearsift_store::Answer,
+        now: u64,
+    ) {
         assert!(!answer.truncated);
         let found: Vec<(OwnId, Near)> =
             answer.matches.iter().map(|m| (m.id.clone(), m.near)).collect();
