@@ -117,6 +117,9 @@ fn what_was_acknowledged_survives_kill_9() {
         }
     }
     let mut out = std::io::stdout();
-    writeln!(out, "{cycles} kills, {killed_opening} while opening, {kept} acknowledged batches, all there")
-        .expect("said");
+    writeln!(
+        out,
+        "{cycles} kills, {killed_opening} while opening, {kept} acknowledged batches, all there"
+    )
+    .expect("said");
 }

@@ -258,8 +258,11 @@ impl Model {
         assert!(!answer.truncated);
         let found: Vec<(OwnId, Near)> =
             answer.matches.iter().map(|m| (m.id.clone(), m.near)).collect();
-        let mut expected: Vec<(OwnId, Near)> =
-            self.near(value, limit(kind), now).into_iter().map(|(_, id, near)| (id, near)).collect();
+        let mut expected: Vec<(OwnId, Near)> = self
+            .near(value, limit(kind), now)
+            .into_iter()
+            .map(|(_, id, near)| (id, near))
+            .collect();
         expected.truncate(limited.unwrap_or(usize::MAX));
         assert_eq!(found, expected);
         for found in answer.matches {
