@@ -7,7 +7,9 @@ use nearsift_store::disk::{Fault, SimDisk};
 use nearsift_store::{Options, Store, StoreError, verify};
 use testkit::random::Random;
 
-use crate::support::{ALL, Hands, Model, Op, Shape, contents, count, dir, random_op, small, write};
+use crate::support::{
+    ALL, Hands, Model, Op, Shape, contents, count, dir, random_op, say, small, write,
+};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -197,7 +199,7 @@ fn crash_at_every_operation_and_at_every_operation_of_each_recovery() {
         }
     }
     assert!(opened > 1000, "{opened}");
-    println!("{opened} crashes");
+    say(&format!("{opened} crashes"));
 }
 
 #[test]

@@ -8,7 +8,9 @@ use nearsift_store::disk::SimDisk;
 use nearsift_store::{Metadata, Options, Store, StoreError, repair, verify};
 use testkit::random::Random;
 
-use crate::support::{ALL, Hands, Model, Op, Shape, contents, count, dir, random_op, small, write};
+use crate::support::{
+    ALL, Hands, Model, Op, Shape, contents, count, dir, random_op, say, small, write,
+};
 
 /// A store of several segments with tombstones, and a log.
 fn store_of(shape: Shape, documents: u32) -> (SimDisk, Options, Model) {
@@ -50,7 +52,7 @@ fn every_changed_byte_is_told() {
         assert!(!is_told(&options));
         let files = disk.files();
         let bytes: usize = files.values().map(Vec::len).sum();
-        println!("{bytes} bytes in {} files", files.len());
+        say(&format!("every one of {bytes} bytes in {} files", files.len()));
         let every = count("NEARSIFT_FLIP_EVERY", 1) as usize;
         std::thread::scope(|scope| {
             for half in 0..2 {
@@ -175,7 +177,7 @@ fn a_store_from_the_future_is_refused() {
         disk.meddle(&path, Some(changed));
         match Store::open_with(&dir(), options.clone()) {
             Err(StoreError::Future { path: told, found: 200, supported: 1 }) => {
-                assert_eq!(told, path)
+                assert_eq!(told, path);
             }
             other => panic!("{name}: {other:?}"),
         }

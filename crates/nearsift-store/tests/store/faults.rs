@@ -87,7 +87,7 @@ fn after_a_failed_sync_nothing_is_written_until_it_is_opened_again() {
             &[Op::Upsert(shape.id(1), shape.value(&mut random), Default::default())],
         ) {
             Err(StoreError::Failed { because, .. }) => {
-                assert!(because.contains("sync"), "{because}")
+                assert!(because.contains("sync"), "{because}");
             }
             other => panic!("{failed}: {other:?}"),
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nearsift_store::disk::SimDisk;
-use nearsift_store::{OwnId, Store, StoredValue};
+use nearsift_store::{Options, OwnId, Store, StoredValue};
 use siphasher::sip::SipHasher13;
 use testkit::random::Random;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -286,7 +286,7 @@ fn held(value: &StoredValue, metadata: &nearsift_store::Metadata) -> Held {
 fn the_document_says_how_to_read_a_store() {
     for shape in ALL {
         let (disk, hands) = (SimDisk::new(), Hands::at(1000));
-        let options = small(Arc::new(disk.clone()), 60, &hands);
+        let options = Options { ratio: 9, ..small(Arc::new(disk.clone()), 60, &hands) };
         let store = Store::create_with(&dir(), &shape.settings(), options).expect("made");
         let mut random = Random::new(6);
         for _ in 0..150 {

@@ -20,6 +20,12 @@ pub fn count(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
 
+/// A count, for the record.
+#[expect(clippy::print_stdout, reason = "the counts are recorded")]
+pub fn say(what: &str) {
+    println!("{what}");
+}
+
 pub const ALL: [Shape; 5] = [
     Shape { kind: fingerprints(Bits::B64, 3), ids: IdKind::Numbers },
     Shape { kind: fingerprints(Bits::B64, 6), ids: IdKind::Texts },
