@@ -1,0 +1,167 @@
+//! Batches: operations that become durable together or not at all.
+
+use crate::StoreError;
+use crate::document::{Id, Metadata, OwnId, Tag, Value};
+use crate::schema::Schema;
+use crate::store::Near;
+
+/// The most bytes of a batch.
+pub const MAX_BATCH_BYTES: usize = 64 << 20;
+
+/// Operations that become durable together or not at all. They are done in order: an id may
+/// occur more than once.
+///
+/// ```
+/// use nearsift::fingerprint::Fingerprint;
+/// use nearsift_store::{Metadata, Outcome};
+/// # use nearsift::fingerprint::Bits;
+/// # use nearsift_store::{Store, Settings, Kind, IdKind, RecipeMark};
+/// # let folder = tempfile::tempdir()?;
+/// # let settings = Settings {
+/// #     kind: Kind::Fingerprints { bits: Bits::B64, max_distance: 3 }, ids: IdKind::Texts,
+/// #     recipe: RecipeMark { written: "simhash64".into(), digest: 1 }, hash_key: None };
+/// # let store = Store::create(&folder.path().join("store"), &settings)?;
+/// let mut batch = store.batch();
+/// batch.insert("a".into(), &Fingerprint::from_u64(7).into(), &Metadata::default())?;
+/// batch.insert("a".into(), &Fingerprint::from_u64(8).into(), &Metadata::default())?;
+/// batch.delete("b".into())?;
+/// assert_eq!(store.write(&batch)?, [Outcome::Added, Outcome::Exists, Outcome::Absent]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Batch {
+    pub(crate) schema: std::sync::Arc<Schema>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) len: u32,
+}
+
+/// What became of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// A document was added under an id that was free.
+    Added,
+    /// A document took the place of one with the same id.
+    Replaced,
+    /// Nothing was done: a document has this id.
+    Exists,
+    /// Nothing was done: this document is near enough.
+    Near {
+        /// The nearest document, of equally near ones that with the least id.
+        id: OwnId,
+        /// How near it is.
+        near: Near,
+    },
+    /// The document was removed.
+    Removed,
+    /// There was none to remove.
+    Absent,
+}
+
+impl Batch {
+    pub(crate) fn new(schema: std::sync::Arc<Schema>) -> Batch {
+        Batch { schema, bytes: Vec::new(), len: 0 }
+    }
+
+    /// The number of operations.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether there is no operation.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Forgets all operations and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.len = 0;
+    }
+
+    /// Adds a document unless one has this id.
+    ///
+    /// # Errors
+    /// [`StoreError::Id`] or [`StoreError::Invalid`]: the document does not fit the store, or the batch is
+    /// full ([`MAX_BATCH_BYTES`]). The batch stays as it was.
+    pub fn insert(
+        &mut self,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<(), StoreError> {
+        self.put(Tag::Insert, id, value, metadata)
+    }
+
+    /// Adds a document unless one has this id, or one is as near as the store was created for. Of several
+    /// near ones it is told which is the nearest. For sketches, near ones are found as a query finds them.
+    ///
+    /// # Errors
+    /// As [`insert`](Batch::insert).
+    pub fn insert_unless_near(
+        &mut self,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<(), StoreError> {
+        self.put(Tag::InsertUnlessNear, id, value, metadata)
+    }
+
+    /// Adds a document, in place of one that has this id.
+    ///
+    /// # Errors
+    /// As [`insert`](Batch::insert).
+    pub fn upsert(
+        &mut self,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<(), StoreError> {
+        self.put(Tag::Put, id, value, metadata)
+    }
+
+    /// Removes the document with this id, if there is one.
+    ///
+    /// # Errors
+    /// As [`insert`](Batch::insert).
+    pub fn delete(&mut self, id: Id<'_>) -> Result<(), StoreError> {
+        id.check(&self.schema)?;
+        let before = self.bytes.len();
+        self.bytes.push(Tag::Delete as u8);
+        id.write(&mut self.bytes);
+        self.settle(before)
+    }
+
+    fn put(
+        &mut self,
+        tag: Tag,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<(), StoreError> {
+        id.check(&self.schema)?;
+        value.check(&self.schema)?;
+        metadata.check()?;
+        let before = self.bytes.len();
+        self.bytes.push(tag as u8);
+        id.write(&mut self.bytes);
+        for word in value.words() {
+            self.bytes.extend_from_slice(&word.to_le_bytes());
+        }
+        for key in value.keys() {
+            self.bytes.extend_from_slice(&key.to_le_bytes());
+        }
+        metadata.write(&mut self.bytes);
+        self.settle(before)
+    }
+
+    fn settle(&mut self, before: usize) -> Result<(), StoreError> {
+        if self.bytes.len() > MAX_BATCH_BYTES {
+            self.bytes.truncate(before);
+            return Err(StoreError::Invalid(format!(
+                "the batch would have more than {MAX_BATCH_BYTES} bytes: write it and start another"
+            )));
+        }
+        self.len += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! The memory table: documents that are in the log and not in a segment yet.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use nearsift::hamming::index::{Ask, FreshTable, Scratch, Search, SearchError};
+use nearsift::sketch::{KEYS, Keys};
+
+use crate::StoreError;
+use crate::bitmap::Bitmap;
+use crate::document::{Id, Operation, read_record};
+use crate::schema::{IdKind, Kind, Schema};
+
+/// Documents in slots, in the order in which they came. A slot is never used again.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    schema: Arc<Schema>,
+    slots: HashTable<u32>,
+    hashes: Vec<u64>,
+    /// Of numbered documents.
+    numbers: Vec<u64>,
+    /// Text ids and metadata, one after the other, and where each ends.
+    records: Vec<u8>,
+    ends: Vec<u64>,
+    words: Vec<u64>,
+    /// 0 for never.
+    expiries: Vec<u32>,
+    pub(crate) dead: Bitmap,
+    finder: Finder,
+}
+
+#[derive(Debug)]
+enum Finder {
+    Fingerprints(FreshTable),
+    Sketches(Box<KeyChains>),
+}
+
+/// For each of the keys the documents that have it, the latest first.
+#[derive(Debug)]
+struct KeyChains {
+    latest: [HashMap<u32, u32>; KEYS],
+    keys: Vec<Keys>,
+    /// For each slot and key the slot before it with the same key, or [`NO_SLOT`].
+    before: Vec<[u32; KEYS]>,
+}
+
+const NO_SLOT: u32 = u32::MAX;
+
+impl Memory {
+    /// An empty table for about so many documents.
+    pub(crate) fn new(schema: &Arc<Schema>, expected: u32) -> Result<Memory, StoreError> {
+        let finder = match schema.kind {
+            Kind::Fingerprints { bits, max_distance } => {
+                Finder::Fingerprints(FreshTable::new(bits, max_distance, u64::from(expected))?)
+            }
+            Kind::Sketches { .. } => Finder::Sketches(Box::new(KeyChains {
+                latest: std::array::from_fn(|_| HashMap::new()),
+                keys: Vec::new(),
+                before: Vec::new(),
+            })),
+        };
+        Ok(Memory {
+            schema: Arc::clone(schema),
+            slots: HashTable::new(),
+            hashes: Vec::new(),
+            numbers: Vec::new(),
+            records: Vec::new(),
+            ends: Vec::new(),
+            words: Vec::new(),
+            expiries: Vec::new(),
+            dead: Bitmap::default(),
+            finder,
+        })
+    }
+
+    /// Slots in use, dead ones included.
+    pub(crate) fn len(&self) -> u32 {
+        self.hashes.len() as u32
+    }
+
+    pub(crate) fn live(&self) -> u64 {
+        u64::from(self.len()) - self.dead.count()
+    }
+
+    /// Bytes that it takes, about.
+    pub(crate) fn bytes(&self) -> u64 {
+        let slots = self.hashes.capacity() as u64;
+        let finder = match &self.finder {
+            Finder::Fingerprints(_) => 8 * self.schema.words() as u64 * 8,
+            Finder::Sketches(_) => KEYS as u64 * (4 + 4 + 12),
+        };
+        let words = 8 * self.schema.words() as u64;
+        slots * (8 + 8 + 8 + 4 + 5 + words + finder) + self.records.capacity() as u64
+    }
+
+    /// The slot of a document that was not removed.
+    pub(crate) fn find(&self, hash: u64, id: Id<'_>) -> Option<u32> {
+        let same = |&slot: &u32| {
+            self.hashes[slot as usize] == hash && self.id(slot) == id && !self.dead.contains(slot)
+        };
+        self.slots.find(hash, same).copied()
+    }
+
+    /// Adds a document whose id is free.
+    pub(crate) fn put(&mut self, hash: u64, put: &Operation<'_>) -> Result<u32, StoreError> {
+        let slot = self.len();
+        // Slots are numbered in 32 bits, of which the last stands for none.
+        if slot >= NO_SLOT - 1 {
+            return Err(StoreError::Invalid("the memory table is full".to_owned()));
+        }
+        let start = self.words.len();
+        put.words(&self.schema, &mut self.words);
+        match &mut self.finder {
+            Finder::Fingerprints(table) => table.insert(&self.words[start..], u64::from(slot))?,
+            Finder::Sketches(chains) => {
+                let keys = put.keys(&self.schema).expect("a sketch has its keys");
+                let before = std::array::from_fn(|t| {
+                    chains.latest[t].insert(keys[t], slot).unwrap_or(NO_SLOT)
+                });
+                chains.keys.push(keys);
+                chains.before.push(before);
+            }
+        }
+        match put.id {
+            Id::Number(number) => self.numbers.push(number),
+            Id::Text(_) => put.id.write(&mut self.records),
+        }
+        self.records.extend_from_slice(put.metadata);
+        self.ends.push(self.records.len() as u64);
+        self.hashes.push(hash);
+        self.expiries.push(put.expires);
+        self.dead.grow(slot + 1);
+        let hashes = &self.hashes;
+        self.slots.insert_unique(hash, slot, |&slot| hashes[slot as usize]);
+        Ok(slot)
+    }
+
+    /// Removes a document from the table that is written to.
+    pub(crate) fn remove(&mut self, slot: u32) {
+        let hash = self.hashes[slot as usize];
+        if let Ok(entry) = self.slots.find_entry(hash, |&other| other == slot) {
+            entry.remove();
+        }
+        self.dead.insert(slot);
+    }
+
+    pub(crate) fn hash(&self, slot: u32) -> u64 {
+        self.hashes[slot as usize]
+    }
+
+    pub(crate) fn id(&self, slot: u32) -> Id<'_> {
+        match self.schema.ids {
+            IdKind::Numbers => Id::Number(self.numbers[slot as usize]),
+            IdKind::Texts => {
+                let record = read_record(self.record(slot), IdKind::Texts);
+                Id::Text(record.and_then(|(id, _)| id).unwrap_or_default())
+            }
+        }
+    }
+
+    pub(crate) fn record(&self, slot: u32) -> &[u8] {
+        let slot = slot as usize;
+        let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
+        &self.records[start as usize..self.ends[slot] as usize]
+    }
+
+    pub(crate) fn words(&self, slot: u32) -> &[u64] {
+        let words = self.schema.words();
+        &self.words[slot as usize * words..(slot as usize + 1) * words]
+    }
+
+    pub(crate) fn keys(&self, slot: u32) -> Option<&Keys> {
+        match &self.finder {
+            Finder::Fingerprints(_) => None,
+            Finder::Sketches(chains) => chains.keys.get(slot as usize),
+        }
+    }
+
+    pub(crate) fn expires(&self, slot: u32) -> u32 {
+        self.expiries[slot as usize]
+    }
+
+    /// Calls `each` with the slot and distance of every fingerprint within the distance, dead ones included.
+    pub(crate) fn within(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        each: &mut dyn FnMut(u32, u32),
+    ) -> Result<nearsift::hamming::Outcome, SearchError> {
+        let Finder::Fingerprints(table) = &self.finder else {
+            return Ok(nearsift::hamming::Outcome::default());
+        };
+        table.visit(query, ask, &mut Scratch::default(), &mut |hit| {
+            hit.each_id(|slot| each(slot as u32, hit.distance()));
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Appends the slots of up to `most` documents that share a key, the same one perhaps more than
+    /// once, and tells whether there are more.
+    pub(crate) fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+        let Finder::Sketches(chains) = &self.finder else { return false };
+        let mut left = most;
+        for (t, key) in keys.iter().enumerate() {
+            let mut slot = chains.latest[t].get(key).copied().unwrap_or(NO_SLOT);
+            while slot != NO_SLOT {
+                if left == 0 {
+                    return true;
+                }
+                left -= 1;
+                to.push(slot);
+                slot = chains.before[slot as usize][t];
+            }
+        }
+        false
+    }
+
+    /// The slots of documents that were not removed and do not expire by `now`, in the order in which a segment ranks them.
+    /// `dead` says which were removed.
+    pub(crate) fn ranked(&self, dead: &[u64], now: u64) -> Vec<u32> {
+        let is_dead =
+            |slot: u32| dead.get(slot as usize / 64).is_some_and(|w| w >> (slot % 64) & 1 == 1);
+        let mut slots: Vec<u32> = (0..self.len())
+            .filter(|&slot| !is_dead(slot) && !crate::store::has_expired(self.expires(slot), now))
+            .collect();
+        slots.sort_unstable_by_key(|&slot| (self.hashes[slot as usize], slot));
+        slots
+    }
+}

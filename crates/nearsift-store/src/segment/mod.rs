@@ -1,0 +1,475 @@
+//! Segments: documents in a file that never changes, and what finds them.
+//!
+//! A segment ranks its documents by the hash of their ids, so that an id is looked up in one bucket, and
+//! so that segments are merged from their beginnings to their ends. What searches need is held in memory;
+//! text ids, metadata and fingerprints by rank are read when they are asked for.
+
+mod build;
+pub(crate) mod keys;
+mod resident;
+mod salvage;
+
+use std::ops::{ControlFlow, Range};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use nearsift::hamming::Outcome;
+use nearsift::hamming::index::{Ask, Index, Scratch, Search, SearchError};
+use nearsift::sketch::{Keys, Sketch};
+
+use crate::StoreError;
+use crate::bitmap::Bitmap;
+use crate::codec::{Input, Output};
+use crate::disk::Disk;
+use crate::document::{Id, read_record};
+use crate::schema::{IdKind, Kind, Schema};
+use crate::sealed::{Cursor, Identity, SealedFile};
+use keys::directory_bits;
+use resident::{AlignedBytes, Filed};
+
+pub(crate) use build::{Source, build, read_tombstones, write_tombstones};
+
+const MAGIC: &[u8; 8] = b"nsftsegm";
+
+/// The sections of a segment, in the order in which they lie in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// For each bucket of hashes the first rank, and the number of documents: 4 bytes each.
+    Directory,
+    /// Of text ids: the 8 bits of the hash after those of the bucket, a byte each.
+    Tags,
+    /// Of numbers: the ids, 8 bytes each.
+    Numbers,
+    /// Where a document expires: the second of each, or 0, 4 bytes.
+    Expiries,
+    /// Where records start in their section, and where the last ends: 5 bytes each.
+    Offsets,
+    /// Text ids and metadata.
+    Records,
+    /// The words of fingerprints or sketches.
+    Values,
+    /// The index of fingerprints, or the tables of keys.
+    Finder,
+}
+
+const SECTIONS: usize = 8;
+/// Magic, documents, directory bits, and offset and length of each section.
+const CONTENTS_BYTES: usize = 16 + 16 * SECTIONS;
+/// Bytes of an offset.
+const OFFSET_BYTES: usize = 5;
+
+/// The table of contents, which ends a segment's content.
+#[derive(Debug, Clone)]
+pub(crate) struct Contents {
+    documents: u32,
+    sections: [Range<u64>; SECTIONS],
+}
+
+impl Contents {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(CONTENTS_BYTES);
+        bytes.put(MAGIC);
+        bytes.put_u32(self.documents);
+        bytes.put_u32(directory_bits(self.documents));
+        for section in &self.sections {
+            bytes.put_u64(section.start);
+            bytes.put_u64(section.end - section.start);
+        }
+        bytes
+    }
+
+    fn read(file: &SealedFile, schema: &Schema) -> Result<Contents, StoreError> {
+        let damaged = |what: &str| StoreError::damaged(file.path(), file.content(), what);
+        let at = file.content().checked_sub(CONTENTS_BYTES as u64);
+        let at = at.ok_or_else(|| damaged("there is no table of contents"))?;
+        let bytes = file.read_vec(at, CONTENTS_BYTES)?;
+        let mut from = Input(&bytes);
+        if from.take(8) != Some(MAGIC) {
+            return Err(damaged("there is no table of contents"));
+        }
+        let documents = from.u32().unwrap_or(0);
+        let bits = from.u32();
+        let mut sections = std::array::from_fn(|_| 0..0);
+        for section in &mut sections {
+            let (start, len) = (from.u64().unwrap_or(0), from.u64().unwrap_or(0));
+            let end = start.checked_add(len).filter(|&end| end <= at);
+            *section = start..end.ok_or_else(|| damaged("a section lies outside the content"))?;
+        }
+        let contents = Contents { documents, sections };
+        let n = u64::from(documents);
+        let buckets = 1 << directory_bits(documents);
+        let texts = schema.ids == IdKind::Texts;
+        let len = |section| contents.section(section).end - contents.section(section).start;
+        let or_none = |section, expected| len(section) == 0 || len(section) == expected;
+        let fits = documents > 0
+            && bits == Some(directory_bits(documents))
+            && len(Section::Directory) == (buckets + 1) * 4
+            && len(Section::Tags) == if texts { n } else { 0 }
+            && len(Section::Numbers) == if texts { 0 } else { n * 8 }
+            && or_none(Section::Expiries, n * 4)
+            && or_none(Section::Offsets, (n + 1) * OFFSET_BYTES as u64)
+            && (len(Section::Offsets) > 0 || (!texts && len(Section::Records) == 0))
+            && len(Section::Values) == n * 8 * schema.words() as u64;
+        if !fits {
+            return Err(damaged("the sections do not fit the number of documents"));
+        }
+        Ok(contents)
+    }
+
+    fn section(&self, section: Section) -> Range<u64> {
+        self.sections[section as usize].clone()
+    }
+}
+
+/// A segment that is open. Documents can be removed from it, and are then in `dead`.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) number: u64,
+    pub(crate) documents: u32,
+    pub(crate) dead: Bitmap,
+    schema: Arc<Schema>,
+    file: SealedFile,
+    contents: Contents,
+    directory: Vec<u32>,
+    tags: Vec<u8>,
+    numbers: Vec<u64>,
+    expiries: Vec<u32>,
+    finder: Finder,
+}
+
+#[derive(Debug)]
+enum Finder {
+    Fingerprints {
+        index: Filed,
+        /// Memory of earlier queries.
+        scratches: Mutex<Vec<Scratch>>,
+    },
+    Sketches {
+        sketches: Vec<u64>,
+        tables: Vec<u8>,
+        layout: keys::Layout,
+    },
+    /// Of a damaged segment: nothing.
+    None,
+}
+
+fn words_of(bytes: &[u8]) -> Vec<u64> {
+    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+fn halves_of(bytes: &[u8]) -> Vec<u32> {
+    bytes.as_chunks().0.iter().map(|half| u32::from_le_bytes(*half)).collect()
+}
+
+impl Segment {
+    /// Opens a segment and reads what it holds in memory.
+    pub(crate) fn open(
+        disk: &dyn Disk,
+        path: &Path,
+        identity: Identity,
+        schema: &Arc<Schema>,
+    ) -> Result<Segment, StoreError> {
+        Segment::open_with(disk, path, identity, schema, None)
+    }
+
+    /// The same with an index that is in memory already.
+    fn open_with(
+        disk: &dyn Disk,
+        path: &Path,
+        identity: Identity,
+        schema: &Arc<Schema>,
+        built: Option<Index<'static>>,
+    ) -> Result<Segment, StoreError> {
+        let file = SealedFile::open(disk, path, identity)?;
+        let contents = Contents::read(&file, schema)?;
+        let read = |section| {
+            let range = contents.section(section);
+            file.read_vec(range.start, (range.end - range.start) as usize)
+        };
+        let documents = contents.documents;
+        let directory = halves_of(&read(Section::Directory)?);
+        if !directory.is_sorted() || directory.last() != Some(&documents) {
+            let at = contents.section(Section::Directory).start;
+            return Err(StoreError::damaged(path, at, "the directory is not in order"));
+        }
+        let finder = contents.section(Section::Finder);
+        let finder_len = (finder.end - finder.start) as usize;
+        let finder = match schema.kind {
+            Kind::Fingerprints { bits, max_distance } => {
+                let index = match built {
+                    Some(index) => Filed::Built(index),
+                    None => {
+                        let mut bytes = AlignedBytes::zeroed(finder_len);
+                        file.read(bytes.as_mut(), finder.start)?;
+                        Filed::from_bytes(bytes)
+                            .map_err(|e| StoreError::damaged(path, finder.start, e))?
+                    }
+                };
+                let held = index.get();
+                if held.bits() != bits
+                    || held.max_distance() < max_distance
+                    || held.documents() != u64::from(documents)
+                {
+                    let what = "the index is of other documents";
+                    return Err(StoreError::damaged(path, finder.start, what));
+                }
+                Finder::Fingerprints { index, scratches: Mutex::default() }
+            }
+            Kind::Sketches { .. } => {
+                let layout = keys::Layout::new(documents);
+                if finder_len != layout.bytes() {
+                    let what = "the tables of keys have another length";
+                    return Err(StoreError::damaged(path, finder.start, what));
+                }
+                let sketches = words_of(&read(Section::Values)?);
+                Finder::Sketches { sketches, tables: read(Section::Finder)?, layout }
+            }
+        };
+        Ok(Segment {
+            number: identity.number,
+            documents,
+            dead: Bitmap::new(documents),
+            schema: Arc::clone(schema),
+            directory,
+            tags: read(Section::Tags)?,
+            numbers: words_of(&read(Section::Numbers)?),
+            expiries: halves_of(&read(Section::Expiries)?),
+            finder,
+            file,
+            contents,
+        })
+    }
+
+    pub(crate) fn live(&self) -> u64 {
+        u64::from(self.documents) - self.dead.count()
+    }
+
+    pub(crate) fn seal(&self) -> u64 {
+        self.file.seal()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Bytes of its file.
+    pub(crate) fn disk_bytes(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// Bytes of text ids and numbers in the file.
+    pub(crate) fn id_bytes(&self) -> u64 {
+        let len = |section| {
+            let range = self.contents.section(section);
+            range.end - range.start
+        };
+        len(Section::Numbers) + len(Section::Records) + len(Section::Offsets)
+    }
+
+    /// Bytes that it holds in memory, those of ids left out.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let finder = match &self.finder {
+            Finder::Fingerprints { index, .. } => index.get().as_bytes().len(),
+            Finder::Sketches { sketches, tables, .. } => 8 * sketches.len() + tables.len(),
+            Finder::None => 0,
+        };
+        let pages = self.file.content().div_ceil(crate::sealed::PAGE as u64) * 8;
+        let own = 4 * self.directory.len() + self.tags.len() + 4 * self.expiries.len();
+        (finder + own) as u64 + u64::from(self.documents).div_ceil(8) + pages
+    }
+
+    /// The rank of a document that was not removed.
+    pub(crate) fn find(&self, hash: u64, id: Id<'_>) -> Result<Option<u32>, StoreError> {
+        let bits = directory_bits(self.documents);
+        let bucket = if bits == 0 { 0 } else { (hash >> (64 - bits)) as usize };
+        let ranks = self.directory[bucket]..self.directory[bucket + 1];
+        match id {
+            Id::Number(number) => {
+                let numbers = &self.numbers[ranks.start as usize..ranks.end as usize];
+                let same = ranks.zip(numbers).filter(|(_, other)| **other == number);
+                let mut ranks = same.map(|(rank, _)| rank);
+                Ok(ranks.find(|&rank| !self.dead.contains(rank)))
+            }
+            Id::Text(text) => {
+                let tag = tag_of(hash, bits);
+                for rank in ranks {
+                    if self.tags[rank as usize] == tag
+                        && !self.dead.contains(rank)
+                        && self.record(rank)?.0.as_deref() == Some(text)
+                    {
+                        return Ok(Some(rank));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// When a document expires, 0 for never.
+    #[inline]
+    pub(crate) fn expires(&self, rank: u32) -> u32 {
+        self.expiries.get(rank as usize).copied().unwrap_or(0)
+    }
+
+    /// Documents that were removed or expire by `now`.
+    pub(crate) fn gone(&self, now: u64) -> u64 {
+        let expired = (0u32..).zip(&self.expiries).filter(|&(rank, &expires)| {
+            crate::store::has_expired(expires, now) && !self.dead.contains(rank)
+        });
+        self.dead.count() + expired.count() as u64
+    }
+
+    /// A document's text id, where ids are texts, and its metadata.
+    pub(crate) fn record(
+        &self,
+        rank: u32,
+    ) -> Result<(Option<String>, crate::document::Metadata), StoreError> {
+        if self.contents.section(Section::Offsets).is_empty() {
+            return Ok((None, crate::document::Metadata::default()));
+        }
+        let at =
+            self.contents.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64;
+        let mut bytes = [0; 2 * OFFSET_BYTES];
+        self.file.read(&mut bytes, at)?;
+        let place = self.record_place(&bytes, at)?;
+        let bytes = self.file.read_vec(place.start, (place.end - place.start) as usize)?;
+        self.parse_record(&bytes, place.start)
+    }
+
+    /// Where in the file a record is, by its two offsets.
+    fn record_place(&self, offsets: &[u8], at: u64) -> Result<Range<u64>, StoreError> {
+        let records = self.contents.section(Section::Records);
+        let offset = |i: usize| {
+            let mut word = [0; 8];
+            word[..OFFSET_BYTES]
+                .copy_from_slice(&offsets[i * OFFSET_BYTES..(i + 1) * OFFSET_BYTES]);
+            records.start + u64::from_le_bytes(word)
+        };
+        let place = offset(0)..offset(1);
+        // No record is longer than an id, a source and some numbers.
+        let bounded = place.start <= place.end && place.end - place.start < 1 << 16;
+        if !bounded || place.end > records.end {
+            return Err(StoreError::damaged(self.path(), at, "a record lies outside its section"));
+        }
+        Ok(place)
+    }
+
+    fn parse_record(
+        &self,
+        bytes: &[u8],
+        at: u64,
+    ) -> Result<(Option<String>, crate::document::Metadata), StoreError> {
+        let record = read_record(bytes, self.schema.ids);
+        let (id, metadata) =
+            record.ok_or_else(|| StoreError::damaged(self.path(), at, "a record is none"))?;
+        Ok((id.map(str::to_owned), metadata))
+    }
+
+    /// The number of a document.
+    pub(crate) fn number_of(&self, rank: u32) -> Option<u64> {
+        self.numbers.get(rank as usize).copied()
+    }
+
+    /// The words of a document's fingerprint or sketch.
+    pub(crate) fn words(&self, rank: u32) -> Result<Vec<u64>, StoreError> {
+        let words = self.schema.words();
+        if let Finder::Sketches { sketches, .. } = &self.finder {
+            return Ok(sketches[rank as usize * words..][..words].to_vec());
+        }
+        let at = self.contents.section(Section::Values).start + u64::from(rank) * 8 * words as u64;
+        Ok(words_of(&self.file.read_vec(at, 8 * words)?))
+    }
+
+    /// Calls `each` with the rank and distance of every fingerprint within the distance, dead ones included.
+    pub(crate) fn within(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        each: &mut dyn FnMut(u32, u32),
+    ) -> Result<Outcome, SearchError> {
+        let Finder::Fingerprints { index, scratches } = &self.finder else {
+            return Ok(Outcome::default());
+        };
+        let held = || scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = held().pop().unwrap_or_default();
+        let outcome = index.get().visit(query, ask, &mut scratch, &mut |hit| {
+            hit.each_id(|rank| each(rank as u32, hit.distance()));
+            ControlFlow::Continue(())
+        });
+        held().push(scratch);
+        outcome
+    }
+
+    /// Appends the ranks of up to `most` documents that share a key, the same one perhaps more than
+    /// once, and tells whether there are more.
+    pub(crate) fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+        match &self.finder {
+            Finder::Fingerprints { .. } | Finder::None => false,
+            Finder::Sketches { tables, layout, .. } => layout.candidates(tables, keys, most, to),
+        }
+    }
+
+    /// A document's sketch.
+    #[inline]
+    pub(crate) fn sketch(&self, rank: u32) -> Option<Sketch> {
+        match &self.finder {
+            Finder::Fingerprints { .. } | Finder::None => None,
+            Finder::Sketches { sketches, .. } => {
+                let words = sketches.as_chunks().0.get(rank as usize)?;
+                Some(Sketch::from_words(*words))
+            }
+        }
+    }
+
+    /// Reads all pages and checks what no checksum says: that ids are where they are looked for, and that
+    /// the index holds the values.
+    pub(crate) fn check(&self, mut bad: impl FnMut(StoreError)) {
+        let mut damaged = false;
+        self.file.check(|error| {
+            damaged = true;
+            bad(error);
+        });
+        if damaged {
+            return;
+        }
+        if let Err(error) = self.check_order() {
+            bad(error);
+        }
+        if let Finder::Fingerprints { index, .. } = &self.finder
+            && let Err(error) = index.get().verify()
+        {
+            bad(StoreError::damaged(
+                self.path(),
+                self.contents.section(Section::Finder).start,
+                error,
+            ));
+        }
+    }
+
+    fn check_order(&self) -> Result<(), StoreError> {
+        let bits = directory_bits(self.documents);
+        let mut source = Source::of_segment(self, &[], 0);
+        let mut rank = 0;
+        while let Some((hash, _)) = source.next()? {
+            let bucket = if bits == 0 { 0 } else { (hash >> (64 - bits)) as usize };
+            let inside = (self.directory[bucket]..self.directory[bucket + 1]).contains(&rank);
+            let tagged = self.tags.get(rank as usize).is_none_or(|&tag| tag == tag_of(hash, bits));
+            if !inside || !tagged {
+                let at = self.contents.section(Section::Directory).start;
+                let what = format!("document {rank} is not in its bucket");
+                return Err(StoreError::damaged(self.path(), at, what));
+            }
+            rank += 1;
+        }
+        Ok(())
+    }
+
+    fn cursor(&self, section: Section) -> Cursor<'_> {
+        Cursor::new(&self.file, self.contents.section(section))
+    }
+}
+
+/// The 8 bits of a hash after those of its bucket.
+fn tag_of(hash: u64, directory_bits: u32) -> u8 {
+    (hash << directory_bits >> 56) as u8
+}

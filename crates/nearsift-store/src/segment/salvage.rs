@@ -1,0 +1,127 @@
+//! What is whole of a damaged segment.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use nearsift::sketch::KEYS;
+
+use super::{Contents, Finder, OFFSET_BYTES, Section, Segment, halves_of, keys, words_of};
+use crate::StoreError;
+use crate::bitmap::Bitmap;
+use crate::disk::Disk;
+use crate::schema::{Kind, Schema};
+use crate::sealed::{Identity, PAGE, SealedFile};
+
+impl Segment {
+    /// Opens a segment of which pages are damaged, and tells the ranks of documents that cannot be read. It
+    /// finds nothing, and can be a source of a new segment.
+    pub(crate) fn open_what_is_whole(
+        disk: &dyn Disk,
+        path: &Path,
+        identity: Identity,
+        schema: &Arc<Schema>,
+    ) -> Result<(Segment, BTreeSet<u32>), StoreError> {
+        let (file, pages) = SealedFile::open(disk, path, identity)?.forgiving();
+        let contents = Contents::read(&file, schema)?;
+        let documents = contents.documents;
+        let read = |section| {
+            let range = contents.section(section);
+            file.read_vec(range.start, (range.end - range.start) as usize)
+        };
+        let mut lost = BTreeSet::new();
+        for page in pages {
+            let bytes = page * PAGE as u64..(page + 1) * PAGE as u64;
+            for (section, size) in [
+                (Section::Numbers, 8),
+                (Section::Expiries, 4),
+                (Section::Offsets, OFFSET_BYTES as u64),
+                (Section::Values, 8 * schema.words() as u64),
+            ] {
+                let range = contents.section(section);
+                if bytes.end <= range.start || range.end <= bytes.start {
+                    continue;
+                }
+                let first = bytes.start.saturating_sub(range.start) / size;
+                let last = (bytes.end.min(range.end) - range.start).div_ceil(size);
+                // An offset ends one document and begins the next.
+                let before = u64::from(section == Section::Offsets);
+                let ranks = first.saturating_sub(before)..last.min(u64::from(documents));
+                lost.extend(ranks.map(|rank| rank as u32));
+            }
+        }
+        let finder = match schema.kind {
+            Kind::Fingerprints { .. } => None,
+            Kind::Sketches { .. } => Some(Finder::Sketches {
+                sketches: words_of(&read(Section::Values)?),
+                tables: read(Section::Finder)?,
+                layout: keys::Layout::new(documents),
+            }),
+        };
+        let mut segment = Segment {
+            number: identity.number,
+            documents,
+            dead: Bitmap::new(documents),
+            schema: Arc::clone(schema),
+            directory: Vec::new(),
+            tags: Vec::new(),
+            numbers: words_of(&read(Section::Numbers)?),
+            expiries: halves_of(&read(Section::Expiries)?),
+            finder: finder.unwrap_or(Finder::None),
+            file,
+            contents,
+        };
+        segment.lose_records(&mut lost)?;
+        segment.lose_keys(&mut lost);
+        Ok((segment, lost))
+    }
+
+    /// Records that are not what their documents' ids were.
+    fn lose_records(&mut self, lost: &mut BTreeSet<u32>) -> Result<(), StoreError> {
+        let section = self.contents.section(Section::Records);
+        if section.is_empty() {
+            return Ok(());
+        }
+        let damaged = |at: u64| !self.file.is_whole(at);
+        for rank in 0..self.documents {
+            if lost.contains(&rank) {
+                continue;
+            }
+            let at = self.contents.section(Section::Offsets).start
+                + u64::from(rank) * OFFSET_BYTES as u64;
+            let offsets = self.file.read_vec(at, 2 * OFFSET_BYTES)?;
+            let whole = self.record_place(&offsets, at).is_ok_and(|place| {
+                let mut pages = place.start / PAGE as u64..=(place.end.max(1) - 1) / PAGE as u64;
+                pages.all(|page| !damaged(page * PAGE as u64)) && self.record(rank).is_ok()
+            });
+            if !whole {
+                lost.insert(rank);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sketches of which not all keys are known. Entries of damaged tables do not add up.
+    fn lose_keys(&self, lost: &mut BTreeSet<u32>) {
+        let Finder::Sketches { tables, layout, .. } = &self.finder else { return };
+        let finder = self.contents.section(Section::Finder);
+        for t in 0..KEYS {
+            let from = finder.start + (t * layout.table_bytes()) as u64;
+            let to = from + layout.table_bytes() as u64;
+            let whole = (from / PAGE as u64..to.div_ceil(PAGE as u64))
+                .all(|page| self.file.is_whole(page * PAGE as u64));
+            if whole {
+                continue;
+            }
+            // Which of the entries are true cannot be told from the tables alone: a document keeps its
+            // other keys, and only those are lost of which nothing of this table is left.
+            let mut seen = vec![0u8; self.documents as usize];
+            for (_, rank) in layout.table(tables, t) {
+                if let Some(seen) = seen.get_mut(rank as usize) {
+                    *seen = seen.saturating_add(1);
+                }
+            }
+            lost.extend((0u32..).zip(&seen).filter(|(_, seen)| **seen != 1).map(|(rank, _)| rank));
+        }
+    }
+}

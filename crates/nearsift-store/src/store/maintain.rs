@@ -1,0 +1,472 @@
+//! What goes on behind the writes: memory tables become segments, segments are merged.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+use super::{Access, Frozen, Maintenance, Shared, Structure, held};
+use crate::StoreError;
+use crate::document::{Id, OwnId};
+use crate::log::AppendError;
+use crate::manifest::{Manifest, Name, SegmentEntry, TombstonesEntry};
+use crate::sealed::{Role, SealError};
+use crate::segment::{self, Segment, Source};
+
+/// A segment is written again when more than one in so many of its documents are gone.
+const GONE: u64 = 4;
+
+/// Starts the threads of a store that has any.
+///
+/// # Errors
+/// The system's, when it starts none; those that run are ended.
+pub(super) fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, StoreError> {
+    let options = &shared.options;
+    if options.access == Access::ReadOnly || options.maintenance == Maintenance::Inline {
+        return Ok(Vec::new());
+    }
+    type Work = fn(&Shared);
+    let works: [(&str, Work); 2] = [("nearsift-flush", flush_loop), ("nearsift-merge", merge_loop)];
+    let mut threads = Vec::new();
+    for (name, work) in works {
+        let own = Arc::clone(shared);
+        let builder = std::thread::Builder::new().name(name.to_owned());
+        match builder.spawn(move || work(&own)) {
+            Ok(thread) => threads.push(thread),
+            Err(e) => {
+                shared.stop();
+                return Err(StoreError::io(&shared.dir, "start a thread for", e));
+            }
+        }
+    }
+    Ok(threads)
+}
+
+fn flush_loop(shared: &Shared) {
+    while shared.wait(|signals| std::mem::take(&mut signals.flush)) {
+        let flushed = shared.flush_frozen();
+        let mut signals = held(&shared.signals);
+        signals.flush_error = flushed.err();
+        signals.flushes += 1;
+        signals.merge = true;
+        drop(signals);
+        shared.signal.notify_all();
+    }
+}
+
+fn merge_loop(shared: &Shared) {
+    while shared.wait(|signals| std::mem::take(&mut signals.merge)) {
+        // What did not succeed is tried again after the next flush; the segments are as they were.
+        let mut merged = true;
+        while merged && !shared.stopping.load(Ordering::Acquire) {
+            merged = shared.merge_some().unwrap_or(false);
+        }
+    }
+}
+
+impl Shared {
+    /// Waits until there is work, or the store is closed.
+    fn wait(&self, mut work: impl FnMut(&mut super::Signals) -> bool) -> bool {
+        let mut signals = held(&self.signals);
+        loop {
+            if signals.stop {
+                return false;
+            }
+            if work(&mut signals) {
+                return true;
+            }
+            signals = self.signal.wait(signals).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        held(&self.signals).stop = true;
+        self.signal.notify_all();
+    }
+
+    pub(super) fn ask_to_flush(&self) {
+        held(&self.signals).flush = true;
+        self.signal.notify_all();
+    }
+
+    pub(super) fn maintain_inline(&self) {
+        // A full disk is told to the writer that finds no room in memory.
+        let flushed = self.flush_frozen();
+        held(&self.signals).flush_error = flushed.err();
+        while matches!(self.merge_some(), Ok(true)) {}
+    }
+
+    /// Waits for a place in memory: until a memory table that is on its way has become a segment.
+    pub(super) fn make_room(&self) -> Result<(), StoreError> {
+        let crowded = || {
+            let state = self.state();
+            state.frozen.is_some()
+                && state.active.len() >= self.options.memory_documents(&self.schema)
+        };
+        while crowded() {
+            self.check_writable()?;
+            if self.options.maintenance == Maintenance::Inline {
+                self.flush_frozen()?;
+                continue;
+            }
+            let mut signals = held(&self.signals);
+            let before = signals.flushes;
+            if let Some(error) = signals.flush_error.take() {
+                // The next writer tries again.
+                signals.flush = true;
+                self.signal.notify_all();
+                return Err(error);
+            }
+            let ended = |signals: &super::Signals| signals.flushes != before || signals.stop;
+            while !ended(&signals) && crowded() {
+                let step = std::time::Duration::from_millis(20);
+                let waited = self.signal.wait_timeout(signals, step);
+                signals = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a segment of everything in memory.
+    pub(super) fn flush_all(&self) -> Result<(), StoreError> {
+        self.flush_frozen()?;
+        {
+            let mut writer = held(&self.writer);
+            self.check_writable()?;
+            let state = self.state();
+            let nothing = state.active.len() == 0 || state.frozen.is_some();
+            drop(state);
+            if let (false, Some(writer)) = (nothing, writer.as_mut()) {
+                self.freeze(writer)?;
+            }
+        }
+        self.flush_frozen().map(drop)
+    }
+
+    /// Makes a segment of the memory table that waits, and tells whether there was one.
+    pub(super) fn flush_frozen(&self) -> Result<bool, StoreError> {
+        let _turn = held(&self.flushing);
+        let Some(Frozen { memory, next_log }) = self.state().frozen.clone() else {
+            return Ok(false);
+        };
+        self.check_writable()?;
+        let dead = memory.dead.to_words();
+        let source = Source::of_memory(&memory, &dead, self.now());
+        let built = self.build(vec![source])?;
+
+        let mut structure = held(&self.structure);
+        let mut next = structure.manifest.clone();
+        next.first_log = next_log;
+        next.log_lengths.clear();
+        let mut written = Vec::new();
+        let mut replaced = Vec::new();
+        if let Some(segment) = &built {
+            next.segments.push(entry(segment, None));
+            next.segments.sort_unstable_by_key(|entry| entry.number);
+            written.push(Name::Segment(segment.number));
+        }
+        // Operations of the logs that are let go have removed documents of segments.
+        let segments = self.state().segments.clone();
+        for segment in &segments {
+            let told = next.segments.iter_mut().find(|entry| entry.number == segment.number);
+            let Some(told) = told else { continue };
+            if segment.dead.count() == told.tombstones.map_or(0, |t| u64::from(t.count)) {
+                continue;
+            }
+            replaced.extend(told.tombstones.map(|t| Name::Tombstones(t.number)));
+            told.tombstones = Some(self.write_tombstones(segment, &mut written)?);
+        }
+        self.publish(&mut structure, next, &written)?;
+
+        {
+            let _writer = held(&self.writer);
+            let mut state = self.state_mut();
+            if let Some(segment) = built {
+                for slot in memory.dead.since(&dead) {
+                    let found = segment.find(memory.hash(slot), memory.id(slot));
+                    self.bury(&segment, found);
+                }
+                state.segments.push(Arc::new(segment));
+                state.segments.sort_unstable_by_key(|segment| segment.number);
+            }
+            state.frozen = None;
+        }
+        let first = structure.manifest.first_log;
+        // What is not seen here is removed when the store is opened again.
+        let logs = self.list().unwrap_or_default();
+        let old = logs.into_iter().filter(|name| matches!(name, Name::Log(n) if *n < first));
+        structure.obsolete.extend(old);
+        structure.obsolete.extend(replaced);
+        self.remove_obsolete(&mut structure);
+        drop(structure);
+        self.signal.notify_all();
+        Ok(true)
+    }
+
+    /// Marks a document of a new segment that was removed while the segment was made.
+    fn bury(&self, segment: &Segment, found: Result<Option<u32>, StoreError>) {
+        match found {
+            Ok(rank) => {
+                rank.map(|rank| segment.dead.insert(rank));
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Merges segments of about one size when there are enough, or one of which much is gone; tells
+    /// whether there were any.
+    pub(super) fn merge_some(&self) -> Result<bool, StoreError> {
+        let _turn = held(&self.merging);
+        let segments = self.state().segments.clone();
+        let now = self.now();
+        let unit = u64::from(self.options.memory_documents(&self.schema));
+        let ratio = u64::from(self.options.ratio.max(2));
+        let tier = |segment: &Segment| (segment.live() / unit).max(1).ilog(ratio);
+        let wasted =
+            |segment: &&Arc<Segment>| segment.gone(now) * GONE > u64::from(segment.documents);
+        if let Some(segment) = segments.iter().find(wasted) {
+            self.merge(std::slice::from_ref(segment))?;
+            return Ok(true);
+        }
+        let most = segments.iter().map(|segment| tier(segment)).max().unwrap_or(0);
+        for level in 0..=most {
+            let same: Vec<_> = segments.iter().filter(|s| tier(s) == level).cloned().collect();
+            if same.len() as u64 >= ratio {
+                self.merge(&same)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Merges all segments, if that changes anything.
+    pub(super) fn merge_all(&self) -> Result<(), StoreError> {
+        let _turn = held(&self.merging);
+        let segments = self.state().segments.clone();
+        let now = self.now();
+        match &segments[..] {
+            [] => Ok(()),
+            [one] if one.gone(now) == 0 => Ok(()),
+            all => self.merge(all),
+        }
+    }
+
+    fn merge(&self, old: &[Arc<Segment>]) -> Result<(), StoreError> {
+        self.check_writable()?;
+        let now = self.now();
+        let mut dead: Vec<Vec<u64>> = old.iter().map(|segment| segment.dead.to_words()).collect();
+        let sources =
+            old.iter().zip(&dead).map(|(s, dead)| Source::of_segment(s, dead, now)).collect();
+        let built = self.build(sources)?;
+
+        let mut structure = held(&self.structure);
+        let mut next = structure.manifest.clone();
+        let is_old = |number: u64| old.iter().any(|segment| segment.number == number);
+        let obsolete: Vec<Name> = next
+            .segments
+            .iter()
+            .filter(|entry| is_old(entry.number))
+            .flat_map(|entry| {
+                let tombstones = entry.tombstones.map(|t| Name::Tombstones(t.number));
+                std::iter::once(Name::Segment(entry.number)).chain(tombstones)
+            })
+            .collect();
+        next.segments.retain(|entry| !is_old(entry.number));
+        let mut written = Vec::new();
+        if let Some(segment) = &built {
+            written.push(Name::Segment(segment.number));
+            // Logs may have been let go since that removed documents meanwhile.
+            for (old, dead) in old.iter().zip(&mut dead) {
+                let before = std::mem::replace(dead, old.dead.to_words());
+                for rank in old.dead.since(&before) {
+                    if let Some(new) = self.find_again(segment, old, rank)? {
+                        segment.dead.insert(new);
+                    }
+                }
+            }
+            let tombstones = match segment.dead.count() {
+                0 => None,
+                _ => Some(self.write_tombstones(segment, &mut written)?),
+            };
+            next.segments.push(entry(segment, tombstones));
+            next.segments.sort_unstable_by_key(|entry| entry.number);
+        }
+        self.publish(&mut structure, next, &written)?;
+
+        {
+            let _writer = held(&self.writer);
+            let mut state = self.state_mut();
+            state.segments.retain(|segment| !is_old(segment.number));
+            if let Some(segment) = built {
+                for (old, dead) in old.iter().zip(&dead) {
+                    for rank in old.dead.since(dead) {
+                        let found = self.find_again(&segment, old, rank);
+                        self.bury(&segment, found);
+                    }
+                }
+                state.segments.push(Arc::new(segment));
+                state.segments.sort_unstable_by_key(|segment| segment.number);
+            }
+        }
+        structure.obsolete.extend(obsolete);
+        self.remove_obsolete(&mut structure);
+        Ok(())
+    }
+
+    /// The rank of an old segment's document in a new one.
+    fn find_again(
+        &self,
+        new: &Segment,
+        old: &Segment,
+        rank: u32,
+    ) -> Result<Option<u32>, StoreError> {
+        let id = match old.number_of(rank) {
+            Some(number) => OwnId::Number(number),
+            None => OwnId::from(Id::Text(&old.record(rank)?.0.unwrap_or_default())),
+        };
+        new.find(self.schema.hash(id.as_id()), id.as_id())
+    }
+
+    /// Builds a segment of the next number. Its name is durable, and not in the manifest.
+    fn build(&self, sources: Vec<Source<'_>>) -> Result<Option<Segment>, StoreError> {
+        let number = self.next_file.fetch_add(1, Ordering::AcqRel);
+        let name = Name::Segment(number);
+        let identity = self.identity(number, Role::Segment);
+        let threads = self.options.threads;
+        let path = self.path(name);
+        let built = segment::build(self.disk(), &path, identity, &self.schema, sources, threads);
+        let built = self.settled(built, &[name])?;
+        if built.is_some() {
+            self.sync_dir()?;
+        }
+        Ok(built)
+    }
+
+    fn write_tombstones(
+        &self,
+        segment: &Segment,
+        written: &mut Vec<Name>,
+    ) -> Result<TombstonesEntry, StoreError> {
+        let number = self.next_file.fetch_add(1, Ordering::AcqRel);
+        let name = Name::Tombstones(number);
+        written.push(name);
+        let dead = segment.dead.to_words();
+        let count = dead.iter().map(|word| word.count_ones()).sum();
+        let identity = self.identity(number, Role::Tombstones);
+        let path = self.path(name);
+        let sealed = segment::write_tombstones(self.disk(), &path, identity, segment.number, &dead);
+        let seal = self.settled(sealed, written)?;
+        Ok(TombstonesEntry { number, seal, count })
+    }
+
+    /// What was made, or why not: then its files are removed, or a failed sync is remembered.
+    fn settled<T>(&self, made: Result<T, SealError>, files: &[Name]) -> Result<T, StoreError> {
+        match made {
+            Ok(made) => Ok(made),
+            // A manifest may name them.
+            Err(SealError::Sync(error)) => {
+                self.fail(&error);
+                Err(error)
+            }
+            Err(SealError::Other(error)) => {
+                self.remove_files(files);
+                Err(error)
+            }
+        }
+    }
+
+    fn remove_files(&self, files: &[Name]) {
+        for name in files {
+            // What remains is removed when the store is opened again.
+            let _removed = self.disk().remove(&self.path(*name));
+        }
+    }
+
+    fn sync_dir(&self) -> Result<(), StoreError> {
+        self.disk().sync_dir(&self.dir).map_err(|e| {
+            let error = StoreError::io(&self.dir, "sync", e);
+            self.fail(&error);
+            error
+        })
+    }
+
+    /// Makes a manifest the current one. `written` are the files that it names first; they are removed when it
+    /// could not be written.
+    fn publish(
+        &self,
+        structure: &mut Structure,
+        mut next: Manifest,
+        written: &[Name],
+    ) -> Result<(), StoreError> {
+        if !written.is_empty() {
+            self.sync_dir()?;
+        }
+        next.generation += 1;
+        next.next_file = self.next_file.load(Ordering::Acquire);
+        let published = next.publish(self.disk(), &self.dir);
+        self.settled(published, written)?;
+        structure.manifest = next;
+        Ok(())
+    }
+
+    /// Notes how long the logs are.
+    pub(super) fn note_log_lengths(&self) -> Result<(), StoreError> {
+        if self.options.access == Access::ReadOnly {
+            return Ok(());
+        }
+        self.check_writable()?;
+        let mut structure = held(&self.structure);
+        let next =
+            Manifest { log_lengths: self.log_lengths(&structure)?, ..structure.manifest.clone() };
+        if next == structure.manifest {
+            return Ok(());
+        }
+        self.publish(&mut structure, next, &[])
+    }
+
+    /// The bytes of each log from the first that is needed on.
+    pub(super) fn log_lengths(&self, structure: &Structure) -> Result<Vec<u64>, StoreError> {
+        let mut writer = held(&self.writer);
+        let Some(writer) = writer.as_mut() else { return Ok(Vec::new()) };
+        if let Err(AppendError::Unknown(error) | AppendError::Refused(error)) =
+            writer.log.complete()
+        {
+            self.fail(&error);
+            return Err(error);
+        }
+        let last = writer.log.identity.number;
+        let mut lengths = Vec::new();
+        for number in structure.manifest.first_log..last {
+            let path = self.path(Name::Log(number));
+            let file = self.disk().open(&path, crate::disk::FileAccess::Read);
+            let len = file.and_then(|file| file.len());
+            lengths.push(len.map_err(|e| StoreError::io(&path, "open", e))?);
+        }
+        lengths.push(writer.log.len());
+        Ok(lengths)
+    }
+
+    /// The numbered files of the folder.
+    fn list(&self) -> Result<Vec<Name>, StoreError> {
+        let names = self.disk().list(&self.dir);
+        let names = names.map_err(|e| StoreError::io(&self.dir, "list", e))?;
+        Ok(names.iter().filter_map(|name| Name::parse(name)).collect())
+    }
+
+    /// Removes files that no manifest names any more, unless a snapshot still reads them.
+    pub(super) fn remove_obsolete(&self, structure: &mut Structure) {
+        if structure.pins == 0 {
+            let obsolete = std::mem::take(&mut structure.obsolete);
+            self.remove_files(&obsolete);
+        }
+    }
+}
+
+fn entry(segment: &Segment, tombstones: Option<TombstonesEntry>) -> SegmentEntry {
+    SegmentEntry {
+        number: segment.number,
+        seal: segment.seal(),
+        documents: segment.documents,
+        tombstones,
+    }
+}

@@ -1,0 +1,443 @@
+//! The store: what it holds in memory, and how it is opened and closed.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `commit` | writes: groups of batches, decided, logged, synced, applied |
+//! | `maintain` | memory tables become segments, segments are merged, manifests are written |
+//! | `query` | searches, documents by id, all documents |
+//! | `recover` | creating and opening: what the files say, the log done again |
+//! | `copy` | snapshots and restoring them |
+//! | `check` | verifying every byte, and saving what is whole |
+//!
+//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`.
+
+mod check;
+mod commit;
+mod copy;
+mod maintain;
+mod options;
+mod query;
+mod recover;
+mod stats;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+    RwLockWriteGuard,
+};
+use std::thread::JoinHandle;
+
+use crate::StoreError;
+use crate::batch::{Batch, Outcome};
+use crate::disk::{Disk, Lock};
+use crate::document::{Id, Metadata, Value};
+use crate::log::Log;
+use crate::manifest::{Manifest, Name};
+use crate::memory::Memory;
+use crate::schema::{IdKind, Kind, RecipeMark, Schema, Settings};
+use crate::sealed::{Identity, Role};
+use crate::segment::Segment;
+
+pub use check::{Repaired, Verified, repair, verify};
+pub use copy::restore;
+pub use options::{Access, Clock, Maintenance, Options};
+pub use query::{Answer, Ask, Documents, Match, Near};
+pub use stats::{SegmentStats, Stats};
+
+/// A folder of documents that survive crashes, searched by distance or by score.
+///
+/// It can be shared between threads. When it is dropped without [`close`](Store::close), nothing that was
+/// accepted is lost.
+#[derive(Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// Held as long as the store is open for writing.
+    lock: Option<Held>,
+}
+
+struct Held(#[expect(dead_code, reason = "it is held, not looked at")] Lock);
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Held")
+    }
+}
+
+/// What the threads of a store share.
+#[derive(Debug)]
+struct Shared {
+    dir: PathBuf,
+    schema: Arc<Schema>,
+    store_id: u64,
+    options: Options,
+    state: RwLock<State>,
+    /// `None` of a store that is opened for reading.
+    writer: Mutex<Option<Writer>>,
+    /// Batches that wait for a writer.
+    queue: Mutex<VecDeque<Arc<commit::Request>>>,
+    structure: Mutex<Structure>,
+    next_file: AtomicU64,
+    /// Held while a memory table becomes a segment.
+    flushing: Mutex<()>,
+    /// Held while segments are merged.
+    merging: Mutex<()>,
+    /// The first sync that failed.
+    failed: OnceLock<String>,
+    signals: Mutex<Signals>,
+    signal: Condvar,
+    stopping: AtomicBool,
+    recovery: Recovery,
+}
+
+/// What the threads tell each other.
+#[derive(Debug, Default)]
+struct Signals {
+    stop: bool,
+    /// Memory tables that wait.
+    flush: bool,
+    /// Segments have changed.
+    merge: bool,
+    /// Why the last flush did not succeed.
+    flush_error: Option<StoreError>,
+    /// Flushes that ended, well or not.
+    flushes: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    active: Memory,
+    frozen: Option<Frozen>,
+    /// Ascending by number.
+    segments: Vec<Arc<Segment>>,
+}
+
+/// A memory table that is on its way to become a segment.
+#[derive(Debug, Clone)]
+struct Frozen {
+    memory: Arc<Memory>,
+    /// The first log that it does not need.
+    next_log: u64,
+}
+
+#[derive(Debug)]
+struct Writer {
+    log: Log,
+    frame: Vec<u8>,
+}
+
+/// Which files are the store.
+#[derive(Debug)]
+struct Structure {
+    manifest: Manifest,
+    /// Snapshots under way, which need files that may have become obsolete.
+    pins: u32,
+    obsolete: Vec<Name>,
+}
+
+/// What was found when the store was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Recovery {
+    /// Operations of the log that were done again.
+    pub(crate) replayed: u64,
+    /// Bytes at the log's end that a crash had torn, and that were never accepted.
+    pub(crate) dropped: u64,
+}
+
+/// Where a document is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Active(u32),
+    Frozen(u32),
+    /// A segment by its place among the segments, and the rank.
+    Segment(u32, u32),
+}
+
+/// Whether a document that expires at the one time, or never if that is 0, has at the other.
+#[inline]
+pub(crate) fn has_expired(expires: u32, now: u64) -> bool {
+    expires != 0 && u64::from(expires) <= now
+}
+
+/// What a mutex holds, also after a thread died: nothing here is left half done by a panic that matters
+/// more than going on.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// A document by its id, expired ones included.
+    fn find(&self, hash: u64, id: Id<'_>) -> Result<Option<Place>, StoreError> {
+        if let Some(slot) = self.active.find(hash, id) {
+            return Ok(Some(Place::Active(slot)));
+        }
+        if let Some(slot) = self.frozen.as_ref().and_then(|frozen| frozen.memory.find(hash, id)) {
+            return Ok(Some(Place::Frozen(slot)));
+        }
+        // The latest segments are the smallest and their documents the most asked for.
+        for (i, segment) in self.segments.iter().enumerate().rev() {
+            if let Some(rank) = segment.find(hash, id)? {
+                return Ok(Some(Place::Segment(i as u32, rank)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn remove(&mut self, place: Place) {
+        match place {
+            Place::Active(slot) => self.active.remove(slot),
+            Place::Frozen(slot) => {
+                if let Some(frozen) = &self.frozen {
+                    frozen.memory.dead.insert(slot);
+                }
+            }
+            Place::Segment(i, rank) => {
+                self.segments[i as usize].dead.insert(rank);
+            }
+        }
+    }
+
+    fn expires(&self, place: Place) -> u32 {
+        match place {
+            Place::Active(slot) => self.active.expires(slot),
+            Place::Frozen(slot) => {
+                self.frozen.as_ref().map_or(0, |frozen| frozen.memory.expires(slot))
+            }
+            Place::Segment(i, rank) => self.segments[i as usize].expires(rank),
+        }
+    }
+}
+
+impl Shared {
+    fn disk(&self) -> &dyn Disk {
+        &*self.options.disk
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> u64 {
+        self.options.clock.now()
+    }
+
+    fn identity(&self, number: u64, role: Role) -> Identity {
+        Identity { store: self.store_id, number, role }
+    }
+
+    fn path(&self, name: Name) -> PathBuf {
+        name.in_dir(&self.dir)
+    }
+
+    /// From here on nothing is written.
+    fn fail(&self, error: &StoreError) {
+        let _first = self.failed.set(error.to_string());
+    }
+
+    fn check_writable(&self) -> Result<(), StoreError> {
+        if self.options.access == Access::ReadOnly {
+            return Err(StoreError::OpenedForReading { path: self.dir.clone() });
+        }
+        match self.failed.get() {
+            Some(because) => {
+                Err(StoreError::Failed { path: self.dir.clone(), because: because.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Store {
+    /// Creates a store in a folder that is empty or does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::NotEmpty`], [`StoreError::Invalid`] for settings that cannot be, or the system's.
+    pub fn create(dir: &Path, settings: &Settings) -> Result<Store, StoreError> {
+        Store::create_with(dir, settings, Options::default())
+    }
+
+    /// [`Store::create`] with options.
+    ///
+    /// # Errors
+    /// As [`Store::create`].
+    pub fn create_with(
+        dir: &Path,
+        settings: &Settings,
+        options: Options,
+    ) -> Result<Store, StoreError> {
+        recover::create(dir, settings, &options)?;
+        Store::open_with(dir, options)
+    }
+
+    /// Opens a store for writing.
+    ///
+    /// # Errors
+    /// [`StoreError::NoStore`]; [`StoreError::Locked`] by another process; [`StoreError::Damaged`] and the
+    /// like when a file is not what was written; or the system's.
+    ///
+    /// # Complexity
+    /// Reads what is held in memory, about 17 bytes a fingerprint of 64 bits and 8 for a numbered
+    /// document, and does the log again.
+    pub fn open(dir: &Path) -> Result<Store, StoreError> {
+        Store::open_with(dir, Options::default())
+    }
+
+    /// [`Store::open`] with options.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and [`StoreError::Recipe`] when the store's documents are from another recipe than
+    /// the options name.
+    pub fn open_with(dir: &Path, options: Options) -> Result<Store, StoreError> {
+        let (shared, lock) = recover::open(dir, options)?;
+        let shared = Arc::new(shared);
+        let threads = maintain::start(&shared)?;
+        Ok(Store { shared, threads, lock: lock.map(Held) })
+    }
+
+    /// What the store holds.
+    pub fn kind(&self) -> Kind {
+        self.shared.schema.kind
+    }
+
+    /// What its documents are called.
+    pub fn ids(&self) -> IdKind {
+        self.shared.schema.ids
+    }
+
+    /// The recipe of its documents.
+    pub fn recipe(&self) -> &RecipeMark {
+        &self.shared.schema.recipe
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.shared.dir
+    }
+
+    /// An empty batch.
+    pub fn batch(&self) -> Batch {
+        Batch::new(Arc::clone(&self.shared.schema))
+    }
+
+    /// Does all operations of a batch and tells what became of each. When this returns, they are durable;
+    /// threads that write at the same time share one sync.
+    ///
+    /// # Errors
+    /// Nothing was done and nothing of it will be seen, unless the machine crashes before the next write:
+    /// then all of it may be found or nothing. [`StoreError::Full`] can be tried again.
+    /// [`StoreError::Failed`]: a sync failed; the store reads on, and must be opened again to write.
+    pub fn write(&self, batch: &Batch) -> Result<Vec<Outcome>, StoreError> {
+        self.shared.write(batch)
+    }
+
+    /// Adds a document unless one has this id; see [`Batch::insert`] and [`Store::write`].
+    ///
+    /// # Errors
+    /// As [`Batch::insert`] and [`Store::write`].
+    pub fn insert(
+        &self,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<Outcome, StoreError> {
+        self.write_one(|batch| batch.insert(id, value, metadata))
+    }
+
+    /// Adds a document unless one has this id or is near; see [`Batch::insert_unless_near`].
+    ///
+    /// # Errors
+    /// As [`Batch::insert`] and [`Store::write`].
+    pub fn insert_unless_near(
+        &self,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<Outcome, StoreError> {
+        self.write_one(|batch| batch.insert_unless_near(id, value, metadata))
+    }
+
+    /// Adds a document, in place of one that has this id.
+    ///
+    /// # Errors
+    /// As [`Batch::insert`] and [`Store::write`].
+    pub fn upsert(
+        &self,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<Outcome, StoreError> {
+        self.write_one(|batch| batch.upsert(id, value, metadata))
+    }
+
+    /// Removes the document with this id, if there is one.
+    ///
+    /// # Errors
+    /// As [`Batch::delete`] and [`Store::write`].
+    pub fn delete(&self, id: Id<'_>) -> Result<Outcome, StoreError> {
+        self.write_one(|batch| batch.delete(id))
+    }
+
+    fn write_one(
+        &self,
+        fill: impl FnOnce(&mut Batch) -> Result<(), StoreError>,
+    ) -> Result<Outcome, StoreError> {
+        let mut batch = self.batch();
+        fill(&mut batch)?;
+        let mut outcomes = self.write(&batch)?;
+        Ok(outcomes.pop().expect("an outcome for the operation"))
+    }
+
+    /// Makes a segment of the documents in memory.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.shared.check_writable()?;
+        self.shared.flush_all()
+    }
+
+    /// Merges all segments into one, without what was removed or has expired.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn compact(&self) -> Result<(), StoreError> {
+        self.shared.check_writable()?;
+        self.shared.flush_all()?;
+        self.shared.merge_all()
+    }
+
+    /// Ends the threads and notes in the manifest how long the log is, so that damage to any of its bytes is told
+    /// when it is opened again. Dropping a store does the same and cannot tell what went wrong.
+    ///
+    /// # Errors
+    /// [`StoreError::Failed`] when a sync failed before, or the system's.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Result<(), StoreError> {
+        if self.lock.is_none() && self.threads.is_empty() {
+            return Ok(());
+        }
+        self.shared.stop();
+        for thread in self.threads.drain(..) {
+            // A panic there has been printed, and nothing that was accepted depends on it.
+            let _ended = thread.join();
+        }
+        let noted = self.shared.note_log_lengths();
+        self.lock = None;
+        noted
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        let _noted = self.stop();
+    }
+}

@@ -1,0 +1,119 @@
+//! How a store is opened and run. None of it changes what is stored.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use nearsift::Threads;
+
+use crate::disk::{Disk, RealDisk};
+use crate::schema::{Kind, RecipeMark, Schema};
+
+/// How a store is opened and run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where its files are.
+    pub disk: Arc<dyn Disk>,
+    /// What it is opened for.
+    pub access: Access,
+    /// The recipe that the caller's fingerprints are from: another one's store is refused. `None` opens any.
+    pub recipe: Option<RecipeMark>,
+    /// Who makes and merges segments.
+    pub maintenance: Maintenance,
+    /// Documents that are held in memory before they become a segment, or `None` for what suits the kind:
+    /// 2^20 fingerprints or 2^16 sketches.
+    pub memory_documents: Option<u32>,
+    /// Bytes of the log after which the documents in memory become a segment.
+    pub log_bytes: u64,
+    /// A segment is merged with smaller ones when they are together more than one in so many of it.
+    pub ratio: u32,
+    /// Who builds the index of a segment.
+    pub threads: Threads,
+    /// What tells the time, for documents that expire.
+    pub clock: Clock,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            disk: Arc::new(RealDisk),
+            access: Access::ReadWrite,
+            recipe: None,
+            maintenance: Maintenance::Background,
+            memory_documents: None,
+            log_bytes: 256 << 20,
+            ratio: 8,
+            threads: Threads::One,
+            clock: Clock::System,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn memory_documents(&self, schema: &Schema) -> u32 {
+        let usual = match schema.kind {
+            Kind::Fingerprints { .. } => 1 << 20,
+            Kind::Sketches { .. } => 1 << 16,
+        };
+        self.memory_documents.unwrap_or(usual).max(1)
+    }
+
+    /// The same with an index built by that many threads.
+    #[must_use]
+    pub fn with_threads(self, count: NonZeroUsize) -> Options {
+        Options { threads: Threads::Own(count), ..self }
+    }
+}
+
+/// What a store is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading and writing, by one process at a time.
+    ReadWrite,
+    /// Reading what was written before it was opened, beside a process that writes.
+    ReadOnly,
+}
+
+/// Who makes and merges segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maintenance {
+    /// Two threads of the store.
+    Background,
+    /// The thread that writes, after it has written: the same operations then make the same files.
+    Inline,
+}
+
+/// What tells the time.
+#[derive(Clone)]
+pub enum Clock {
+    /// The system's clock.
+    System,
+    /// A function that gives the seconds since 1970.
+    Own(Arc<dyn Fn() -> u64 + Send + Sync>),
+}
+
+impl Clock {
+    /// Always the same time, in seconds since 1970.
+    pub fn fixed(seconds: u64) -> Clock {
+        Clock::Own(Arc::new(move || seconds))
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        match self {
+            Clock::System => {
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+            }
+            Clock::Own(tell) => tell(),
+        }
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Clock::System => "System",
+            Clock::Own(_) => "Own",
+        })
+    }
+}

@@ -1,0 +1,462 @@
+//! Reading: searches, documents by id, all documents.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use nearsift::hamming::index::{self, Budget, Work};
+use nearsift::sketch::{Keys, Score, Sketch};
+
+use super::{Place, Shared, State, Store, has_expired};
+use crate::StoreError;
+use crate::document::{Document, Id, Metadata, OwnId, StoredValue, Value, read_record};
+use crate::schema::{Kind, Schema};
+use crate::segment::Segment;
+
+/// How near a document is, or must be, by what the store holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Near {
+    /// The Hamming distance of fingerprints, in bits; inclusive where it is asked.
+    Distance(u32),
+    /// The score of sketches; inclusive where it is asked.
+    Score(Score),
+}
+
+impl Near {
+    /// Smaller is nearer.
+    pub(super) fn rank(self) -> u32 {
+        match self {
+            Near::Distance(distance) => distance,
+            Near::Score(score) => u32::from(Score::MAX.points() - score.points()),
+        }
+    }
+
+    /// What a store was created for.
+    pub(super) fn limit(kind: Kind) -> Near {
+        match kind {
+            Kind::Fingerprints { max_distance, .. } => Near::Distance(max_distance),
+            Kind::Sketches { min_score } => Near::Score(min_score),
+        }
+    }
+
+    /// How near two values are; `None` of sketches that share no key.
+    pub(super) fn between(
+        a: &[u64],
+        a_keys: Option<&Keys>,
+        b: &[u64],
+        b_keys: Option<&Keys>,
+    ) -> Option<Near> {
+        let (Some(a_keys), Some(b_keys)) = (a_keys, b_keys) else {
+            return Some(Near::Distance(nearsift::hamming::distance(a, b)));
+        };
+        let sketch = |words: &[u64]| Sketch::from_words(std::array::from_fn(|i| words[i]));
+        let shared = a_keys.iter().zip(b_keys).any(|(a, b)| a == b);
+        shared.then(|| Near::Score(sketch(a).score(&sketch(b))))
+    }
+}
+
+/// What is asked of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ask {
+    /// How near documents must be, or `None` for what the store was created for.
+    pub near: Option<Near>,
+    /// The most documents: of equally near ones those with the least ids. `None` for all.
+    pub limit: Option<usize>,
+    /// How many documents the query may be compared with.
+    pub budget: Budget,
+}
+
+impl Ask {
+    /// All documents within the distance, inclusive, in bits.
+    pub fn within(max_distance: u32) -> Ask {
+        Ask { near: Some(Near::Distance(max_distance)), ..Ask::default() }
+    }
+
+    /// All documents of the score or more.
+    pub fn scoring(min_score: Score) -> Ask {
+        Ask { near: Some(Near::Score(min_score)), ..Ask::default() }
+    }
+
+    /// The same with so many documents at most.
+    #[must_use]
+    pub fn limit(self, limit: usize) -> Ask {
+        Ask { limit: Some(limit), ..self }
+    }
+}
+
+/// A document that is near.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// What it is called.
+    pub id: OwnId,
+    /// How near it is.
+    pub near: Near,
+    /// What is known of it.
+    pub metadata: Metadata,
+}
+
+/// What a query found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// The nearest first; of equally near ones by ascending id.
+    pub matches: Vec<Match>,
+    /// Whether the budget ended the query before it was answered in full.
+    pub truncated: bool,
+    /// What it cost.
+    pub work: Work,
+}
+
+/// A document that was found, and how near it is.
+type Hit = (u32, Place);
+
+impl Store {
+    /// The documents that are near a value. Fingerprints are found exactly; sketches by their keys, with the chance
+    /// that [`Kind::Sketches`] states.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] or [`StoreError::Search`]: the value or what is asked does not fit the store;
+    /// [`StoreError::Damaged`] when an id that was found is not what was written.
+    pub fn query(&self, value: &Value, ask: &Ask) -> Result<Answer, StoreError> {
+        let shared = &*self.shared;
+        value.check(&shared.schema)?;
+        let near = ask.near.unwrap_or(Near::limit(shared.schema.kind));
+        let keys = value.keys().try_into().ok();
+        let state = shared.state();
+        let now = shared.now();
+        let mut answer = Answer::default();
+        let mut hits =
+            shared.hits(&state, value.words(), keys, near, ask.budget, now, &mut answer)?;
+        hits.sort_unstable_by_key(|hit| hit.0);
+        if let Some(limit) = ask.limit.filter(|&limit| limit < hits.len()) {
+            // All that are as near as the last one are candidates for its place.
+            let last = limit.checked_sub(1).map(|last| hits[last].0);
+            hits.retain(|hit| last.is_some_and(|last| hit.0 <= last));
+        }
+        for (rank, place) in hits {
+            let (id, metadata) = state.describe(place)?;
+            answer.matches.push(Match { id, near: near_of(near, rank), metadata });
+        }
+        answer.matches.sort_unstable_by(|a, b| {
+            a.near.rank().cmp(&b.near.rank()).then_with(|| a.id.cmp(&b.id))
+        });
+        answer.matches.truncate(ask.limit.unwrap_or(usize::MAX));
+        Ok(answer)
+    }
+
+    /// The document with an id.
+    ///
+    /// # Errors
+    /// [`StoreError::Id`]: the id is not of this store's; [`StoreError::Damaged`].
+    pub fn get(&self, id: Id<'_>) -> Result<Option<Document>, StoreError> {
+        let shared = &*self.shared;
+        id.check(&shared.schema)?;
+        let state = shared.state();
+        let place = state.find(shared.schema.hash(id), id)?;
+        let now = shared.now();
+        match place.filter(|&place| !has_expired(state.expires(place), now)) {
+            Some(place) => {
+                let (id, metadata) = state.describe(place)?;
+                let value = StoredValue::of(&shared.schema, &state.words(place)?);
+                Ok(Some(Document { id, value, metadata }))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// All documents as they are when this is called, in an order that the operations alone decide.
+    ///
+    /// # Complexity
+    /// Memory: the documents that are in no segment yet, and a bit for each that is.
+    pub fn documents(&self) -> Documents {
+        let shared = &*self.shared;
+        let state = shared.state();
+        let now = shared.now();
+        let schema = Arc::clone(&shared.schema);
+        let mut fresh = VecDeque::new();
+        for memory in state.frozen.iter().map(|f| &*f.memory).chain([&state.active]) {
+            for slot in memory.ranked(&memory.dead.to_words(), now) {
+                let metadata = read_record(memory.record(slot), schema.ids);
+                fresh.push_back(Document {
+                    id: memory.id(slot).into(),
+                    value: StoredValue::of(&schema, memory.words(slot)),
+                    metadata: metadata.map(|(_, metadata)| metadata).unwrap_or_default(),
+                });
+            }
+        }
+        let segments = state.segments.iter().map(|s| (Arc::clone(s), s.dead.to_words())).collect();
+        Documents { schema, now, segments, next: 0, read: fresh }
+    }
+}
+
+fn near_of(asked: Near, rank: u32) -> Near {
+    match asked {
+        Near::Distance(_) => Near::Distance(rank),
+        Near::Score(_) => {
+            Near::Score(Score::at_least(f64::from(u32::from(Score::MAX.points()) - rank) / 256.0))
+        }
+    }
+}
+
+impl Shared {
+    /// The documents that are near a value, with their ids.
+    pub(super) fn search(
+        &self,
+        state: &State,
+        words: &[u64],
+        keys: Option<&Keys>,
+        near: Near,
+        now: u64,
+    ) -> Result<Vec<(Near, OwnId)>, StoreError> {
+        let mut answer = Answer::default();
+        let hits = self.hits(state, words, keys, near, Budget::Unlimited, now, &mut answer)?;
+        let found = hits
+            .into_iter()
+            .map(|(rank, place)| Ok((near_of(near, rank), state.describe(place)?.0)));
+        found.collect()
+    }
+
+    /// Where the documents are that are near a value, were not removed and have not expired.
+    #[expect(clippy::too_many_arguments, reason = "a query and what it is asked of")]
+    fn hits(
+        &self,
+        state: &State,
+        words: &[u64],
+        keys: Option<&Keys>,
+        near: Near,
+        budget: Budget,
+        now: u64,
+        answer: &mut Answer,
+    ) -> Result<Vec<Hit>, StoreError> {
+        match (self.schema.kind, near, keys) {
+            (Kind::Fingerprints { max_distance, .. }, Near::Distance(asked), None) => {
+                if asked > max_distance {
+                    let beyond = index::SearchError::DistanceBeyondIndex { asked, max_distance };
+                    return Err(beyond.into());
+                }
+                let mut search = ByDistance { state, now, asked, budget, hits: Vec::new(), answer };
+                search.run(words)?;
+                Ok(search.hits)
+            }
+            (Kind::Sketches { .. }, Near::Score(least), Some(keys)) => {
+                Ok(by_score(state, words, keys, least, budget, now, answer))
+            }
+            _ => Err(StoreError::Invalid(format!(
+                "the store holds {}: ask {} of it",
+                self.schema.kind,
+                match self.schema.kind {
+                    Kind::Fingerprints { .. } => "a distance",
+                    Kind::Sketches { .. } => "a score",
+                }
+            ))),
+        }
+    }
+}
+
+struct ByDistance<'a> {
+    state: &'a State,
+    now: u64,
+    asked: u32,
+    budget: Budget,
+    hits: Vec<Hit>,
+    answer: &'a mut Answer,
+}
+
+impl ByDistance<'_> {
+    fn run(&mut self, words: &[u64]) -> Result<(), StoreError> {
+        let state = self.state;
+        let now = self.now;
+        let mut hits = std::mem::take(&mut self.hits);
+        let ask = self.ask();
+        let outcome = state.active.within(words, &ask, &mut |slot, distance| {
+            if !state.active.dead.contains(slot) && !has_expired(state.active.expires(slot), now) {
+                hits.push((distance, Place::Active(slot)));
+            }
+        })?;
+        self.add(outcome);
+        if let Some(frozen) = &state.frozen {
+            let memory = &*frozen.memory;
+            let outcome = memory.within(words, &self.ask(), &mut |slot, distance| {
+                if !memory.dead.contains(slot) && !has_expired(memory.expires(slot), now) {
+                    hits.push((distance, Place::Frozen(slot)));
+                }
+            })?;
+            self.add(outcome);
+        }
+        for (i, segment) in (0u32..).zip(&state.segments) {
+            let outcome = segment.within(words, &self.ask(), &mut |rank, distance| {
+                if !segment.dead.contains(rank) && !has_expired(segment.expires(rank), now) {
+                    hits.push((distance, Place::Segment(i, rank)));
+                }
+            })?;
+            self.add(outcome);
+        }
+        self.hits = hits;
+        Ok(())
+    }
+
+    /// What is asked of the next table, with what is left of the budget.
+    fn ask(&self) -> index::Ask {
+        let budget = match self.budget {
+            Budget::Unlimited => Budget::Unlimited,
+            Budget::Fingerprints(most) => {
+                Budget::Fingerprints(most.saturating_sub(self.answer.work.candidates))
+            }
+        };
+        index::Ask { max_distance: self.asked, budget }
+    }
+
+    fn add(&mut self, outcome: nearsift::hamming::Outcome) {
+        self.answer.truncated |= outcome.truncated;
+        self.answer.work.probes += outcome.work.probes;
+        self.answer.work.candidates += outcome.work.candidates;
+    }
+}
+
+fn by_score(
+    state: &State,
+    words: &[u64],
+    keys: &Keys,
+    least: Score,
+    budget: Budget,
+    now: u64,
+    answer: &mut Answer,
+) -> Vec<Hit> {
+    let query = Sketch::from_words(std::array::from_fn(|i| words[i]));
+    let mut hits = Vec::new();
+    let mut candidates = Vec::new();
+    let mut left = match budget {
+        Budget::Unlimited => u64::MAX,
+        Budget::Fingerprints(most) => most,
+    };
+    let tables = [Some(&state.active), state.frozen.as_ref().map(|frozen| &*frozen.memory)];
+    for (memory, place) in
+        tables.into_iter().zip([Place::Active as fn(u32) -> Place, Place::Frozen])
+    {
+        let Some(memory) = memory else { continue };
+        candidates.clear();
+        answer.truncated |= memory.candidates(keys, left, &mut candidates);
+        left -= candidates.len() as u64;
+        answer.work.candidates += candidates.len() as u64;
+        candidates.sort_unstable();
+        candidates.dedup();
+        for &slot in &candidates {
+            let words = memory.words(slot);
+            let score = query.score(&Sketch::from_words(std::array::from_fn(|i| words[i])));
+            if score >= least
+                && !memory.dead.contains(slot)
+                && !has_expired(memory.expires(slot), now)
+            {
+                hits.push((Near::Score(score).rank(), place(slot)));
+            }
+        }
+    }
+    for (i, segment) in (0u32..).zip(&state.segments) {
+        candidates.clear();
+        answer.truncated |= segment.candidates(keys, left, &mut candidates);
+        left -= candidates.len() as u64;
+        answer.work.candidates += candidates.len() as u64;
+        candidates.sort_unstable();
+        candidates.dedup();
+        for &rank in &candidates {
+            let Some(sketch) = segment.sketch(rank) else { continue };
+            let score = query.score(&sketch);
+            if score >= least
+                && !segment.dead.contains(rank)
+                && !has_expired(segment.expires(rank), now)
+            {
+                hits.push((Near::Score(score).rank(), Place::Segment(i, rank)));
+            }
+        }
+    }
+    answer.work.probes += nearsift::sketch::KEYS as u64 * (1 + state.segments.len() as u64);
+    hits
+}
+
+impl State {
+    /// A document's id and metadata.
+    fn describe(&self, place: Place) -> Result<(OwnId, Metadata), StoreError> {
+        let of_memory = |memory: &crate::memory::Memory, slot| {
+            let id = memory.id(slot);
+            let kind = match id {
+                Id::Number(_) => crate::schema::IdKind::Numbers,
+                Id::Text(_) => crate::schema::IdKind::Texts,
+            };
+            let record = read_record(memory.record(slot), kind);
+            (id.into(), record.map(|(_, metadata)| metadata).unwrap_or_default())
+        };
+        match place {
+            Place::Active(slot) => Ok(of_memory(&self.active, slot)),
+            Place::Frozen(slot) => {
+                let frozen = self.frozen.as_ref().expect("a place is of this state");
+                Ok(of_memory(&frozen.memory, slot))
+            }
+            Place::Segment(i, rank) => describe(&self.segments[i as usize], rank),
+        }
+    }
+
+    fn words(&self, place: Place) -> Result<Vec<u64>, StoreError> {
+        match place {
+            Place::Active(slot) => Ok(self.active.words(slot).to_vec()),
+            Place::Frozen(slot) => {
+                let frozen = self.frozen.as_ref().expect("a place is of this state");
+                Ok(frozen.memory.words(slot).to_vec())
+            }
+            Place::Segment(i, rank) => self.segments[i as usize].words(rank),
+        }
+    }
+}
+
+fn describe(segment: &Segment, rank: u32) -> Result<(OwnId, Metadata), StoreError> {
+    let (text, metadata) = segment.record(rank)?;
+    let id = match (segment.number_of(rank), text) {
+        (Some(number), _) => OwnId::Number(number),
+        (None, Some(text)) => OwnId::Text(text.into()),
+        (None, None) => return Err(StoreError::damaged(segment.path(), 0, "a record has no id")),
+    };
+    Ok((id, metadata))
+}
+
+/// All documents of a store: see [`Store::documents`]. The files that it reads from stay readable.
+#[derive(Debug)]
+pub struct Documents {
+    schema: Arc<Schema>,
+    now: u64,
+    /// Segments that were not read yet, with their removed documents.
+    segments: VecDeque<(Arc<Segment>, Vec<u64>)>,
+    /// The next rank of the first of them.
+    next: u32,
+    read: VecDeque<Document>,
+}
+
+impl Iterator for Documents {
+    type Item = Result<Document, StoreError>;
+
+    fn next(&mut self) -> Option<Result<Document, StoreError>> {
+        loop {
+            if let Some(document) = self.read.pop_front() {
+                return Some(Ok(document));
+            }
+            let (segment, dead) = self.segments.front()?;
+            let end = segment.documents.min(self.next + 4096);
+            let kept: Vec<u32> = (self.next..end)
+                .filter(|&rank| {
+                    dead[rank as usize / 64] >> (rank % 64) & 1 == 0
+                        && !has_expired(segment.expires(rank), self.now)
+                })
+                .collect();
+            let read = segment.read_many(&kept, |id, words, metadata| {
+                let value = StoredValue::of(&self.schema, words);
+                self.read.push_back(Document { id, value, metadata });
+            });
+            if end == segment.documents {
+                self.segments.pop_front();
+                self.next = 0;
+            } else {
+                self.next = end;
+            }
+            if let Err(error) = read {
+                self.read.clear();
+                return Some(Err(error));
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Long loads, after every step of which the store is what the model is.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use nearsift_store::disk::{Disk, RealDisk, SimDisk};
+use nearsift_store::{Maintenance, Options, Store, restore};
+use testkit::random::Random;
+
+use crate::support::{ALL, Hands, Model, Op, Shape, contents, count, random_op, small, write};
+
+struct Run {
+    shape: Shape,
+    options: Options,
+    hands: Hands,
+    model: Model,
+    store: Option<Store>,
+    folder: std::path::PathBuf,
+    copies: u32,
+}
+
+impl Run {
+    fn new(shape: Shape, disk: Arc<dyn Disk>, root: &Path, maintenance: Maintenance) -> Run {
+        let hands = Hands::at(1000);
+        let options = Options { maintenance, ..small(disk, 40, &hands) };
+        let folder = root.join("store");
+        let store = Store::create_with(&folder, &shape.settings(), options.clone()).expect("made");
+        Run {
+            shape,
+            options,
+            hands,
+            model: Model::default(),
+            store: Some(store),
+            folder,
+            copies: 0,
+        }
+    }
+
+    fn store(&self) -> &Store {
+        self.store.as_ref().expect("open")
+    }
+
+    fn reopen(&mut self) {
+        self.store.take().expect("open").close().expect("closed");
+        self.store = Some(Store::open_with(&self.folder, self.options.clone()).expect("opened"));
+    }
+
+    fn check(&self) {
+        assert_eq!(contents(self.store()), self.model.seen(self.hands.now()));
+    }
+
+    fn step(&mut self, random: &mut Random) -> u64 {
+        let now = self.hands.now();
+        match random.below(100) {
+            0 => self.store().flush().expect("flushed"),
+            1 => self.store().compact().expect("merged"),
+            2 => self.reopen(),
+            3 => {
+                self.copies += 1;
+                let copy = self.folder.with_extension(format!("copy{}", self.copies));
+                let back = self.folder.with_extension(format!("back{}", self.copies));
+                self.store().snapshot(&copy).expect("copied");
+                restore(&copy, &back, &self.options).expect("restored");
+                let store = Store::open_with(&back, self.options.clone()).expect("opened");
+                assert_eq!(contents(&store), self.model.seen(now));
+            }
+            4 => {
+                self.check();
+                let verified = self.store().verify().expect("looked at");
+                assert!(verified.problems.is_empty(), "{:?}", verified.problems);
+            }
+            5 => self.hands.turn(random.below(20) as u64),
+            6..20 => {
+                let value = self.shape.value(random);
+                let limited = [None, Some(0), Some(1), Some(3)][random.below(4)];
+                self.model.check_query(self.store(), &value, limited, now);
+            }
+            20..30 => {
+                let id = self.shape.id(random.below(300) as u64);
+                let found = self.store().get(id.as_id()).expect("looked up");
+                let found = found.map(|document| (document.value, document.metadata));
+                assert_eq!(found, self.model.seen(now).get(&id).cloned());
+            }
+            _ => {
+                let ops: Vec<Op> = (0..=random.below(8))
+                    .map(|_| random_op(&self.shape, random, 300, now))
+                    .collect();
+                let outcomes = write(self.store(), &ops).expect("written");
+                assert_eq!(outcomes, self.model.apply(self.shape.kind, &ops, now));
+                return ops.len() as u64;
+            }
+        }
+        1
+    }
+}
+
+/// So many operations on each kind of store.
+fn run(
+    disk: impl Fn() -> (Arc<dyn Disk>, std::path::PathBuf),
+    maintenance: Maintenance,
+    seed: u64,
+    operations: u64,
+) {
+    for shape in ALL {
+        let mut random = Random::new(seed);
+        let (disk, root) = disk();
+        let mut run = Run::new(shape, disk, &root, maintenance);
+        let mut done = 0;
+        while done < operations {
+            done += run.step(&mut random);
+        }
+        run.check();
+    }
+}
+
+#[test]
+fn the_store_is_what_the_model_is() {
+    let operations = count("NEARSIFT_MODEL_OPERATIONS", 100_000) / ALL.len() as u64;
+    let disk = || -> (Arc<dyn Disk>, _) {
+        let disk = SimDisk::new();
+        disk.create_dir(Path::new("/")).expect("a folder");
+        (Arc::new(disk), Path::new("/").to_owned())
+    };
+    let seed = count("NEARSIFT_MODEL_SEED", 1);
+    run(disk, Maintenance::Inline, seed, operations);
+}
+
+#[test]
+fn the_same_with_threads_on_the_machines_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let next = std::cell::Cell::new(0);
+    let disk = || -> (Arc<dyn Disk>, _) {
+        next.set(next.get() + 1);
+        let root = folder.path().join(next.get().to_string());
+        std::fs::create_dir(&root).expect("a folder");
+        (Arc::new(RealDisk), root)
+    };
+    run(disk, Maintenance::Background, 2, count("NEARSIFT_MODEL_OPERATIONS", 100_000) / 50);
+}
+
+#[test]
+fn the_same_operations_make_the_same_files() {
+    for shape in ALL {
+        let files = || {
+            let disk = SimDisk::new();
+            let mut run =
+                Run::new(shape, Arc::new(disk.clone()), Path::new("/"), Maintenance::Inline);
+            let mut random = Random::new(3);
+            for _ in 0..600 {
+                run.step(&mut random);
+            }
+            drop(run);
+            disk.files()
+        };
+        assert!(files() == files());
+    }
+}
+
+#[test]
+fn writers_share_the_log_and_lose_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shape = ALL[1];
+    let hands = Hands::at(1);
+    let options =
+        Options { maintenance: Maintenance::Background, ..small(Arc::new(RealDisk), 300, &hands) };
+    let path = folder.path().join("store");
+    let store = Store::create_with(&path, &shape.settings(), options.clone()).expect("made");
+    let (threads, each) = (4u64, 500u64);
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let store = &store;
+            scope.spawn(move || {
+                let mut random = Random::new(thread);
+                for i in 0..each {
+                    let id = shape.id(thread * each + i);
+                    let value = shape.value(&mut random);
+                    let ops = [
+                        Op::Insert(id.clone(), value, nearsift_store::Metadata::default()),
+                        Op::Insert(id.clone(), value, nearsift_store::Metadata::default()),
+                    ];
+                    let outcomes = write(store, &ops).expect("written");
+                    assert_eq!(
+                        outcomes,
+                        [nearsift_store::Outcome::Added, nearsift_store::Outcome::Exists]
+                    );
+                    assert!(store.get(id.as_id()).expect("looked up").is_some());
+                    if i % 3 == 0 {
+                        let removed = write(store, &[Op::Delete(id)]).expect("written");
+                        assert_eq!(removed, [nearsift_store::Outcome::Removed]);
+                    }
+                }
+            });
+        }
+    });
+    let left = threads * (each - each.div_ceil(3));
+    assert_eq!(contents(&store).len() as u64, left);
+    drop(store);
+    let store = Store::open_with(&path, options).expect("opened");
+    assert_eq!(contents(&store).len() as u64, left);
+    assert_eq!(store.stats().documents, left);
+}
