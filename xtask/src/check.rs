@@ -29,11 +29,8 @@ const TABLES: Step = Step {
 };
 const DENY: Step = Step { name: "deny", about: "licences, sources, advisories", run: deny::check };
 const TESTS: Step = Step { name: "tests", about: "all tests", run: tests };
-const PARQUET: Step = Step {
-    name: "parquet",
-    about: "odd columns come through, by pyarrow",
-    run: round_trip::run,
-};
+const PARQUET: Step =
+    Step { name: "parquet", about: "odd columns come through, by pyarrow", run: round_trip::run };
 const ORACLES: Step =
     Step { name: "oracles", about: "the fuzz oracles on seeded inputs", run: oracles };
 

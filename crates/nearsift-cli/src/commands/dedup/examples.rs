@@ -83,7 +83,13 @@ fn read_texts(inputs: &Inputs, texts: &mut BTreeMap<u64, String>) -> Result<(), 
     let charset = inputs.options().encoding.clone();
     let parser = Parser::new(inputs);
     let mut reader = Reader::new(inputs);
-    while let Some(batch) = reader.next_batch()? {
+    loop {
+        let batch = match reader.next_batch() {
+            Ok(Some(batch)) => batch,
+            // A file that has changed since has no examples: the results know already.
+            Ok(None) | Err(nearsift_io::Error::Changed { .. }) => break,
+            Err(error) => return Err(error.into()),
+        };
         let first = batch.first_index();
         for (&record, text) in texts.range_mut(first..first + batch.len() as u64) {
             if let Ok(document) = parser.parse(&batch.record((record - first) as usize)) {

@@ -9,11 +9,12 @@ mod sources;
 mod summary;
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
-use nearsift_io::{Conversion, Decision, Inputs, KeptWriter, prepare_output};
+use nearsift_io::{Conversion, Decision, Error, Inputs, KeptWriter, prepare_output};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -24,12 +25,12 @@ use crate::documents::{conversion, read_options};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Way, way};
-use crate::output::{Out, escaped};
+use crate::output::{Level, Out, escaped, tell};
 use crate::scan::plural;
 use collect::{Collected, Columns, Ids, Records};
 use folder::Folder;
 use sources::Sources;
-use summary::Summary;
+use summary::{ChangedFile, Summary};
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
@@ -121,6 +122,15 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule)?,
     };
     folder.publish()?;
+    let status = match summary.changed_files.is_empty() {
+        true => status,
+        false => Status::SomeUnreadable,
+    };
+    if !global.quiet {
+        for file in summary.changed_files.iter().take(10) {
+            tell(Level::Warning, &file.message);
+        }
+    }
     match print(&summary, &args.output, global) {
         // The results are in their folder: the status is theirs.
         Ok(()) | Err(Failure::ClosedPipe) => Ok(status),
@@ -197,7 +207,7 @@ impl Run<'_> {
         summary.sources = Some(sources.table()).filter(|table| table.sources.len() > 1);
 
         self.write_partial(ids, records, found, &mut summary)?;
-        self.write_kept(records, found)?;
+        summary.changed_files = self.write_kept(records, found)?;
         interrupt::check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
         let report = summary.report(examples);
@@ -259,8 +269,13 @@ impl Run<'_> {
         table.finish()
     }
 
-    /// The last pass: what stays, byte for byte or in another format.
-    fn write_kept(&self, records: &Records, found: &Found<'_>) -> Result<(), Failure> {
+    /// The last pass: what stays, byte for byte or in another format. Returns the files of which nothing is written, because
+    /// they are not what they were in the first pass.
+    fn write_kept(
+        &self,
+        records: &Records,
+        found: &Found<'_>,
+    ) -> Result<Vec<ChangedFile>, Failure> {
         let folder = self.folder;
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
         let writer = match self.conversion {
@@ -272,11 +287,24 @@ impl Run<'_> {
             Some(document) if found.clusters().is_kept(document) => Decision::Keep,
             Some(_) => Decision::Drop,
         };
-        (0..self.inputs.files().len()).into_par_iter().try_for_each(|file| {
+        let changed = Mutex::new(Vec::new());
+        (0..self.inputs.files().len()).into_par_iter().try_for_each(|number| {
             interrupt::check()?;
-            writer.write_file(file, |place| decide(place.index))?;
-            Ok(())
-        })
+            match writer.write_file(number, |place| decide(place.index)) {
+                Err(error @ (Error::Changed { .. } | Error::Gone { .. })) => {
+                    let file = self.inputs.files()[number].name();
+                    let message = error.to_string();
+                    let mut changed = changed.lock().unwrap_or_else(PoisonError::into_inner);
+                    changed.push((number, ChangedFile { file, message }));
+                    Ok(())
+                }
+                Err(error) => Err(Failure::from(error)),
+                Ok(_) => Ok(()),
+            }
+        })?;
+        let mut changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        changed.sort_by_key(|(number, _)| *number);
+        Ok(changed.into_iter().map(|(_, file)| file).collect())
     }
 }
 

@@ -57,6 +57,9 @@ pub struct Summary {
     /// What `--partial` found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<PartialSummary>,
+    /// Files of which nothing was written, because they had changed since they were read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<ChangedFile>,
     /// How many documents of each source went, where there is more than one source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<SourceTable>,
@@ -171,6 +174,13 @@ struct InputLine {
     format: String,
 }
 
+/// A file that was not the same in all passes, and what differed.
+#[derive(Debug, Serialize)]
+pub struct ChangedFile {
+    pub file: String,
+    pub message: String,
+}
+
 /// A group for the report and the terminal.
 #[derive(Debug)]
 struct Shown {
@@ -232,6 +242,7 @@ impl Summary {
             capped_groups: 0,
             capped_links: 0,
             partial: None,
+            changed_files: Vec::new(),
             sources: None,
             largest: Vec::new(),
         }
@@ -330,6 +341,13 @@ impl Summary {
             format!(
                 "{} could not be read: unreadable.jsonl says where and why, unreadable/ has what there was to read.",
                 plural_of(self.unreadable, UNREADABLE)
+            ),
+        );
+        warn(
+            self.changed_files.len() as u64,
+            format!(
+                "{} changed while the run read the input, and nothing of them is in kept/: summary.json lists them; run again on files that stay as they are.",
+                plural_of(self.changed_files.len() as u64, ["file was", "files were"])
             ),
         );
         warn(
