@@ -10,6 +10,7 @@ mod check;
 mod deny;
 mod examples;
 mod fuzz;
+mod round_trip;
 mod steps;
 mod tables;
 mod tables_normalise;

@@ -209,6 +209,14 @@ pub struct Dedup {
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
+    /// Write what is kept in this format: each file with its extension, all fields carried over; archives,
+    /// and the text and web pages of a folder, become one file each [default: as the input].
+    #[arg(help_heading = "What comes out", long, value_name = "FORMAT")]
+    pub output_format: Option<OutputFormat>,
+    /// How converted files are compressed: none, gz, zst, xz or bz2; of Parquet and Arrow page by page, by
+    /// none, gz (Parquet) or zst [default: zst for Parquet and Arrow, none for others].
+    #[arg(help_heading = "What comes out", long, value_name = "CODEC", requires = "output_format", value_parser = ["none", "gz", "zst", "xz", "bz2"])]
+    pub output_compression: Option<String>,
     /// Which member of a group stays: first, longest, newest:FIELD or highest:FIELD.
     #[arg(help_heading = "What comes out", long, value_name = "POLICY", default_value = "first")]
     pub keep: String,
@@ -218,10 +226,24 @@ pub struct Dedup {
     /// With majority: the most different texts in a group; what is beyond is kept apart, and said.
     #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..))]
     pub max_cluster: u32,
+    /// The field that says where a document comes from, such as site or dump: the report tells how much
+    /// of each was duplicate, and of whom [default: the top folders of the input].
+    #[arg(help_heading = "What comes out", long, value_name = "FIELD")]
+    pub source_field: Option<String>,
     /// Also write partial.jsonl: the passages that kept documents share, such as quotations, a page
     /// inside another, pages put together; which part of which. Nothing is removed because of them.
     #[arg(help_heading = "What comes out", long)]
     pub partial: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    Jsonl,
+    Json,
+    Csv,
+    Tsv,
+    Parquet,
+    Arrow,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

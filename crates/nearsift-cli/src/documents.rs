@@ -6,9 +6,9 @@ use std::path::Path;
 use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
 use nearsift::text::decode::{Content, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
-use nearsift_io::{Body, Format, Inputs, Parser, ReadOptions, Reader};
+use nearsift_io::{Body, Conversion, Format, Inputs, Parser, ReadOptions, Reader};
 
-use crate::args::{FormatArg, Reading};
+use crate::args::{Dedup, FormatArg, OutputFormat, Reading};
 use crate::failure::Failure;
 
 /// A document's text, and what was noticed on the way.
@@ -89,6 +89,25 @@ pub fn format(arg: FormatArg) -> Option<Format> {
         FormatArg::Text => Some(Format::Text),
         FormatArg::Html => Some(Format::Html),
     }
+}
+
+/// What is written in another format than the input's, if that is asked for.
+///
+/// # Errors
+/// A compression that the format does not have.
+pub fn conversion(args: &Dedup) -> Result<Option<Conversion>, Failure> {
+    let Some(format) = args.output_format else { return Ok(None) };
+    let format = match format {
+        OutputFormat::Jsonl => Format::JsonLines,
+        OutputFormat::Json => Format::Json,
+        OutputFormat::Csv => Format::Csv,
+        OutputFormat::Tsv => Format::Tsv,
+        OutputFormat::Parquet => Format::Parquet,
+        OutputFormat::Arrow => Format::Arrow,
+    };
+    let codec = args.output_compression.as_deref().map(str::parse).transpose()?;
+    let text = |body: Body<'_>, charset: Option<&str>| text_of(body, charset).text.into_owned();
+    Ok(Some(Conversion::new(format, codec, text)?))
 }
 
 /// What to read and how, from the command line.

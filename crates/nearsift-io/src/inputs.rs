@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -167,6 +168,12 @@ impl Inputs {
     /// The files in order; never empty.
     pub fn files(&self) -> &[InputFile] {
         &self.files
+    }
+
+    /// The indices of the records of a file, once it has been read to its end.
+    pub fn records(&self, file: usize) -> Option<Range<u64>> {
+        let seen = self.files.get(file)?.seen.get()?;
+        Some(seen.first..seen.first + seen.records)
     }
 
     /// How they are read.

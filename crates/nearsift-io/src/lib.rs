@@ -61,4 +61,4 @@ pub use options::{Format, Limits, ReadOptions};
 pub use output::prepare_output;
 pub use parse::{Body, Document, Parser, Value};
 pub use reader::Reader;
-pub use write::{Decision, KeptWriter, Written};
+pub use write::{Codec, Conversion, Decision, KeptWriter, TextOf, Written};

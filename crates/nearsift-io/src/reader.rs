@@ -156,7 +156,7 @@ impl Sequence {
                 Some((member, format)) => (Some(member), *format),
                 None => (None, file.format()),
             };
-            let name = || member.map_or_else(|| file.name(), |member| member.to_string());
+            let name = || member.map_or_else(|| file.name(), ToString::to_string);
             match pieces.next(&mut self.buffer, &mut batch.cells) {
                 Some(Piece::Record { range, line, closed }) => {
                     let context = *context.get_or_insert_with(|| {

@@ -131,6 +131,36 @@ pub const DAMAGED_MEMBER: Answer = answer(
     "warning: in/pages.warc.gz:1: damaged gzip member: ",
     "The next member is found by its first bytes, and read.",
 );
+pub const TAR_HEADER: Answer = answer(
+    "Damaged header in a tar archive",
+    3,
+    "warning: in/pack.tar: damaged tar member: a damaged header; the others are read, fetch the file again",
+    "The next member is found by its header, and read; the archive that is written is whole.",
+);
+pub const CUT_ZIP: Answer = answer(
+    "zip archive that is cut short",
+    3,
+    "warning: in/cut.zip: damaged zip data from here on: its directory is missing, what is left of its members is read; ",
+    "Members are found by their own headers; the archive that is written is whole.",
+);
+pub const NESTED_ARCHIVE: Answer = answer(
+    "Archive inside an archive",
+    3,
+    "warning: in/pack.tar!inner.zip: an archive inside an archive: not read, kept as in the input; unpack it first",
+    "The other members are read.",
+);
+pub const ENCRYPTED: Answer = answer(
+    "Encrypted member of a zip archive",
+    3,
+    "warning: in/pack.zip!secret.jsonl: encrypted: not read, and only in the input; decrypt it first",
+    "The other members are read.",
+);
+pub const CHANGED: Answer = answer(
+    "File that changes while it is read",
+    3,
+    "changed while the run read the input, and nothing of them is in kept/: summary.json lists them; run again on files that stay as they are.",
+    "All other files are written. A file that goes before it is read is one that cannot be opened; a text that changes before it is compared stops the run.",
+);
 pub const NOT_JSON: Answer = answer(
     "Line that is not JSON",
     3,
@@ -308,6 +338,11 @@ pub const ALL: &[&Answer] = &[
     &CUT_TABLE,
     &CUT_RECORD,
     &DAMAGED_MEMBER,
+    &TAR_HEADER,
+    &CUT_ZIP,
+    &NESTED_ARCHIVE,
+    &ENCRYPTED,
+    &CHANGED,
     &NOT_JSON,
     &MISSING_TEXT,
     &MISSING_ID,

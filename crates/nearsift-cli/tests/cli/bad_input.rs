@@ -360,6 +360,53 @@ fn archived_pages() {
     assert_eq!(crate::support::decompressed(&kept), good);
 }
 
+/// An archive of the same kind as the input's, of these members.
+fn packed(members: &[(&str, &str)]) -> [Vec<u8>; 2] {
+    let mut tar = tar::Builder::new(Vec::new());
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, text) in members {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        tar.append_data(&mut header, name, text.as_bytes()).expect("memory");
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).expect("memory");
+        zip.write_all(text.as_bytes()).expect("memory");
+    }
+    [tar.into_inner().expect("memory"), zip.finish().expect("memory").into_inner()]
+}
+
+#[test]
+fn members_of_archives() {
+    let (a, b) = (line("a", &article(3)), line("b", &article(4)));
+    let folder = with_good();
+    let [mut tar, zip] = packed(&[("a.jsonl", &a), ("b.jsonl", &b)]);
+    tar[3] ^= 0x55;
+    folder.file("in/pack.tar", tar);
+    let checked = check(&folder, &answers::TAR_HEADER, &[]);
+    assert_eq!(checked.notes(), ["member"]);
+
+    let folder = with_good();
+    folder.file("in/cut.zip", &zip[..zip.len() - 40]);
+    let checked = check(&folder, &answers::CUT_ZIP, &[]);
+    assert_eq!(checked.notes(), ["damaged"]);
+    assert_eq!(checked.results.count("/kept"), 4);
+
+    let folder = with_good();
+    let [tar, _] = packed(&[("inner.zip", "PK"), ("b.jsonl", &b)]);
+    folder.file("in/pack.tar", tar);
+    let checked = check(&folder, &answers::NESTED_ARCHIVE, &[]);
+    assert_eq!(checked.notes(), ["archive"]);
+
+    let folder = with_good();
+    let [_, mut zip] = packed(&[("secret.jsonl", &a), ("b.jsonl", &b)]);
+    let directory = zip.windows(4).position(|w| w == b"PK\x01\x02").expect("a directory");
+    zip[6] |= 1;
+    zip[directory + 8] |= 1;
+    folder.file("in/pack.zip", zip);
+    let checked = check(&folder, &answers::ENCRYPTED, &[]);
+    assert_eq!(checked.notes(), ["archive"]);
+    assert_eq!(checked.results.count("/kept"), 3);
+}
+
 #[test]
 fn broken_lines_and_missing_fields() {
     let folder = with_good();

@@ -316,3 +316,67 @@ fn killed() {
     let again = folder.dedup(&["in/0.jsonl"], "out", &[]).expect(2);
     assert!(again.stderr.contains("the output folder is not empty"), "{}", again.stderr);
 }
+
+/// A folder that is written to while it is read: what has changed is told, and costs no other file.
+#[test]
+fn a_folder_that_changes() {
+    for attempt in 1..=8_u64 {
+        let folder = Folder::new();
+        folder.file("in/a.jsonl", documents(0..2_000 * attempt));
+        folder.file("in/b.jsonl", documents(1_000..1_500));
+        let gone = folder.file("in/c.jsonl", documents(90_000..90_010));
+        let grown = folder.file("in/d.jsonl", documents(95_000..95_010));
+        let mut command = folder.command(["dedup", "in", "-o", "out"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.expect("the program starts");
+        let pairs = folder.path("out/.unfinished/pairs.jsonl");
+        while !pairs.exists() && child.try_wait().expect("a child").is_none() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        // It must not get to the end before the files have changed.
+        let signal = |name: &str| {
+            Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill")
+        };
+        signal("-STOP");
+        fs::remove_file(&gone).expect("removed");
+        let more = documents(0..10);
+        fs::write(&grown, more).expect("written");
+        signal("-CONT");
+        let run = Run::of(&child.wait_with_output().expect("the program ends"));
+        if run.status == 0 || run.status == 2 {
+            // The files were written already, or the texts were being read: another time.
+            continue;
+        }
+        answers::CHANGED.check(&run);
+        assert!(run.stderr.contains("c.jsonl") && run.stderr.contains("d.jsonl"), "{}", run.stderr);
+        assert!(run.stderr.contains("changed while it was being read"), "{}", run.stderr);
+        let results = folder.results("out");
+        let changed = results.summary()["changed_files"].clone();
+        assert_eq!(changed.as_array().map(Vec::len), Some(2), "{changed}");
+        // a has all its documents, b is a part of it.
+        let kept = fs::read_to_string(folder.path("out/kept/a.jsonl")).expect("kept");
+        assert_eq!(kept.lines().count() as u64, 2_000 * attempt);
+        assert!(!folder.path("out/kept/c.jsonl").exists());
+        assert!(!folder.path("out/kept/d.jsonl").exists());
+        assert!(results.text("report.html").contains("changed while the run read the input"));
+        return;
+    }
+    skip("the program was always quicker than the change");
+}
+
+/// A conversion writes beside its output too.
+#[test]
+fn full_disk_under_conversions() {
+    let folder = Folder::new();
+    folder.file("in/a.jsonl", documents(0..200));
+    for (format, pages) in [("parquet", 16), ("arrow", 24), ("csv", 40), ("jsonl", 40)] {
+        let disk = folder.path(&format!("disk-{format}"));
+        let Some(_mounted) = Mounted::new(&disk, &format!("{}k", pages * 4)) else { return };
+        let output = format!("disk-{format}/out");
+        let more = ["--output-format", format, "--output-compression", "none"];
+        let run = folder.dedup(&["in"], &output, &more);
+        answers::FULL_DISK.check(&run);
+        assert!(run.stderr.contains(&format!("disk-{format}")), "{}", run.stderr);
+        assert!(!disk.join("out").exists() || folder.tree(&output).is_empty());
+    }
+}

@@ -62,7 +62,8 @@ fn check_markup(html: &str) {
     const ELEMENTS: &[&str] = &[
         "!doctype", "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "dl", "div",
         "dt", "dd", "ul", "li", "svg", "rect", "text", "table", "tr", "th", "td", "article",
-        "header", "del", "ins", "code",
+        "header", "del", "ins", "code", "main", "section", "small", "span", "details", "summary",
+        "h3",
     ];
     const ATTRIBUTES: &[&str] = &[
         "lang",
@@ -79,7 +80,9 @@ fn check_markup(html: &str) {
         "y",
         "width",
         "height",
-        "text-anchor",
+        "title",
+        "preserveAspectRatio",
+        "open",
         "html",
     ];
     for tag in html.split('<').skip(1) {
@@ -173,6 +176,140 @@ fn a_page_for_every_result() {
         ] {
             assert!(html.contains(part), "{method}: {part}");
         }
-        assert_eq!(html.matches("<svg").count(), 1);
+        // The shares, their legend of three, and a column for each bar.
+        assert!(html.matches("<svg").count() > 5);
+        let report: serde_json::Value =
+            serde_json::from_str(&folder.results(method).text("report.json")).expect("JSON");
+        let summary = folder.results(method).summary();
+        assert_eq!(report["documents"], summary["documents"]);
+        assert_eq!(report["kept"], summary["kept"]);
+        assert!(report["examples"].as_array().is_some_and(|e| !e.is_empty()));
+        assert!(report["sources"].is_null(), "one file is one source");
     }
+}
+
+/// Documents of three folders, and of two sites: who was a duplicate of whom.
+#[test]
+fn sources_are_told() {
+    let folder = Folder::new();
+    let row = |id: &str, site: &str, text: &str| {
+        serde_json::json!({ "id": id, "site": site, "text": text }).to_string() + "\n"
+    };
+    let near = |n: u64| article(n) + "。";
+    folder.file("in/a/1.jsonl", row("a1", "x", &article(1)) + &row("a2", "y", &article(2)));
+    folder.file("in/a/2.jsonl", row("a3", "x", &article(3)));
+    folder
+        .file("in/b/deep/1.jsonl", row("b1", "y", &article(1)) + "{\n" + &row("b2", "x", &near(3)));
+    folder.file("in/c.jsonl", row("c1", "z", &article(2)) + &row("c2", "z", &article(9)));
+    folder.dedup(&["in"], "folders", &["-q"]).expect(3);
+    let sources = &folder.results("folders").summary()["sources"];
+    let line = |source: &str, documents, kept, exact, near, within| {
+        serde_json::json!({
+            "source": source, "documents": documents, "kept": kept, "removed_exact": exact,
+            "removed_near": near, "removed_within": within,
+        })
+    };
+    assert_eq!(sources["by"], "folder");
+    assert_eq!(sources["sources"][0], line("a", 3, 3, 0, 0, 0));
+    assert_eq!(sources["sources"][1]["source"], "b");
+    assert_eq!(sources["sources"][1]["kept"], 0);
+    assert_eq!(sources["sources"][2], line("c.jsonl", 2, 1, 1, 0, 0));
+    assert_eq!(sources["duplicates"], serde_json::json!([[0, 0, 0], [2, 0, 0], [1, 0, 0]]));
+
+    folder.dedup(&["in"], "fields", &["-q", "--source-field", "site"]).expect(3);
+    let sources = &folder.results("fields").summary()["sources"];
+    assert_eq!(sources["by"], "site");
+    // Three of x, and two of y and z: the larger first, then by name.
+    let names: Vec<&str> = sources["sources"]
+        .as_array()
+        .expect("sources")
+        .iter()
+        .filter_map(|s| s["source"].as_str())
+        .collect();
+    assert_eq!(names, ["x", "y", "z"]);
+    assert_eq!(sources["sources"][0]["removed_within"], 1);
+    assert_eq!(sources["duplicates"], serde_json::json!([[1, 0, 0], [1, 0, 0], [0, 1, 0]]));
+    let html = folder.results("fields").text("report.html");
+    assert!(html.contains("Where the duplicates are") && html.contains("Who repeats whom"));
+}
+
+/// A browser, if there is one.
+fn browser() -> Option<std::path::PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|program| program.is_file())
+}
+
+/// Opens a page without a window, and returns what became of it.
+fn open(browser: &std::path::Path, folder: &Folder, page: &std::path::Path) -> String {
+    let output = std::process::Command::new(browser)
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .args([
+            "--disable-background-networking",
+            "--virtual-time-budget=3000",
+            "--timeout=20000",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", folder.path("profile").display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .expect("the browser runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A real browser runs no script of a document, and asks nobody for anything.
+#[test]
+fn a_browser_runs_nothing_and_asks_nobody() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no chromium on the PATH");
+        return;
+    };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let at = format!("http://{}", listener.local_addr().expect("an address"));
+    let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&asked);
+    // Whoever asks is counted and hung up on.
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            drop(connection);
+        }
+    });
+    let asked = || asked.load(std::sync::atomic::Ordering::SeqCst);
+    let hostile = [
+        format!("<script>document.title='run';fetch('{at}/a')</script>"),
+        format!("<img src={at}/b onerror=\"document.title='run'\">"),
+        format!("</style><link rel=stylesheet href={at}/c><style>@import url({at}/d);"),
+        format!("<iframe src={at}/e></iframe><meta http-equiv=refresh content='0;url={at}/f'>"),
+    ];
+    // The probe works: a page that does ask is noticed.
+    let folder = Folder::new();
+    let control = folder.file("control.html", format!("<title>x</title>{}", hostile[0]));
+    let shown = open(&browser, &folder, &control);
+    if !shown.contains("<title>run</title>") {
+        eprintln!("skipped: {} shows no page here", browser.display());
+        return;
+    }
+    assert!(asked() > 0);
+    let before = asked();
+
+    let mut lines = String::new();
+    for (number, hostile) in hostile.iter().enumerate() {
+        let text = article(number as u64);
+        lines.push_str(&line(&format!("{hostile}1"), &format!("{hostile}{text}")));
+        lines.push_str(&line(&format!("{hostile}2"), &format!("{hostile}{text}{hostile}。")));
+    }
+    folder.file("in/<img src=x onerror=alert(1)>/a.jsonl", &lines);
+    folder.file("in/b/b.jsonl", lines);
+    folder.dedup(&["in"], "out", &["-q"]).expect(0);
+    let page = folder.path("out/report.html");
+    let shown = open(&browser, &folder, &page);
+    assert!(shown.contains("<title>nearsift report</title>"), "{shown}");
+    assert!(shown.contains("&lt;script&gt;"), "the texts are shown");
+    for element in ["<script", "<img", "<link", "<iframe", "http-equiv=\"refresh"] {
+        assert!(!shown.contains(element), "{element}");
+    }
+    assert_eq!(asked(), before, "a request has left");
 }

@@ -7,14 +7,20 @@ use testkit::random::Random;
 
 use crate::support::{Folder, article, corpus, line};
 
-/// All results but the kept documents and the list of inputs, which name the files of the input.
+/// All results but the kept documents and what names the files of the input: their list, and the sources that they are.
 fn shared(folder: &Folder, output: &str) -> (BTreeMap<PathBuf, Vec<u8>>, String) {
     let mut files = folder.tree(output);
     files.retain(|path, _| !path.starts_with("kept"));
     let results = folder.results(output);
     let mut summary = results.summary();
     summary.as_object_mut().expect("an object").remove("inputs");
+    summary.as_object_mut().expect("an object").remove("sources");
     files.insert("summary.json".into(), summary.to_string().into_bytes());
+    let mut report: serde_json::Value =
+        serde_json::from_str(&results.text("report.json")).expect("JSON");
+    report.as_object_mut().expect("an object").remove("sources");
+    report["settings"].as_array_mut().expect("settings").retain(|s| s["name"] != "Input");
+    files.insert("report.json".into(), report.to_string().into_bytes());
     (files, results.kept())
 }
 
@@ -44,6 +50,10 @@ fn check(corpus: &str, more: &[&str]) {
     {
         let got = run(input, threads, output);
         for (path, bytes) in &expected.0 {
+            // The page shows the sources; without them it is what report.json says.
+            if path.ends_with("report.html") && input != "one" {
+                continue;
+            }
             assert!(
                 got.0.get(path) == Some(bytes),
                 "{} of {input}, {threads} threads",

@@ -90,7 +90,7 @@ impl Pieces for Members {
                         return Some(Piece::Note { name, reason: Reason::Archive { error } });
                     }
                     Kind::Other if member.is_file => {
-                        self.others.get_or_insert_with(|| (0, member.name)).0 += 1;
+                        self.others.get_or_insert((0, member.name)).0 += 1;
                     }
                     Kind::Other => {}
                 },

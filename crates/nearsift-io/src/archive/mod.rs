@@ -39,7 +39,7 @@ pub(crate) struct Member {
 
 /// What an archive says about a member.
 pub(crate) enum Header {
-    Tar(TarHeader),
+    Tar(Box<TarHeader>),
     Zip(ZipHeader),
 }
 

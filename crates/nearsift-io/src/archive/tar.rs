@@ -273,7 +273,7 @@ impl Tape {
         let is_regular = matches!(kind, EntryType::Regular | EntryType::Continuous);
         let is_file = is_regular && !is_sparse && !name.ends_with('/');
         self.expect(size);
-        let header = AnyHeader::Tar(Header { extensions, header, more, size });
+        let header = AnyHeader::Tar(Box::new(Header { extensions, header, more, size }));
         Ok(Member { name, is_file, header })
     }
 

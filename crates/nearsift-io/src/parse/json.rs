@@ -256,6 +256,18 @@ fn scalar<'de, E: serde::de::Error>(raw: &'de str) -> Result<Slot<'de>, E> {
     })
 }
 
+/// A record as JSON that every parser takes.
+pub(crate) fn clean<'a>(bytes: &'a [u8], plan: &Plan) -> Cow<'a, str> {
+    let text = match plan.encoding {
+        Some(encoding) => super::decode(encoding, bytes).0,
+        None => decode_utf8(bytes).0,
+    };
+    match repair(text.as_bytes()).0 {
+        Some(repaired) => Cow::Owned(repaired),
+        None => text,
+    }
+}
+
 /// A JSON text with what parsers refuse inside strings put right: bytes that are no UTF-8 and escapes of lone
 /// surrogates become U+FFFD, which is counted; control characters become escapes. `None`: nothing to do.
 fn repair(bytes: &[u8]) -> (Option<String>, u64) {

@@ -1,8 +1,8 @@
 //! From a raw record to a document.
 
-mod json;
-mod rows;
-mod warc;
+pub(crate) mod json;
+pub(crate) mod rows;
+pub(crate) mod warc;
 
 use std::borrow::Cow;
 use std::sync::Arc;

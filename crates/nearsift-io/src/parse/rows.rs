@@ -89,6 +89,11 @@ fn decode_by<'a>(bytes: &'a [u8], plan: &Plan) -> (Cow<'a, str>, u64) {
     }
 }
 
+/// The fields of a row as text, by a charset that is not UTF-8 if there is one.
+pub(crate) fn fields(row: &[u8], delimiter: u8, plan: &Plan) -> impl Iterator<Item = String> {
+    Fields::new(row, delimiter).map(|field| text(field, plan).0.into_owned())
+}
+
 /// The fields of one row, without quotes, as `csv_core` reads them. (A reader of that crate takes 20 us to build and
 /// cannot be cloned, which for rows that are parsed on many threads would be their whole time.)
 struct Fields<'a> {

@@ -43,6 +43,16 @@ pub(super) fn parse<'a>(
     Ok((slots, body(&parts, limit)?))
 }
 
+/// All fields of the header, and the body.
+pub(crate) fn fields(
+    bytes: &[u8],
+    limit: usize,
+) -> Result<(Vec<(String, String)>, Body<'_>), Reason> {
+    let parts = if bytes.starts_with(b"WARC/") { warc(bytes)? } else { arc(bytes)? };
+    let fields = parts.fields.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
+    Ok((fields.collect(), body(&parts, limit)?))
+}
+
 fn bad(error: &'static str) -> Reason {
     Reason::Warc { error }
 }

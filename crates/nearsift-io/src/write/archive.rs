@@ -9,6 +9,7 @@ use tar::EntryType;
 use zip::ZipWriter;
 use zip::result::ZipError;
 
+use super::convert::RowSpool;
 use super::target::{Aside, Encoder, Raw, Target};
 use super::{Decision, KeptWriter, Task, Written};
 use crate::archive::{Archive, Header, Kind, Member, TarHeader, ZipHeader, prepare};
@@ -29,6 +30,7 @@ impl KeptWriter {
         file: &InputFile,
         number: u32,
         seen: &Seen,
+        rows: Option<&mut RowSpool>,
         decide: &mut dyn FnMut(Place) -> Decision,
     ) -> Result<Written, Error> {
         let options = self.inputs.options();
@@ -36,9 +38,15 @@ impl KeptWriter {
         let mut archive =
             Archive::open(file.origin(), file.format(), &options.limits).map_err(gone)?;
         let [kept, unreadable] = self.targets(file, number);
-        let mut kept = Packer::new(kept, &mut archive);
         let mut unreadable = Packer::new(unreadable, &mut archive);
-        kept.open()?;
+        let (place, mut kept) = match rows {
+            Some(rows) => (kept, Kept::Rows(rows)),
+            None => {
+                let mut packer = Packer::new(kept, &mut archive);
+                packer.open()?;
+                (self.target(&self.kept, file, number), Kept::Packed(packer))
+            }
+        };
         let (to_kept, to_unreadable) = (Aside::default(), Aside::default());
         let mut written = Written::default();
         let mut members = Vec::with_capacity(seen.passed.members.len());
@@ -48,7 +56,9 @@ impl KeptWriter {
             let format = match member.kind(options) {
                 Kind::Documents(format) => format,
                 Kind::Archive | Kind::Other => {
-                    kept.copy(&mut archive, &member)?;
+                    if let Kept::Packed(packer) = &mut kept {
+                        packer.copy(&mut archive, &member)?;
+                    }
                     continue;
                 }
             };
@@ -67,10 +77,22 @@ impl KeptWriter {
             let stream = archive.content(&member).map_err(gone)?;
             let (content, _) = prepare(stream, format, options).map_err(gone)?;
             let first = seen.first + records;
-            let targets = [kept.target.aside(&to_kept), kept.target.aside(&to_unreadable)];
-            let task = Task { name, number, format, content, first, seen: before };
+            let targets = [place.aside(&to_kept), place.aside(&to_unreadable)];
+            let compression = match kept {
+                Kept::Packed(_) => None,
+                Kept::Rows(_) => Some(Compression::None),
+            };
+            let from = name.clone();
+            let task = Task { name, number, format, content, first, seen: before, compression };
             written += self.records(task, targets, decide)?;
-            kept.add_made(&member, &to_kept)?;
+            match &mut kept {
+                Kept::Packed(packer) => packer.add_made(&member, &to_kept)?,
+                Kept::Rows(rows) => {
+                    let made = to_kept.take().map_err(|e| place.error(e))?;
+                    let taken = made.map_or(Ok(()), |(made, _)| rows.add(made, format, &from));
+                    taken.map_err(|e| place.error(e))?;
+                }
+            }
             unreadable.add_made(&member, &to_unreadable)?;
             records += before.records;
             members.push(before.clone());
@@ -78,12 +100,22 @@ impl KeptWriter {
         let (bytes, digest) = archive.digest();
         let passed = Passed { bytes, digest, parts: Vec::new(), members };
         seen.compare(&Seen { records, passed, ..*seen }, &file.name())?;
-        kept.finish()?;
+        if let Kept::Packed(packer) = &mut kept {
+            packer.finish()?;
+        }
         unreadable.finish()?;
         unreadable.target.publish()?;
-        kept.target.publish()?;
+        if let Kept::Packed(packer) = &mut kept {
+            packer.target.publish()?;
+        }
         Ok(written)
     }
+}
+
+/// Where the kept records of the members go.
+enum Kept<'a> {
+    Packed(Packer),
+    Rows(&'a mut RowSpool),
 }
 
 /// An archive that is written. It is made when something is to be put into it.

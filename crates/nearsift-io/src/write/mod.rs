@@ -1,6 +1,7 @@
 //! The second pass: the kept records, byte for byte, in the input's own format and compression.
 
 mod archive;
+mod convert;
 mod elements;
 mod pieces;
 mod target;
@@ -13,10 +14,11 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::Place;
 use crate::inputs::{InputFile, Inputs, Seen, State};
-use crate::source::{Content, Positioned};
+use crate::source::{Compression, Content, Positioned};
 use crate::split::{Piece, Pieces, Splitter};
 use crate::{Error, Format, Reason};
 
+pub use convert::{Codec, Conversion, TextOf};
 use pieces::Pair;
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) use target::Raw;
@@ -90,6 +92,7 @@ pub struct KeptWriter {
     kept: PathBuf,
     unreadable: PathBuf,
     create: Create,
+    conversion: Option<convert::Plans>,
 }
 
 impl KeptWriter {
@@ -101,7 +104,23 @@ impl KeptWriter {
             kept: kept.into(),
             unreadable: unreadable.into(),
             create: create_new,
+            conversion: None,
         }
+    }
+
+    /// Writes what is kept in another format. What is unreadable stays in the input's.
+    ///
+    /// A file becomes one of the same name with the extension of the format; where two would be the same, the extension is
+    /// put behind the whole name. An archive becomes one file, and so do the text and HTML files of a folder: `documents` with
+    /// the extension. They are written with the first of them.
+    ///
+    /// All fields are carried over: of JSON the fields of the object, of CSV the columns, of WARC the header fields with `id` and
+    /// `text`, of text and HTML `id` and `text`. Between Parquet and Arrow every type stays; from both to JSON nested values
+    /// stay nested. Where a target column can hold but one type, numbers and texts that meet become text, and
+    /// objects and arrays become JSON text.
+    pub fn converting(self, conversion: Conversion) -> Self {
+        let plans = convert::Plans::new(&self.inputs, conversion);
+        Self { conversion: Some(plans), ..self }
     }
 
     /// Writes every file in order; see [`write_file`](KeptWriter::write_file).
@@ -138,16 +157,19 @@ impl KeptWriter {
         let Some(seen) = file.seen.get() else {
             return Err(Error::NotRead { file: file.name() });
         };
+        if let Some(plans) = &self.conversion {
+            return self.convert(plans, number, &mut decide);
+        }
         match (seen.state, file.format()) {
             (State::Closed, _) => Ok(Written::default()),
             (State::Refused, _) => self.put_aside(file, number),
             (State::Read, format) if format.is_archive() => {
-                self.write_archive(file, number, seen, &mut decide)
+                self.write_archive(file, number, seen, None, &mut decide)
             }
             (State::Read, format) => {
                 let content = Content::Origin(file.origin().clone());
                 let (name, first) = (file.name(), seen.first);
-                let task = Task { name, number, format, content, first, seen };
+                let task = Task { name, number, format, content, first, seen, compression: None };
                 self.records(task, self.targets(file, number), &mut decide)
             }
         }
@@ -173,11 +195,12 @@ impl KeptWriter {
         targets: [Target; 2],
         decide: &mut dyn FnMut(Place) -> Decision,
     ) -> Result<Written, Error> {
-        let Task { name, number, format, content, first, seen } = task;
+        let Task { name, number, format, content, first, seen, compression } = task;
         let mut buffer = Vec::new();
         let mut splitter = Splitter::open(content, format, self.inputs.options(), 0)
             .map_err(|reason| Error::Gone { file: name.clone(), reason })?;
-        let mut pair = Pair::new(targets, format, splitter.compression());
+        let own = splitter.compression();
+        let mut pair = Pair::new(targets, format, [compression.unwrap_or(own), own]);
         if !format.is_one_document_a_file() {
             pair.kept.open()?;
         }
@@ -237,7 +260,7 @@ impl KeptWriter {
     ) -> Result<Written, Error> {
         use crate::table::CopyError;
 
-        let Task { name, number, format, content, first, seen } = task;
+        let Task { name, number, format, content, first, seen, .. } = task;
         let gone = |reason| Error::Gone { file: name.clone(), reason };
         let limits = &self.inputs.options().limits;
         let mut written = Written::default();
@@ -315,6 +338,8 @@ struct Task<'a> {
     first: u64,
     /// What the first pass found in it.
     seen: &'a Seen,
+    /// How runs of bytes that are kept are compressed, if not like the input.
+    compression: Option<Compression>,
 }
 
 impl Seen {

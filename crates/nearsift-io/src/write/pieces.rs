@@ -14,8 +14,12 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    pub(super) fn new(targets: [Target; 2], format: Format, compression: Compression) -> Self {
-        let [kept, unreadable] = targets.map(|target| Sink {
+    pub(super) fn new(
+        targets: [Target; 2],
+        format: Format,
+        compressions: [Compression; 2],
+    ) -> Self {
+        let sink = |target, compression| Sink {
             target,
             compression,
             encoder: None,
@@ -24,8 +28,9 @@ impl Pair {
             written: None,
             elements: (format == Format::Json).then(Elements::default),
             bytes: 0,
-        });
-        Self { kept, unreadable }
+        };
+        let ([kept, unreadable], [a, b]) = (targets, compressions);
+        Self { kept: sink(kept, a), unreadable: sink(unreadable, b) }
     }
 
     /// What comes is of this member of the input.

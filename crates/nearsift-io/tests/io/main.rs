@@ -4,6 +4,8 @@ mod archive;
 #[cfg(feature = "arrow")]
 mod arrow;
 mod bad_input;
+#[cfg(all(feature = "arrow", feature = "parquet"))]
+mod convert;
 mod find;
 #[cfg(feature = "parquet")]
 mod parquet;

@@ -8,13 +8,13 @@ use nearsift_io::{Inputs, Parser, Reader};
 use super::collect::{Ids, Records};
 use crate::documents::text_of;
 use crate::failure::Failure;
-use crate::report::{Example, passages, visible};
+use crate::report::{Example, passages, visible_line};
 
 /// How many pairs are shown of each nearness, and in all.
 const EACH: usize = 3;
 const ALL: usize = 24;
 /// Longer texts are cut off, in characters.
-const CHARS: usize = 4_000;
+const CHARS: usize = 8_000;
 
 /// A pair that may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Sample {
         }
     }
 
-    /// Reads the texts of the sampled pairs, and no further than the last of them.
+    /// The sampled pairs, the least alike first. Reads their texts, and no further than the last of them.
     pub fn examples(
         &self,
         inputs: &Inputs,
@@ -56,7 +56,7 @@ impl Sample {
             .collect();
         pairs.sort_by_key(|&(place, near, _)| (place, near));
         pairs.truncate(ALL);
-        pairs.sort_by_key(|&(place, near, _)| (near, place));
+        pairs.sort_by_key(|&(place, near, _)| (u32::MAX - near, place));
         let wanted = pairs.iter().flat_map(|(_, _, p)| [p.a, p.b]);
         let mut texts: BTreeMap<u64, String> =
             wanted.map(|d| (records.of(d), String::new())).collect();
@@ -68,8 +68,8 @@ impl Sample {
                 let found = differences(text(pair.a), text(pair.b));
                 Example {
                     heading: pair.heading.clone(),
-                    a: visible(ids.get(pair.a)),
-                    b: visible(ids.get(pair.b)),
+                    a: visible_line(ids.get(pair.a)),
+                    b: visible_line(ids.get(pair.b)),
                     left: passages(&found, Side::OnlyB),
                     right: passages(&found, Side::OnlyA),
                 }
@@ -83,7 +83,13 @@ fn read_texts(inputs: &Inputs, texts: &mut BTreeMap<u64, String>) -> Result<(), 
     let charset = inputs.options().encoding.clone();
     let parser = Parser::new(inputs);
     let mut reader = Reader::new(inputs);
-    while let Some(batch) = reader.next_batch()? {
+    loop {
+        let batch = match reader.next_batch() {
+            Ok(Some(batch)) => batch,
+            // A file that has changed since has no examples: the results know already.
+            Ok(None) | Err(nearsift_io::Error::Changed { .. }) => break,
+            Err(error) => return Err(error.into()),
+        };
         let first = batch.first_index();
         for (&record, text) in texts.range_mut(first..first + batch.len() as u64) {
             if let Ok(document) = parser.parse(&batch.record((record - first) as usize)) {

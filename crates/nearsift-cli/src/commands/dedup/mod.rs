@@ -5,29 +5,32 @@ mod by_sketch;
 pub mod collect;
 mod examples;
 mod folder;
+mod sources;
 mod summary;
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
-use nearsift_io::{Decision, Inputs, KeptWriter, prepare_output};
+use nearsift_io::{Conversion, Decision, Error, Inputs, KeptWriter, prepare_output};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::partial::{Source, each_passage};
 use crate::Status;
 use crate::args::{ClusterRule, Dedup, Global, Matching};
-use crate::documents::read_options;
+use crate::documents::{conversion, read_options};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Way, way};
-use crate::output::{Out, escaped};
+use crate::output::{Level, Out, escaped, tell};
 use crate::scan::plural;
 use collect::{Collected, Columns, Ids, Records};
 use folder::Folder;
-use summary::Summary;
+use sources::Sources;
+use summary::{ChangedFile, Summary};
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
@@ -69,6 +72,10 @@ struct Run<'a> {
     majority: MajorityLink,
     memory: Option<u64>,
     partial: bool,
+    /// The field whose values are the sources, instead of folders.
+    source_field: Option<&'a str>,
+    /// What is written in place of the input's formats.
+    conversion: Option<Conversion>,
 }
 
 /// How the search of fingerprints is done, from the command line.
@@ -91,7 +98,9 @@ pub fn clustering_of(rule: ClusterRule) -> Clustering {
 
 pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     let keep: Keep = args.keep.parse().map_err(|e| Failure::new(format!("--keep: {e}")))?;
-    let fields = keep.field().map(str::to_owned).into_iter().collect();
+    // The source comes last: it is looked for there.
+    let fields = keep.field().map(str::to_owned).into_iter().chain(args.source_field.clone());
+    let fields = fields.collect();
     let way = way(&args.recipe, &args.matching)?;
     let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, fields))?;
     let folder = Folder::new(&prepare_output(&args.output, &inputs)?)?;
@@ -105,12 +114,23 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         majority: MajorityLink { max_cluster: args.max_cluster },
         memory: args.matching.memory,
         partial: args.partial,
+        source_field: args.source_field.as_deref(),
+        conversion: conversion(args)?,
     };
     let (summary, status) = match way {
         Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance)?,
         Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule)?,
     };
     folder.publish()?;
+    let status = match summary.changed_files.is_empty() {
+        true => status,
+        false => Status::SomeUnreadable,
+    };
+    if !global.quiet {
+        for file in summary.changed_files.iter().take(10) {
+            tell(Level::Warning, &file.message);
+        }
+    }
     match print(&summary, &args.output, global) {
         // The results are in their folder: the status is theirs.
         Ok(()) | Err(Failure::ClosedPipe) => Ok(status),
@@ -157,6 +177,8 @@ impl Run<'_> {
         interrupt::check()?;
         summary.set_capped(found.capped());
         let cluster_of = self.write_clusters(found, collected, &mut summary, &score)?;
+        let mut sources =
+            Sources::new(self.inputs, records, found.clusters().documents(), self.source_field)?;
         let mut table = self.folder.table("removed.jsonl")?;
         for removal in found.removals() {
             let reason = match removal.reason {
@@ -164,6 +186,7 @@ impl Run<'_> {
                 Reason::Near => "near-duplicate",
             };
             summary.count_removal(removal.reason);
+            sources.count(removal.document, removal.representative, removal.reason);
             let decided = match removal.reason {
                 Reason::Exact => Some(1.0),
                 Reason::Near => score(removal.document, removal.representative),
@@ -181,12 +204,16 @@ impl Run<'_> {
             })?;
         }
         table.finish()?;
+        summary.sources = Some(sources.table()).filter(|table| table.sources.len() > 1);
 
         self.write_partial(ids, records, found, &mut summary)?;
-        self.write_kept(records, found)?;
+        summary.changed_files = self.write_kept(records, found)?;
         interrupt::check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
-        self.folder.text("report.html", &summary.report(examples)?)?;
+        let report = summary.report(examples);
+        self.folder.text("report.html", &report.page().map_err(Failure::new)?)?;
+        let json = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
+        self.folder.text("report.json", &(json + "\n"))?;
         let json = serde_json::to_string_pretty(&summary).map_err(Failure::new)?;
         self.folder.text("summary.json", &(json + "\n"))?;
         Ok(summary)
@@ -242,20 +269,42 @@ impl Run<'_> {
         table.finish()
     }
 
-    /// The last pass: what stays, byte for byte.
-    fn write_kept(&self, records: &Records, found: &Found<'_>) -> Result<(), Failure> {
+    /// The last pass: what stays, byte for byte or in another format. Returns the files of which nothing is written, because
+    /// they are not what they were in the first pass.
+    fn write_kept(
+        &self,
+        records: &Records,
+        found: &Found<'_>,
+    ) -> Result<Vec<ChangedFile>, Failure> {
         let folder = self.folder;
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
+        let writer = match self.conversion {
+            Some(conversion) => writer.converting(conversion),
+            None => writer,
+        };
         let decide = |record: u64| match records.document(record) {
             None => Decision::Unreadable,
             Some(document) if found.clusters().is_kept(document) => Decision::Keep,
             Some(_) => Decision::Drop,
         };
-        (0..self.inputs.files().len()).into_par_iter().try_for_each(|file| {
+        let changed = Mutex::new(Vec::new());
+        (0..self.inputs.files().len()).into_par_iter().try_for_each(|number| {
             interrupt::check()?;
-            writer.write_file(file, |place| decide(place.index))?;
-            Ok(())
-        })
+            match writer.write_file(number, |place| decide(place.index)) {
+                Err(error @ (Error::Changed { .. } | Error::Gone { .. })) => {
+                    let file = self.inputs.files()[number].name();
+                    let message = error.to_string();
+                    let mut changed = changed.lock().unwrap_or_else(PoisonError::into_inner);
+                    changed.push((number, ChangedFile { file, message }));
+                    Ok(())
+                }
+                Err(error) => Err(Failure::from(error)),
+                Ok(_) => Ok(()),
+            }
+        })?;
+        let mut changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        changed.sort_by_key(|(number, _)| *number);
+        Ok(changed.into_iter().map(|(_, file)| file).collect())
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use askama::Template;
 use nearsift::cluster::{Capped, Cluster};
 use nearsift::dedup::{Clustering, Found, Keep, Reason};
 use nearsift::hamming::CHANCE_WARNING;
@@ -17,7 +16,10 @@ use crate::commands::partial::PartialSummary;
 use crate::failure::Failure;
 use crate::near::{Decision, Rule};
 use crate::output::{Out, escaped};
-use crate::report::{Example, Figure, Group, Histogram, Report, grouped, visible};
+use crate::report::{
+    Example, Gone, Group, Nearness, Report, Setting, Sizes, SourceTable, grouped, visible,
+    visible_line,
+};
 use crate::scan::{UNREADABLE, plural, plural_of};
 
 /// `summary.json`. Nothing in it depends on time, threads or the machine.
@@ -55,6 +57,12 @@ pub struct Summary {
     /// What `--partial` found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<PartialSummary>,
+    /// Files of which nothing was written, because they had changed since they were read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<ChangedFile>,
+    /// How many documents of each source went, where there is more than one source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sources: Option<SourceTable>,
     #[serde(skip)]
     largest: Vec<Shown>,
 }
@@ -166,12 +174,19 @@ struct InputLine {
     format: String,
 }
 
+/// A file that was not the same in all passes, and what differed.
+#[derive(Debug, Serialize)]
+pub struct ChangedFile {
+    pub file: String,
+    pub message: String,
+}
+
 /// A group for the report and the terminal.
 #[derive(Debug)]
 struct Shown {
     size: u64,
     kept: String,
-    removed: Vec<String>,
+    removed: Vec<Gone>,
     lines: Vec<String>,
 }
 
@@ -227,6 +242,8 @@ impl Summary {
             capped_groups: 0,
             capped_links: 0,
             partial: None,
+            changed_files: Vec::new(),
+            sources: None,
             largest: Vec::new(),
         }
     }
@@ -282,7 +299,8 @@ impl Summary {
         let scored = self.is_of_sketches();
         let gone = || members.iter().copied().filter(|&m| m != representative);
         let mut lines = vec![member_line(ids, representative, "kept")];
-        lines.extend(gone().take(MEMBERS).map(|m| {
+        let mut removed = Vec::new();
+        for m in gone().take(MEMBERS) {
             let removal = found.removal(m);
             let what = match (removal.reason, removal.distance) {
                 (Reason::Exact, _) => "same text".to_owned(),
@@ -292,18 +310,14 @@ impl Summary {
                     None => "linked".to_owned(),
                 },
             };
-            member_line(ids, m, &what)
-        }));
+            lines.push(member_line(ids, m, &what));
+            removed.push(Gone { id: visible_line(ids.get(m)), why: what });
+        }
         let more = (members.len() - 1).saturating_sub(MEMBERS);
         if more > 0 {
             lines.push(format!("    and {} more", grouped(more as u64)));
         }
-        let shown = Shown {
-            size,
-            kept: visible(ids.get(representative)),
-            removed: gone().take(MEMBERS).map(|m| visible(ids.get(m))).collect(),
-            lines,
-        };
+        let shown = Shown { size, kept: visible_line(ids.get(representative)), removed, lines };
         // Equal sizes keep the order of their first members.
         let place = self.largest.partition_point(|s| s.size >= size);
         self.largest.insert(place, shown);
@@ -327,6 +341,13 @@ impl Summary {
             format!(
                 "{} could not be read: unreadable.jsonl says where and why, unreadable/ has what there was to read.",
                 plural_of(self.unreadable, UNREADABLE)
+            ),
+        );
+        warn(
+            self.changed_files.len() as u64,
+            format!(
+                "{} changed while the run read the input, and nothing of them is in kept/: summary.json lists them; run again on files that stay as they are.",
+                plural_of(self.changed_files.len() as u64, ["file was", "files were"])
             ),
         );
         warn(
@@ -441,83 +462,70 @@ impl Summary {
         out.line(&format!("results in {}: kept/, report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json", escaped(&folder.display().to_string())))
     }
 
-    /// The report's page.
-    pub fn report(&self, examples: Vec<Example>) -> Result<String, Failure> {
-        let figure = |name, value: u64| Figure { name, value: grouped(value) };
-        let report = Report {
-            lead: format!("{}, {}.", plural(self.documents, "document"), kept_and_removed(self)),
-            figures: vec![
-                figure("Documents", self.documents),
-                figure("Kept", self.kept),
-                figure("Removed, same text", self.removed.exact),
-                figure("Removed, near", self.removed.near),
-                figure("Groups", self.groups),
-                figure("Largest group", self.largest_group),
-                figure("Unreadable", self.unreadable),
-            ],
-            warnings: self.warnings(),
-            nearness: self.histogram(),
-            sizes: self.sizes(),
-            largest: self
-                .largest
-                .iter()
-                .map(|g| {
-                    let more = g.size - 1 - g.removed.len() as u64;
-                    let tail = if more > 0 {
-                        format!(" and {} more", grouped(more))
-                    } else {
-                        String::new()
-                    };
-                    Group {
-                        size: g.size,
-                        kept: g.kept.clone(),
-                        removed: g.removed.join(", ") + &tail,
-                    }
-                })
-                .collect(),
-            examples,
-            settings: vec![
-                ("Program", format!("nearsift {}", self.nearsift)),
-                ("Method", self.method.to_owned()),
-                ("Recipe", self.recipe.clone()),
-                ("Recipe digest", self.recipe_digest.clone()),
-                match &self.search {
-                    Search::Simhash { max_distance, bits, .. } => {
-                        ("Largest distance", format!("{max_distance} of {bits} bits"))
-                    }
-                    Search::Sketch { min_score, verify, .. } => {
-                        ("Smallest score", format!("{min_score}, verified: {verify}"))
-                    }
-                },
-                ("Groups are", self.cluster.to_owned()),
-                ("Kept is", self.keep.clone()),
-                ("Search plan", self.search.plan().to_owned()),
-            ],
-        };
-        report.render().map_err(Failure::new)
-    }
-
-    fn histogram(&self) -> Histogram {
-        match &self.search {
-            Search::Simhash { distances, .. } => Histogram::of_distances(distances),
-            Search::Sketch { scores, .. } => Histogram::of_scores(scores),
-        }
-    }
-
-    /// Sizes up to 9 one by one, larger ones by powers of ten.
-    fn sizes(&self) -> Vec<(String, u64)> {
-        let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
-        for (&size, &groups) in &self.group_sizes {
-            let bin = if size < 10 { size } else { 10u64.pow(size.ilog10()) };
-            *bins.entry(bin).or_default() += groups;
-        }
-        let label = |bin: u64| {
-            if bin < 10 {
-                bin.to_string()
-            } else {
-                format!("{} to {}", grouped(bin), grouped(bin * 10 - 1))
+    /// The report, with pairs to show, the least alike first.
+    pub fn report(&self, examples: Vec<Example>) -> Report {
+        let near = match &self.search {
+            Search::Simhash { max_distance, bits, .. } => {
+                ("Largest distance", format!("{max_distance} of {bits} bits"))
+            }
+            Search::Sketch { min_score, verify, .. } => {
+                ("Smallest score", format!("{min_score}, verified: {verify}"))
             }
         };
-        bins.into_iter().map(|(bin, groups)| (label(bin), groups)).collect()
+        let settings = [
+            ("Program", format!("nearsift {}", self.nearsift)),
+            ("Input", self.input()),
+            ("Method", self.method.to_owned()),
+            ("Recipe", self.recipe.clone()),
+            ("Recipe digest", self.recipe_digest.clone()),
+            near,
+            ("Groups are", self.cluster.to_owned()),
+            ("Kept is", self.keep.clone()),
+            ("Search plan", self.search.plan().to_owned()),
+        ];
+        let largest = self.largest.iter().map(|g| Group {
+            size: g.size,
+            kept: g.kept.clone(),
+            more: g.size - 1 - g.removed.len() as u64,
+            removed: g.removed.clone(),
+        });
+        Report {
+            documents: self.documents,
+            text_bytes: self.text_bytes,
+            kept: self.kept,
+            removed_exact: self.removed.exact,
+            removed_near: self.removed.near,
+            unreadable: self.unreadable,
+            groups: self.groups,
+            largest_group: self.largest_group,
+            pairs: self.pairs,
+            warnings: self.warnings().iter().map(|w| visible(w)).collect(),
+            nearness: match &self.search {
+                Search::Simhash { distances, max_distance, .. } => {
+                    Nearness::of_distances(distances, *max_distance)
+                }
+                Search::Sketch { scores, min_score, .. } => Nearness::of_scores(scores, *min_score),
+            },
+            group_sizes: Sizes::of(self.group_sizes.iter().map(|(&size, &groups)| (size, groups))),
+            sources: self.sources.clone(),
+            largest: largest.collect(),
+            examples,
+            settings: settings
+                .map(|(name, value)| Setting { name, value: visible(&value) })
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// How many files of which formats there were.
+    fn input(&self) -> String {
+        let mut formats: BTreeMap<&str, u64> = BTreeMap::new();
+        for line in &self.inputs {
+            *formats.entry(&line.format).or_default() += 1;
+        }
+        let formats: Vec<String> =
+            formats.iter().map(|(format, &n)| format!("{} {format}", grouped(n))).collect();
+        let files = plural(self.inputs.len() as u64, "file");
+        format!("{files}: {}", formats.join(", "))
     }
 }

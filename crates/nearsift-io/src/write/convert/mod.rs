@@ -1,0 +1,274 @@
+//! What is kept in another format.
+//!
+//! Each file is first written in its own format, aside, by the ways that need no conversion; that is read back as rows. From
+//! Parquet to Arrow and back the rows are record batches. All else goes by JSON lines, with the columns found on the way,
+//! so that the schema of a target that has one is known before its first row is written.
+
+mod columns;
+mod output;
+mod rows;
+#[cfg(all(feature = "arrow", feature = "parquet"))]
+mod tables;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::target::{Aside, Target};
+use super::{Decision, KeptWriter, Task, Written};
+use crate::batch::Place;
+use crate::inputs::{InputFile, Inputs, State};
+use crate::parse::Body;
+use crate::source::{Compression, Content};
+use crate::{Error, Format};
+
+pub(super) use rows::RowSpool;
+
+/// What makes the text of a page or a file, given the charset that was asked for.
+pub type TextOf = fn(Body<'_>, Option<&str>) -> String;
+
+/// The format that is written instead of the input's.
+#[derive(Clone, Copy, Debug)]
+pub struct Conversion {
+    format: Format,
+    codec: Codec,
+    text: TextOf,
+}
+
+/// How what is written is compressed: a JSON or CSV file as a whole, a table page by page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Codec {
+    /// Not at all.
+    None,
+    /// gzip.
+    Gzip,
+    /// zstd.
+    Zstd,
+    /// xz.
+    Xz,
+    /// bzip2.
+    Bzip2,
+}
+
+impl Codec {
+    const ALL: [Self; 5] = [Self::None, Self::Gzip, Self::Zstd, Self::Xz, Self::Bzip2];
+
+    /// The name that [`from_str`](Codec::from_str) takes, which is the extension of a file: `none`, `gz`, `zst`, `xz`, `bz2`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Gzip => "gz",
+            Self::Zstd => "zst",
+            Self::Xz => "xz",
+            Self::Bzip2 => "bz2",
+        }
+    }
+
+    fn compression(self) -> Compression {
+        match self {
+            Self::None => Compression::None,
+            Self::Gzip => Compression::Gzip,
+            Self::Zstd => Compression::Zstd,
+            Self::Xz => Compression::Xz,
+            Self::Bzip2 => Compression::Bzip2,
+        }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Codec {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|c| c.name() == name).ok_or_else(|| Error::InvalidOption {
+            option: "--output-compression",
+            got: name.to_owned(),
+            expected: "none, gz, zst, xz or bz2",
+        })
+    }
+}
+
+impl Conversion {
+    /// A conversion to JSON lines, JSON, CSV, TSV, Parquet or Arrow. Without a codec tables are in zstd and others are not
+    /// compressed. `text` makes the text of web pages and text files.
+    ///
+    /// # Errors
+    /// Another format, or a codec that it does not have: Parquet has `none`, `gz` and `zst`, Arrow `none` and `zst`.
+    pub fn new(format: Format, codec: Option<Codec>, text: TextOf) -> Result<Self, Error> {
+        let is_table = matches!(format, Format::Parquet | Format::Arrow);
+        let expected = match format {
+            Format::JsonLines | Format::Json | Format::Csv | Format::Tsv => {
+                "none, gz, zst, xz or bz2"
+            }
+            Format::Parquet if cfg!(all(feature = "arrow", feature = "parquet")) => {
+                "none, gz or zst for Parquet"
+            }
+            Format::Arrow if cfg!(all(feature = "arrow", feature = "parquet")) => {
+                "none or zst for Arrow"
+            }
+            _ => {
+                let expected = "jsonl, json, csv, tsv, parquet or arrow";
+                let got = format.name().to_owned();
+                return Err(Error::InvalidOption { option: "--output-format", got, expected });
+            }
+        };
+        let codec = codec.unwrap_or(if is_table { Codec::Zstd } else { Codec::None });
+        let is_known = match format {
+            Format::Parquet => matches!(codec, Codec::None | Codec::Gzip | Codec::Zstd),
+            Format::Arrow => matches!(codec, Codec::None | Codec::Zstd),
+            _ => true,
+        };
+        if !is_known {
+            let (option, got) = ("--output-compression", codec.name().to_owned());
+            return Err(Error::InvalidOption { option, got, expected });
+        }
+        Ok(Self { format, codec, text })
+    }
+
+    /// The extension of what is written.
+    fn extension(&self) -> String {
+        let extension = self.format.extensions()[0];
+        match self.codec {
+            Codec::None => extension.to_owned(),
+            _ if matches!(self.format, Format::Parquet | Format::Arrow) => extension.to_owned(),
+            codec => format!("{extension}.{codec}"),
+        }
+    }
+}
+
+/// Which files are put together, and where.
+#[derive(Debug)]
+pub(super) struct Plans {
+    conversion: Conversion,
+    units: HashMap<u32, Unit>,
+}
+
+/// Files that become one, by the number of the first.
+#[derive(Debug)]
+struct Unit {
+    files: Vec<u32>,
+    path: PathBuf,
+}
+
+impl Plans {
+    pub(super) fn new(inputs: &Inputs, conversion: Conversion) -> Self {
+        let extension = conversion.extension();
+        let mut units: Vec<Unit> = Vec::new();
+        let mut of_folder: HashMap<PathBuf, usize> = HashMap::new();
+        let mut wanted: HashMap<PathBuf, u32> = HashMap::new();
+        let mut whole: Vec<PathBuf> = Vec::new();
+        for (number, file) in (0..).zip(inputs.files()) {
+            let path = inputs.output_path(file);
+            if file.format().is_one_document_a_file() {
+                let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+                if let Some(&unit) = of_folder.get(&folder) {
+                    units[unit].files.push(number);
+                    continue;
+                }
+                of_folder.insert(folder.clone(), units.len());
+                units.push(Unit { files: vec![number], path: folder.join("documents") });
+            } else {
+                units.push(Unit { files: vec![number], path: stem(&path) });
+            }
+            whole.push(path);
+        }
+        for unit in &units {
+            *wanted.entry(unit.path.clone()).or_default() += 1;
+        }
+        for (unit, whole) in units.iter_mut().zip(whole) {
+            // Where two files would be the same, each keeps its whole name.
+            if wanted[&unit.path] > 1 {
+                unit.path = whole;
+            }
+            unit.path.as_mut_os_string().push(format!(".{extension}"));
+        }
+        Self { conversion, units: units.into_iter().map(|unit| (unit.files[0], unit)).collect() }
+    }
+}
+
+/// The path without the extensions that tell a format and a compression.
+fn stem(path: &Path) -> PathBuf {
+    let mut stem = path.to_owned();
+    let is = |path: &Path, known: &dyn Fn(&str) -> bool| {
+        path.extension().and_then(|e| e.to_str()).is_some_and(|e| known(&e.to_ascii_lowercase()))
+    };
+    if is(&stem, &|e| matches!(e, "gz" | "zst" | "xz" | "bz2")) {
+        stem.set_extension("");
+    }
+    if is(&stem, &|e| Format::ALL.iter().any(|format| format.extensions().contains(&e))) {
+        stem.set_extension("");
+    }
+    stem
+}
+
+impl KeptWriter {
+    /// Writes the files that become one with this file, if it is the first of them.
+    pub(super) fn convert(
+        &self,
+        plans: &Plans,
+        number: u32,
+        decide: &mut dyn FnMut(Place) -> Decision,
+    ) -> Result<Written, Error> {
+        let Some(unit) = plans.units.get(&number) else { return Ok(Written::default()) };
+        let conversion = &plans.conversion;
+        let mut target = Target::new(self.kept.join(&unit.path), number, self.create);
+        let (options, plan) = (self.inputs.options(), self.inputs.plan());
+        let mut rows = RowSpool::new(target.folder(), conversion, options, plan)
+            .map_err(|e| target.error(e))?;
+        let mut written = Written::default();
+        let mut any = false;
+        for &number in &unit.files {
+            let file = &self.inputs.files()[number as usize];
+            let Some(seen) = file.seen.get() else {
+                return Err(Error::NotRead { file: file.name() });
+            };
+            match seen.state {
+                State::Closed => {}
+                State::Refused => written += self.put_aside(file, number)?,
+                State::Read if file.format().is_archive() => {
+                    any = true;
+                    written += self.write_archive(file, number, seen, Some(&mut rows), decide)?;
+                }
+                State::Read => {
+                    any = true;
+                    written += self.add_file(file, number, &target, &mut rows, decide)?;
+                }
+            }
+        }
+        if any {
+            written.bytes = rows.write(&mut target)?;
+            target.publish()?;
+        }
+        Ok(written)
+    }
+
+    /// Adds what is kept of one file to the rows.
+    fn add_file(
+        &self,
+        file: &InputFile,
+        number: u32,
+        target: &Target,
+        rows: &mut RowSpool,
+        decide: &mut dyn FnMut(Place) -> Decision,
+    ) -> Result<Written, Error> {
+        let Some(seen) = file.seen.get() else { return Ok(Written::default()) };
+        let (name, format, first) = (file.name(), file.format(), seen.first);
+        let kept = Aside::default();
+        let targets = [target.aside(&kept), self.target(&self.unreadable, file, number)];
+        let content = Content::Origin(file.origin().clone());
+        let compression = Some(Compression::None);
+        let task = Task { name, number, format, content, first, seen, compression };
+        let written = self.records(task, targets, decide)?;
+        if let Some((made, _)) = kept.take().map_err(|e| target.error(e))? {
+            rows.add(made, format, &file.name()).map_err(|e| target.error(e))?;
+        }
+        Ok(written)
+    }
+}

@@ -1,0 +1,235 @@
+//! Rows as JSON lines, put aside until all of them are known.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Seek, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::columns::{Columns, Row, compact};
+use super::{Conversion, output};
+use crate::parse::{Body, Plan, json, rows, warc};
+use crate::source::Content;
+use crate::split::{Piece, Pieces, Splitter, delimiter};
+use crate::write::target::{Shared, Target};
+use crate::{Error, Format, ReadOptions, Reason};
+
+/// What is kept, on its way to another format.
+pub(in crate::write) struct RowSpool {
+    conversion: Conversion,
+    options: ReadOptions,
+    plan: Arc<Plan>,
+    folder: std::path::PathBuf,
+    lines: BufWriter<File>,
+    columns: Columns,
+    count: u64,
+    /// A table that is converted as such, while it is all that there is.
+    table: Option<(Format, Shared)>,
+}
+
+impl RowSpool {
+    pub(super) fn new(
+        folder: &Path,
+        conversion: &Conversion,
+        options: &ReadOptions,
+        plan: &Arc<Plan>,
+    ) -> io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let lines = BufWriter::with_capacity(64 << 10, tempfile::tempfile_in(folder)?);
+        Ok(Self {
+            conversion: *conversion,
+            options: options.clone(),
+            plan: Arc::clone(plan),
+            folder: folder.to_owned(),
+            lines,
+            columns: Columns::default(),
+            count: 0,
+            table: None,
+        })
+    }
+
+    /// Adds the records of a file, which is in this format and not compressed.
+    pub(in crate::write) fn add(
+        &mut self,
+        made: Shared,
+        format: Format,
+        name: &str,
+    ) -> io::Result<()> {
+        if let Some((format, table)) = self.table.take() {
+            self.add_table(table, format)?;
+        }
+        if !matches!(format, Format::Parquet | Format::Arrow) {
+            return self.add_records(made, format, name);
+        }
+        let is_first = self.count == 0 && self.columns.len() == 0;
+        if is_first && matches!(self.conversion.format, Format::Parquet | Format::Arrow) {
+            self.table = Some((format, made));
+            return Ok(());
+        }
+        self.add_table(made, format)
+    }
+
+    fn add_records(&mut self, made: Shared, format: Format, name: &str) -> io::Result<()> {
+        let content = Content::Stream(Box::new(made));
+        let options = self.options.clone();
+        let lost = |reason: Reason| io::Error::other(reason);
+        let mut splitter = Splitter::open(content, format, &options, 0).map_err(lost)?;
+        let mut buffer = Vec::new();
+        let mut header: Vec<String> = Vec::new();
+        let delimiter = delimiter(format, &options);
+        while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
+            match piece {
+                Piece::Header(range) => {
+                    header = unique(rows::fields(&buffer[range], delimiter, &self.plan));
+                    for name in &header {
+                        self.columns.declare(name);
+                    }
+                }
+                Piece::Record { range, line, .. } => {
+                    let bytes = &buffer[range];
+                    let row = match format {
+                        Format::JsonLines | Format::Json => {
+                            compact(&json::clean(bytes, &self.plan))
+                        }
+                        Format::Csv | Format::Tsv => {
+                            let values = rows::fields(bytes, delimiter, &self.plan);
+                            object(header.iter().map(String::as_str).zip(values))
+                        }
+                        Format::Warc => self.archived(bytes, name, line)?,
+                        Format::Html => {
+                            let body = Body::Html { bytes: bytes.into(), charset: None };
+                            self.one_document(name, body)
+                        }
+                        _ => {
+                            let body = Body::Plain { bytes: bytes.into(), charset: None };
+                            self.one_document(name, body)
+                        }
+                    };
+                    self.push(&row)?;
+                }
+                Piece::Damage { reason, .. } => return Err(lost(reason)),
+                _ => {}
+            }
+            let done = splitter.start();
+            if done >= 4 << 20 {
+                buffer.drain(..done);
+                splitter.rebase(done);
+            }
+        }
+        Ok(())
+    }
+
+    fn one_document(&self, name: &str, body: Body<'_>) -> String {
+        let text = self.text(body);
+        object([("id", name.to_owned()), ("text", text)])
+    }
+
+    /// A record of a WARC file: its id, its text, and its header.
+    fn archived(&self, bytes: &[u8], name: &str, line: u64) -> io::Result<String> {
+        let limit = self.options.limits.record_bytes;
+        let (fields, body) = warc::fields(bytes, limit).map_err(io::Error::other)?;
+        let id = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("WARC-Record-ID"));
+        let id = id.map_or_else(|| format!("{name}:{line}"), |(_, id)| id.clone());
+        let first = [("id", id), ("text", self.text(body))];
+        let others = fields.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        Ok(object(first.into_iter().chain(others)))
+    }
+
+    fn text(&self, body: Body<'_>) -> String {
+        (self.conversion.text)(body, self.options.encoding.as_deref())
+    }
+
+    #[cfg(all(feature = "arrow", feature = "parquet"))]
+    fn add_table(&mut self, made: Shared, format: Format) -> io::Result<()> {
+        let batches = super::tables::open(made.file(&self.folder)?, format)?;
+        for field in batches.schema().fields() {
+            self.columns.declare(field.name());
+        }
+        for batch in batches {
+            for line in super::tables::lines(&batch?)?.split(|b| *b == b'\n') {
+                if !line.is_empty() {
+                    self.push(&String::from_utf8_lossy(line))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(not(all(feature = "arrow", feature = "parquet")))]
+    fn add_table(&mut self, _: Shared, _: Format) -> io::Result<()> {
+        Err(io::Error::other("this program was built without tables in both formats"))
+    }
+
+    /// Adds one row, which is an object on one line.
+    fn push(&mut self, row: &str) -> io::Result<()> {
+        let fields: Row<'_> = serde_json::from_str(row)?;
+        self.columns.meet(&fields);
+        self.count += 1;
+        self.lines.write_all(row.as_bytes())?;
+        self.lines.write_all(b"\n")
+    }
+
+    /// Writes all rows. Returns their length as JSON lines.
+    pub(super) fn write(self, target: &mut Target) -> Result<u64, Error> {
+        let Self { conversion, columns, mut lines, table, folder, .. } = self;
+        let work = || {
+            lines.flush()?;
+            let bytes = lines.get_mut().stream_position()?;
+            lines.get_mut().rewind()?;
+            let raw = target.create()?;
+            #[cfg(all(feature = "arrow", feature = "parquet"))]
+            if let Some((format, table)) = table {
+                let batches = super::tables::open(table.file(&folder)?, format)?;
+                super::tables::write(batches, &conversion, raw)?;
+                return Ok(bytes);
+            }
+            #[cfg(not(all(feature = "arrow", feature = "parquet")))]
+            drop((table, folder));
+            output::write(BufReader::new(lines.get_ref()), &columns, &conversion, raw)?;
+            Ok(bytes)
+        };
+        let done: io::Result<u64> = work();
+        done.map_err(|e| target.error(e))
+    }
+}
+
+impl Shared {
+    /// The same as a file of its own.
+    #[cfg(all(feature = "arrow", feature = "parquet"))]
+    fn file(mut self, folder: &Path) -> io::Result<File> {
+        let mut file = tempfile::tempfile_in(folder)?;
+        io::copy(&mut self, &mut file)?;
+        file.rewind()?;
+        Ok(file)
+    }
+}
+
+/// A JSON object of texts.
+fn object<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let mut out = "{".to_owned();
+    for (name, value) in fields {
+        if out.len() > 1 {
+            out.push(',');
+        }
+        out.push_str(&serde_json::Value::from(name).to_string());
+        out.push(':');
+        out.push_str(&serde_json::Value::from(value).to_string());
+    }
+    out.push('}');
+    out
+}
+
+/// Names of columns that all differ: the second of a name is numbered.
+fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut known: Vec<String> = Vec::new();
+    for name in names {
+        let mut free = name.clone();
+        for number in 2.. {
+            if !known.contains(&free) {
+                break;
+            }
+            free = format!("{name}_{number}");
+        }
+        known.push(free);
+    }
+    known
+}
