@@ -12,8 +12,8 @@ use nearsift::sketch::Score;
 use nearsift::sketch::join::Settings;
 use nearsift::verify::MIN_SCORE;
 
-pub use search::{Decision, Extent, Near, PairLine, search};
-pub use texts::{TextSource, Texts};
+pub use search::{Candidates, Decision, Extent, Near, PairLine, decide};
+pub use texts::{TextSource, Texts, read_at};
 pub use verify::{Examiner, verify};
 
 use crate::args::{Matching, Method, RecipeArgs, Verify};

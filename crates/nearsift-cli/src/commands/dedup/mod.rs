@@ -5,6 +5,7 @@ mod by_sketch;
 pub mod collect;
 mod examples;
 mod folder;
+mod shard;
 mod summary;
 
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::path::Path;
 use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
-use nearsift_io::{Decision, Inputs, KeptWriter, prepare_output};
+use nearsift_io::{Decision, Inputs, KeptWriter};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -23,10 +24,12 @@ use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Way, way};
-use crate::output::{Out, escaped};
+use crate::output::{Level, Out, escaped, tell};
+use crate::progress;
 use crate::scan::plural;
+use crate::state::Manifest;
 use collect::{Collected, Columns, Ids, Records};
-use folder::Folder;
+use folder::{Begun, Folder, Start};
 use summary::Summary;
 
 #[derive(Serialize)]
@@ -41,7 +44,7 @@ struct RemovedLine<'a> {
     distance: Option<u32>,
     /// What decided, where the two were compared with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f64>,
+    score: Option<f32>,
     /// How alike the sketches are.
     #[serde(skip_serializing_if = "Option::is_none")]
     sketch_score: Option<f64>,
@@ -69,6 +72,7 @@ struct Run<'a> {
     majority: MajorityLink,
     memory: Option<u64>,
     partial: bool,
+    dry_run: bool,
 }
 
 /// How the search of fingerprints is done, from the command line.
@@ -93,29 +97,75 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     let keep: Keep = args.keep.parse().map_err(|e| Failure::new(format!("--keep: {e}")))?;
     let fields = keep.field().map(str::to_owned).into_iter().collect();
     let way = way(&args.recipe, &args.matching)?;
+    if args.progress.is_some() {
+        progress::show(args.progress);
+    }
     let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, fields))?;
-    let folder = Folder::new(&prepare_output(&args.output, &inputs)?)?;
-    interrupt::listen(&folder.path(""));
+    let clustering = args.cluster.map_or(way.clustering(), clustering_of);
+    let manifest = Manifest::new(&inputs, deciding(args, &keep, clustering, &way));
+    let start = if args.resume { Start::Resume } else { Start::Afresh };
+    let folder = match Folder::begin(&args.output, &inputs, manifest.as_ref(), start)? {
+        Begun::Work(folder) => folder,
+        Begun::Published(status) => {
+            if !global.quiet {
+                tell(Level::Note, "the run was complete: its results have their names");
+            }
+            return Ok(status);
+        }
+    };
     let run = Run {
         inputs: &inputs,
         folder: &folder,
         global,
         keep,
-        clustering: args.cluster.map_or(way.clustering(), clustering_of),
+        clustering,
         majority: MajorityLink { max_cluster: args.max_cluster },
         memory: args.matching.memory,
         partial: args.partial,
+        dry_run: args.dry_run,
     };
-    let (summary, status) = match way {
-        Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance)?,
-        Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule)?,
+    let done = match way {
+        Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance),
+        Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule),
     };
-    folder.publish()?;
+    let (summary, status) = done
+        .and_then(|done| {
+            folder.publish(done.1)?;
+            Ok(done)
+        })
+        .inspect_err(|failure| {
+            if matches!(failure, Failure::Message(_)) && folder.keeps_work() && !global.quiet {
+                tell(Level::Note, "the work so far is kept: go on with --resume");
+            }
+        })?;
+    drop(folder);
     match print(&summary, &args.output, global) {
         // The results are in their folder: the status is theirs.
         Ok(()) | Err(Failure::ClosedPipe) => Ok(status),
         Err(failure) => Err(failure),
     }
+}
+
+/// What decides the result, by its name: threads and memory do not.
+fn deciding(args: &Dedup, keep: &Keep, clustering: Clustering, way: &Way) -> Vec<(String, String)> {
+    let (recipe, near) = match way {
+        Way::Simhash { recipe, max_distance } => (recipe, format!("distance {max_distance}")),
+        Way::Sketch { recipe, rule } => (recipe, rule.to_string()),
+    };
+    let reading = &args.input.reading;
+    [
+        ("recipe", format!("{recipe} (digest {:016x})", recipe.digest())),
+        ("idf", format!("{:?}", args.recipe.idf)),
+        ("near", near),
+        ("--keep", keep.to_string()),
+        ("--cluster", format!("{clustering:?}").to_lowercase()),
+        ("--max-cluster", args.max_cluster.to_string()),
+        ("--partial", args.partial.to_string()),
+        ("--dry-run", args.dry_run.to_string()),
+        ("reading", format!("{reading:?}")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
 }
 
 fn print(summary: &Summary, output: &Path, global: &Global) -> Result<(), Failure> {
@@ -136,9 +186,10 @@ impl Run<'_> {
         recipe: &nearsift::recipe::Recipe,
     ) -> Result<Collected<C>, Failure> {
         let mut unreadable = self.folder.table("unreadable.jsonl")?;
-        let on_note = |note: &nearsift_io::Note| unreadable.line(note);
+        let on_note = |line: &str| unreadable.raw(line);
+        let Run { inputs, folder, global, keep, .. } = self;
         let collected =
-            collect::collect(columns, self.inputs, self.global, recipe, &self.keep, on_note)?;
+            collect::collect(columns, inputs, global, recipe, keep, folder.state(), on_note)?;
         unreadable.finish()?;
         Ok(collected)
     }
@@ -151,7 +202,7 @@ impl Run<'_> {
         found: &Found<'_>,
         mut summary: Summary,
         sample: &examples::Sample,
-        score: impl Fn(u32, u32) -> Option<f64>,
+        score: impl Fn(u32, u32) -> Option<f32>,
     ) -> Result<Summary, Failure> {
         let Collected { ids, records, .. } = collected;
         interrupt::check()?;
@@ -183,7 +234,9 @@ impl Run<'_> {
         table.finish()?;
 
         self.write_partial(ids, records, found, &mut summary)?;
-        self.write_kept(records, found)?;
+        if !self.dry_run {
+            self.write_kept(records, found)?;
+        }
         interrupt::check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
         self.folder.text("report.html", &summary.report(examples)?)?;
@@ -198,7 +251,7 @@ impl Run<'_> {
         found: &Found<'_>,
         collected: &Collected<C>,
         summary: &mut Summary,
-        score: &impl Fn(u32, u32) -> Option<f64>,
+        score: &impl Fn(u32, u32) -> Option<f32>,
     ) -> Result<Vec<u64>, Failure> {
         let Collected { ids, records, .. } = collected;
         let clusters = found.clusters();
@@ -251,9 +304,14 @@ impl Run<'_> {
             Some(document) if found.clusters().is_kept(document) => Decision::Keep,
             Some(_) => Decision::Drop,
         };
+        let marks = folder.marks(self.inputs)?;
         (0..self.inputs.files().len()).into_par_iter().try_for_each(|file| {
             interrupt::check()?;
-            writer.write_file(file, |place| decide(place.index))?;
+            if !marks.has(file) {
+                writer.write_file(file, |place| decide(place.index))?;
+                let output = self.inputs.output_path(&self.inputs.files()[file]);
+                marks.set(file, &[folder.path("kept"), folder.path("unreadable")], &output)?;
+            }
             Ok(())
         })
     }

@@ -92,15 +92,16 @@ const SCORE_BINS: usize = 20;
 
 impl Search {
     pub fn of_sketches<T>(rule: Rule, decision: &Decision<'_, T>) -> Search {
-        let expected = decision.explanation.recall.iter();
+        let expected =
+            [0.2, 0.3, 0.4, 0.5, 0.6, 0.8].map(|s| (s.to_string(), decision.plan.recall(s)));
         Search::Sketch {
             min_score: rule.min_score(),
             verify: match rule {
                 Rule::Verified(_) => "exact",
                 Rule::Scored(_) => "off",
             },
-            plan: decision.explanation.plan.to_string(),
-            expected_recall: expected.map(|r| (r.similarity.to_string(), r.expected)).collect(),
+            plan: decision.plan.to_string(),
+            expected_recall: expected.into(),
             comparisons: decision.work.comparisons,
             candidates: decision.candidates,
             candidates_passed_over: decision.passed_over,
@@ -269,7 +270,7 @@ impl Summary {
         group: &Cluster<'_>,
         found: &Found<'_>,
         ids: &Ids,
-        score: &impl Fn(u32, u32) -> Option<f64>,
+        score: &impl Fn(u32, u32) -> Option<f32>,
     ) {
         let Cluster { members, representative, .. } = *group;
         let size = members.len() as u64;
