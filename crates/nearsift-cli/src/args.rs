@@ -164,7 +164,9 @@ pub struct Matching {
     /// Sketches: whether the texts of candidates are compared exactly [default: exact].
     #[arg(long, value_name = "HOW")]
     pub verify: Option<Verify>,
-    /// The memory that the search may use beside the documents' own columns, such as 4GB.
+    /// The memory to use, such as 4GB: of `dedup` of more than 128 MiB all of it, else for the search
+    /// beside the documents' own columns. What does not fit goes to the disk; a limit that is too small
+    /// is an error that names one that is not.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
 }

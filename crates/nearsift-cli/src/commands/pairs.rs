@@ -93,7 +93,7 @@ fn by_sketch(
     let Collected { corpus: Sketched { corpus, sample }, ids, records, problems, .. } =
         collect(Sketched::default(), inputs, global, &recipe, &Keep::First, None, |_| Ok(()))?;
     let memory = args.matching.memory;
-    let join = corpus.join(join_settings(rule, memory)).map_err(Failure::new)?;
+    let join = corpus.join(join_settings(rule, corpus.len(), memory)).map_err(Failure::new)?;
     if args.explain {
         explain(&join.explain().to_string());
     }
@@ -101,7 +101,7 @@ fn by_sketch(
     let candidates = Candidates::find(&corpus, &join, Extent::All);
     let decision = decide(&corpus, candidates, frequencies, rule, None, |documents| {
         let folder = std::env::temp_dir();
-        Texts::read(inputs, global, &records, documents, memory, &folder)
+        Texts::read(inputs, global, &records, documents, memory.map(|m| m / 8), &folder)
     })?;
     let mut out = Out::new();
     for pair in decision.of_all_documents(&corpus.first_of_text()) {

@@ -109,7 +109,15 @@ pub fn each_passage(
     interrupt::check()?;
     let mut search = corpus.search(&settings).map_err(Failure::new)?;
     let wanted = search.documents();
-    let texts = Texts::read_as(str::to_owned, inputs, global, records, wanted, memory, folder)?;
+    let texts = Texts::read_as(
+        str::to_owned,
+        inputs,
+        global,
+        records,
+        wanted,
+        memory.map(|m| m / 8),
+        folder,
+    )?;
     let (mut passages, mut with_passages) = (0, 0);
     let mut refine = |pairs: &[Candidate]| {
         interrupt::check()?;

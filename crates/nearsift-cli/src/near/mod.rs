@@ -48,8 +48,11 @@ pub enum Rule {
     Scored(Score),
 }
 
-/// Pairs of sketches with less than this are not worth a look at the texts.
-pub const CANDIDATE: f64 = 0.2;
+/// Pairs of sketches with less than this are not worth a look at the texts: up to so many documents.
+/// Chance pairs grow with the square of the documents and thin out tenfold with every few hundredths of
+/// the score, while of near duplicates almost none score so low: in large corpora a higher bound keeps
+/// the work for each document what it is. docs/SCALE.md has the figures.
+const CANDIDATE: [(usize, f64); 3] = [(1 << 18, 0.2), (1 << 22, 0.25), (usize::MAX, 0.28)];
 
 /// What pairs of sketches have at least, when the texts are not looked at.
 const SCORE: f64 = 0.4;
@@ -63,11 +66,13 @@ impl Rule {
         }
     }
 
-    /// The least score of a pair of sketches that is looked at.
-    pub fn candidate(self) -> Score {
-        match self {
-            Rule::Verified(_) => Score::at_least(CANDIDATE),
-            Rule::Scored(score) => score,
+    /// The least score of a pair of sketches that is looked at, among so many documents.
+    pub fn candidate(self, documents: usize) -> Score {
+        let of_size = CANDIDATE.iter().find(|(most, _)| documents <= *most);
+        match (self, of_size) {
+            (Rule::Verified(_), Some((_, least))) => Score::at_least(*least),
+            (Rule::Verified(_), None) => Score::at_least(0.0),
+            (Rule::Scored(score), _) => score,
         }
     }
 }
@@ -81,9 +86,10 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// How candidates are searched for.
-pub fn join_settings(rule: Rule, memory_bytes: Option<u64>) -> Settings {
-    Settings { threads: Threads::Current, memory_bytes, ..Settings::new(rule.candidate()) }
+/// How candidates are searched for among so many documents.
+pub fn join_settings(rule: Rule, documents: usize, memory_bytes: Option<u64>) -> Settings {
+    let least = rule.candidate(documents);
+    Settings { threads: Threads::Current, memory_bytes, ..Settings::new(least) }
 }
 
 /// The way that the options ask for: a largest distance, a width or a recipe of fingerprints means

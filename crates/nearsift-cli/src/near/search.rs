@@ -340,11 +340,14 @@ fn compare_part(
     Ok(near)
 }
 
-/// The places of the pairs, those of one connected component after the other: each document is then
-/// wanted in one stretch, and what was made of its text is still at hand.
+/// The places of the pairs, those of one connected component of likely ones after the other: each
+/// document is then wanted in one stretch, and what was made of its text is still at hand.
 fn by_component(documents: usize, pairs: &[Pair]) -> Vec<u32> {
+    // Unlikely pairs would link almost all.
+    let likely = Score::at_least(0.35);
     let mut components = Components::new(documents);
-    pairs.iter().for_each(|pair| components.link(pair.a, pair.b));
+    let links = pairs.iter().filter(|pair| pair.score >= likely);
+    links.for_each(|pair| components.link(pair.a, pair.b));
     let mut places: Vec<u64> = (0u64..)
         .zip(pairs)
         .map(|(place, pair)| u64::from(components.root(pair.a)) << 32 | place)
@@ -433,7 +436,7 @@ impl<T: TextSource> Decision<'_, T> {
         };
         let mut examiner =
             min_score.map(|least| Examiner::new(&self.texts, &self.frequencies, least));
-        let least = self.rule.candidate();
+        let least = self.rule.candidate(self.corpus.len());
         move |a, b| {
             let both = self.corpus.sketch(a).zip(self.corpus.sketch(b));
             both.is_some_and(|(x, y)| x.score(&y) >= least)

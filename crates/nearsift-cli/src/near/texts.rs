@@ -58,8 +58,8 @@ const IN_MEMORY: u64 = 1 << 30;
 const BLOCK: usize = 16 << 10;
 
 impl Texts {
-    /// Reads the input once more for the texts of `documents`, which are ascending. What does not fit
-    /// into an eighth of `memory` goes into a file without a name in `folder`.
+    /// Reads the input once more for the texts of `documents`, which are ascending. When they do not fit
+    /// into `memory` they go into a file without a name in `folder`.
     ///
     /// # Errors
     /// An input that changed, an interruption, or a file that cannot be written.
@@ -84,7 +84,7 @@ impl Texts {
         memory: Option<u64>,
         folder: &Path,
     ) -> Result<Texts, Failure> {
-        let most = memory.map_or(IN_MEMORY, |bytes| bytes / 8);
+        let most = memory.unwrap_or(IN_MEMORY);
         let mut store = Store { bytes: Vec::new(), packed: None, written: 0 };
         let mut ends = Vec::with_capacity(documents.len());
         let wanted = |record| {
@@ -283,7 +283,8 @@ mod tests {
             assert_eq!(matches!(body, Body::Memory(_)), most == u64::MAX);
             let documents = (0..300).map(|n| 2 * n + 1).collect();
             let kept = Texts { documents, ends, body };
-            for (text, n) in texts.iter().zip(0..).rev() {
+            for n in (0..300).rev() {
+                let text = &texts[n as usize];
                 assert_eq!(&kept.text(2 * n + 1).expect("read"), text);
                 assert_eq!(kept.text(2 * n).expect("none"), "");
             }

@@ -9,6 +9,7 @@ mod examples;
 mod faults;
 mod partial;
 mod report;
+mod resume;
 mod same_bytes;
 mod sketch;
 mod support;

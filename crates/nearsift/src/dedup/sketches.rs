@@ -99,6 +99,11 @@ impl SketchCorpus {
         }
     }
 
+    /// The memory that the columns take, but for keys.
+    pub fn bytes(&self) -> u64 {
+        (self.len() * (64 + 16) + self.values.len() * 8) as u64
+    }
+
     /// A document as it was appended, but for its keys where these were released.
     ///
     /// # Panics

@@ -5,6 +5,7 @@ use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 
 use super::Run;
+use super::budget::Budget;
 use super::collect::{Collected, Sketched};
 use super::examples::Sample;
 use super::summary::{Search, Summary};
@@ -22,19 +23,24 @@ impl Run<'_> {
         let recipe = with_corpus(recipe, self.inputs, self.global)?;
         let collected = self.collect(Sketched::default(), &recipe)?;
         let Sketched { corpus, sample: frequencies } = &collected.corpus;
-        let candidates = self.candidates(&collected, rule)?;
+        let budget = match (self.memory, self.folder.state()) {
+            (Some(limit), Some(_)) => {
+                let columns = corpus.bytes() + collected.ids.bytes();
+                Some(Budget::new(limit, corpus.len() as u64, columns)?)
+            }
+            _ => None,
+        };
+        let candidates = self.candidates(&collected, rule, budget)?;
+        // Where the search was bounded, so are the texts: by what the candidates leave.
+        let texts = match budget {
+            Some(budget) => Some(budget.texts(candidates.pairs.len() as u64)?),
+            None => self.memory.map(|bytes| bytes / 8),
+        };
         let frequencies = frequencies.table(DocumentFrequencies::shipped());
         let state = self.folder.state();
         let decision = decide(corpus, candidates, frequencies, rule, state, |documents| {
             let folder = self.folder.path("");
-            Texts::read(
-                self.inputs,
-                self.global,
-                &collected.records,
-                documents,
-                self.memory,
-                &folder,
-            )
+            Texts::read(self.inputs, self.global, &collected.records, documents, texts, &folder)
         })?;
         let search = Search::of_sketches(rule, &decision);
         let mut summary =
@@ -67,9 +73,11 @@ impl Run<'_> {
         &self,
         collected: &Collected<Sketched>,
         rule: Rule,
+        budget: Option<Budget>,
     ) -> Result<Candidates, Failure> {
         let corpus = &collected.corpus.corpus;
-        let settings = join_settings(rule, self.memory);
+        let memory = budget.map_or(self.memory, |budget| Some(budget.search()));
+        let settings = join_settings(rule, corpus.len(), memory);
         let (Some(state), Some(keys)) = (self.folder.state(), &collected.keys) else {
             let join = corpus.join(settings).map_err(Failure::new)?;
             return Ok(Candidates::find(corpus, &join, Extent::Links));

@@ -77,8 +77,6 @@ impl Folder {
                 if earlier.join(STATE).join(PUBLISHING).is_file() {
                     return Folder::publish_rest(output, &earlier);
                 }
-                // What is not part of the state is made again.
-                clear(&earlier)?;
             }
             // A run that kept nothing.
             Start::Resume if earlier.is_dir() => {
@@ -96,10 +94,9 @@ impl Folder {
         let is_long = has_work || inputs.total_bytes() >= state::shard_bytes();
         if let Some(manifest) = manifest.filter(|_| is_long) {
             folder.state = Some(State::open(&folder.path(STATE), manifest)?);
+            // What is not part of the state is made again.
+            clear(&folder.unfinished)?;
         }
-        let kept = folder.path("kept");
-        fs::create_dir_all(&kept)
-            .map_err(|e| Failure::at(&folder.output, "make the output folder", &e))?;
         Ok(Begun::Work(folder))
     }
 
@@ -146,6 +143,14 @@ impl Folder {
     /// Where a result is written until it is published.
     pub fn path(&self, name: &str) -> PathBuf {
         self.unfinished.join(name)
+    }
+
+    /// Makes a folder among the results.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn make(&self, name: &str) -> Result<(), Failure> {
+        fs::create_dir_all(self.path(name)).map_err(|e| cannot_write(&self.output.join(name), &e))
     }
 
     /// A file of JSON lines.

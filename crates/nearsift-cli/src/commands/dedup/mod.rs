@@ -1,5 +1,6 @@
 //! `nearsift dedup`: two passes over the input, and the results beside each other in one folder.
 
+mod budget;
 mod by_simhash;
 mod by_sketch;
 pub mod collect;
@@ -9,6 +10,7 @@ mod shard;
 mod summary;
 
 use std::path::Path;
+use std::time::Instant;
 
 use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
@@ -28,6 +30,7 @@ use crate::output::{Level, Out, escaped, tell};
 use crate::progress;
 use crate::scan::plural;
 use crate::state::Manifest;
+use budget::{Forecast, write_took};
 use collect::{Collected, Columns, Ids, Records};
 use folder::{Begun, Folder, Start};
 use summary::Summary;
@@ -124,12 +127,21 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         partial: args.partial,
         dry_run: args.dry_run,
     };
+    let begun = Instant::now();
+    let forecast = match folder.state() {
+        Some(_) => Forecast::of(&inputs, args.matching.memory)?,
+        None => None,
+    };
+    if let Some(forecast) = forecast.filter(|_| !global.quiet) {
+        tell(Level::Note, &forecast.to_string());
+    }
     let done = match way {
         Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance),
         Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule),
     };
     let (summary, status) = done
         .and_then(|done| {
+            write_took(&folder, forecast, begun, done.0.documents(), args.matching.memory)?;
             folder.publish(done.1)?;
             Ok(done)
         })
@@ -207,6 +219,7 @@ impl Run<'_> {
         let Collected { ids, records, .. } = collected;
         interrupt::check()?;
         summary.set_capped(found.capped());
+        summary.dry_run = self.dry_run;
         let cluster_of = self.write_clusters(found, collected, &mut summary, &score)?;
         let mut table = self.folder.table("removed.jsonl")?;
         for removal in found.removals() {
@@ -298,6 +311,7 @@ impl Run<'_> {
     /// The last pass: what stays, byte for byte.
     fn write_kept(&self, records: &Records, found: &Found<'_>) -> Result<(), Failure> {
         let folder = self.folder;
+        folder.make("kept")?;
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
         let decide = |record: u64| match records.document(record) {
             None => Decision::Unreadable,

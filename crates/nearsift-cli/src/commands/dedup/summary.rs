@@ -33,6 +33,9 @@ pub struct Summary {
     search: Search,
     inputs: Vec<InputLine>,
     skipped_files: u64,
+    /// Nothing was removed, and no document was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     documents: u64,
     text_bytes: u64,
     pub kept: u64,
@@ -209,6 +212,7 @@ impl Summary {
                 .map(|f| InputLine { file: f.name(), format: f.format().to_string() })
                 .collect(),
             skipped_files: inputs.skipped().files,
+            dry_run: false,
             documents,
             text_bytes: counts.text_bytes,
             kept: documents,
@@ -249,6 +253,11 @@ impl Summary {
     pub fn set_capped(&mut self, capped: Capped) {
         self.capped_groups = capped.groups;
         self.capped_links = capped.links;
+    }
+
+    /// How many documents were read.
+    pub fn documents(&self) -> u64 {
+        self.documents
     }
 
     pub fn is_of_sketches(&self) -> bool {
@@ -439,7 +448,11 @@ impl Summary {
         for warning in self.warnings() {
             out.line(&format!("note: {}", escaped(&warning)))?;
         }
-        out.line(&format!("results in {}: kept/, report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json", escaped(&folder.display().to_string())))
+        if self.dry_run {
+            out.line("dry run: nothing was removed, and no document was written")?;
+        }
+        let kept = if self.dry_run { "" } else { "kept/, " };
+        out.line(&format!("results in {}: {kept}report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json", escaped(&folder.display().to_string())))
     }
 
     /// The report's page.

@@ -74,7 +74,9 @@ fn by_sketch(
         Rule::Verified(_) => Rule::Verified(VERIFIED_FLOOR.min(rule.min_score())),
         Rule::Scored(score) => Rule::Scored(score.min(Score::at_least(FLOOR))),
     };
-    let join = corpus.join(join_settings(floor, args.matching.memory)).map_err(Failure::new)?;
+    let join = corpus
+        .join(join_settings(floor, corpus.len(), args.matching.memory))
+        .map_err(Failure::new)?;
     let frequencies = sample.table(DocumentFrequencies::shipped());
     let candidates = Candidates::find(&corpus, &join, Extent::All);
     let decision = decide(&corpus, candidates, frequencies, floor, None, |_| Ok(documents))?;
