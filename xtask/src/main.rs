@@ -1,5 +1,5 @@
 //! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`,
-//! `generate-corpus`.
+//! `generate-corpus`, `torture`.
 //!
 //! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
 //! the command that reruns it alone.
@@ -18,6 +18,7 @@ mod tables_normalise;
 mod tables_rarity;
 mod tables_words;
 mod tools;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -52,6 +53,9 @@ enum Command {
     },
     /// A seeded corpus for measurements at scale, with its truth, of any size
     GenerateCorpus(generate::Arguments),
+    /// The program killed at random moments
+    #[command(subcommand)]
+    Torture(torture::Torture),
     /// Coverage-guided fuzzing of one target, or of each in turn
     Fuzz(fuzz::Arguments),
     /// Writes the generated tables that are committed, or checks that they are up to date
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Lint { only } => check::run("lint", check::LINT, &only),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::GenerateCorpus(arguments) => generate::run(&arguments),
+        Command::Torture(torture) => torture::run(&torture),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Tables { only, check } => {
             tables::run(&only, if check { tables::Mode::Check } else { tables::Mode::Write })

@@ -7,7 +7,7 @@ mod text;
 mod vocabulary;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -65,6 +65,22 @@ const PAGES: [&str; 12] = [
     "examples/README.md",
     "examples/corpus.jsonl",
 ];
+
+/// Writes a corpus of JSON lines, with so many documents in each file.
+///
+/// # Errors
+/// As [`run`].
+pub fn write(documents: u64, file_documents: u64, out: &Path) -> Result<(), String> {
+    run(&Arguments {
+        documents,
+        out: out.to_owned(),
+        seed: 1,
+        duplicates: 300,
+        format: Format::Jsonl,
+        file_documents,
+        threads: 2,
+    })
+}
 
 /// Writes the corpus.
 ///
