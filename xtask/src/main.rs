@@ -1,4 +1,5 @@
-//! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`, `torture`.
+//! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`,
+//! `generate-corpus`, `torture`.
 //!
 //! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
 //! the command that reruns it alone.
@@ -10,6 +11,7 @@ mod check;
 mod deny;
 mod examples;
 mod fuzz;
+mod generate;
 mod round_trip;
 mod steps;
 mod tables;
@@ -50,9 +52,11 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME")]
         arguments: Vec<String>,
     },
+    /// A seeded corpus for measurements at scale, with its truth, of any size
+    GenerateCorpus(generate::Arguments),
     /// Coverage-guided fuzzing of one target, or of each in turn
     Fuzz(fuzz::Arguments),
-    /// Long runs of the store's reliability tests, for release, with counts of your own
+    /// Long runs of the reliability tests, for release, with counts of your own
     #[command(subcommand)]
     Torture(torture::Run),
     /// Writes the generated tables that are committed, or checks that they are up to date
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Test { only } => check::run("test", check::TEST, &only),
         Command::Lint { only } => check::run("lint", check::LINT, &only),
         Command::Bench { arguments } => bench::run(&arguments),
+        Command::GenerateCorpus(arguments) => generate::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(run) => torture::run(&run),
         Command::Tables { only, check } => {

@@ -167,7 +167,9 @@ pub struct Matching {
     /// Sketches: whether the texts of candidates are compared exactly [default: exact].
     #[arg(long, value_name = "HOW")]
     pub verify: Option<Verify>,
-    /// The memory that the search may use beside the documents' own columns, such as 4GB.
+    /// The memory to use, such as 4GB: of `dedup` of more than 128 MiB all of it, else for the search
+    /// beside the documents' own columns. What does not fit goes to the disk; a limit that is too small
+    /// is an error that names one that is not.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
 }
@@ -234,6 +236,25 @@ pub struct Dedup {
     /// inside another, pages put together; which part of which. Nothing is removed because of them.
     #[arg(help_heading = "What comes out", long)]
     pub partial: bool,
+    /// Say what would be removed, and write all but the kept documents.
+    #[arg(help_heading = "What comes out", long)]
+    pub dry_run: bool,
+    /// Go on with a run into the same folder that was stopped; begin one if there is none.
+    #[arg(help_heading = "How it runs", long)]
+    pub resume: bool,
+    /// How progress is shown on standard error [default: a bar, on a terminal].
+    #[arg(help_heading = "How it runs", long, value_name = "HOW")]
+    pub progress: Option<ProgressForm>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProgressForm {
+    /// A bar, where standard error is a terminal.
+    Bar,
+    /// JSON lines: phase, done, total, unit, rate a second and seconds left.
+    Json,
+    /// Nothing.
+    Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::interrupt;
 use crate::output::{Level, tell};
 
 /// The reason why a command cannot go on.
@@ -32,6 +33,9 @@ impl Failure {
     pub fn tell(&self) {
         match self {
             Failure::Message(message) => tell(Level::Error, message),
+            Failure::Interrupted if interrupt::keeps_work() => {
+                tell(Level::Error, "interrupted: the work so far is kept; go on with --resume");
+            }
             Failure::Interrupted => tell(Level::Error, "interrupted: nothing was written"),
             Failure::ClosedPipe => {}
         }

@@ -13,10 +13,11 @@ mod recipes;
 mod report;
 mod scan;
 mod settings;
+mod state;
 
 use std::process::ExitCode;
 
-use args::{Cli, Color, Command};
+use args::{Cli, Color, Command, ProgressForm};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -52,6 +53,9 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
                 ))
             },
         )?;
+    }
+    if cli.global.quiet {
+        progress::show(Some(ProgressForm::Off));
     }
     match &cli.command {
         Command::Dedup(args) => commands::dedup::run(args, &cli.global),

@@ -1,9 +1,9 @@
 //! One pass over all documents: read in order, worked on in parallel, taken in order.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nearsift::recipe::{Fingerprinter, Outcome};
-use nearsift_io::{Inputs, Note, Parser, Place, Reader, Value};
+use nearsift_io::{Batch, Inputs, Note, Parser, Place, Reader, Value};
 use rayon::prelude::*;
 
 use crate::args::Global;
@@ -36,6 +36,72 @@ const CHUNK: usize = 128;
 /// Batches that are read ahead.
 const AHEAD: std::num::NonZeroUsize = std::num::NonZeroUsize::new(2).expect("two");
 
+/// What a pass over the input is for.
+pub struct Pass<'a> {
+    /// A word for whoever watches.
+    pub what: &'static str,
+    /// The first batches, so many, are read and not worked on: an earlier run did that.
+    pub skip: u64,
+    /// Whether a record, by its number, is worked on; the others are not even parsed.
+    pub wanted: Option<&'a (dyn Fn(u64) -> bool + Sync)>,
+}
+
+impl Pass<'_> {
+    /// Over all records.
+    pub fn new(what: &'static str) -> Pass<'static> {
+        Pass { what, skip: 0, wanted: None }
+    }
+}
+
+/// Who takes the results of a pass, in the order of the input.
+pub trait Take<T> {
+    /// A record's result, or why it is no document.
+    ///
+    /// # Errors
+    /// What ends the pass.
+    fn record(&mut self, place: Place, done: Result<T, Note>) -> Result<(), Failure>;
+
+    /// All records of a batch were taken.
+    ///
+    /// # Errors
+    /// What ends the pass.
+    fn batch(&mut self, _: &Batch) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// The user has asked to stop, between two batches.
+    ///
+    /// # Errors
+    /// What ends the pass.
+    fn stop(&mut self) -> Result<(), Failure> {
+        Err(Failure::Interrupted)
+    }
+}
+
+/// A closure that takes the results of records.
+struct Each<F>(F);
+
+impl<T, F: FnMut(Place, Result<T, Note>) -> Result<(), Failure>> Take<T> for Each<F> {
+    fn record(&mut self, place: Place, done: Result<T, Note>) -> Result<(), Failure> {
+        self.0(place, done)
+    }
+}
+
+/// As [`scan_into`], with a closure for the results.
+///
+/// # Errors
+/// As there.
+pub fn scan<W: Send, T: Send>(
+    inputs: &Inputs,
+    global: &Global,
+    pass: &Pass<'_>,
+    make: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, Seen<'_>) -> T + Sync,
+    take: impl FnMut(Place, Result<T, Note>) -> Result<(), Failure>,
+) -> Result<Vec<Note>, Failure> {
+    scan_into(inputs, global, pass, make, work, &mut Each(take))
+}
+
 /// Reads every document once. `work` runs on all threads, each with what `make` gives;
 /// `take` gets what it returned, or why the record is no document, in the order of the input.
 ///
@@ -43,33 +109,44 @@ const AHEAD: std::num::NonZeroUsize = std::num::NonZeroUsize::new(2).expect("two
 ///
 /// # Errors
 /// What `take` returns, an input that changed, or [`Failure::Interrupted`].
-pub fn scan<W: Send, T: Send>(
+pub fn scan_into<W: Send, T: Send>(
     inputs: &Inputs,
     global: &Global,
-    what: &'static str,
+    pass: &Pass<'_>,
     make: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, Seen<'_>) -> T + Sync,
-    mut take: impl FnMut(Place, Result<T, Note>) -> Result<(), Failure>,
+    take: &mut impl Take<T>,
 ) -> Result<Vec<Note>, Failure> {
     let charset = inputs.options().encoding.clone();
     let parser = Parser::new(inputs);
     let idle: Mutex<Vec<W>> = Mutex::new(Vec::new());
     let mut reader = Reader::in_background(inputs, AHEAD)?;
     let mut notes = inputs.notes().to_vec();
-    let progress = Progress::bytes(global, what, inputs.total_bytes());
+    let progress = Progress::bytes(global, pass.what, inputs.total_bytes());
+    let is_wanted = |record| pass.wanted.is_none_or(|wanted| wanted(record));
+    let mut skip = pass.skip;
     while let Some(batch) = reader.next_batch()? {
-        interrupt::check()?;
+        if interrupt::is_asked() {
+            take.stop()?;
+        }
         notes.extend_from_slice(batch.notes());
-        let chunks: Vec<Vec<Result<T, Note>>> = (0..batch.len().div_ceil(CHUNK))
+        let is_skipped = skip > 0;
+        skip = skip.saturating_sub(1);
+        let len = if is_skipped { 0 } else { batch.len() };
+        let chunks: Vec<Vec<(u32, Result<T, Note>)>> = (0..len.div_ceil(CHUNK))
             .into_par_iter()
             .map(|chunk| {
-                let own = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let own = locked(&idle).pop();
                 let mut worker = own.unwrap_or_else(&make);
-                let records = chunk * CHUNK..((chunk + 1) * CHUNK).min(batch.len());
+                let records = chunk * CHUNK..((chunk + 1) * CHUNK).min(len);
                 let done = records
+                    .filter(|&i| is_wanted(batch.first_index() + i as u64))
                     .map(|i| {
                         let record = batch.record(i);
-                        let document = parser.parse(&record)?;
+                        let document = match parser.parse(&record) {
+                            Ok(document) => document,
+                            Err(note) => return (i as u32, Err(note)),
+                        };
                         let text = text_of(document.body, charset.as_deref());
                         let seen = Seen {
                             place: record.place,
@@ -78,20 +155,26 @@ pub fn scan<W: Send, T: Send>(
                             text: &text,
                             fields: &document.fields,
                         };
-                        Ok(work(&mut worker, seen))
+                        (i as u32, Ok(work(&mut worker, seen)))
                     })
                     .collect();
-                idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+                locked(&idle).push(worker);
                 done
             })
             .collect();
-        for (i, done) in chunks.into_iter().flatten().enumerate() {
-            take(batch.record(i).place, done)?;
+        for (i, done) in chunks.into_iter().flatten() {
+            take.record(batch.record(i as usize).place, done)?;
         }
+        take.batch(&batch)?;
         progress.at(batch.position());
         reader.recycle(batch);
     }
     Ok(notes)
+}
+
+/// A lock that another thread's panic does not spoil: the panic itself is what reaches the caller.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counts and lists, on standard error, what could not be read. The list is short: the output folder
@@ -124,6 +207,11 @@ impl Problems {
         } else if self.count == LISTED + 1 {
             tell(Level::Warning, "more of the kind are counted, not listed");
         }
+    }
+
+    /// As if so many had been counted: they were listed by an earlier run.
+    pub fn restore(&mut self, count: u64) {
+        self.count = count;
     }
 
     /// How many documents, or files, were not read.

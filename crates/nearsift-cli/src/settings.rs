@@ -33,7 +33,7 @@ pub fn command_line() -> Result<Cli, Failure> {
 /// The commands whose options a settings file may have, whichever of them reads it.
 const COMMANDS: [&str; 2] = ["dedup", "pairs"];
 /// Options that are of one run and not of a kind of documents.
-const NOT_HERE: [&str; 5] = ["config", "output", "help", "version", "json"];
+const NOT_HERE: [&str; 7] = ["config", "output", "help", "version", "json", "resume", "dry-run"];
 /// A larger file is no settings file.
 const MAX_BYTES: u64 = 1 << 20;
 

@@ -58,7 +58,7 @@ pub use batch::{Batch, Place, Record};
 pub use error::{Error, Note, Reason};
 pub use inputs::{InputFile, Inputs, Skipped};
 pub use options::{Format, Limits, ReadOptions};
-pub use output::prepare_output;
+pub use output::{prepare_output, prepare_output_around};
 pub use parse::{Body, Document, Parser, Value};
 pub use reader::Reader;
 pub use write::{Codec, Conversion, Decision, KeptWriter, TextOf, Written};

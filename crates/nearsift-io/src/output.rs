@@ -12,6 +12,19 @@ use crate::{Error, Inputs};
 /// When it holds anything, is a file, cannot be made; or when it is, holds or lies in a folder of the inputs, all links
 /// resolved. The folder of a single named file may *hold* the output folder, and may not be it.
 pub fn prepare_output(folder: &Path, inputs: &Inputs) -> Result<PathBuf, Error> {
+    prepare_output_around(folder, inputs, None)
+}
+
+/// As [`prepare_output`] of a folder in which an entry of the name `own` may be: the caller's own work, to
+/// go on with.
+///
+/// # Errors
+/// As there.
+pub fn prepare_output_around(
+    folder: &Path,
+    inputs: &Inputs,
+    own: Option<&Path>,
+) -> Result<PathBuf, Error> {
     let write = |source| Error::Write { path: folder.to_owned(), source };
     // Looked at before anything is made: a refusal leaves no trace.
     let resolved = resolve(folder).map_err(write)?;
@@ -35,8 +48,10 @@ pub fn prepare_output(folder: &Path, inputs: &Inputs) -> Result<PathBuf, Error> 
             return Err(Error::OutputNotFolder { path: folder.to_owned() });
         }
         Ok(_) => {
-            if fs::read_dir(&resolved).map_err(write)?.next().is_some() {
-                return Err(Error::OutputNotEmpty { path: folder.to_owned() });
+            for entry in fs::read_dir(&resolved).map_err(write)? {
+                if Some(Path::new(&entry.map_err(write)?.file_name())) != own {
+                    return Err(Error::OutputNotEmpty { path: folder.to_owned() });
+                }
             }
         }
         Err(_) => fs::create_dir_all(&resolved).map_err(write)?,

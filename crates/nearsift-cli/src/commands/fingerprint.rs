@@ -9,7 +9,7 @@ use crate::args::{FingerprintArgs, Global};
 use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::output::Out;
-use crate::scan::{Problems, Seen, scan};
+use crate::scan::{Pass, Problems, Seen, scan};
 
 #[derive(Serialize)]
 struct Line {
@@ -57,7 +57,7 @@ pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
     let notes = scan(
         &inputs,
         global,
-        "fingerprints",
+        &Pass::new("fingerprints"),
         || recipe.counter(),
         |fingerprinter, document| line(&document, fingerprinter, &recipe),
         |_, done| match done {

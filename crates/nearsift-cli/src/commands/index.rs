@@ -20,7 +20,7 @@ use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::near::{Way, way};
 use crate::output::{Level, Out, escaped, tell};
-use crate::scan::{Problems, Seen, plural, scan};
+use crate::scan::{Pass, Problems, Seen, plural, scan};
 
 /// What `nearsift index` is told.
 #[derive(Debug, Subcommand)]
@@ -302,7 +302,7 @@ fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
     let notes = scan(
         &inputs,
         global,
-        "indexing",
+        &Pass::new("indexing"),
         || recipe.counter(),
         |fingerprinter, document| valued(&document, fingerprinter, &recipe),
         |_, done| {
@@ -408,7 +408,7 @@ fn query(args: &Query, global: &Global) -> Result<Status, Failure> {
     let notes = scan(
         &inputs,
         global,
-        "asking",
+        &Pass::new("asking"),
         || recipe.counter(),
         |fingerprinter, document| -> (String, Result<Answer, StoreError>) {
             let Valued { id, value, .. } = valued(&document, fingerprinter, &recipe);

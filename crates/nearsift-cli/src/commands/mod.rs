@@ -18,7 +18,7 @@ use nearsift_io::Inputs;
 
 use crate::args::{Global, Matching};
 use crate::failure::Failure;
-use crate::scan::scan;
+use crate::scan::{Pass, scan};
 
 /// The largest distance that counts as near: as given, or from the smallest score, or the classic 3
 /// of 64 bits in proportion.
@@ -55,7 +55,7 @@ pub fn with_corpus(recipe: Recipe, inputs: &Inputs, global: &Global) -> Result<R
     scan(
         inputs,
         global,
-        "counting",
+        &Pass::new("counting"),
         || recipe.counter(),
         |counter, document| {
             let (hashes, counts) = counter.count(&document.text.text);

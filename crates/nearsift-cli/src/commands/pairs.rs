@@ -17,7 +17,7 @@ use crate::args::{Global, Pairs};
 use crate::calibration;
 use crate::documents::read_options;
 use crate::failure::Failure;
-use crate::near::{Extent, PairLine, Rule, Texts, Way, join_settings, search, way};
+use crate::near::{Candidates, Extent, PairLine, Rule, Texts, Way, decide, join_settings, way};
 use crate::output::{Out, explain};
 
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ fn by_simhash(
     let recipe = with_corpus(recipe, inputs, global)?;
     let columns = Corpus::new(recipe.bits());
     let Collected { corpus, ids, records, problems, .. } =
-        collect(columns, inputs, global, &recipe, &options.keep, |_| Ok(()))?;
+        collect(columns, inputs, global, &recipe, &options.keep, None, |_| Ok(()))?;
     if args.explain {
         explain(&corpus.explain(&options).map_err(Failure::new)?.to_string());
     }
@@ -91,16 +91,17 @@ fn by_sketch(
 ) -> Result<Status, Failure> {
     let recipe = with_corpus(recipe, inputs, global)?;
     let Collected { corpus: Sketched { corpus, sample }, ids, records, problems, .. } =
-        collect(Sketched::default(), inputs, global, &recipe, &Keep::First, |_| Ok(()))?;
+        collect(Sketched::default(), inputs, global, &recipe, &Keep::First, None, |_| Ok(()))?;
     let memory = args.matching.memory;
-    let join = corpus.join(join_settings(rule, memory)).map_err(Failure::new)?;
+    let join = corpus.join(join_settings(rule, corpus.len(), memory)).map_err(Failure::new)?;
     if args.explain {
         explain(&join.explain().to_string());
     }
     let frequencies = sample.table(DocumentFrequencies::shipped());
-    let decision = search(&corpus, &join, Extent::All, frequencies, rule, |documents| {
+    let candidates = Candidates::find(&corpus, &join, Extent::All, rule);
+    let decision = decide(&corpus, candidates, frequencies, rule, None, |documents| {
         let folder = std::env::temp_dir();
-        Texts::read(inputs, global, &records, documents, memory, &folder)
+        Texts::read(inputs, global, &records, documents, memory.map(|m| m / 8), &folder)
     })?;
     let mut out = Out::new();
     for pair in decision.of_all_documents(&corpus.first_of_text()) {

@@ -17,7 +17,7 @@ use crate::interrupt;
 use crate::near::{TextSource, Texts};
 use crate::output::{Level, tell};
 use crate::report::grouped;
-use crate::scan::{plural, scan};
+use crate::scan::{Pass, plural, scan};
 
 /// A passage as a JSON line.
 #[derive(Debug, Serialize)]
@@ -93,7 +93,7 @@ pub fn each_passage(
     scan(
         inputs,
         global,
-        "passages",
+        &Pass::new("passages"),
         Seeder::default,
         |seeder, seen| match takes_part(seen.place.index) {
             true => seeder.seeds(&seen.text.text),
@@ -109,7 +109,15 @@ pub fn each_passage(
     interrupt::check()?;
     let mut search = corpus.search(&settings).map_err(Failure::new)?;
     let wanted = search.documents();
-    let texts = Texts::read_as(str::to_owned, inputs, global, records, wanted, memory, folder)?;
+    let texts = Texts::read_as(
+        str::to_owned,
+        inputs,
+        global,
+        records,
+        wanted,
+        memory.map(|m| m / 8),
+        folder,
+    )?;
     let (mut passages, mut with_passages) = (0, 0);
     let mut refine = |pairs: &[Candidate]| {
         interrupt::check()?;

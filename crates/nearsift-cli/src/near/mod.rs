@@ -14,8 +14,8 @@ use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Settings};
 use nearsift::verify::MIN_SCORE;
 
-pub use search::{Decision, Extent, Near, PairLine, search};
-pub use texts::{TextSource, Texts};
+pub use search::{Candidates, Decision, Extent, Near, PairLine, decide};
+pub use texts::{TextSource, Texts, read_at};
 pub use verify::{Examiner, verify};
 
 use crate::args::{Matching, Method, RecipeArgs, Verify};
@@ -50,10 +50,13 @@ pub enum Rule {
     Scored(Score),
 }
 
-/// Pairs of sketches with less than this are not worth a look at the texts.
-const CANDIDATE: f64 = 0.2;
+/// Pairs of sketches with less than this are not worth a look at the texts: up to so many documents.
+/// Chance pairs grow with the square of the documents and thin out tenfold with every few hundredths of
+/// the score, while of near duplicates almost none score so low: in large corpora a higher bound keeps
+/// the work for each document what it is. docs/SCALE.md has the figures.
+const CANDIDATE: [(usize, f64); 3] = [(1 << 18, 0.2), (1 << 22, 0.25), (usize::MAX, 0.28)];
 
-/// The same of longer texts, which hardly ever have less and score [`CLOSE`] or more.
+/// The least of longer texts in any corpus: they hardly ever have less and score [`CLOSE`] or more.
 const LONG_CANDIDATE: f64 = 0.24;
 
 /// See [`LONG_CANDIDATE`].
@@ -73,14 +76,15 @@ impl Rule {
 
     /// Whether a pair of documents whose sketches score this is worth a look at the texts.
     pub fn looks_at(self, corpus: &SketchCorpus, pair: &Pair) -> bool {
-        match self {
+        let is_near_enough = match self {
             Rule::Verified(min_score) if min_score >= CLOSE => {
                 pair.score >= Score::at_least(LONG_CANDIDATE)
-                    || (pair.score >= Score::at_least(CANDIDATE)
-                        && (corpus.is_short(pair.a) || corpus.is_short(pair.b)))
+                    || corpus.is_short(pair.a)
+                    || corpus.is_short(pair.b)
             }
-            rule => pair.score >= rule.candidate(),
-        }
+            _ => true,
+        };
+        is_near_enough && pair.score >= self.candidate(corpus.len())
     }
 
     /// The same of two documents; not when one of them has no sketch.
@@ -89,11 +93,14 @@ impl Rule {
         both.is_some_and(|(x, y)| self.looks_at(corpus, &Pair { a, b, score: x.score(&y) }))
     }
 
-    /// The least score of a pair of sketches that is looked at, however short the texts.
-    fn candidate(self) -> Score {
-        match self {
-            Rule::Verified(_) => Score::at_least(CANDIDATE),
-            Rule::Scored(score) => score,
+    /// The least score of a pair of sketches that is looked at among so many documents, however short
+    /// the texts.
+    fn candidate(self, documents: usize) -> Score {
+        let of_size = CANDIDATE.iter().find(|(most, _)| documents <= *most);
+        match (self, of_size) {
+            (Rule::Verified(_), Some((_, least))) => Score::at_least(*least),
+            (Rule::Verified(_), None) => Score::at_least(0.0),
+            (Rule::Scored(score), _) => score,
         }
     }
 }
@@ -107,9 +114,10 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// How candidates are searched for.
-pub fn join_settings(rule: Rule, memory_bytes: Option<u64>) -> Settings {
-    Settings { threads: Threads::Current, memory_bytes, ..Settings::new(rule.candidate()) }
+/// How candidates are searched for among so many documents.
+pub fn join_settings(rule: Rule, documents: usize, memory_bytes: Option<u64>) -> Settings {
+    let least = rule.candidate(documents);
+    Settings { threads: Threads::Current, memory_bytes, ..Settings::new(least) }
 }
 
 /// The way that the options ask for: a largest distance, a width or a recipe of fingerprints means

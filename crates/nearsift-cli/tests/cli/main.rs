@@ -10,6 +10,7 @@ mod faults;
 mod index;
 mod partial;
 mod report;
+mod resume;
 mod same_bytes;
 mod sketch;
 mod support;

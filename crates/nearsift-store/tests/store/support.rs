@@ -88,7 +88,7 @@ impl Shape {
                     let same = random.below(KEYS) == 0;
                     if same { (centre * 40 + t as u64) as u32 } else { random.next_u64() as u32 }
                 });
-                Sketched { sketch: Sketch::from_words(words), keys }.into()
+                Sketched { sketch: Sketch::from_words(words), keys, features: 100 }.into()
             }
         }
     }

@@ -40,8 +40,12 @@ impl Components {
         self.sizes[large as usize] += self.sizes[small as usize];
     }
 
-    /// The document that stands for all that are linked with this one.
-    pub(super) fn root(&mut self, mut document: u32) -> u32 {
+    /// The document that stands for all that are linked with this one: which of them it is depends on the
+    /// order of the links.
+    ///
+    /// # Panics
+    /// When there is no such document.
+    pub fn root(&mut self, mut document: u32) -> u32 {
         loop {
             let parent = self.parents[document as usize];
             if parent == document {

@@ -180,6 +180,23 @@ impl Corpus {
         self.text_keys.is_empty()
     }
 
+    /// The width of the fingerprints.
+    pub fn bits(&self) -> Bits {
+        self.fingerprints.bits()
+    }
+
+    /// A document as it was appended.
+    ///
+    /// # Panics
+    /// When there is no such document.
+    pub fn entry(&self, document: u32) -> Entry {
+        Entry {
+            fingerprint: self.fingerprint(document),
+            text_key: self.text_key(document),
+            value: self.values[document as usize],
+        }
+    }
+
     /// The key of a document's normalised text; `None` for one without letters and digits.
     pub fn text_key(&self, document: u32) -> Option<u128> {
         Some(self.text_keys[document as usize]).filter(|&key| key != 0)

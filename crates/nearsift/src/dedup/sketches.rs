@@ -1,10 +1,10 @@
 //! Columns of documents that have dual sketches, and what follows from accepted pairs.
 
 use super::{Clustering, Columns, Found, Keep, MAX_DOCUMENTS};
-use crate::cluster::{Capped, Clusters, Link, MajorityLink};
+use crate::cluster::{Capped, Clusters, KeepOrder, Link, MajorityLink};
 use crate::recipe::Sketched;
 use crate::sketch::join::{
-    KeyColumns, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches,
+    KeyColumns, KeySource, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches,
 };
 use crate::sketch::{KEYS, Sketch};
 
@@ -21,8 +21,8 @@ pub struct SketchEntry {
 
 /// Columns of numbers about documents with dual sketches, in the order of the input.
 ///
-/// 64 bytes a document for the sketch, 128 for the keys while candidates are searched, and some 32 for
-/// the rest.
+/// 64 bytes a document for the sketch, 128 for the keys while candidates are searched, 16 for the key of
+/// the text, and 8 for a value where the keep policy has one.
 ///
 /// ```
 /// use nearsift::dedup::{Accepted, Grouping, SketchCorpus, SketchEntry};
@@ -48,11 +48,15 @@ pub struct SketchEntry {
 #[derive(Debug, Default, Clone)]
 pub struct SketchCorpus {
     sketches: Sketches,
+    /// Of the documents from `keys_from` on.
     keys: KeyColumns,
+    keys_from: usize,
     // 0 for no letters and digits.
     text_keys: Vec<u128>,
-    values: Vec<Option<f64>>,
-    short: Vec<bool>,
+    /// NaN for none; empty until a document has one.
+    values: Vec<f64>,
+    /// Distinct features, as far as 255.
+    features: Vec<u8>,
 }
 
 /// A text with fewer distinct features is short: some 33 Chinese characters, or 12 English words.
@@ -89,9 +93,53 @@ impl SketchCorpus {
         assert!(self.len() < MAX_DOCUMENTS, "a corpus holds at most {MAX_DOCUMENTS} documents");
         self.sketches.push(entry.sketched.as_ref().map(|s| &s.sketch));
         self.keys.push(&entry.sketched.map_or([NO_KEY; KEYS], |s| s.keys));
+        if entry.value.is_some() && self.values.is_empty() {
+            self.values.resize(self.len(), f64::NAN);
+        }
         self.text_keys.push(entry.text_key.unwrap_or(0));
-        self.values.push(entry.value);
-        self.short.push(entry.sketched.is_some_and(|s| s.features < SHORT_FEATURES));
+        if let Some(value) = entry.value {
+            self.values.push(value);
+        } else if !self.values.is_empty() {
+            self.values.push(f64::NAN);
+        }
+        let features = entry.sketched.map_or(0, |s| s.features);
+        self.features.push(u8::try_from(features).unwrap_or(u8::MAX));
+    }
+
+    /// The memory that the columns take, but for keys.
+    pub fn bytes(&self) -> u64 {
+        (self.len() * (64 + 16 + 1) + self.values.len() * 8) as u64
+    }
+
+    /// A document as it was appended, but for its keys where these were released, and with 255 for all
+    /// larger numbers of features.
+    ///
+    /// # Panics
+    /// When there is no such document.
+    pub fn entry(&self, document: u32) -> SketchEntry {
+        let at = document as usize;
+        let keys = match at.checked_sub(self.keys_from) {
+            Some(place) => std::array::from_fn(|key| self.keys.column(key)[place]),
+            None => [NO_KEY; KEYS],
+        };
+        let features = u32::from(self.features[at]);
+        SketchEntry {
+            sketched: self.sketch(document).map(|sketch| Sketched { sketch, keys, features }),
+            text_key: Some(self.text_keys[at]).filter(|&key| key != 0),
+            value: self.values.get(at).copied().filter(|value| !value.is_nan()),
+        }
+    }
+
+    /// The columns of keys of the documents since keys were last released.
+    pub fn keys(&self) -> &KeyColumns {
+        &self.keys
+    }
+
+    /// Gives up the keys of all documents so far, 128 bytes each: whoever has them elsewhere hands
+    /// them to [`SketchCorpus::join_by`].
+    pub fn release_keys(&mut self) {
+        self.keys = KeyColumns::new();
+        self.keys_from = self.len();
     }
 
     /// The number of documents.
@@ -111,17 +159,29 @@ impl SketchCorpus {
 
     /// Whether a document has a sketch, but of fewer than [`SHORT_FEATURES`].
     pub fn is_short(&self, document: u32) -> bool {
-        self.short[document as usize]
+        (1..SHORT_FEATURES).contains(&u32::from(self.features[document as usize]))
     }
 
     pub(super) fn text_keys(&self) -> &[u128] {
         &self.text_keys
     }
 
-    /// The search for candidates, ready to run.
+    /// The search for candidates, ready to run, with the keys of all documents from elsewhere.
     ///
     /// # Errors
     /// As [`SketchJoin::new`].
+    pub fn join_by<'a>(
+        &'a self,
+        keys: &'a dyn KeySource,
+        settings: Settings,
+    ) -> Result<SketchJoin<'a>, SketchJoinError> {
+        SketchJoin::new(&self.sketches, Some(keys), settings)
+    }
+
+    /// The search for candidates, ready to run.
+    ///
+    /// # Errors
+    /// As [`SketchJoin::new`]; also when keys were [released](SketchCorpus::release_keys).
     pub fn join(&self, settings: Settings) -> Result<SketchJoin<'_>, SketchJoinError> {
         SketchJoin::new(&self.sketches, Some(&self.keys), settings)
     }
@@ -184,7 +244,13 @@ impl SketchCorpus {
         grouping: &Grouping,
         mut judge: impl FnMut(u32, u32) -> bool,
     ) -> Found<'_> {
-        let keep = grouping.keep.order(&self.values);
+        let keep = match self.values.is_empty() {
+            true => KeepOrder::first(self.len()),
+            false => {
+                let value = |value: &f64| Some(*value).filter(|value| !value.is_nan());
+                grouping.keep.order(&self.values.iter().map(value).collect::<Vec<_>>())
+            }
+        };
         // The best document of each text leads all that share it: groups are made of leaders, and the
         // others follow theirs. So equal documents are never apart.
         let first = self.first_of_text();

@@ -111,6 +111,59 @@ impl FrequencySample {
         self.keys.len()
     }
 
+    /// The sample as bytes, for [`FrequencySample::from_bytes`]: the same for the same texts.
+    ///
+    /// # Complexity
+    /// 16 bytes a text and 2 MB a level.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut keys: Vec<u128> = self.keys.iter().copied().collect();
+        keys.sort_unstable();
+        let mut bytes = Vec::new();
+        let mut word = |value: u64| bytes.extend_from_slice(&value.to_le_bytes());
+        word(self.capacity as u64);
+        word(u64::from(self.least));
+        word(keys.len() as u64);
+        word(self.levels.len() as u64);
+        for level in &self.levels {
+            word(u64::from(level.documents));
+            word(level.counts.len() as u64);
+        }
+        bytes.extend(keys.iter().flat_map(|key| key.to_le_bytes()));
+        let counts = self.levels.iter().flat_map(|level| &level.counts);
+        bytes.extend(counts.flat_map(|count| count.to_le_bytes()));
+        bytes
+    }
+
+    /// What [`FrequencySample::to_bytes`] wrote; `None` when the bytes are no such sample.
+    pub fn from_bytes(bytes: &[u8]) -> Option<FrequencySample> {
+        let mut rest = bytes;
+        let mut word = || {
+            let (first, more) = rest.split_first_chunk::<8>()?;
+            rest = more;
+            Some(u64::from_le_bytes(*first))
+        };
+        let capacity = usize::try_from(word()?).ok()?;
+        let least = u32::try_from(word()?).ok()?;
+        let (keys, levels) = (usize::try_from(word()?).ok()?, word()?);
+        // A key has at most 65 levels.
+        let sizes: Vec<(u32, usize)> = (0..levels.min(66))
+            .map(|_| Some((u32::try_from(word()?).ok()?, usize::try_from(word()?).ok()?)))
+            .collect::<Option<_>>()?;
+        let (all_keys, mut rest) = rest.split_at_checked(keys.checked_mul(16)?)?;
+        let (keys, _) = all_keys.as_chunks::<16>();
+        let levels = sizes.into_iter().map(|(documents, counts)| {
+            let own = rest.split_at_checked(counts.checked_mul(2)?)?;
+            rest = own.1;
+            let counts = own.0.as_chunks::<2>().0.iter().map(|count| u16::from_le_bytes(*count));
+            Some(Level { documents, counts: counts.collect() })
+        });
+        let levels = levels.collect::<Option<Vec<Level>>>()?;
+        let whole =
+            levels.iter().all(|l| matches!(l.counts.len(), 0 | 0x10_0000)) && rest.is_empty();
+        let keys = keys.iter().map(|key| u128::from_le_bytes(*key)).collect();
+        whole.then_some(FrequencySample { capacity, least, keys, levels })
+    }
+
     /// The table of the corpus: the counts of the sample, and the prior's rates for another 256
     /// documents, so that a corpus of a few documents does not take its own words for common ones.
     ///
@@ -192,6 +245,20 @@ mod tests {
             prop_assert_eq!(a.least_level(), b.least_level());
             let shipped = DocumentFrequencies::shipped();
             prop_assert_eq!(a.table(shipped), b.table(shipped));
+
+            // Laid down and taken up again it goes on as it would have.
+            let written = a.to_bytes();
+            let mut again = FrequencySample::from_bytes(&written).expect("a sample");
+            prop_assert_eq!(&again.to_bytes(), &written);
+            prop_assert!(FrequencySample::from_bytes(&written[1..]).is_none());
+            prop_assert!(FrequencySample::from_bytes(&[&written[..], &[0]].concat()).is_none());
+            let mut on = a.clone();
+            for text in 60..90 {
+                let key = u128::from(lane_hash(text, 1));
+                on.add(key, &[lane_hash(text, 3)]);
+                again.add(key, &[lane_hash(text, 3)]);
+            }
+            prop_assert_eq!(on.table(shipped), again.table(shipped));
 
             // What is left are the distinct texts of the levels that fit.
             let mut distinct = texts;

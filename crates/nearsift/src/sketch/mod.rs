@@ -75,6 +75,11 @@ impl Score {
         Score((128u32.saturating_sub(distance) + 2 * equal_values) as u16)
     }
 
+    /// From 256ths, which are at most 256.
+    pub fn from_points(points: u16) -> Option<Score> {
+        Some(Score(points)).filter(|score| *score <= Score::MAX)
+    }
+
     /// From 0 to 1.
     pub fn value(self) -> f64 {
         f64::from(self.0) / 256.0

@@ -78,7 +78,7 @@ impl Run<'_> {
         table.finish()?;
 
         // Of fingerprints every two documents are compared by their distance alone.
-        let removal_score = |document, _| found.removal(document).score;
+        let removal_score = |document, _| found.removal(document).score.map(|score| score as f32);
         let summary = self.write(&collected, &found, summary, &sample, removal_score)?;
         Ok((summary, collected.problems.status()))
     }

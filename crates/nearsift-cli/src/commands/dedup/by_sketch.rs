@@ -5,13 +5,14 @@ use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 
 use super::Run;
-use super::collect::Sketched;
+use super::budget::Budget;
+use super::collect::{Collected, Sketched};
 use super::examples::Sample;
 use super::summary::{Search, Summary};
 use crate::Status;
 use crate::commands::with_corpus;
 use crate::failure::Failure;
-use crate::near::{Extent, Near, PairLine, Rule, Texts, join_settings, search};
+use crate::near::{Candidates, Extent, Near, PairLine, Rule, Texts, decide, join_settings};
 
 impl Run<'_> {
     pub(super) fn by_sketch(
@@ -22,18 +23,24 @@ impl Run<'_> {
         let recipe = with_corpus(recipe, self.inputs, self.global)?;
         let collected = self.collect(Sketched::default(), &recipe)?;
         let Sketched { corpus, sample: frequencies } = &collected.corpus;
-        let join = corpus.join(join_settings(rule, self.memory)).map_err(Failure::new)?;
+        let budget = match (self.memory, self.folder.state()) {
+            (Some(limit), Some(_)) => {
+                let columns = corpus.bytes() + collected.ids.bytes();
+                Some(Budget::new(limit, corpus.len() as u64, columns)?)
+            }
+            _ => None,
+        };
+        let candidates = self.candidates(&collected, rule, budget)?;
+        // Where the search was bounded, so are the texts: by what the candidates leave.
+        let texts = match budget {
+            Some(budget) => Some(budget.texts(candidates.pairs.len() as u64)?),
+            None => self.memory.map(|bytes| bytes / 8),
+        };
         let frequencies = frequencies.table(DocumentFrequencies::shipped());
-        let decision = search(corpus, &join, Extent::Links, frequencies, rule, |documents| {
+        let state = self.folder.state();
+        let decision = decide(corpus, candidates, frequencies, rule, state, |documents| {
             let folder = self.folder.path("");
-            Texts::read(
-                self.inputs,
-                self.global,
-                &collected.records,
-                documents,
-                self.memory,
-                &folder,
-            )
+            Texts::read(self.inputs, self.global, &collected.records, documents, texts, &folder)
         })?;
         let search = Search::of_sketches(rule, &decision);
         let mut summary =
@@ -43,7 +50,7 @@ impl Run<'_> {
         let mut sample = Sample::default();
         let mut table = self.folder.table("pairs.jsonl")?;
         for pair in decision.with_same_texts(&first) {
-            let nearness = u32::MAX - summary.count_scored(pair.score());
+            let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
             sample.offer(pair.a, pair.b, nearness, || heading(&pair));
             table.line(&PairLine::of(&pair, &collected.ids, corpus))?;
         }
@@ -60,15 +67,39 @@ impl Run<'_> {
         let summary = self.write(&collected, &found, summary, &sample, score)?;
         Ok((summary, collected.problems.status()))
     }
+
+    /// The candidates, from the state where an earlier run left them there.
+    fn candidates(
+        &self,
+        collected: &Collected<Sketched>,
+        rule: Rule,
+        budget: Option<Budget>,
+    ) -> Result<Candidates, Failure> {
+        let corpus = &collected.corpus.corpus;
+        let memory = budget.map_or(self.memory, |budget| Some(budget.search()));
+        let settings = join_settings(rule, corpus.len(), memory);
+        let (Some(state), Some(keys)) = (self.folder.state(), &collected.keys) else {
+            let join = corpus.join(settings).map_err(Failure::new)?;
+            return Ok(Candidates::find(corpus, &join, Extent::Links, rule));
+        };
+        if let Some(candidates) = Candidates::load(state)? {
+            return Ok(candidates);
+        }
+        let join = corpus.join_by(keys, settings).map_err(Failure::new)?;
+        let candidates = Candidates::find(corpus, &join, Extent::Links, rule);
+        keys.check()?;
+        candidates.save(state)?;
+        Ok(candidates)
+    }
 }
 
 fn heading(pair: &Near) -> String {
-    match pair.verified {
-        Some(verified) => format!(
+    match pair.texts {
+        Some(texts) => format!(
             "score {:.3}: cosine {:.3}, alignment {:.3}, containment {:.3}",
-            verified.score, verified.cosine, verified.alignment, verified.containment
+            texts.score, texts.cosine, texts.alignment, texts.containment
         ),
         None if pair.same_text => "the same text".to_owned(),
-        None => format!("score {:.3}", pair.sketch_score),
+        None => format!("score {:.3}", pair.score()),
     }
 }

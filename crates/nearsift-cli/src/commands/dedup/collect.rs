@@ -4,12 +4,20 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use nearsift::dedup::{Corpus, Entry, Keep, MAX_DOCUMENTS, SketchCorpus, SketchEntry};
 use nearsift::feature::sample::FrequencySample;
+use nearsift::fingerprint::Fingerprint;
+use nearsift::recipe::Sketched as SketchAndKeys;
 use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Recipe};
-use nearsift_io::{Inputs, Note, Value};
+use nearsift::sketch::join::NO_KEY;
+use nearsift::sketch::{KEYS, Sketch, WORDS};
+use nearsift_io::{Batch, Inputs, Note, Place, Value};
+use serde::{Deserialize, Serialize};
 
+use super::shard::{self, Head};
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::scan::{Problems, Seen, scan};
+use crate::scan::{Pass, Problems, Seen, Take, scan_into};
+use crate::state::file::Taken;
+use crate::state::{FileKeys, State};
 
 /// What the first pass found.
 pub struct Collected<C> {
@@ -20,10 +28,12 @@ pub struct Collected<C> {
     pub records: Records,
     pub problems: Problems,
     pub counts: Counts,
+    /// The documents' keys, where they are not among the columns.
+    pub keys: Option<FileKeys>,
 }
 
 /// What else is worth telling about the documents.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
 pub struct Counts {
     pub without_text: u64,
     pub navigation_only: u64,
@@ -124,6 +134,32 @@ pub trait Columns {
 
     /// The number of documents.
     fn len(&self) -> usize;
+
+    /// Appends the numbers of the documents from `first` on, but for keys, to the content of a shard.
+    fn save(&self, first: u32, content: &mut Vec<u8>);
+
+    /// Appends so many documents of which [`Columns::save`] wrote the numbers; `None` when it did not.
+    fn load(&mut self, content: &mut Taken<'_>, documents: u32) -> Option<()>;
+
+    /// The keys of the documents since they were last released, as a file of [`FileKeys`] has them:
+    /// they leave the memory.
+    fn release_keys(&mut self) -> Option<Vec<u8>>;
+
+    /// What is counted over a sample of the documents.
+    fn sample(&self) -> Option<Vec<u8>>;
+
+    /// Takes a sample up again; `None` when the bytes are none.
+    fn restore_sample(&mut self, sample: &[u8]) -> Option<()>;
+}
+
+/// A key and a value, each as what stands for none where there is none.
+fn save_both(text_key: Option<u128>, value: Option<f64>, content: &mut Vec<u8>) {
+    content.extend_from_slice(&text_key.unwrap_or(0).to_le_bytes());
+    content.extend_from_slice(&value.unwrap_or(f64::NAN).to_le_bytes());
+}
+
+fn load_both(content: &mut Taken<'_>) -> Option<(Option<u128>, Option<f64>)> {
+    Some((Some(content.u128()?).filter(|&key| key != 0), content.value()?))
 }
 
 impl Columns for Corpus {
@@ -150,6 +186,42 @@ impl Columns for Corpus {
 
     fn len(&self) -> usize {
         Corpus::len(self)
+    }
+
+    fn save(&self, first: u32, content: &mut Vec<u8>) {
+        for document in first..Corpus::len(self) as u32 {
+            let Entry { fingerprint, text_key, value } = self.entry(document);
+            content.push(u8::from(fingerprint.is_some()));
+            let words = fingerprint.iter().flat_map(|fingerprint| fingerprint.words().to_vec());
+            content.extend(words.flat_map(|word| word.to_le_bytes()));
+            save_both(text_key, value, content);
+        }
+    }
+
+    fn load(&mut self, content: &mut Taken<'_>, documents: u32) -> Option<()> {
+        for _ in 0..documents {
+            let [present] = content.array()?;
+            let bits = self.bits();
+            let words = |_| content.u64();
+            let words = (0..bits.words() * usize::from(present)).map(words);
+            let words: Vec<u64> = words.collect::<Option<_>>()?;
+            let fingerprint = (present == 1).then(|| Fingerprint::from_words(bits, &words));
+            let (text_key, value) = load_both(content)?;
+            Corpus::push(self, Entry { fingerprint, text_key, value });
+        }
+        Some(())
+    }
+
+    fn release_keys(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn sample(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn restore_sample(&mut self, _: &[u8]) -> Option<()> {
+        None
     }
 }
 
@@ -197,6 +269,50 @@ impl Columns for Sketched {
     fn len(&self) -> usize {
         self.corpus.len()
     }
+
+    fn save(&self, first: u32, content: &mut Vec<u8>) {
+        for document in first..self.corpus.len() as u32 {
+            let SketchEntry { sketched, text_key, value } = self.corpus.entry(document);
+            let words = sketched.map_or([0; WORDS], |sketched| *sketched.sketch.words());
+            content.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            // The columns have no more than a byte of it.
+            content.push(sketched.map_or(0, |sketched| sketched.features as u8));
+            save_both(text_key, value, content);
+        }
+    }
+
+    fn load(&mut self, content: &mut Taken<'_>, documents: u32) -> Option<()> {
+        for _ in 0..documents {
+            let mut words = [0; WORDS];
+            for word in &mut words {
+                *word = content.u64()?;
+            }
+            let [features] = content.array()?;
+            // No text's sketch is all zeros.
+            let sketched = (words != [0; WORDS]).then(|| {
+                let (sketch, keys) = (Sketch::from_words(words), [NO_KEY; KEYS]);
+                SketchAndKeys { sketch, keys, features: features.into() }
+            });
+            let (text_key, value) = load_both(content)?;
+            self.corpus.push(SketchEntry { sketched, text_key, value });
+        }
+        Some(())
+    }
+
+    fn release_keys(&mut self) -> Option<Vec<u8>> {
+        let keys = FileKeys::encode(self.corpus.keys());
+        self.corpus.release_keys();
+        Some(keys)
+    }
+
+    fn sample(&self) -> Option<Vec<u8>> {
+        Some(self.sample.to_bytes())
+    }
+
+    fn restore_sample(&mut self, sample: &[u8]) -> Option<()> {
+        self.sample = FrequencySample::from_bytes(sample)?;
+        Some(())
+    }
 }
 
 struct Row<E> {
@@ -208,51 +324,182 @@ struct Row<E> {
     bytes: u64,
 }
 
-/// Reads and fingerprints all documents. `on_note` gets every problem.
+/// Reads and fingerprints all documents. `on_note` gets every problem as a line of JSON. With a state,
+/// what was done before is taken up, and what is done is kept.
 ///
 /// # Errors
-/// A full corpus, an input that changes, what `on_note` returns, or an interruption.
+/// A full corpus, an input that changes, what `on_note` returns, an interruption, or a state that cannot
+/// be written or taken up.
 pub fn collect<C: Columns>(
     corpus: C,
     inputs: &Inputs,
     global: &Global,
     recipe: &Recipe,
     keep: &Keep,
-    mut on_note: impl FnMut(&Note) -> Result<(), Failure>,
+    state: Option<&State>,
+    on_note: impl FnMut(&str) -> Result<(), Failure>,
 ) -> Result<Collected<C>, Failure> {
     recipe.fingerprinter()?;
     let shared = C::Shared::default();
-    let mut all = Collected {
-        corpus,
-        ids: Ids::default(),
-        records: Records::default(),
-        problems: Problems::new(global),
-        counts: Counts::default(),
+    let mut collecting = Collecting {
+        all: Collected {
+            corpus,
+            ids: Ids::default(),
+            records: Records::default(),
+            problems: Problems::new(global),
+            counts: Counts::default(),
+            keys: state.map(|_| FileKeys::default()),
+        },
+        shared: &shared,
+        keep,
+        on_note,
+        state,
+        shards: 0,
+        head: Head::default(),
+        first: 0,
+        bytes: 0,
+        skip: (0, 0),
     };
-    let notes = scan(
+    if let Some(state) = state {
+        collecting.resume(state)?;
+    }
+    let pass = Pass { skip: collecting.skip.0, ..Pass::new("fingerprints") };
+    let notes = scan_into(
         inputs,
         global,
-        "fingerprints",
+        &pass,
         || recipe.counter(),
         |fingerprinter, document| row::<C>(&shared, fingerprinter, &document, keep),
-        |place, done| {
-            match done {
-                Ok(row) => all.add(&shared, row, keep)?,
-                Err(note) => {
-                    all.records.skip(place.index);
-                    all.problems.add(&note);
-                    on_note(&note)?;
-                }
-            }
-            Ok(())
-        },
+        &mut collecting,
     )?;
-    for note in &notes {
-        all.problems.add(note);
-        on_note(note)?;
+    collecting.end_of_shard()?;
+    if collecting.head.records < collecting.skip.1 {
+        return Err(changed());
     }
+    for note in &notes {
+        collecting.note(note)?;
+    }
+    let mut all = collecting.all;
     all.counts.duplicate_ids = all.ids.duplicates();
     Ok(all)
+}
+
+fn changed() -> Failure {
+    Failure::new(
+        "the input changed since the work was begun: there are other records than then; remove the unfinished output to begin again",
+    )
+}
+
+/// The first pass at work.
+struct Collecting<'a, C: Columns, F> {
+    all: Collected<C>,
+    shared: &'a C::Shared,
+    keep: &'a Keep,
+    on_note: F,
+    state: Option<&'a State>,
+    /// Shards that are done.
+    shards: usize,
+    /// What is known of the next.
+    head: Head,
+    /// Its first document.
+    first: u32,
+    /// The bytes of its records.
+    bytes: u64,
+    /// The batches and records that shards of an earlier run hold.
+    skip: (u64, u64),
+}
+
+impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, C, F> {
+    /// Takes up the shards of an earlier run.
+    fn resume(&mut self, state: &State) -> Result<(), Failure> {
+        let Collected { corpus, ids, records, problems, counts, keys } = &mut self.all;
+        let mut shards = 0;
+        let mut done = (0, 0);
+        self.shards = shard::load(state, corpus, |head, own| {
+            own.iter().for_each(|id| ids.push(id));
+            head.unreadable.iter().for_each(|&record| records.skip(record));
+            head.notes.iter().try_for_each(|note| (self.on_note)(note))?;
+            problems.restore(head.problems);
+            *counts = head.counts;
+            if let Some(keys) = keys {
+                keys.push(state.path(&shard::keys_name(shards)), head.documents as usize);
+            }
+            shards += 1;
+            done = (head.batches, head.records);
+            Ok(())
+        })?;
+        self.skip = done;
+        self.first = self.all.corpus.len() as u32;
+        Ok(())
+    }
+
+    fn note(&mut self, note: &Note) -> Result<String, Failure> {
+        self.all.problems.add(note);
+        let line = serde_json::to_string(note).map_err(Failure::new)?;
+        (self.on_note)(&line)?;
+        Ok(line)
+    }
+
+    /// Keeps what was done since the last shard.
+    fn end_of_shard(&mut self) -> Result<(), Failure> {
+        let Some(state) = self.state.filter(|_| self.bytes > 0) else { return Ok(()) };
+        let all = &mut self.all;
+        let last = all.corpus.len() as u32;
+        let documents = last - self.first;
+        let mut head = std::mem::take(&mut self.head);
+        (head.documents, head.problems, head.counts) =
+            (documents, all.problems.count(), all.counts);
+        let ids = (self.first..last).map(|document| all.ids.get(document));
+        shard::write(state, self.shards, &head, ids, &mut all.corpus, self.first)?;
+        if let Some(keys) = &mut all.keys {
+            keys.push(state.path(&shard::keys_name(self.shards)), documents as usize);
+        }
+        self.shards += 1;
+        self.first = last;
+        self.bytes = 0;
+        self.head = Head { batches: head.batches, records: head.records, ..Head::default() };
+        Ok(())
+    }
+}
+
+impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Take<Row<C::Entry>>
+    for Collecting<'_, C, F>
+{
+    fn record(&mut self, place: Place, done: Result<Row<C::Entry>, Note>) -> Result<(), Failure> {
+        match done {
+            Ok(row) => self.all.add(self.shared, row, self.keep),
+            Err(note) => {
+                self.all.records.skip(place.index);
+                let line = self.note(&note)?;
+                if self.state.is_some() {
+                    self.head.unreadable.push(place.index);
+                    self.head.notes.push(line);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), Failure> {
+        self.head.batches += 1;
+        self.head.records = batch.first_index() + batch.len() as u64;
+        if self.head.batches == self.skip.0 && self.head.records != self.skip.1 {
+            return Err(changed());
+        }
+        if self.head.batches > self.skip.0 {
+            // A batch without a byte counts too: what follows it must not come before it again.
+            self.bytes += batch.records().map(|record| record.bytes.len() as u64).sum::<u64>() + 1;
+        }
+        match self.state {
+            Some(state) if self.bytes >= state.shard_bytes() => self.end_of_shard(),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&mut self) -> Result<(), Failure> {
+        self.end_of_shard()?;
+        Err(Failure::Interrupted)
+    }
 }
 
 fn row<C: Columns>(

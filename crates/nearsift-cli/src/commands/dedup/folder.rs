@@ -1,40 +1,156 @@
 //! The output folder: everything is written aside and gets its final name together, at the end.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
+use nearsift_io::{Inputs, prepare_output_around};
 use serde::Serialize;
 
+use crate::Status;
 use crate::failure::Failure;
+use crate::interrupt;
+use crate::scan::locked;
+use crate::state::{self, Manifest, State};
 
 /// Where results lie until all are complete.
 const UNFINISHED: &str = ".unfinished";
 /// Present in a folder exactly when a run has finished in it.
 const LAST: &str = "summary.json";
 
+/// Where a long run keeps its work, below [`UNFINISHED`].
+const STATE: &str = "state";
+/// In the state: all is written, and gets its final names; its content is the exit status.
+const PUBLISHING: &str = "publishing";
+/// In the state: the files whose kept documents are written, a number a line.
+const WRITTEN: &str = "written";
+
 /// An output folder whose results are not published yet. When it is dropped before, what was written
-/// is removed.
+/// is removed, but for work that a later run can go on with.
 pub struct Folder {
     output: PathBuf,
     unfinished: PathBuf,
+    state: Option<State>,
+}
+
+/// What to do with the work of an earlier run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// There must be none.
+    Afresh,
+    /// It is taken up, if there is any.
+    Resume,
+}
+
+/// What there is to do.
+pub enum Begun {
+    /// Results are to be made.
+    Work(Folder),
+    /// They were made, and lacked only their final names.
+    Published(Status),
 }
 
 impl Folder {
+    /// Makes the output folder. Long work is kept in it as it is done, where the input can be read again.
+    ///
     /// # Errors
-    /// When the folder cannot be written to.
-    pub fn new(output: &Path) -> Result<Folder, Failure> {
+    /// When the folder cannot be written to, holds something, or work of another input or settings.
+    pub fn begin(
+        output: &Path,
+        inputs: &Inputs,
+        manifest: Option<&Manifest>,
+        start: Start,
+    ) -> Result<Begun, Failure> {
+        let earlier = output.join(UNFINISHED);
+        let has_work = State::is_in(&earlier.join(STATE));
+        match start {
+            Start::Afresh if has_work => {
+                return Err(Failure::new(format!(
+                    "{}: the output folder is not empty: it holds a run that was stopped; go on with it by --resume, or remove {} to begin again",
+                    output.display(),
+                    earlier.display()
+                )));
+            }
+            Start::Resume if has_work => {
+                if earlier.join(STATE).join(PUBLISHING).is_file() {
+                    return Folder::publish_rest(output, &earlier);
+                }
+            }
+            // A run that kept nothing.
+            Start::Resume if earlier.is_dir() => {
+                fs::remove_dir_all(&earlier).map_err(|e| Failure::at(&earlier, "remove", &e))?;
+            }
+            Start::Afresh | Start::Resume => {}
+        }
+        let output =
+            prepare_output_around(output, inputs, has_work.then_some(Path::new(UNFINISHED)))?;
         let unfinished = output.join(UNFINISHED);
-        let folder = Folder { output: output.to_owned(), unfinished };
-        let kept = folder.path("kept");
-        fs::create_dir_all(&kept)
-            .map_err(|e| Failure::at(&folder.output, "make the output folder", &e))?;
-        Ok(folder)
+        fs::create_dir_all(&unfinished)
+            .map_err(|e| Failure::at(&output, "make the output folder", &e))?;
+        interrupt::listen(&unfinished);
+        let mut folder = Folder { output, unfinished, state: None };
+        let is_long = has_work || inputs.total_bytes() >= state::shard_bytes();
+        if let Some(manifest) = manifest.filter(|_| is_long) {
+            folder.state = Some(State::open(&folder.path(STATE), manifest)?);
+            // What is not part of the state is made again.
+            clear(&folder.unfinished)?;
+        }
+        Ok(Begun::Work(folder))
+    }
+
+    /// Where the work is kept, if it is.
+    pub fn state(&self) -> Option<&State> {
+        self.state.as_ref()
+    }
+
+    /// Whether there is work that a later run can go on with.
+    pub fn keeps_work(&self) -> bool {
+        self.state.is_some() && interrupt::keeps_work()
+    }
+
+    /// Which files' kept documents are written. What else an earlier run left there is removed.
+    ///
+    /// # Errors
+    /// When the state cannot be read.
+    pub fn marks(&self, inputs: &Inputs) -> Result<Marks, Failure> {
+        let Some(state) = &self.state else { return Ok(Marks::default()) };
+        let path = state.path(WRITTEN);
+        let error = |e: &std::io::Error| Failure::at(&path, "keep the work in", e);
+        let lines = match fs::read_to_string(&path) {
+            Ok(lines) => lines,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(error(&e)),
+        };
+        // A line that was cut short has no end.
+        let whole = lines.rfind('\n').map_or("", |end| &lines[..end]);
+        let done: HashSet<usize> = whole.lines().filter_map(|line| line.parse().ok()).collect();
+        let files = done.iter().filter_map(|&file| inputs.files().get(file));
+        let outputs: HashSet<PathBuf> = files.map(|file| inputs.output_path(file)).collect();
+        for folder in [self.path("kept"), self.path("unreadable")] {
+            let is_whole =
+                |path: &Path| path.strip_prefix(&folder).is_ok_and(|p| outputs.contains(p));
+            remove_files(&folder, &is_whole).map_err(|e| error(&e))?;
+        }
+        let mut file = File::create(&path).map_err(|e| error(&e))?;
+        let mut again: Vec<usize> = done.iter().copied().collect();
+        again.sort_unstable();
+        again.iter().try_for_each(|number| writeln!(file, "{number}")).map_err(|e| error(&e))?;
+        Ok(Marks { done, file: Some(Mutex::new((path, file))) })
     }
 
     /// Where a result is written until it is published.
     pub fn path(&self, name: &str) -> PathBuf {
         self.unfinished.join(name)
+    }
+
+    /// Makes a folder among the results.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn make(&self, name: &str) -> Result<(), Failure> {
+        fs::create_dir_all(self.path(name)).map_err(|e| cannot_write(&self.output.join(name), &e))
     }
 
     /// A file of JSON lines.
@@ -49,25 +165,127 @@ impl Folder {
         fs::write(self.path(name), text).map_err(|e| cannot_write(&self.output.join(name), &e))
     }
 
-    /// Gives everything its final name, the summary last.
-    pub fn publish(self) -> Result<(), Failure> {
-        let error = |e| cannot_write(&self.output, &e);
-        let mut names = Vec::new();
-        for entry in fs::read_dir(&self.unfinished).map_err(error)? {
-            names.push(entry.map_err(error)?.file_name());
+    /// Gives everything its final name, the summary last. From here on nothing is left to do but this,
+    /// and a later run can do it too.
+    pub fn publish(&self, status: Status) -> Result<(), Failure> {
+        if let Some(state) = &self.state {
+            let status = match status {
+                Status::Done => b'0',
+                Status::Nothing => b'1',
+                Status::SomeUnreadable => b'3',
+            };
+            state.write(PUBLISHING, &[status])?;
         }
-        names.sort_by_key(|name| (name == LAST, name.clone()));
-        for name in names {
-            fs::rename(self.unfinished.join(&name), self.output.join(&name)).map_err(error)?;
-        }
-        Ok(())
+        publish(&self.output, &self.unfinished)
     }
+
+    /// Publishes what an earlier run had done but for this.
+    fn publish_rest(output: &Path, unfinished: &Path) -> Result<Begun, Failure> {
+        let marker = unfinished.join(STATE).join(PUBLISHING);
+        let status = state::file::read(&marker).map_err(|e| Failure::at(&marker, "read", &e))?;
+        let status = match status.as_deref() {
+            Some(b"3") => Status::SomeUnreadable,
+            Some(b"1") => Status::Nothing,
+            _ => Status::Done,
+        };
+        publish(output, unfinished)?;
+        fs::remove_dir_all(unfinished).map_err(|e| Failure::at(unfinished, "remove", &e))?;
+        Ok(Begun::Published(status))
+    }
+}
+
+fn publish(output: &Path, unfinished: &Path) -> Result<(), Failure> {
+    let error = |e| cannot_write(output, &e);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(unfinished).map_err(error)? {
+        names.push(entry.map_err(error)?.file_name());
+    }
+    names.retain(|name| name != STATE);
+    names.sort_by_key(|name| (name == LAST, name.clone()));
+    for name in names {
+        fs::rename(unfinished.join(&name), output.join(&name)).map_err(error)?;
+    }
+    interrupt::work_is_done();
+    Ok(())
+}
+
+/// Removes what an earlier run wrote, but for its state and the kept documents: which of these are
+/// whole the state knows.
+fn clear(unfinished: &Path) -> Result<(), Failure> {
+    let error = |e| Failure::at(unfinished, "clear", &e);
+    let written = unfinished.join(STATE).join(WRITTEN).is_file();
+    for entry in fs::read_dir(unfinished).map_err(error)? {
+        let entry = entry.map_err(error)?;
+        let name = entry.file_name();
+        if name == STATE || (written && (name == "kept" || name == "unreadable")) {
+            continue;
+        }
+        let is_folder = entry.file_type().map_err(error)?.is_dir();
+        let path = entry.path();
+        if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) }.map_err(error)?;
+    }
+    Ok(())
+}
+
+/// Removes the files below a folder, if it is there, but for those that are whole.
+fn remove_files(folder: &Path, is_whole: &impl Fn(&Path) -> bool) -> std::io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            remove_files(&path, is_whole)?;
+        } else if !is_whole(&path) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here, and an unfinished folder says so by its name.
-        let _ = fs::remove_dir_all(&self.unfinished);
+        if !self.keeps_work() {
+            // Nothing can be done about a failure here, and an unfinished folder says so by its name.
+            let _ = fs::remove_dir_all(&self.unfinished);
+        }
+    }
+}
+
+/// Files whose kept documents are written.
+#[derive(Debug, Default)]
+pub struct Marks {
+    done: HashSet<usize>,
+    file: Option<Mutex<(PathBuf, File)>>,
+}
+
+impl Marks {
+    /// Whether a file's are.
+    pub fn has(&self, file: usize) -> bool {
+        self.done.contains(&file)
+    }
+
+    /// From now on they are, once their bytes have reached the disk: at `output` below the folders.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn set(&self, file: usize, folders: &[PathBuf], output: &Path) -> Result<(), Failure> {
+        let Some(marks) = &self.file else { return Ok(()) };
+        for folder in folders {
+            let path = folder.join(output);
+            match File::open(&path).and_then(|written| written.sync_all()) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(cannot_write(&path, &e));
+                }
+                _ => {}
+            }
+        }
+        let (path, marks) = &mut *locked(marks);
+        writeln!(marks, "{file}")
+            .and_then(|()| marks.sync_data())
+            .map_err(|e| Failure::at(path, "keep the work in", &e))
     }
 }
 
@@ -83,6 +301,11 @@ impl Table {
             .map_err(Into::into)
             .and_then(|()| self.writer.write_all(b"\n"))
             .map_err(|e| cannot_write(&self.path, &e))
+    }
+
+    /// A line that is JSON already.
+    pub fn raw(&mut self, line: &str) -> Result<(), Failure> {
+        writeln!(self.writer, "{line}").map_err(|e| cannot_write(&self.path, &e))
     }
 
     /// Must be called at the end: a full disk may show only here.

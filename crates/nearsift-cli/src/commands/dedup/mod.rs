@@ -1,20 +1,23 @@
 //! `nearsift dedup`: two passes over the input, and the results beside each other in one folder.
 
+mod budget;
 mod by_simhash;
 mod by_sketch;
 pub mod collect;
 mod examples;
 mod folder;
+mod shard;
 mod sources;
 mod summary;
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
-use nearsift_io::{Conversion, Decision, Error, Inputs, KeptWriter, prepare_output};
+use nearsift_io::{Conversion, Decision, Error, Inputs, KeptWriter};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -26,9 +29,12 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Way, way};
 use crate::output::{Level, Out, escaped, tell};
+use crate::progress;
 use crate::scan::plural;
+use crate::state::Manifest;
+use budget::{Forecast, write_took};
 use collect::{Collected, Columns, Ids, Records};
-use folder::Folder;
+use folder::{Begun, Folder, Marks, Start};
 use sources::Sources;
 use summary::{ChangedFile, Summary};
 
@@ -44,7 +50,7 @@ struct RemovedLine<'a> {
     distance: Option<u32>,
     /// What decided, where the two were compared with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f64>,
+    score: Option<f32>,
     /// How alike the sketches are.
     #[serde(skip_serializing_if = "Option::is_none")]
     sketch_score: Option<f64>,
@@ -76,6 +82,7 @@ struct Run<'a> {
     source_field: Option<&'a str>,
     /// What is written in place of the input's formats.
     conversion: Option<Conversion>,
+    dry_run: bool,
 }
 
 /// How the search of fingerprints is done, from the command line.
@@ -102,30 +109,63 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     let fields = keep.field().map(str::to_owned).into_iter().chain(args.source_field.clone());
     let fields = fields.collect();
     let way = way(&args.recipe, &args.matching)?;
+    if args.progress.is_some() {
+        progress::show(args.progress);
+    }
     let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, fields))?;
-    let folder = Folder::new(&prepare_output(&args.output, &inputs)?)?;
-    interrupt::listen(&folder.path(""));
+    let clustering = args.cluster.map_or(way.clustering(), clustering_of);
+    let manifest = Manifest::new(&inputs, deciding(args, &keep, clustering, &way));
+    let start = if args.resume { Start::Resume } else { Start::Afresh };
+    let folder = match Folder::begin(&args.output, &inputs, manifest.as_ref(), start)? {
+        Begun::Work(folder) => folder,
+        Begun::Published(status) => {
+            if !global.quiet {
+                tell(Level::Note, "the run was complete: its results have their names");
+            }
+            return Ok(status);
+        }
+    };
     let run = Run {
         inputs: &inputs,
         folder: &folder,
         global,
         keep,
-        clustering: args.cluster.map_or(way.clustering(), clustering_of),
+        clustering,
         majority: MajorityLink { max_cluster: args.max_cluster },
         memory: args.matching.memory,
         partial: args.partial,
         source_field: args.source_field.as_deref(),
         conversion: conversion(args)?,
+        dry_run: args.dry_run,
     };
-    let (summary, status) = match way {
-        Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance)?,
-        Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule)?,
+    let begun = Instant::now();
+    let forecast = match folder.state() {
+        Some(_) => Forecast::of(&inputs, args.matching.memory)?,
+        None => None,
     };
-    folder.publish()?;
-    let status = match summary.changed_files.is_empty() {
-        true => status,
-        false => Status::SomeUnreadable,
+    if let Some(forecast) = forecast.filter(|_| !global.quiet) {
+        tell(Level::Note, &forecast.to_string());
+    }
+    let done = match way {
+        Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance),
+        Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule),
     };
+    let (summary, status) = done
+        .and_then(|(summary, status)| {
+            let status = match summary.changed_files.is_empty() {
+                true => status,
+                false => Status::SomeUnreadable,
+            };
+            write_took(&folder, forecast, begun, summary.documents(), args.matching.memory)?;
+            folder.publish(status)?;
+            Ok((summary, status))
+        })
+        .inspect_err(|failure| {
+            if matches!(failure, Failure::Message(_)) && folder.keeps_work() && !global.quiet {
+                tell(Level::Note, "the work so far is kept: go on with --resume");
+            }
+        })?;
+    drop(folder);
     if !global.quiet {
         for file in summary.changed_files.iter().take(10) {
             tell(Level::Warning, &file.message);
@@ -136,6 +176,30 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         Ok(()) | Err(Failure::ClosedPipe) => Ok(status),
         Err(failure) => Err(failure),
     }
+}
+
+/// What decides the result, by its name: threads and memory do not.
+fn deciding(args: &Dedup, keep: &Keep, clustering: Clustering, way: &Way) -> Vec<(String, String)> {
+    let (recipe, near) = match way {
+        Way::Simhash { recipe, max_distance } => (recipe, format!("distance {max_distance}")),
+        Way::Sketch { recipe, rule } => (recipe, rule.to_string()),
+    };
+    let reading = &args.input.reading;
+    [
+        ("recipe", format!("{recipe} (digest {:016x})", recipe.digest())),
+        ("idf", format!("{:?}", args.recipe.idf)),
+        ("near", near),
+        ("--keep", keep.to_string()),
+        ("--cluster", format!("{clustering:?}").to_lowercase()),
+        ("--max-cluster", args.max_cluster.to_string()),
+        ("--partial", args.partial.to_string()),
+        ("--dry-run", args.dry_run.to_string()),
+        ("--source-field", format!("{:?}", args.source_field)),
+        ("--output-format", format!("{:?} {:?}", args.output_format, args.output_compression)),
+        ("reading", format!("{reading:?}")),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
 }
 
 fn print(summary: &Summary, output: &Path, global: &Global) -> Result<(), Failure> {
@@ -156,9 +220,10 @@ impl Run<'_> {
         recipe: &nearsift::recipe::Recipe,
     ) -> Result<Collected<C>, Failure> {
         let mut unreadable = self.folder.table("unreadable.jsonl")?;
-        let on_note = |note: &nearsift_io::Note| unreadable.line(note);
+        let on_note = |line: &str| unreadable.raw(line);
+        let Run { inputs, folder, global, keep, .. } = self;
         let collected =
-            collect::collect(columns, self.inputs, self.global, recipe, &self.keep, on_note)?;
+            collect::collect(columns, inputs, global, recipe, keep, folder.state(), on_note)?;
         unreadable.finish()?;
         Ok(collected)
     }
@@ -171,11 +236,12 @@ impl Run<'_> {
         found: &Found<'_>,
         mut summary: Summary,
         sample: &examples::Sample,
-        score: impl Fn(u32, u32) -> Option<f64>,
+        score: impl Fn(u32, u32) -> Option<f32>,
     ) -> Result<Summary, Failure> {
         let Collected { ids, records, .. } = collected;
         interrupt::check()?;
         summary.set_capped(found.capped());
+        summary.dry_run = self.dry_run;
         let cluster_of = self.write_clusters(found, collected, &mut summary, &score)?;
         let mut sources =
             Sources::new(self.inputs, records, found.clusters().documents(), self.source_field)?;
@@ -207,7 +273,9 @@ impl Run<'_> {
         summary.sources = Some(sources.table()).filter(|table| table.sources.len() > 1);
 
         self.write_partial(ids, records, found, &mut summary)?;
-        summary.changed_files = self.write_kept(records, found)?;
+        if !self.dry_run {
+            summary.changed_files = self.write_kept(records, found)?;
+        }
         interrupt::check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
         let report = summary.report(examples);
@@ -225,7 +293,7 @@ impl Run<'_> {
         found: &Found<'_>,
         collected: &Collected<C>,
         summary: &mut Summary,
-        score: &impl Fn(u32, u32) -> Option<f64>,
+        score: &impl Fn(u32, u32) -> Option<f32>,
     ) -> Result<Vec<u64>, Failure> {
         let Collected { ids, records, .. } = collected;
         let clusters = found.clusters();
@@ -277,6 +345,7 @@ impl Run<'_> {
         found: &Found<'_>,
     ) -> Result<Vec<ChangedFile>, Failure> {
         let folder = self.folder;
+        folder.make("kept")?;
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
         let writer = match self.conversion {
             Some(conversion) => writer.converting(conversion),
@@ -287,19 +356,30 @@ impl Run<'_> {
             Some(document) if found.clusters().is_kept(document) => Decision::Keep,
             Some(_) => Decision::Drop,
         };
+        // Several inputs may be in one converted file: how far it is would not be known.
+        let marks = match self.conversion {
+            None => folder.marks(self.inputs)?,
+            Some(_) => Marks::default(),
+        };
         let changed = Mutex::new(Vec::new());
         (0..self.inputs.files().len()).into_par_iter().try_for_each(|number| {
             interrupt::check()?;
+            if marks.has(number) {
+                return Ok(());
+            }
+            let file = &self.inputs.files()[number];
             match writer.write_file(number, |place| decide(place.index)) {
                 Err(error @ (Error::Changed { .. } | Error::Gone { .. })) => {
-                    let file = self.inputs.files()[number].name();
-                    let message = error.to_string();
+                    let (file, message) = (file.name(), error.to_string());
                     let mut changed = changed.lock().unwrap_or_else(PoisonError::into_inner);
                     changed.push((number, ChangedFile { file, message }));
                     Ok(())
                 }
                 Err(error) => Err(Failure::from(error)),
-                Ok(_) => Ok(()),
+                Ok(_) => {
+                    let folders = [folder.path("kept"), folder.path("unreadable")];
+                    marks.set(number, &folders, &self.inputs.output_path(file))
+                }
             }
         })?;
         let mut changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -35,6 +35,9 @@ pub struct Summary {
     search: Search,
     inputs: Vec<InputLine>,
     skipped_files: u64,
+    /// Nothing was removed, and no document was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     documents: u64,
     text_bytes: u64,
     pub kept: u64,
@@ -100,15 +103,16 @@ const SCORE_BINS: usize = 20;
 
 impl Search {
     pub fn of_sketches<T>(rule: Rule, decision: &Decision<'_, T>) -> Search {
-        let expected = decision.explanation.recall.iter();
+        let expected =
+            [0.2, 0.3, 0.4, 0.5, 0.6, 0.8].map(|s| (s.to_string(), decision.plan.recall(s)));
         Search::Sketch {
             min_score: rule.min_score(),
             verify: match rule {
                 Rule::Verified(_) => "exact",
                 Rule::Scored(_) => "off",
             },
-            plan: decision.explanation.plan.to_string(),
-            expected_recall: expected.map(|r| (r.similarity.to_string(), r.expected)).collect(),
+            plan: decision.plan.to_string(),
+            expected_recall: expected.into(),
             comparisons: decision.work.comparisons,
             candidates: decision.candidates,
             candidates_passed_over: decision.passed_over,
@@ -223,6 +227,7 @@ impl Summary {
                 .map(|f| InputLine { file: f.name(), format: f.format().to_string() })
                 .collect(),
             skipped_files: inputs.skipped().files,
+            dry_run: false,
             documents,
             text_bytes: counts.text_bytes,
             kept: documents,
@@ -267,6 +272,11 @@ impl Summary {
         self.capped_links = capped.links;
     }
 
+    /// How many documents were read.
+    pub fn documents(&self) -> u64 {
+        self.documents
+    }
+
     pub fn is_of_sketches(&self) -> bool {
         matches!(self.search, Search::Sketch { .. })
     }
@@ -286,7 +296,7 @@ impl Summary {
         group: &Cluster<'_>,
         found: &Found<'_>,
         ids: &Ids,
-        score: &impl Fn(u32, u32) -> Option<f64>,
+        score: &impl Fn(u32, u32) -> Option<f32>,
     ) {
         let Cluster { members, representative, .. } = *group;
         let size = members.len() as u64;
@@ -459,7 +469,11 @@ impl Summary {
         for warning in self.warnings() {
             out.line(&format!("note: {}", escaped(&warning)))?;
         }
-        out.line(&format!("results in {}: kept/, report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json", escaped(&folder.display().to_string())))
+        if self.dry_run {
+            out.line("dry run: nothing was removed, and no document was written")?;
+        }
+        let kept = if self.dry_run { "" } else { "kept/, " };
+        out.line(&format!("results in {}: {kept}report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json", escaped(&folder.display().to_string())))
     }
 
     /// The report, with pairs to show, the least alike first.

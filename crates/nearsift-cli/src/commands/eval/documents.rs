@@ -14,7 +14,7 @@ use crate::args::Global;
 use crate::documents::Text;
 use crate::failure::Failure;
 use crate::near::TextSource;
-use crate::scan::{Problems, scan};
+use crate::scan::{Pass, Problems, scan};
 
 /// All documents that could be read.
 pub struct Documents {
@@ -45,7 +45,7 @@ impl Documents {
         let notes = scan(
             inputs,
             global,
-            "documents",
+            &Pass::new("documents"),
             || recipe.counter(),
             |_, document| {
                 let title = document.fields.first().and_then(Option::as_ref).map(Value::as_str);

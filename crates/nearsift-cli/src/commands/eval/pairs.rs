@@ -17,7 +17,7 @@ use super::table::{self, about};
 use crate::args::Eval;
 use crate::commands::dedup;
 use crate::failure::Failure;
-use crate::near::{Extent, Rule, Way, join_settings, search, way};
+use crate::near::{Candidates, Extent, Rule, Way, decide, join_settings, way};
 use crate::output::escaped;
 
 /// Pairs with scores, and which of them count as accepted.
@@ -74,13 +74,17 @@ fn by_sketch(
         Rule::Verified(_) => Rule::Verified(VERIFIED_FLOOR.min(rule.min_score())),
         Rule::Scored(score) => Rule::Scored(score.min(Score::at_least(FLOOR))),
     };
-    let join = corpus.join(join_settings(floor, args.matching.memory)).map_err(Failure::new)?;
+    let join = corpus
+        .join(join_settings(floor, corpus.len(), args.matching.memory))
+        .map_err(Failure::new)?;
     let frequencies = sample.table(DocumentFrequencies::shipped());
-    let decision = search(&corpus, &join, Extent::All, frequencies, floor, |_| Ok(documents))?;
+    let candidates = Candidates::find(&corpus, &join, Extent::All, rule);
+    let decision = decide(&corpus, candidates, frequencies, floor, None, |_| Ok(documents))?;
     let first = corpus.first_of_text();
     let pairs = decision.of_all_documents(&first);
-    let pairs: Vec<ScoredPair> =
-        pairs.map(|near| ScoredPair { a: near.a, b: near.b, score: near.score() }).collect();
+    let pairs: Vec<ScoredPair> = pairs
+        .map(|near| ScoredPair { a: near.a, b: near.b, score: f64::from(near.score()) })
+        .collect();
     if pairs.len() >= MOST_PAIRS {
         return Err(Failure::new(format!(
             "more than {MOST_PAIRS} pairs: too many documents are alike; evaluate a sample"
@@ -92,7 +96,7 @@ fn by_sketch(
         recipe: Some(recipe.to_string()),
         pairs,
         threshold: rule.min_score(),
-        searched: format!("{rule}; {}", decision.explanation.plan),
+        searched: format!("{rule}; {}", decision.plan),
         unknown: 0,
         clustering: Clustering::Majority,
     })

@@ -48,7 +48,7 @@ impl Run<'_> {
         let is_first = |document: u32| first[document as usize] == document;
         let floor = asked.unwrap_or(FLOOR).min(FLOOR);
         let join = corpus
-            .join(join_settings(Rule::Verified(floor), args.matching.memory))
+            .join(join_settings(Rule::Verified(floor), corpus.len(), args.matching.memory))
             .map_err(Failure::new)?;
         let candidates = corpus.candidates(&join).0;
         watch.searching = watch.lap();
@@ -157,7 +157,8 @@ impl Run<'_> {
         pairs: impl Iterator<Item = &'p Pair>,
     ) -> Result<Texts, Failure> {
         let documents = in_pairs(pairs);
-        let (memory, folder) = (self.args.matching.memory, std::env::temp_dir());
+        let memory = self.args.matching.memory.map(|bytes| bytes / 8);
+        let folder = std::env::temp_dir();
         Texts::read(self.inputs, self.global, &collected.records, documents, memory, &folder)
     }
 

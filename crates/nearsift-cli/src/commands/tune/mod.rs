@@ -73,8 +73,15 @@ impl Run<'_> {
         watch: &mut Stopwatch,
     ) -> Result<(Collected<C>, Recipe), Failure> {
         let recipe = with_corpus(recipe, self.inputs, self.global)?;
-        let collected =
-            collect::collect(columns, self.inputs, self.global, &recipe, &Keep::First, |_| Ok(()))?;
+        let collected = collect::collect(
+            columns,
+            self.inputs,
+            self.global,
+            &recipe,
+            &Keep::First,
+            None,
+            |_| Ok(()),
+        )?;
         watch.read(collected.counts.text_bytes);
         Ok((collected, recipe))
     }

@@ -1,5 +1,8 @@
 //! The columns of a corpus that candidates are searched in: its sketches, and its keys.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use crate::sketch::{KEYS, Keys, Sketch, WORDS};
 
 /// The key of a document that has none: it brings no documents together.
@@ -125,5 +128,27 @@ impl KeyColumns {
     /// When `key` is [`KEYS`] or more.
     pub fn column(&self, key: usize) -> &[u32] {
         &self.columns[key]
+    }
+}
+
+/// Where the keys of a corpus are: in memory, as [`KeyColumns`], or wherever the caller keeps them. A
+/// search asks for the columns one after the other and holds five of them at a time, 20 bytes a
+/// document.
+pub trait KeySource: fmt::Debug + Sync {
+    /// The number of documents.
+    fn documents(&self) -> usize;
+
+    /// The key of that number of every document; [`NO_KEY`] for all when it cannot be had, which the
+    /// source has to remember for its owner.
+    fn column(&self, key: usize) -> Cow<'_, [u32]>;
+}
+
+impl KeySource for KeyColumns {
+    fn documents(&self) -> usize {
+        self.len()
+    }
+
+    fn column(&self, key: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(&self.columns[key])
     }
 }

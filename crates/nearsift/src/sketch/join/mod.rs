@@ -41,8 +41,8 @@ use crate::threads::Workers;
 use groups::Groups;
 use kernels::Kernel;
 
-pub use columns::{KeyColumns, NO_KEY, Sketches};
-pub use plan::{Explanation, Plan, Recall};
+pub use columns::{KeyColumns, KeySource, NO_KEY, Sketches};
+pub use plan::{Explanation, KEY_WINDOW_BYTES, Plan, Recall};
 pub use search::Work;
 
 /// Two documents whose sketches score high enough.
@@ -151,7 +151,7 @@ pub enum SketchJoinError {
 #[derive(Debug)]
 pub struct SketchJoin<'a> {
     sketches: &'a Sketches,
-    keys: Option<&'a KeyColumns>,
+    keys: Option<&'a dyn KeySource>,
     groups: Groups,
     min_score: Score,
     plan: Plan,
@@ -174,7 +174,7 @@ impl<'a> SketchJoin<'a> {
     /// O(n log n) time; 8 bytes a document stay.
     pub fn new(
         sketches: &'a Sketches,
-        keys: Option<&'a KeyColumns>,
+        keys: Option<&'a dyn KeySource>,
         settings: Settings,
     ) -> Result<SketchJoin<'a>, SketchJoinError> {
         let Settings { min_score, plan, max_comparisons, max_neighbours, threads, memory_bytes } =
@@ -183,10 +183,10 @@ impl<'a> SketchJoin<'a> {
         if documents > u64::from(u32::MAX) {
             return Err(SketchJoinError::TooMany { documents });
         }
-        if let Some(keys) = keys.filter(|keys| keys.len() != sketches.len()) {
+        if let Some(keys) = keys.filter(|keys| keys.documents() != sketches.len()) {
             return Err(SketchJoinError::LengthsDiffer {
                 sketches: sketches.len(),
-                keys: keys.len(),
+                keys: keys.documents(),
             });
         }
         if plan == Some(Plan::Keys) && keys.is_none() {

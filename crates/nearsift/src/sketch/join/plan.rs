@@ -134,12 +134,16 @@ impl SketchJoin<'_> {
         let mut entries = Vec::new();
         let mut comparisons = 0;
         for key in SAMPLE {
-            self.sort_by_key(key, &mut entries);
+            let Some(keys) = self.keys else { break };
+            self.sort_by_key(&keys.column(key), &mut entries);
             comparisons += self.bound(&entries).comparisons(&entries);
         }
         comparisons as f64 * KEYS as f64 / SAMPLE.len() as f64
     }
 }
+
+/// Bytes a document that the columns of keys take while they are searched, where they are not in memory.
+pub const KEY_WINDOW_BYTES: u64 = 4 * 5;
 
 /// Bytes beside the pairs: two columns of documents and the repeats; for all pairs the sketches laid
 /// out once more; for keys the entries that are sorted, those of a crowd, which are twice as long,

@@ -1,5 +1,6 @@
 //! Which sketches are compared: all, or those that share a key.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::{AddAssign, ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::crowd::Neighbours;
 use super::kernels::{LANES, Tile, budget};
 use super::stream::locked;
-use super::{KeyColumns, NO_KEY, SketchJoin};
+use super::{KeySource, NO_KEY, SketchJoin};
 use crate::sketch::{KEYS, WORDS};
 
 /// What a search did. The counts depend on the sketches and keys alone.
@@ -163,11 +164,10 @@ impl SketchJoin<'_> {
         Work { comparisons: n * n.saturating_sub(1) / 2, ..Work::default() }
     }
 
-    /// Fills `entries` with `key << 32 | document`, sorted, for the distinct sketches that have the
-    /// key of this number.
-    pub(super) fn sort_by_key(&self, key: usize, entries: &mut Vec<u64>) {
+    /// Fills `entries` with `key << 32 | document`, sorted, for the distinct sketches that have a
+    /// key in this column.
+    pub(super) fn sort_by_key(&self, column: &[u32], entries: &mut Vec<u64>) {
         entries.clear();
-        let Some(column) = self.keys.map(|keys: &KeyColumns| keys.column(key)) else { return };
         entries.extend(
             self.groups
                 .firsts
@@ -183,14 +183,15 @@ impl SketchJoin<'_> {
         Bound::of(entries, self.max_comparisons as usize / KEYS, self.max_neighbours)
     }
 
-    fn search_keys(&self, keys: &KeyColumns, sink: &impl Sink) -> Work {
+    fn search_keys(&self, keys: &dyn KeySource, sink: &impl Sink) -> Work {
         let neighbours = Neighbours::new(self.documents(), self.max_neighbours);
         let mut entries = Vec::with_capacity(self.distinct());
         let work = Mutex::new(Work::default());
         let tasks = if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 };
         let mut earlier: VecDeque<Compared<'_>> = VecDeque::with_capacity(LOOK_BACK);
         for key in 0..KEYS {
-            self.sort_by_key(key, &mut entries);
+            let column = keys.column(key);
+            self.sort_by_key(&column, &mut entries);
             let bound = self.bound(&entries);
             let parts = parts(&entries, tasks);
             // A document has one key of this number, and those who share it are in one part: so what
@@ -223,7 +224,7 @@ impl SketchJoin<'_> {
             if earlier.len() == LOOK_BACK {
                 earlier.pop_front();
             }
-            earlier.push_back(Compared { column: keys.column(key), crowded });
+            earlier.push_back(Compared { column, crowded });
         }
         work.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -240,7 +241,7 @@ const BATCH: usize = 1 << 12;
 
 /// A column of keys that was worked through.
 struct Compared<'s> {
-    column: &'s [u32],
+    column: Cow<'s, [u32]>,
     /// Crowded keys, ascending, of which not all pairs were compared.
     crowded: Vec<u32>,
 }

@@ -259,7 +259,7 @@ fn pairs_in_a_crowd_are_found() {
 fn settings_that_cannot_work_are_refused_with_what_can() {
     let corpus = corpus(Shape::Clusters, 40, 1);
     let settings = Settings::new(Score::at_least(0.4));
-    let check = |keys: Option<&KeyColumns>, settings: Settings, expect: &str| {
+    let check = |keys: Option<&dyn KeySource>, settings: Settings, expect: &str| {
         let error = SketchJoin::new(&corpus.sketches, keys, settings).expect_err("refused");
         assert!(error.to_string().contains(expect), "{error}");
     };

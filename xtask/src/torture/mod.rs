@@ -1,14 +1,18 @@
-//! The store's reliability tests with larger counts than those of every day.
+//! Reliability tests with larger counts than those of every day.
 //!
-//! They are the same tests, told by variables how long to go on.
+//! Those of the store are the same tests, told by variables how long to go on.
+
+mod resume;
 
 use clap::Subcommand;
 
 use crate::tools::{cargo, loud};
 
 /// Which tests, and how many of what.
-#[derive(Subcommand)]
+#[derive(Debug, Subcommand)]
 pub enum Run {
+    /// `nearsift dedup` is killed at random moments, resumed, and all results compared
+    Resume(resume::Resume),
     /// Random loads on a simulated disk with faults and a crash
     Sim {
         /// Loads
@@ -50,6 +54,7 @@ pub enum Run {
 /// Runs the tests.
 pub fn run(run: &Run) -> Result<(), String> {
     let (tests, variables): (&[&str], Vec<(&str, u64)>) = match *run {
+        Run::Resume(ref resume) => return resume::run(resume),
         Run::Sim { seeds, first } => {
             (&["crash::"], vec![("NEARSIFT_SIM_SEEDS", seeds), ("NEARSIFT_SIM_FIRST", first)])
         }

@@ -1,0 +1,252 @@
+//! What a long run takes: a forecast before it, shares of the memory limit during it, and what happened.
+//!
+//! docs/SCALE.md explains the figures.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Instant;
+
+use nearsift::sketch::join::KEY_WINDOW_BYTES;
+use nearsift_io::{Inputs, Reader};
+use serde::Serialize;
+
+use super::folder::Folder;
+use crate::failure::Failure;
+
+/// Batches, the frequency sample, tables, and what the system's allocator holds back.
+const FIXED: u64 = 320 << 20;
+/// Working memory of a thread: a sketcher, a verifier, the profiles of the last texts.
+const EACH_THREAD: u64 = 80 << 20;
+/// Of a document: its sketch and the key of its text; an id of 16 bytes and its place.
+const COLUMNS: u64 = 64 + 16;
+const ID: u64 = 16 + 8;
+/// Of a document while candidates are searched: the join's own columns, and those of keys.
+const SEARCH: u64 = 48 + KEY_WINDOW_BYTES;
+/// Of a pair while candidates are gathered.
+const GATHERED: u64 = 12;
+/// Of a candidate while it is compared: its pair, its place, and what was measured.
+const COMPARED: u64 = 12 + 8 + 36;
+/// Candidates of a document that a forecast expects.
+const CANDIDATES: f64 = 2.5;
+/// Bytes of records a second that a thread works through, all in all.
+const BYTES_A_SECOND: f64 = 10e6;
+/// Of a document in the work folder: sketch, keys, key of the text, value, id.
+const STATE: u64 = 64 + 128 + 16 + 8 + 16;
+
+/// The memory of a run by what it is for, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    limit: u64,
+    /// What stays whatever is done.
+    standing: u64,
+    documents: u64,
+}
+
+impl Budget {
+    /// The shares of a limit, once the documents are known.
+    ///
+    /// # Errors
+    /// When the limit is too small for them; the message has the least that works.
+    pub fn new(limit: u64, documents: u64, columns: u64) -> Result<Budget, Failure> {
+        let standing = fixed() + columns;
+        let needed = standing + documents * (SEARCH + 2 * GATHERED) + (1 << 20);
+        if needed > limit {
+            return Err(too_small(limit, needed, &format!("{documents} documents")));
+        }
+        Ok(Budget { limit, standing, documents })
+    }
+
+    /// For the search for candidates beside the columns: half of what is left is for those found.
+    pub fn search(&self) -> u64 {
+        let standing = self.documents * (48 + GATHERED) + (1 << 20);
+        let left = self.limit - self.standing - self.documents * SEARCH;
+        standing + (left / 2).saturating_sub(self.documents * GATHERED)
+    }
+
+    /// What is left for texts, beside so many candidates; what does not fit goes to the disk.
+    ///
+    /// # Errors
+    /// When the candidates alone do not fit.
+    pub fn texts(&self, candidates: u64) -> Result<u64, Failure> {
+        let needed = self.standing + candidates * COMPARED;
+        if needed > self.limit {
+            return Err(too_small(self.limit, needed, &format!("{candidates} candidates")));
+        }
+        Ok((self.limit - needed) / 2)
+    }
+}
+
+fn fixed() -> u64 {
+    FIXED + EACH_THREAD * rayon::current_num_threads() as u64
+}
+
+fn too_small(limit: u64, needed: u64, what: &str) -> Failure {
+    Failure::new(format!(
+        "--memory {} is too little for {what}: they take at least {} bytes; give --memory {}",
+        size(limit),
+        needed,
+        size_up(needed)
+    ))
+}
+
+/// In the largest unit that is not above it.
+fn size(bytes: u64) -> String {
+    match bytes {
+        1_000_000_000.. => format!("{:.1}GB", bytes as f64 / 1e9),
+        1_000_000.. => format!("{:.0}MB", bytes as f64 / 1e6),
+        _ => format!("{bytes}B"),
+    }
+}
+
+/// As an option that is not too small.
+fn size_up(bytes: u64) -> String {
+    format!("{}MB", bytes.div_ceil(1_000_000))
+}
+
+/// What a run is expected to take.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Forecast {
+    documents: u64,
+    memory_bytes: u64,
+    /// In the output folder at the most: the work, the texts of candidates, the results.
+    disk_bytes: u64,
+    seconds: f64,
+}
+
+impl Forecast {
+    /// From the beginning of the input; `None` when that says nothing.
+    ///
+    /// # Errors
+    /// An input that changed.
+    pub fn of(inputs: &Inputs, limit: Option<u64>) -> Result<Option<Forecast>, Failure> {
+        let Some(batch) = Reader::new(inputs).next_batch()? else { return Ok(None) };
+        if batch.is_empty() || batch.position() == 0 {
+            return Ok(None);
+        }
+        let times = (inputs.total_bytes() as f64 / batch.position() as f64).max(1.0);
+        let bytes: usize = batch.records().map(|record| record.bytes.len()).sum();
+        let documents = batch.len() as f64 * times;
+        let bytes = bytes as f64 * times;
+        // Less than half of the texts are in a candidate, and they are packed.
+        let texts = bytes / 4.0;
+        let candidates = (documents * CANDIDATES) as u64;
+        let documents = documents as u64;
+        let search = documents * (SEARCH + 2 * GATHERED);
+        let columns = fixed() + documents * (COLUMNS + ID);
+        let memory = columns + search.max(candidates * COMPARED + (1 << 30).min(texts as u64));
+        let threads = rayon::current_num_threads() as f64;
+        Ok(Some(Forecast {
+            documents,
+            memory_bytes: limit.map_or(memory, |limit| memory.min(limit)),
+            disk_bytes: documents * STATE
+                + candidates * (10 + 30 + 160)
+                + texts as u64
+                + inputs.total_bytes(),
+            seconds: bytes / (BYTES_A_SECOND * threads),
+        }))
+    }
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Forecast { documents, memory_bytes, disk_bytes, seconds } = *self;
+        write!(
+            f,
+            "forecast: about {} documents, {} of memory, {} on disk, {:.0} minutes",
+            crate::report::grouped(documents),
+            size(memory_bytes),
+            size(disk_bytes),
+            (seconds / 60.0).ceil()
+        )
+    }
+}
+
+/// `run.json`: what a long run was expected to take, and took. The one result that differs from run to
+/// run.
+#[derive(Debug, Serialize)]
+struct Took {
+    forecast: Option<Forecast>,
+    happened: Happened,
+}
+
+#[derive(Debug, Serialize)]
+struct Happened {
+    documents: u64,
+    /// Of this process: of a run that was resumed, since then.
+    seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_memory_bytes: Option<u64>,
+    threads: usize,
+    memory_limit_bytes: Option<u64>,
+    /// In the work folder at the end.
+    state_bytes: u64,
+}
+
+/// Writes `run.json`.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn write_took(
+    folder: &Folder,
+    forecast: Option<Forecast>,
+    begun: Instant,
+    documents: u64,
+    memory_limit_bytes: Option<u64>,
+) -> Result<(), Failure> {
+    let Some(state) = folder.state() else { return Ok(()) };
+    let took = Took {
+        forecast,
+        happened: Happened {
+            documents,
+            seconds: (begun.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
+            peak_memory_bytes: peak_memory(),
+            threads: rayon::current_num_threads(),
+            memory_limit_bytes,
+            state_bytes: bytes_in(&state.path("")),
+        },
+    };
+    let json = serde_json::to_string_pretty(&took).map_err(Failure::new)?;
+    folder.text("run.json", &(json + "\n"))
+}
+
+/// The most memory that was resident, where the system tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes << 10)
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_fit_the_limit_and_a_small_limit_names_the_least() {
+        let documents = 10_000_000;
+        let columns = documents * (COLUMNS + ID);
+        let gigabytes = |n: u64| n * 1_000_000_000;
+        let budget = Budget::new(gigabytes(4), documents, columns).expect("enough");
+        let left = gigabytes(4) - fixed() - columns;
+        assert!(budget.search() + documents * KEY_WINDOW_BYTES < left);
+        assert!(budget.texts(25_000_000).expect("enough") + 25_000_000 * COMPARED < left);
+        let message = |failure: Failure| match failure {
+            Failure::Message(message) => message,
+            other => panic!("{other:?}"),
+        };
+        let error = message(Budget::new(gigabytes(1), documents, columns).expect_err("too little"));
+        let least: u64 = error
+            .rsplit("--memory ")
+            .next()
+            .and_then(|m| m.strip_suffix("MB"))
+            .expect("MB")
+            .parse()
+            .expect("a number");
+        assert!(Budget::new(least * 1_000_000, documents, columns).is_ok(), "{error}");
+        assert!(message(budget.texts(100_000_000).expect_err("too many")).contains("candidates"));
+    }
+}

@@ -1,0 +1,128 @@
+//! What the first pass found, on disk: a shard is a run of batches whose documents' columns were kept.
+//!
+//! `N.keys` holds keys of sketches by column, `N.sample` the document frequencies up to here, and
+//! `N.columns` all else; it is written last, so a shard is there when that file is. Only the newest
+//! sample is kept: it counts the shards before it too.
+
+use serde::{Deserialize, Serialize};
+
+use super::collect::{Columns, Counts};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::state::State;
+use crate::state::file::Taken;
+
+/// What a shard says of itself.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Head {
+    pub documents: u32,
+    /// Batches up to its end.
+    pub batches: u64,
+    /// Records up to its end.
+    pub records: u64,
+    /// The records in it that are no documents.
+    pub unreadable: Vec<u64>,
+    /// The lines of `unreadable.jsonl` about these.
+    pub notes: Vec<String>,
+    /// Problems up to its end.
+    pub problems: u64,
+    /// Counts up to its end.
+    pub counts: Counts,
+}
+
+fn name(shard: usize, what: &str) -> String {
+    format!("{shard:08}.{what}")
+}
+
+/// The name of the file with a shard's keys.
+pub fn keys_name(shard: usize) -> String {
+    name(shard, "keys")
+}
+
+/// Writes a shard of the documents from `first` on, and releases what need not stay in memory.
+///
+/// # Errors
+/// When the disk is full or refuses.
+pub fn write<'i, C: Columns>(
+    state: &State,
+    shard: usize,
+    head: &Head,
+    ids: impl Iterator<Item = &'i str>,
+    columns: &mut C,
+    first: u32,
+) -> Result<(), Failure> {
+    if let Some(keys) = columns.release_keys() {
+        state.write(&keys_name(shard), &keys)?;
+    }
+    if let Some(sample) = columns.sample() {
+        let packed = zstd::bulk::compress(&sample, 1).map_err(Failure::new)?;
+        state.write(&name(shard, "sample"), &packed)?;
+    }
+    let head = serde_json::to_vec(head).map_err(Failure::new)?;
+    let mut content = (head.len() as u64).to_le_bytes().to_vec();
+    content.extend_from_slice(&head);
+    for id in ids {
+        // A record that holds an id of 4 GiB is not read.
+        content.extend_from_slice(&(id.len() as u32).to_le_bytes());
+        content.extend_from_slice(id.as_bytes());
+    }
+    columns.save(first, &mut content);
+    state.write(&name(shard, "columns"), &content)?;
+    interrupt::keep_work();
+    if let Some(before) = shard.checked_sub(1) {
+        state.remove(&name(before, "sample"));
+    }
+    Ok(())
+}
+
+/// Takes up the shards that are there, in order, and calls `each` with what they say of themselves and
+/// the ids of their documents. Returns how many there are.
+///
+/// # Errors
+/// A file that cannot be read, or what `each` returns.
+pub fn load<C: Columns>(
+    state: &State,
+    columns: &mut C,
+    mut each: impl FnMut(Head, Vec<&str>) -> Result<(), Failure>,
+) -> Result<usize, Failure> {
+    let mut shards = 0;
+    while let Some(content) = state.read(&name(shards, "columns"))? {
+        let damaged = || {
+            Failure::new(format!(
+                "{}: not what this program wrote: remove the folder to begin again",
+                state.path(&name(shards, "columns")).display()
+            ))
+        };
+        let mut content = Taken(&content);
+        let (head, ids) = head_and_ids(&mut content).ok_or_else(damaged)?;
+        columns.load(&mut content, head.documents).ok_or_else(damaged)?;
+        columns.release_keys();
+        each(head, ids)?;
+        shards += 1;
+    }
+    let Some(last) = shards.checked_sub(1) else { return Ok(0) };
+    if columns.sample().is_some() {
+        let packed = state.read(&name(last, "sample"))?;
+        let restored = packed
+            .and_then(|packed| zstd::stream::decode_all(packed.as_slice()).ok())
+            .and_then(|sample| columns.restore_sample(&sample));
+        restored.ok_or_else(|| {
+            Failure::new(format!(
+                "{}: damaged: remove the folder to begin again",
+                state.path(&name(last, "sample")).display()
+            ))
+        })?;
+    }
+    Ok(shards)
+}
+
+fn head_and_ids<'b>(content: &mut Taken<'b>) -> Option<(Head, Vec<&'b str>)> {
+    let head = usize::try_from(content.u64()?).ok()?;
+    let head: Head = serde_json::from_slice(content.bytes(head)?).ok()?;
+    let ids = (0..head.documents).map(|_| {
+        let len = content.u32()? as usize;
+        std::str::from_utf8(content.bytes(len)?).ok()
+    });
+    let ids = ids.collect::<Option<_>>()?;
+    Some((head, ids))
+}

@@ -1,0 +1,116 @@
+//! `cargo xtask generate-corpus`: documents for measurements at scale, as JSON lines and as Parquet.
+//!
+//! The text has the word statistics of the dictionary and of the repository's own English pages. Every
+//! document carries its truth: `origin`, `edit` and `rate`, as `nearsift eval --truth fields` reads it.
+
+mod text;
+mod vocabulary;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::tools::{package_folder, repository};
+use text::{Corpus, Settings};
+use vocabulary::Vocabulary;
+
+/// What is generated, and where it goes.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The number of documents, of about 1.5 KB each
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=u64::from(u32::MAX)))]
+    documents: u64,
+    /// The folder for the files; it is made
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Another seed is another corpus
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many of 1,000 documents are near-duplicates of an earlier one
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=900))]
+    duplicates: u32,
+    /// The format of the files
+    #[arg(long, value_enum, default_value = "jsonl")]
+    format: Format,
+    /// Documents of a file
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    file_documents: u64,
+    /// Files that are written at the same time
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    threads: u16,
+}
+
+/// The format of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// JSON lines, compressed by zstd.
+    Jsonl,
+    /// Parquet, compressed by zstd.
+    Parquet,
+}
+
+/// English pages whose words are counted.
+const PAGES: [&str; 12] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "docs/ALGORITHM.md",
+    "docs/BAD-INPUT.md",
+    "docs/PARTIAL.md",
+    "docs/QUALITY.md",
+    "docs/RECIPES.md",
+    "docs/TESTING.md",
+    "docs/TUNING.md",
+    "examples/README.md",
+    "examples/corpus.jsonl",
+];
+
+/// Writes a corpus of JSON lines, with so many documents in each file.
+///
+/// # Errors
+/// As [`run`].
+pub fn write(documents: u64, file_documents: u64, out: &Path) -> Result<(), String> {
+    run(&Arguments {
+        documents,
+        out: out.to_owned(),
+        seed: 1,
+        duplicates: 300,
+        format: Format::Jsonl,
+        file_documents,
+        threads: 2,
+    })
+}
+
+/// Writes the corpus.
+///
+/// # Errors
+/// A sentence for the terminal: what could not be read or written.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let read = |path: PathBuf| {
+        std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+    };
+    let dictionary = read(package_folder("jieba-rs")?.join("src/data/dict.txt"))?;
+    let pages: Vec<String> =
+        PAGES.iter().map(|page| read(repository().join(page))).collect::<Result<_, _>>()?;
+    let settings = Settings {
+        documents: arguments.documents,
+        seed: arguments.seed,
+        duplicates_per_mille: arguments.duplicates,
+    };
+    let corpus = Corpus::new(
+        settings,
+        Vocabulary::chinese(&dictionary)?,
+        Vocabulary::english(pages.iter().map(String::as_str))?,
+    );
+    let written = write::files(&corpus, arguments)?;
+    println!(
+        "{} documents, {} bytes of text, {} bytes in {} files below {}",
+        settings.documents,
+        written.text_bytes,
+        written.file_bytes,
+        written.files,
+        arguments.out.display()
+    );
+    Ok(())
+}
