@@ -10,14 +10,10 @@ use std::ops::Range;
 use super::TILE;
 use super::tiles::{self, distance};
 
-/// The largest distance at which folding pays: of evenly spread values one pair in 3,700 has folds
-/// that near by chance.
-pub(super) const MOST: i64 = 6;
-
 /// Folds that are compared with one tile in one step.
 const LANES: usize = 16;
 
-/// As [`tiles::pairs`], for a distance up to [`MOST`].
+/// As [`tiles::pairs`], for a distance up to [`super::FOLDED_MOST`].
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
 pub(super) fn pairs<const W: usize>(
     values: &[[u64; W]],
@@ -99,7 +95,7 @@ fn fold<const W: usize>(value: &[u64; W]) -> u32 {
     (word ^ word >> 32) as u32
 }
 
-/// As [`tiles::across`], for a distance up to [`MOST`].
+/// As [`tiles::across`], for a distance up to [`super::FOLDED_MOST`].
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
 pub(super) fn across<const W: usize>(
     queries: &[[u64; W]],
