@@ -39,6 +39,7 @@ pub fn measure(n: usize, seed: u64, rounds: u32, report: &mut Report) -> Result<
     report.fact("kernel", table.kernel);
     let memory =
         table.rows.iter().find(|row| row.unit == "GB/s").map_or(f64::NAN, |row| row.figure);
+    goals_of_queries(n, &table.rows, report);
     for row in table.rows {
         let what = format!("{}, {n}", row.what);
         if row.what == "uniform: scan of 32 bits, distance 3" {
@@ -55,4 +56,41 @@ pub fn measure(n: usize, seed: u64, rounds: u32, report: &mut Report) -> Result<
         report.rows.push(Row::new(what).with(row.unit, row.figure));
     }
     Ok(())
+}
+
+/// The goals of an index: its speed and size at the sizes that they are set for, and what a crowd of
+/// values costs at every size.
+fn goals_of_queries(n: usize, rows: &[Measured], report: &mut Report) {
+    let figure =
+        |what: &str| rows.iter().find(|row| row.what == what).map_or(f64::NAN, |row| row.figure);
+    let mut at_most = |what: &str, most: f64, unit: &str| {
+        report.goal_at_most(&format!("{what}, {n}"), most, unit, figure(what));
+    };
+    match n {
+        100_000_000 => {
+            at_most("uniform: index, distance 3, 99 of 100", 2.5, "us");
+            at_most("uniform: index, distance 3, size", 12.0, "bytes/fingerprint");
+            at_most("uniform: index, distance 6, median", 20.0, "us");
+            at_most("uniform: index, distance 8, median", 50.0, "us");
+            at_most("128 bits: index, distance 7, 99 of 100", 10.0, "us");
+            let batch = "uniform: index, distance 3, in a batch";
+            report.goal_at_least(&format!("{batch}, {n}"), 1e6, "queries/s", figure(batch));
+        }
+        1_000_000_000 => {
+            at_most("uniform: index, distance 3, build", 60.0, "s");
+            at_most("uniform: index, distance 3, size", 11.0, "bytes/fingerprint");
+            at_most("uniform: index, distance 3, median", 2.0, "us");
+            at_most("uniform: index, distance 3, 99 of 100", 4.0, "us");
+            let batches = "uniform: index, distance 3, in batches of all threads";
+            report.goal_at_least(&format!("{batches}, {n}"), 1e6, "queries/s", figure(batches));
+        }
+        _ => {}
+    }
+    let even = figure("uniform: index, distance 3, 99 of 100");
+    for what in ["block: index, distance 3, 99 of 100", "ball: index, distance 3, 99 of 100"] {
+        if rows.iter().any(|row| row.what == what) {
+            let times = figure(what) / even;
+            report.goal_at_most(&format!("{what}, {n}"), 5.0, "times that of even values", times);
+        }
+    }
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nearsift::Threads;
-use nearsift::hamming::index::{Ids, Index, Settings};
+use nearsift::fingerprint::Bits;
+use nearsift::hamming::index::{BuildError, Ids, Index, Settings};
 use nearsift::sketch::KEYS;
 
 use super::keys::{Layout, directory_bits};
@@ -272,8 +273,7 @@ impl Writer {
         let values = self.write_values(schema, sources, order)?;
         match schema.kind {
             Kind::Fingerprints { bits, max_distance } => {
-                let settings = Settings { threads, ..Settings::new(max_distance) };
-                let index = Index::build(bits, &values, Ids::Positions, &settings)?;
+                let index = build_index(bits, &values, max_distance, threads)?;
                 drop(values);
                 self.section(Section::Finder, |file| file.put(index.as_bytes()))?;
                 Ok(Some(index))
@@ -374,6 +374,30 @@ impl Writer {
         self.file.put(&self.contents.to_bytes())?;
         self.file.finish().map(drop)
     }
+}
+
+/// Builds the index of a segment. A large one takes a plan that saves memory, where there is one.
+fn build_index(
+    bits: Bits,
+    values: &[u64],
+    max_distance: u32,
+    threads: Threads,
+) -> Result<Index<'static>, BuildError> {
+    /// Documents from which on memory counts more than time.
+    const LARGE: usize = 1 << 22;
+    /// Bytes of an entry beside the words that it is of.
+    const BESIDE: u64 = 5;
+    let settings = Settings { threads, ..Settings::new(max_distance) };
+    let documents = values.len() / bits.words();
+    if documents >= LARGE {
+        let bytes = documents as u64 * (8 * bits.words() as u64 + BESIDE);
+        let saving = Settings { memory_bytes: Some(bytes), ..settings };
+        match Index::build(bits, values, Ids::Positions, &saving) {
+            Err(BuildError::Plan(_)) => {}
+            built => return built,
+        }
+    }
+    Index::build(bits, values, Ids::Positions, &settings)
 }
 
 /// The records of a source, in order.

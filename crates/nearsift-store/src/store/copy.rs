@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Options, Shared, Store, held, recover};
+use super::{Access, Options, Shared, Store, held, recover};
 use crate::StoreError;
 use crate::disk::{Disk, FileAccess};
 use crate::manifest::{Manifest, Name};
@@ -15,10 +15,14 @@ impl Store {
     /// meanwhile. The copy is a store of its own: open it, or [`restore`] from it.
     ///
     /// # Errors
-    /// [`StoreError::NotEmpty`], [`StoreError::Full`], or the system's. What was copied before then stays, without a
+    /// [`StoreError::OpenedForReading`], [`StoreError::NotEmpty`], [`StoreError::Full`], or the system's. What was copied before then stays, without a
     /// manifest, so that it is taken for no store.
     pub fn snapshot(&self, to: &Path) -> Result<(), StoreError> {
         let shared = &*self.shared;
+        if shared.options.access == Access::ReadOnly {
+            // It does not know how far the log is whole by now.
+            return Err(StoreError::OpenedForReading { path: shared.dir.clone() });
+        }
         let disk = shared.disk();
         disk.create_dir(to).map_err(|e| StoreError::io(to, "create", e))?;
         check_empty(disk, to)?;
@@ -67,7 +71,10 @@ pub fn restore(from: &Path, to: &Path, options: &Options) -> Result<(), StoreErr
     if let Some(problem) = verified.problems.into_iter().next() {
         return Err(problem);
     }
-    let manifest = Manifest::load(disk, from)?;
+    let mut manifest = Manifest::load(disk, from)?;
+    // Of a store that was not closed the manifest does not know all.
+    let logs = recover::Logs::read(disk, from, &manifest)?.logs;
+    manifest.log_lengths = logs.iter().map(|(_, contents)| contents.whole).collect();
     disk.create_dir(to).map_err(|e| StoreError::io(to, "create", e))?;
     check_empty(disk, to)?;
     let _lock = recover::lock(disk, to)?;

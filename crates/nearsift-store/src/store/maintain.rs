@@ -103,6 +103,8 @@ impl Shared {
             state.frozen.is_some()
                 && state.active.len() >= self.options.memory_documents(&self.schema)
         };
+        // An error from before may be over: it is the second one that counts.
+        let mut asked = false;
         while crowded() {
             self.check_writable()?;
             if self.options.maintenance == Maintenance::Inline {
@@ -112,10 +114,12 @@ impl Shared {
             let mut signals = held(&self.signals);
             let before = signals.flushes;
             if let Some(error) = signals.flush_error.take() {
-                // The next writer tries again.
+                if asked {
+                    return Err(error);
+                }
+                asked = true;
                 signals.flush = true;
                 self.signal.notify_all();
-                return Err(error);
             }
             let ended = |signals: &super::Signals| signals.flushes != before || signals.stop;
             while !ended(&signals) && crowded() {

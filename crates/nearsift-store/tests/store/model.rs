@@ -199,3 +199,20 @@ fn writers_share_the_log_and_lose_nothing() {
     assert_eq!(contents(&store).len() as u64, left);
     assert_eq!(store.stats().documents, left);
 }
+
+#[test]
+fn a_store_that_was_not_closed_is_restored_whole() {
+    let shape = ALL[1];
+    let disk = SimDisk::new();
+    let mut run = Run::new(shape, Arc::new(disk.clone()), Path::new("/"), Maintenance::Inline);
+    let mut random = Random::new(8);
+    for _ in 0..300 {
+        run.step(&mut random);
+    }
+    // What is on the disk now, as a crash of the process leaves it.
+    let left = disk.copy();
+    let options = Options { disk: Arc::new(left.clone()), ..run.options.clone() };
+    restore(Path::new("/store"), Path::new("/restored"), &options).expect("restored");
+    let store = Store::open_with(Path::new("/restored"), options).expect("opened");
+    assert_eq!(contents(&store), run.model.seen(run.hands.now()));
+}

@@ -15,13 +15,22 @@ pub enum Shape {
     /// One bit in two is 1 in an eighth of the values only, and half of the values lie around
     /// centres: those of the first centre are as many as those of the next two, the next four, ...
     Skewed,
+    /// Evenly, but the first million share 31 bits.
+    Block,
+    /// Evenly, but the first million lie within 5 bits of one value.
+    Ball,
 }
+
+/// Values that share a block or lie in a ball.
+const CROWD: u64 = 1_000_000;
 
 impl Shape {
     pub fn name(self) -> &'static str {
         match self {
             Shape::Uniform => "uniform",
             Shape::Skewed => "skewed",
+            Shape::Block => "block",
+            Shape::Ball => "ball",
         }
     }
 }
@@ -83,7 +92,11 @@ fn value(shape: Shape, i: u64, seed: u64) -> u64 {
         Shape::Uniform if i % 1_024 == 1_023 => {
             flipped(value(shape, i - 1, seed), own, 1 + (i >> 10) as u32 % 3)
         }
-        Shape::Uniform => own,
+        Shape::Block if i < CROWD => own & !0x7fff_ffff | lane_hash(seed, 5) & 0x7fff_ffff,
+        Shape::Ball if i < CROWD => {
+            (0..5).fold(lane_hash(seed, 5), |value, bit| value ^ 1 << (own >> (6 * bit) & 63))
+        }
+        Shape::Uniform | Shape::Block | Shape::Ball => own,
         Shape::Skewed => {
             let drawn = lane_hash(own, 2);
             let alone = drawn & 1 == 0;
@@ -111,7 +124,7 @@ mod tests {
 
     #[test]
     fn queries_are_as_near_as_they_are_made() {
-        for shape in [Shape::Uniform, Shape::Skewed] {
+        for shape in [Shape::Uniform, Shape::Skewed, Shape::Block, Shape::Ball] {
             let sample = Sample::new(shape, 5_000, 40, 1).expect("memory");
             let near = |query: &[u64; 1], max| sample.count(&[*query], max) > 0;
             for (q, query) in sample.queries.iter().enumerate() {

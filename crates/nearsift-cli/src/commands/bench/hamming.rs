@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 
 use nearsift::cluster::{Clusters, KeepOrder};
 use nearsift::fingerprint::Bits;
+use nearsift::fingerprint::votes::lane_hash;
 use nearsift::hamming::Budget;
-use nearsift::hamming::index::{self, Ask, Ids, Index, Search};
+use nearsift::hamming::index::{self, Ask, Ids, Index, Scratch, Search};
 use nearsift::hamming::kernels::{Kernel, QUERIES};
 use nearsift::hamming::scan::Scan;
 use nearsift::join::{self, SelfJoin};
+use rayon::prelude::*;
 
 use super::fingerprints::{Sample, Shape};
 use super::table::{Format, Row, Table, median_time};
@@ -35,6 +37,18 @@ const LARGE: u64 = 200_000_000;
 /// All groups, in the order of the table.
 const MEASURES: &[Measure] = &[read, scans, passes, nearest, queries, self_join];
 
+/// What is measured of each shape.
+const SHAPES: &[(Shape, &[Measure])] = &[
+    (Shape::Uniform, MEASURES),
+    (Shape::Uniform, &[wide_queries]),
+    (Shape::Skewed, MEASURES),
+    (Shape::Block, &[queries]),
+    (Shape::Ball, &[queries]),
+];
+
+/// The same where there are more than [`LARGE`] fingerprints.
+const LARGE_SHAPES: &[(Shape, &[Measure])] = &[(Shape::Uniform, &[read, queries])];
+
 pub fn run(args: &BenchHamming, global: &Global) -> Result<Status, Failure> {
     let BenchHamming { n, seed, rounds } = *args;
     let format = if global.json { Format::Json } else { Format::Text };
@@ -44,14 +58,9 @@ pub fn run(args: &BenchHamming, global: &Global) -> Result<Status, Failure> {
         out.line(&format!("{n} fingerprints of 64 bits, seed {seed}, {rounds} rounds, {kernel}"))?;
     }
     let mut table = Table { benchmark: "hamming", n, seed, rounds, kernel, rows: Vec::new() };
-    let (shapes, measures): (&[Shape], &[Measure]) = if n > LARGE {
-        (&[Shape::Uniform], &[read, queries])
-    } else {
-        (&[Shape::Uniform, Shape::Skewed], MEASURES)
-    };
-    for &shape in shapes {
-        let sample = Sample::new(shape, n, ASKED, seed)?;
-        for measure in measures {
+    for (shape, measures) in if n > LARGE { LARGE_SHAPES } else { SHAPES } {
+        let sample = Sample::new(*shape, n, ASKED, seed)?;
+        for measure in *measures {
             for row in measure(&sample, rounds)? {
                 table.add(row, &mut out, format)?;
             }
@@ -163,69 +172,117 @@ fn nearest(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     Ok(vec![Row::new(what, rate, "G fingerprints/s").checked(expected, found)])
 }
 
-/// Queries by an index, one after the other and in a batch.
+/// Queries by an index.
 fn queries(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
-    let shape = sample.shape.name();
     let values = sample.column.as_words();
-    let asked = sample.queries.as_flattened();
+    let distances: &[u32] = match sample.shape {
+        Shape::Uniform | Shape::Skewed if values.len() as u64 <= LARGE => &[3, 6, 8],
+        _ => &[3],
+    };
     let mut rows = Vec::new();
-    let distances: &[u32] = if values.len() as u64 > LARGE { &[3] } else { &[3, 6, 8] };
     for &max in distances {
-        let settings =
-            index::Settings { threads: index::Threads::Current, ..index::Settings::new(max) };
-        let begun = Instant::now();
-        let index = Index::build(Bits::B64, values, Ids::None, &settings).map_err(Failure::new)?;
-        let seconds = begun.elapsed().as_secs_f64();
-        let ask = Ask::within(max);
-        let mut scratch = index.scratch();
-        let mut times = Vec::with_capacity(asked.len());
-        let mut found = 0u64;
-        for (q, query) in asked.iter().enumerate() {
-            let begun = Instant::now();
-            let mut hits = 0;
-            index
-                .visit(&[*query], &ask, &mut scratch, &mut |hit| {
-                    hits += u64::from(hit.distance() <= max);
-                    ControlFlow::Continue(())
-                })
-                .map_err(Failure::new)?;
-            times.push(begun.elapsed());
-            found += if q < CHECKED { hits } else { 0 };
-        }
-        let (time, _) = median_time(rounds, || {
-            let mut hits = 0;
-            let outcome = index.batch(asked, &ask, &mut scratch, |_, _| {
-                hits += 1;
-                ControlFlow::Continue(())
-            });
-            outcome.map_or(0, |_| hits)
-        });
-        times.sort_unstable();
-        let part = |share: usize| times[(times.len() - 1) * share / 100];
-        let micros = |time: Duration| time.as_secs_f64() * 1e6;
-        let what = |of: &str| format!("{shape}: index, distance {max}, {of}");
-        let bytes = index.as_bytes().len() as f64 / values.len() as f64;
-        let expected = distinct_hits(sample, &sample.queries[..CHECKED], max);
-        rows.push(Row::new(what("build"), seconds, "s"));
-        rows.push(Row::new(what("size"), bytes, "bytes/fingerprint"));
-        rows.push(Row::new(what("median"), micros(part(50)), "us").checked(expected, found));
-        rows.push(Row::new(what("99 of 100"), micros(part(99)), "us"));
-        let rate = asked.len() as f64 / time.as_secs_f64();
-        rows.push(Row::new(what("in a batch"), rate, "queries/s"));
+        let asked = sample.queries.as_flattened();
+        let expected = distinct_hits(sample.fingerprints(), &sample.queries[..CHECKED], max);
+        let what = format!("{}: index, distance {max}", sample.shape.name());
+        rows.extend(index_rows(&what, Bits::B64, values, asked, max, expected, rounds)?);
     }
     Ok(rows)
 }
 
+/// Queries among fingerprints of 128 bits: each is one of the sample and its hash.
+fn wide_queries(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
+    const MAX: u32 = 7;
+    let too_many = |_| Failure::new("expected twice the memory for fingerprints of 128 bits");
+    let mut values: Vec<[u64; 2]> = Vec::new();
+    values.try_reserve_exact(sample.column.len()).map_err(too_many)?;
+    values.extend(sample.column.as_words().iter().map(|&word| [word, lane_hash(word, 6)]));
+    let asked: Vec<[u64; 2]> = (0..ASKED as u64)
+        .map(|q| {
+            let [low, high] = values[(lane_hash(q, 7) % values.len() as u64) as usize];
+            // Up to four bits of each word.
+            let place = lane_hash(q, 8) % 60;
+            let ones = |count: u64| ((1_u64 << count) - 1) << place;
+            [low ^ ones(q % 5), high ^ ones(q % 4)]
+        })
+        .collect();
+    let expected = distinct_hits(&values, &asked[..CHECKED], MAX);
+    let what = format!("128 bits: index, distance {MAX}");
+    let (values, asked) = (values.as_flattened(), asked.as_flattened());
+    index_rows(&what, Bits::B128, values, asked, MAX, expected, rounds)
+}
+
+/// The rows of one index: queries one after the other, in a batch, and in one batch for each thread.
+/// The first [`CHECKED`] have as many hits as expected.
+fn index_rows(
+    what: &str,
+    bits: Bits,
+    values: &[u64],
+    asked: &[u64],
+    max: u32,
+    expected: u64,
+    rounds: u32,
+) -> Result<Vec<Row>, Failure> {
+    let settings =
+        index::Settings { threads: index::Threads::Current, ..index::Settings::new(max) };
+    let begun = Instant::now();
+    let index = Index::build(bits, values, Ids::None, &settings).map_err(Failure::new)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let ask = Ask::within(max);
+    let mut scratch = index.scratch();
+    let (n, number) = (values.len() / bits.words(), asked.len() / bits.words());
+    let mut times = Vec::with_capacity(number);
+    let mut found = 0u64;
+    for (q, query) in asked.chunks_exact(bits.words()).enumerate() {
+        let begun = Instant::now();
+        let mut hits = 0;
+        index
+            .visit(query, &ask, &mut scratch, &mut |hit| {
+                hits += u64::from(hit.distance() <= max);
+                ControlFlow::Continue(())
+            })
+            .map_err(Failure::new)?;
+        times.push(begun.elapsed());
+        found += if q < CHECKED { hits } else { 0 };
+    }
+    let batch = |asked: &[u64], scratch: &mut Scratch| {
+        let mut hits = 0;
+        let outcome = index.batch(asked, &ask, scratch, |_, _| {
+            hits += 1;
+            ControlFlow::Continue(())
+        });
+        outcome.map_or(0, |_| hits)
+    };
+    let (time, hits) = median_time(rounds, || batch(asked, &mut scratch));
+    let share = number.div_ceil(rayon::current_num_threads()) * bits.words();
+    let (shared_time, shared_hits) = median_time(rounds, || {
+        asked.par_chunks(share).map(|asked| batch(asked, &mut index.scratch())).sum()
+    });
+    times.sort_unstable();
+    let part = |share: usize| times[(times.len() - 1) * share / 100];
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    let bytes = index.as_bytes().len() as f64 / n as f64;
+    let rate = |time: Duration| number as f64 / time.as_secs_f64();
+    let row = |of: &str, figure: f64, unit| Row::new(format!("{what}, {of}"), figure, unit);
+    Ok(vec![
+        row("build", seconds, "s"),
+        row("size", bytes, "bytes/fingerprint"),
+        row("median", micros(part(50)), "us").checked(expected, found),
+        row("99 of 100", micros(part(99)), "us"),
+        row("in a batch", rate(time), "queries/s"),
+        row("in batches of all threads", rate(shared_time), "queries/s").checked(hits, shared_hits),
+    ])
+}
+
 /// How many distinct fingerprints are near each query, in all, by scans.
-fn distinct_hits(sample: &Sample, queries: &[[u64; 1]], max: u32) -> u64 {
+fn distinct_hits<const W: usize>(values: &[[u64; W]], queries: &[[u64; W]], max: u32) -> u64 {
     // Without a plane, which would take half as much memory again.
-    let scan = Scan::new(sample.fingerprints());
-    let mut near: Vec<Vec<u64>> = vec![Vec::new(); queries.len()];
+    let scan = Scan::new(values);
+    let mut near: Vec<Vec<[u64; W]>> = vec![Vec::new(); queries.len()];
     scan.range_many(queries, max, Budget::Unlimited, |q, hit| {
-        near[q].push(sample.column.as_words()[hit.id as usize]);
+        near[q].push(values[hit.id as usize]);
         ControlFlow::Continue(())
     });
-    let distinct = |values: &mut Vec<u64>| {
+    let distinct = |values: &mut Vec<[u64; W]>| {
         values.sort_unstable();
         values.dedup();
         values.len() as u64
@@ -244,7 +301,7 @@ fn self_join(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     let shape = sample.shape;
     let count = |join: &SelfJoin<'_>| match shape {
         Shape::Uniform => join.count_pairs().0,
-        Shape::Skewed => {
+        _ => {
             let clusters = Clusters::components_of(join, &KeepOrder::first(join.documents()));
             clusters.kept().count() as u64
         }
@@ -258,7 +315,7 @@ fn self_join(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     });
     let what = match shape {
         Shape::Uniform => format!("uniform: self-join, distance 3, {}", planned.plan()),
-        Shape::Skewed => format!("skewed: self-join into groups, {}", planned.plan()),
+        _ => format!("{}: self-join into groups, {}", shape.name(), planned.plan()),
     };
     Ok(vec![Row::new(what, time.as_secs_f64(), "s").checked(expected, found)])
 }
