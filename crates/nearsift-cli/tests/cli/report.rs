@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::support::{Folder, article, line};
+use crate::support::{Folder, article, line, skip};
 
 /// Ways to get a browser to do something, in a text, an id and a file name.
 const HOSTILE: [&str; 12] = [
@@ -263,8 +263,7 @@ fn open(browser: &std::path::Path, folder: &Folder, page: &std::path::Path) -> S
 #[test]
 fn a_browser_runs_nothing_and_asks_nobody() {
     let Some(browser) = browser() else {
-        eprintln!("skipped: no chromium on the PATH");
-        return;
+        return skip("no chromium on the PATH");
     };
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = format!("http://{}", listener.local_addr().expect("an address"));
@@ -289,8 +288,7 @@ fn a_browser_runs_nothing_and_asks_nobody() {
     let control = folder.file("control.html", format!("<title>x</title>{}", hostile[0]));
     let shown = open(&browser, &folder, &control);
     if !shown.contains("<title>run</title>") {
-        eprintln!("skipped: {} shows no page here", browser.display());
-        return;
+        return skip(&format!("{} shows no page here", browser.display()));
     }
     assert!(asked() > 0);
     let before = asked();
