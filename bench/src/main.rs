@@ -15,6 +15,7 @@ mod machine;
 mod process;
 mod python;
 mod quality;
+mod scale;
 mod sketch;
 mod sketch_join;
 mod start;
@@ -86,6 +87,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "dedup",
         about: "a generated corpus on disk to the documents worth keeping, end to end",
         run: dedup::run,
+    },
+    Benchmark {
+        name: "scale",
+        about: "long runs: generated documents in compressed files, two memory limits, minutes",
+        run: scale::run,
     },
 ];
 
