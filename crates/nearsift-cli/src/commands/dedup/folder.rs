@@ -90,6 +90,10 @@ impl Folder {
             }
             Start::Afresh | Start::Resume => {}
         }
+        if has_work {
+            // Whatever happens from here on, it stays.
+            interrupt::keep_work();
+        }
         let output =
             prepare_output_around(output, inputs, has_work.then_some(Path::new(UNFINISHED)))?;
         let unfinished = output.join(UNFINISHED);
