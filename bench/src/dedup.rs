@@ -152,7 +152,7 @@ fn dedup(program: &Path, files: &Files, output: &Path, threads: &str) -> Result<
 }
 
 /// Files of two folders that are not the same, byte by byte, by their paths below.
-fn differing(a: &Path, b: &Path) -> std::io::Result<Vec<String>> {
+pub fn differing(a: &Path, b: &Path) -> std::io::Result<Vec<String>> {
     let (mut paths, other) = (files_below(a)?, files_below(b)?);
     paths.extend(other);
     let mut different = Vec::new();

@@ -16,6 +16,7 @@ mod machine;
 mod process;
 mod python;
 mod quality;
+mod scale;
 mod sketch;
 mod sketch_join;
 mod start;
@@ -92,6 +93,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "dedup-peers",
         about: "half as many documents from files to files, beside text-dedup, datatrove, rensa and datasketch",
         run: dedup_peers::run,
+    },
+    Benchmark {
+        name: "scale",
+        about: "long runs: generated documents in compressed files, two memory limits, minutes",
+        run: scale::run,
     },
 ];
 

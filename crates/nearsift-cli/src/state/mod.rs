@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 pub use keys::FileKeys;
 
 use crate::failure::Failure;
-use crate::interrupt;
 
 /// Bytes of records of a shard: it ends with the batch that reaches them. What is read again after a
 /// kill is at most this.
@@ -152,7 +151,6 @@ impl State {
                         folder.parent().unwrap_or(folder).display()
                     )));
                 }
-                interrupt::keep_work();
             }
             None => state.write(MANIFEST, &serde_json::to_vec(manifest).map_err(Failure::new)?)?,
         }

@@ -73,6 +73,12 @@ impl Folder {
                     earlier.display()
                 )));
             }
+            Start::Resume if has_work && manifest.is_none() => {
+                return Err(Failure::new(format!(
+                    "cannot resume: standard input and pipes cannot be read again, and {} holds a run over files",
+                    output.display()
+                )));
+            }
             Start::Resume if has_work => {
                 if earlier.join(STATE).join(PUBLISHING).is_file() {
                     return Folder::publish_rest(output, &earlier);
@@ -83,6 +89,10 @@ impl Folder {
                 fs::remove_dir_all(&earlier).map_err(|e| Failure::at(&earlier, "remove", &e))?;
             }
             Start::Afresh | Start::Resume => {}
+        }
+        if has_work {
+            // Whatever happens from here on, it stays.
+            interrupt::keep_work();
         }
         let output =
             prepare_output_around(output, inputs, has_work.then_some(Path::new(UNFINISHED)))?;
@@ -107,7 +117,7 @@ impl Folder {
 
     /// Whether there is work that a later run can go on with.
     pub fn keeps_work(&self) -> bool {
-        self.state.is_some() && interrupt::keeps_work()
+        interrupt::keeps_work()
     }
 
     /// Which files' kept documents are written. What else an earlier run left there is removed.

@@ -31,7 +31,7 @@ use crate::near::{Way, way};
 use crate::output::{Level, Out, escaped, tell};
 use crate::progress;
 use crate::scan::plural;
-use crate::state::Manifest;
+use crate::state::{self, Manifest};
 use budget::{Forecast, write_took};
 use collect::{Collected, Columns, Ids, Records};
 use folder::{Begun, Folder, Marks, Start};
@@ -112,7 +112,11 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     if args.progress.is_some() {
         progress::show(args.progress);
     }
-    let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, fields))?;
+    let mut options = read_options(&args.input.reading, fields);
+    // A shard is of whole batches.
+    let most = usize::try_from(state::shard_bytes()).unwrap_or(usize::MAX);
+    options.batch_bytes = options.batch_bytes.min(most);
+    let inputs = Inputs::resolve(&args.input.inputs, options)?;
     let clustering = args.cluster.map_or(way.clustering(), clustering_of);
     let manifest = Manifest::new(&inputs, deciding(args, &keep, clustering, &way));
     let start = if args.resume { Start::Resume } else { Start::Afresh };
