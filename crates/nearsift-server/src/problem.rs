@@ -198,7 +198,10 @@ impl From<StoreError> for Problem {
         let kind = match &error {
             StoreError::Full { .. } => Kind::DiskFull,
             StoreError::Id(_) => Kind::InvalidId,
-            StoreError::Invalid(_) | StoreError::Search(_) | StoreError::Kind { .. } => Kind::InvalidField,
+            StoreError::Invalid(_)
+            | StoreError::Search(_)
+            | StoreError::Build(_)
+            | StoreError::Kind { .. } => Kind::InvalidField,
             StoreError::Failed { .. } | StoreError::OpenedForReading { .. } => Kind::StoreFailed,
             _ => Kind::Internal,
         };

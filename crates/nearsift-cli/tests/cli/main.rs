@@ -10,6 +10,8 @@ mod faults;
 mod partial;
 mod report;
 mod same_bytes;
+#[cfg(unix)]
+mod serve;
 mod sketch;
 mod support;
 mod tune;
