@@ -1,4 +1,4 @@
-//! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`.
+//! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`, `torture`.
 //!
 //! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
 //! the command that reruns it alone.
@@ -16,6 +16,7 @@ mod tables_normalise;
 mod tables_rarity;
 mod tables_words;
 mod tools;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,9 @@ enum Command {
     },
     /// Coverage-guided fuzzing of one target, or of each in turn
     Fuzz(fuzz::Arguments),
+    /// Long runs of the store's reliability tests, for release, with counts of your own
+    #[command(subcommand)]
+    Torture(torture::Run),
     /// Writes the generated tables that are committed, or checks that they are up to date
     Tables {
         /// Only these tables
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Command::Lint { only } => check::run("lint", check::LINT, &only),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Torture(run) => torture::run(&run),
         Command::Tables { only, check } => {
             tables::run(&only, if check { tables::Mode::Check } else { tables::Mode::Write })
         }

@@ -62,6 +62,9 @@ pub enum Command {
     Eval(Eval),
     /// Propose a threshold for your own documents, with evidence and a forecast of the cost.
     Tune(Tune),
+    /// Keep documents in a durable index and ask which of them a document is near to.
+    #[command(subcommand)]
+    Index(crate::commands::index::IndexArgs),
     /// Check a file of golden vectors.
     Vectors(Vectors),
     /// Answer 'have I seen this page?' over HTTP.

@@ -62,6 +62,7 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Recipes => commands::recipes::run(&cli.global),
         Command::Eval(args) => commands::eval::run(args, &cli.global),
         Command::Tune(args) => commands::tune::run(args, &cli.global),
+        Command::Index(args) => commands::index::run(args, &cli.global),
         Command::Vectors(args) => commands::vectors::run(args, &cli.global),
         #[cfg(unix)]
         Command::Serve(args) => commands::serve::run(args),

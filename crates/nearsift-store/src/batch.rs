@@ -83,7 +83,12 @@ impl Batch {
     /// # Errors
     /// [`StoreError::Id`] or [`StoreError::Invalid`]: the document does not fit the store, or the batch is
     /// full ([`MAX_BATCH_BYTES`]). The batch stays as it was.
-    pub fn insert(&mut self, id: Id<'_>, value: &Value, metadata: &Metadata) -> Result<(), StoreError> {
+    pub fn insert(
+        &mut self,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<(), StoreError> {
         self.put(Tag::Insert, id, value, metadata)
     }
 
@@ -105,7 +110,12 @@ impl Batch {
     ///
     /// # Errors
     /// As [`insert`](Batch::insert).
-    pub fn upsert(&mut self, id: Id<'_>, value: &Value, metadata: &Metadata) -> Result<(), StoreError> {
+    pub fn upsert(
+        &mut self,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<(), StoreError> {
         self.put(Tag::Put, id, value, metadata)
     }
 
@@ -121,7 +131,13 @@ impl Batch {
         self.settle(before)
     }
 
-    fn put(&mut self, tag: Tag, id: Id<'_>, value: &Value, metadata: &Metadata) -> Result<(), StoreError> {
+    fn put(
+        &mut self,
+        tag: Tag,
+        id: Id<'_>,
+        value: &Value,
+        metadata: &Metadata,
+    ) -> Result<(), StoreError> {
         id.check(&self.schema)?;
         value.check(&self.schema)?;
         metadata.check()?;

@@ -261,9 +261,9 @@ impl<'a> Id<'a> {
                 )))
             }
             (Id::Text(_), IdKind::Texts) => Ok(()),
-            (Id::Number(number), IdKind::Texts) => Err(StoreError::Id(format!(
-                "{number} is a number, and this store's ids are texts"
-            ))),
+            (Id::Number(number), IdKind::Texts) => {
+                Err(StoreError::Id(format!("{number} is a number, and this store's ids are texts")))
+            }
             (Id::Text(text), IdKind::Numbers) => {
                 let start: String = text.chars().take(40).collect();
                 Err(StoreError::Id(format!(
@@ -358,7 +358,7 @@ impl<'a> Operation<'a> {
 }
 
 /// A record of a segment or a memory table: the id where it is a text, then the metadata.
-pub(crate) fn read_record<'a>(bytes: &'a [u8], ids: IdKind) -> Option<(Option<&'a str>, Metadata)> {
+pub(crate) fn read_record(bytes: &[u8], ids: IdKind) -> Option<(Option<&str>, Metadata)> {
     let mut from = Input(bytes);
     let id = match ids {
         IdKind::Numbers => None,

@@ -41,7 +41,9 @@ impl Name {
 
     pub(crate) fn parse(name: &str) -> Option<Name> {
         let (role, digits) = name.split_once('-')?;
-        if digits.len() != 16 || digits.bytes().any(|b| !b.is_ascii_digit() && !(b'a'..=b'f').contains(&b)) {
+        if digits.len() != 16
+            || digits.bytes().any(|b| !b.is_ascii_digit() && !(b'a'..=b'f').contains(&b))
+        {
             return None;
         }
         let number = u64::from_str_radix(digits, 16).ok()?;

@@ -52,11 +52,9 @@ impl Memory {
     /// An empty table for about so many documents.
     pub(crate) fn new(schema: &Arc<Schema>, expected: u32) -> Result<Memory, StoreError> {
         let finder = match schema.kind {
-            Kind::Fingerprints { bits, max_distance } => Finder::Fingerprints(FreshTable::new(
-                bits,
-                max_distance,
-                u64::from(expected),
-            )?),
+            Kind::Fingerprints { bits, max_distance } => {
+                Finder::Fingerprints(FreshTable::new(bits, max_distance, u64::from(expected))?)
+            }
             Kind::Sketches { .. } => Finder::Sketches(Box::new(KeyChains {
                 latest: std::array::from_fn(|_| HashMap::new()),
                 keys: Vec::new(),
@@ -222,7 +220,8 @@ impl Memory {
     /// The slots of documents that were not removed and do not expire by `now`, in the order in which a segment ranks them.
     /// `dead` says which were removed.
     pub(crate) fn ranked(&self, dead: &[u64], now: u64) -> Vec<u32> {
-        let is_dead = |slot: u32| dead.get(slot as usize / 64).is_some_and(|w| w >> (slot % 64) & 1 == 1);
+        let is_dead =
+            |slot: u32| dead.get(slot as usize / 64).is_some_and(|w| w >> (slot % 64) & 1 == 1);
         let mut slots: Vec<u32> = (0..self.len())
             .filter(|&slot| !is_dead(slot) && !crate::store::has_expired(self.expires(slot), now))
             .collect();

@@ -117,8 +117,7 @@ impl Schema {
                 recipe.written.len()
             )));
         }
-        let schema =
-            Schema { kind, ids, recipe, hash_key: hash_key.unwrap_or_else(key_by_chance) };
+        let schema = Schema { kind, ids, recipe, hash_key: hash_key.unwrap_or_else(key_by_chance) };
         if let Kind::Fingerprints { bits, max_distance } = kind {
             // The same limits as those of the tables.
             nearsift::hamming::index::FreshTable::new(bits, max_distance, 1)?;
@@ -189,7 +188,8 @@ impl Schema {
             1 => {
                 let bits = Bits::from_count(u32::from(width)).filter(|&bits| bits != Bits::B32)?;
                 let max_distance = u32::from(limit);
-                (max_distance <= bits.count()).then_some(Kind::Fingerprints { bits, max_distance })?
+                (max_distance <= bits.count())
+                    .then_some(Kind::Fingerprints { bits, max_distance })?
             }
             2 if width == 512 && limit <= 256 => {
                 Kind::Sketches { min_score: Score::at_least(f64::from(limit) / 256.0) }

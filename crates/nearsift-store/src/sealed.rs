@@ -331,8 +331,7 @@ impl SealedFile {
         let number = (offset / PAGE as u64) as usize;
         let mut page = [0; PAGE];
         let read = self.file.read_at(&mut page, (number * PAGE) as u64);
-        read.is_ok()
-            && self.checksums.get(number) == Some(&page_checksum(self.seed, number, &page))
+        read.is_ok() && self.checksums.get(number) == Some(&page_checksum(self.seed, number, &page))
     }
 
     /// Reads every page, and calls `bad` for each that is damaged.

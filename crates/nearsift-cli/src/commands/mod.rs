@@ -5,6 +5,7 @@ pub mod compare;
 pub mod dedup;
 pub mod eval;
 pub mod fingerprint;
+pub mod index;
 pub mod keywords;
 pub mod pairs;
 pub mod partial;

@@ -7,6 +7,7 @@ mod data;
 mod eval;
 mod examples;
 mod faults;
+mod index;
 mod partial;
 mod report;
 mod same_bytes;

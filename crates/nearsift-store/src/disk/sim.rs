@@ -75,9 +75,9 @@ enum NameChange {
 impl NameChange {
     fn dir(&self) -> Option<&Path> {
         match self {
-            NameChange::Create(path, _) | NameChange::Remove(path) | NameChange::Rename(_, path) => {
-                path.parent()
-            }
+            NameChange::Create(path, _)
+            | NameChange::Remove(path)
+            | NameChange::Rename(_, path) => path.parent(),
         }
     }
 
@@ -292,9 +292,9 @@ impl World {
 
     fn change_name(&mut self, what: &str, change: NameChange) -> io::Result<()> {
         let path = match &change {
-            NameChange::Create(path, _) | NameChange::Remove(path) | NameChange::Rename(_, path) => {
-                path.clone()
-            }
+            NameChange::Create(path, _)
+            | NameChange::Remove(path)
+            | NameChange::Rename(_, path) => path.clone(),
         };
         let fault = self.step(what, &path)?;
         let of = match &change {
@@ -375,8 +375,9 @@ impl Disk for SimDisk {
         if let Some(fault) = world.step("sync folder", dir)? {
             return Err(error(fault));
         }
-        let (here, elsewhere) =
-            std::mem::take(&mut world.pending_names).into_iter().partition(|c| c.dir() == Some(dir));
+        let (here, elsewhere) = std::mem::take(&mut world.pending_names)
+            .into_iter()
+            .partition(|c| c.dir() == Some(dir));
         world.pending_names = elsewhere;
         let here: Vec<NameChange> = here;
         for change in here {
@@ -527,7 +528,12 @@ mod tests {
             assert_eq!(bytes.len(), 1500);
             for sector in 0..3 {
                 let first = bytes[sector * SECTOR];
-                assert!(bytes[sector * SECTOR..].iter().take(SECTOR.min(1500 - sector * 512)).all(|&b| b == first));
+                assert!(
+                    bytes[sector * SECTOR..]
+                        .iter()
+                        .take(SECTOR.min(1500 - sector * 512))
+                        .all(|&b| b == first)
+                );
             }
             let found = [
                 bytes.iter().all(|&b| b == 2),

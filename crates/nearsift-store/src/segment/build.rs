@@ -339,7 +339,9 @@ impl Writer {
         let mut cursors: Vec<Option<(u64, Cursor<'_>)>> = Vec::new();
         for source in sources {
             cursors.push(match source {
-                Source::Segment { segment, .. } => Some((segment.values_start(), segment.values_cursor())),
+                Source::Segment { segment, .. } => {
+                    Some((segment.values_start(), segment.values_cursor()))
+                }
                 Source::Memory { .. } => None,
             });
         }
@@ -384,7 +386,9 @@ impl<'a> RecordReader<'a> {
     fn new(source: &'a Source<'_>) -> RecordReader<'a> {
         match source {
             Source::Memory { memory, .. } => RecordReader::Memory(memory),
-            Source::Segment { segment, .. } => RecordReader::Segment(Box::new(Records::new(segment))),
+            Source::Segment { segment, .. } => {
+                RecordReader::Segment(Box::new(Records::new(segment)))
+            }
         }
     }
 
@@ -430,8 +434,7 @@ fn write_tables(
             let new = |at: u32| ranks.get(at as usize).copied().filter(|&rank| rank != NONE);
             match source {
                 Source::Memory { memory, .. } => entries.extend(
-                    (0..memory.len())
-                        .filter_map(|slot| Some((memory.keys(slot)?[t], new(slot)?))),
+                    (0..memory.len()).filter_map(|slot| Some((memory.keys(slot)?[t], new(slot)?))),
                 ),
                 Source::Segment { segment, .. } => entries.extend(
                     segment.keys_of_table(t).filter_map(|(key, rank)| Some((key, new(rank)?))),
@@ -457,7 +460,9 @@ impl Segment {
 
     fn keys_of_table(&self, t: usize) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
         match &self.finder {
-            super::Finder::Fingerprints { .. } | super::Finder::None => Box::new(std::iter::empty()),
+            super::Finder::Fingerprints { .. } | super::Finder::None => {
+                Box::new(std::iter::empty())
+            }
             super::Finder::Sketches { tables, layout, .. } => Box::new(layout.table(tables, t)),
         }
     }
@@ -523,8 +528,8 @@ impl Segment {
         rank: u32,
         bytes: &[u8],
     ) -> Result<(Option<String>, Metadata), StoreError> {
-        let at = self.contents.section(Section::Offsets).start
-            + u64::from(rank) * OFFSET_BYTES as u64;
+        let at =
+            self.contents.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64;
         self.parse_record(bytes, at)
     }
 }

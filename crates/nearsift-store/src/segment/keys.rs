@@ -102,7 +102,13 @@ impl Layout {
 
     /// Appends the ranks of up to `most` documents that share a key, the same one perhaps more than once, and
     /// tells whether there are more.
-    pub(crate) fn candidates(&self, bytes: &[u8], keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+    pub(crate) fn candidates(
+        &self,
+        bytes: &[u8],
+        keys: &Keys,
+        most: u64,
+        to: &mut Vec<u32>,
+    ) -> bool {
         let mut left = most;
         for (t, &key) in keys.iter().enumerate() {
             let table = &bytes[t * self.table_bytes()..(t + 1) * self.table_bytes()];

@@ -327,7 +327,8 @@ impl Segment {
         if self.contents.section(Section::Offsets).is_empty() {
             return Ok((None, crate::document::Metadata::default()));
         }
-        let at = self.contents.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64;
+        let at =
+            self.contents.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64;
         let mut bytes = [0; 2 * OFFSET_BYTES];
         self.file.read(&mut bytes, at)?;
         let place = self.record_place(&bytes, at)?;
@@ -340,7 +341,8 @@ impl Segment {
         let records = self.contents.section(Section::Records);
         let offset = |i: usize| {
             let mut word = [0; 8];
-            word[..OFFSET_BYTES].copy_from_slice(&offsets[i * OFFSET_BYTES..(i + 1) * OFFSET_BYTES]);
+            word[..OFFSET_BYTES]
+                .copy_from_slice(&offsets[i * OFFSET_BYTES..(i + 1) * OFFSET_BYTES]);
             records.start + u64::from_le_bytes(word)
         };
         let place = offset(0)..offset(1);
@@ -436,7 +438,11 @@ impl Segment {
         if let Finder::Fingerprints { index, .. } = &self.finder
             && let Err(error) = index.get().verify()
         {
-            bad(StoreError::damaged(self.path(), self.contents.section(Section::Finder).start, error));
+            bad(StoreError::damaged(
+                self.path(),
+                self.contents.section(Section::Finder).start,
+                error,
+            ));
         }
     }
 

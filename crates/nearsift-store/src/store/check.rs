@@ -59,7 +59,8 @@ pub fn verify(dir: &Path, options: &Options) -> Result<Verified, StoreError> {
 
 fn verify_files(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Verified {
     let schema = Arc::new(manifest.schema.clone());
-    let mut verified = Verified { files: 1, bytes: manifest.to_bytes().len() as u64, ..Verified::default() };
+    let mut verified =
+        Verified { files: 1, bytes: manifest.to_bytes().len() as u64, ..Verified::default() };
     for entry in &manifest.segments {
         match open_segment(disk, dir, &schema, entry) {
             Ok(segment) => {

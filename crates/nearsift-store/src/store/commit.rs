@@ -157,7 +157,6 @@ impl Shared {
     }
 
     /// What becomes of each operation, and what of it goes into the log, which is appended to the frame.
-    #[expect(clippy::type_complexity, reason = "outcomes by batch, and what changes something")]
     fn decide<'a>(
         &self,
         state: &State,
@@ -181,27 +180,25 @@ impl Shared {
                     let other = &decided[i as usize];
                     other.hash == hash && other.operation.id == operation.id
                 };
-                let (prior, found) = match latest.find(hash, same).map(|&i| (i, &decided[i as usize]))
-                {
-                    Some((i, other)) if other.operation.tag != Tag::Delete => {
-                        let seen = !has_expired(other.operation.expires, now);
-                        (Some(Prior::Pending(i)), seen)
-                    }
-                    Some(_) => (None, false),
-                    None => {
-                        let place = state.find(hash, operation.id)?;
-                        let seen = place.is_some_and(|p| !has_expired(state.expires(p), now));
-                        (place.map(Prior::Stored), seen)
-                    }
-                };
+                let (prior, found) =
+                    match latest.find(hash, same).map(|&i| (i, &decided[i as usize])) {
+                        Some((i, other)) if other.operation.tag != Tag::Delete => {
+                            let seen = !has_expired(other.operation.expires, now);
+                            (Some(Prior::Pending(i)), seen)
+                        }
+                        Some(_) => (None, false),
+                        None => {
+                            let place = state.find(hash, operation.id)?;
+                            let seen = place.is_some_and(|p| !has_expired(state.expires(p), now));
+                            (place.map(Prior::Stored), seen)
+                        }
+                    };
                 let outcome = match operation.tag {
                     Tag::Delete if found => Outcome::Removed,
                     Tag::Delete => Outcome::Absent,
                     Tag::Put if found => Outcome::Replaced,
                     Tag::Insert | Tag::InsertUnlessNear if found => Outcome::Exists,
-                    Tag::InsertUnlessNear => {
-                        self.unless_near(state, &decided, &operation, now)?
-                    }
+                    Tag::InsertUnlessNear => self.unless_near(state, &decided, &operation, now)?,
                     Tag::Put | Tag::Insert => Outcome::Added,
                 };
                 let changes = match outcome {
@@ -255,9 +252,9 @@ impl Shared {
         };
         let mut nearest: Option<(Near, OwnId)> = None;
         let mut offer = |near: Near, id: OwnId| {
-            let closer = nearest.as_ref().is_none_or(|(best, best_id)| {
-                (near.rank(), &id) < (best.rank(), best_id)
-            });
+            let closer = nearest
+                .as_ref()
+                .is_none_or(|(best, best_id)| (near.rank(), &id) < (best.rank(), best_id));
             if closer {
                 nearest = Some((near, id));
             }

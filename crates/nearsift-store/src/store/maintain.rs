@@ -24,8 +24,8 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, StoreEr
     if options.access == Access::ReadOnly || options.maintenance == Maintenance::Inline {
         return Ok(Vec::new());
     }
-    let works: [(&str, fn(&Shared)); 2] =
-        [("nearsift-flush", flush_loop), ("nearsift-merge", merge_loop)];
+    type Work = fn(&Shared);
+    let works: [(&str, Work); 2] = [("nearsift-flush", flush_loop), ("nearsift-merge", merge_loop)];
     let mut threads = Vec::new();
     for (name, work) in works {
         let own = Arc::clone(shared);
@@ -56,7 +56,10 @@ fn flush_loop(shared: &Shared) {
 fn merge_loop(shared: &Shared) {
     while shared.wait(|signals| std::mem::take(&mut signals.merge)) {
         // What did not succeed is tried again after the next flush; the segments are as they were.
-        while matches!(shared.merge_some(), Ok(true)) && !shared.stopping.load(Ordering::Acquire) {}
+        let mut merged = true;
+        while merged && !shared.stopping.load(Ordering::Acquire) {
+            merged = shared.merge_some().unwrap_or(false);
+        }
     }
 }
 
@@ -219,9 +222,8 @@ impl Shared {
         let unit = u64::from(self.options.memory_documents(&self.schema));
         let ratio = u64::from(self.options.ratio.max(2));
         let tier = |segment: &Segment| (segment.live() / unit).max(1).ilog(ratio);
-        let wasted = |segment: &&Arc<Segment>| {
-            segment.gone(now) * GONE > u64::from(segment.documents)
-        };
+        let wasted =
+            |segment: &&Arc<Segment>| segment.gone(now) * GONE > u64::from(segment.documents);
         if let Some(segment) = segments.iter().find(wasted) {
             self.merge(std::slice::from_ref(segment))?;
             return Ok(true);
@@ -332,8 +334,7 @@ impl Shared {
         let identity = self.identity(number, Role::Segment);
         let threads = self.options.threads;
         let path = self.path(name);
-        let built =
-            segment::build(self.disk(), &path, identity, &self.schema, sources, threads);
+        let built = segment::build(self.disk(), &path, identity, &self.schema, sources, threads);
         let built = self.settled(built, &[name])?;
         if built.is_some() {
             self.sync_dir()?;
@@ -353,8 +354,7 @@ impl Shared {
         let count = dead.iter().map(|word| word.count_ones()).sum();
         let identity = self.identity(number, Role::Tombstones);
         let path = self.path(name);
-        let sealed =
-            segment::write_tombstones(self.disk(), &path, identity, segment.number, &dead);
+        let sealed = segment::write_tombstones(self.disk(), &path, identity, segment.number, &dead);
         let seal = self.settled(sealed, written)?;
         Ok(TombstonesEntry { number, seal, count })
     }
@@ -416,7 +416,8 @@ impl Shared {
         }
         self.check_writable()?;
         let mut structure = held(&self.structure);
-        let next = Manifest { log_lengths: self.log_lengths(&structure)?, ..structure.manifest.clone() };
+        let next =
+            Manifest { log_lengths: self.log_lengths(&structure)?, ..structure.manifest.clone() };
         if next == structure.manifest {
             return Ok(());
         }
@@ -427,7 +428,8 @@ impl Shared {
     pub(super) fn log_lengths(&self, structure: &Structure) -> Result<Vec<u64>, StoreError> {
         let mut writer = held(&self.writer);
         let Some(writer) = writer.as_mut() else { return Ok(Vec::new()) };
-        if let Err(AppendError::Unknown(error) | AppendError::Refused(error)) = writer.log.complete()
+        if let Err(AppendError::Unknown(error) | AppendError::Refused(error)) =
+            writer.log.complete()
         {
             self.fail(&error);
             return Err(error);

@@ -29,6 +29,7 @@ use std::sync::{
 };
 use std::thread::JoinHandle;
 
+use crate::StoreError;
 use crate::batch::{Batch, Outcome};
 use crate::disk::{Disk, Lock};
 use crate::document::{Id, Metadata, Value};
@@ -38,7 +39,6 @@ use crate::memory::Memory;
 use crate::schema::{IdKind, Kind, RecipeMark, Schema, Settings};
 use crate::sealed::{Identity, Role};
 use crate::segment::Segment;
-use crate::StoreError;
 
 pub use check::{Repaired, Verified, repair, verify};
 pub use copy::restore;

@@ -182,8 +182,7 @@ impl Store {
                 });
             }
         }
-        let segments =
-            state.segments.iter().map(|s| (Arc::clone(s), s.dead.to_words())).collect();
+        let segments = state.segments.iter().map(|s| (Arc::clone(s), s.dead.to_words())).collect();
         Documents { schema, now, segments, next: 0, read: fresh }
     }
 }
@@ -209,9 +208,9 @@ impl Shared {
     ) -> Result<Vec<(Near, OwnId)>, StoreError> {
         let mut answer = Answer::default();
         let hits = self.hits(state, words, keys, near, Budget::Unlimited, now, &mut answer)?;
-        let found = hits.into_iter().map(|(rank, place)| {
-            Ok((near_of(near, rank), state.describe(place)?.0))
-        });
+        let found = hits
+            .into_iter()
+            .map(|(rank, place)| Ok((near_of(near, rank), state.describe(place)?.0)));
         found.collect()
     }
 

@@ -168,7 +168,11 @@ pub(super) fn open_segment(
     let identity = Identity { store, number: entry.number, role: Role::Segment };
     let mut segment = Segment::open(disk, &path, identity, schema)?;
     if segment.seal() != entry.seal || segment.documents != entry.documents {
-        return Err(StoreError::damaged(&path, 0, "the file is not the one that the manifest names"));
+        return Err(StoreError::damaged(
+            &path,
+            0,
+            "the file is not the one that the manifest names",
+        ));
     }
     if let Some(told) = entry.tombstones {
         let path = Name::Tombstones(told.number).in_dir(dir);

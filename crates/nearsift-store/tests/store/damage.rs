@@ -8,7 +8,9 @@ use nearsift_store::disk::SimDisk;
 use nearsift_store::{Metadata, Options, Store, StoreError, repair, verify};
 use testkit::random::Random;
 
-use crate::support::{ALL, Hands, Model, Op, Shape, contents, count, dir, random_op, small, write};
+use crate::support::{
+    ALL, Hands, Model, Op, Shape, contents, count, dir, random_op, say, small, write,
+};
 
 /// A store of several segments with tombstones, and a log.
 fn store_of(shape: Shape, documents: u32) -> (SimDisk, Options, Model) {
@@ -19,7 +21,8 @@ fn store_of(shape: Shape, documents: u32) -> (SimDisk, Options, Model) {
     let mut model = Model::default();
     let mut random = Random::new(9);
     for _ in 0..documents / 2 {
-        let ops: Vec<Op> = (0..5).map(|_| random_op(&shape, &mut random, documents as usize, 1000)).collect();
+        let ops: Vec<Op> =
+            (0..5).map(|_| random_op(&shape, &mut random, documents as usize, 1000)).collect();
         assert_eq!(write(&store, &ops).expect("written"), model.apply(shape.kind, &ops, 1000));
     }
     assert!(store.stats().segments.len() > 1);
@@ -49,7 +52,7 @@ fn every_changed_byte_is_told() {
         assert!(!is_told(&options));
         let files = disk.files();
         let bytes: usize = files.values().map(Vec::len).sum();
-        println!("{bytes} bytes in {} files", files.len());
+        say(&format!("every one of {bytes} bytes in {} files", files.len()));
         let every = count("NEARSIFT_FLIP_EVERY", 1) as usize;
         std::thread::scope(|scope| {
             for half in 0..2 {
@@ -91,7 +94,8 @@ fn random_damage_is_told_and_never_believed() {
                 // A piece of another place.
                 let (other_path, other) = random.pick(&files);
                 let len = 1 + random.below(other.len().min(bytes.len()));
-                let (from, to) = (random.below(other.len() - len + 1), random.below(bytes.len() - len + 1));
+                let (from, to) =
+                    (random.below(other.len() - len + 1), random.below(bytes.len() - len + 1));
                 if other_path == path && from == to {
                     continue;
                 }
@@ -111,7 +115,10 @@ fn random_damage_is_told_and_never_believed() {
             && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-"));
         disk.meddle(path, Some(changed));
         assert!(is_told(&options) || torn_tail, "{}", path.display());
-        if let Ok(store) = Store::open_with(&dir(), Options { access: nearsift_store::Access::ReadOnly, ..options.clone() }) {
+        if let Ok(store) = Store::open_with(
+            &dir(),
+            Options { access: nearsift_store::Access::ReadOnly, ..options.clone() },
+        ) {
             for document in store.documents().flatten() {
                 assert_eq!(document.metadata, model.documents[&document.id].1);
             }
@@ -169,7 +176,9 @@ fn a_store_from_the_future_is_refused() {
         changed[at] = 200;
         disk.meddle(&path, Some(changed));
         match Store::open_with(&dir(), options.clone()) {
-            Err(StoreError::Future { path: told, found: 200, supported: 1 }) => assert_eq!(told, path),
+            Err(StoreError::Future { path: told, found: 200, supported: 1 }) => {
+                assert_eq!(told, path);
+            }
             other => panic!("{name}: {other:?}"),
         }
         disk.meddle(&path, Some(bytes));

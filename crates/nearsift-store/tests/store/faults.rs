@@ -14,12 +14,12 @@ fn a_full_disk_refuses_writes_reads_go_on_and_writes_resume() {
         for spare in (0..20_000u64).step_by(997) {
             let (disk, hands) = (SimDisk::new(), Hands::at(1));
             let options = small(Arc::new(disk.clone()), 16, &hands);
-            let store = Store::create_with(&dir(), &shape.settings(), options.clone()).expect("made");
+            let store =
+                Store::create_with(&dir(), &shape.settings(), options.clone()).expect("made");
             let mut model = Model::default();
             let mut random = Random::new(spare);
-            let mut ops = || -> Vec<Op> {
-                (0..5).map(|_| random_op(&shape, &mut random, 200, 1)).collect()
-            };
+            let mut ops =
+                || -> Vec<Op> { (0..5).map(|_| random_op(&shape, &mut random, 200, 1)).collect() };
             for _ in 0..20 {
                 let ops = ops();
                 let outcomes = write(&store, &ops).expect("written");
@@ -82,8 +82,13 @@ fn after_a_failed_sync_nothing_is_written_until_it_is_opened_again() {
             continue;
         }
         seen += 1;
-        match write(&store, &[Op::Upsert(shape.id(1), shape.value(&mut random), Default::default())]) {
-            Err(StoreError::Failed { because, .. }) => assert!(because.contains("sync"), "{because}"),
+        match write(
+            &store,
+            &[Op::Upsert(shape.id(1), shape.value(&mut random), Default::default())],
+        ) {
+            Err(StoreError::Failed { because, .. }) => {
+                assert!(because.contains("sync"), "{because}");
+            }
             other => panic!("{failed}: {other:?}"),
         }
         assert_eq!(contents(&store), model.seen(1));

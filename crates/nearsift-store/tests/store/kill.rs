@@ -1,7 +1,7 @@
 //! A process that writes is killed at random moments. The ledger of what it was told is durable is kept
 //! outside of it.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use nearsift_store::disk::RealDisk;
 use nearsift_store::{Maintenance, Options, Store, verify};
 use testkit::random::Random;
 
-use crate::support::{ALL, Hands, Model, Op, Shape, contents, count, random_op, small, write};
+use crate::support::{ALL, Hands, Model, Op, Shape, contents, count, random_op, say, small, write};
 
 const FOLDER: &str = "NEARSIFT_KILL_FOLDER";
 const FIRST: &str = "NEARSIFT_KILL_FIRST";
@@ -54,7 +54,6 @@ fn child() {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the counts are recorded")]
 fn what_was_acknowledged_survives_kill_9() {
     let cycles = count("NEARSIFT_KILL_CYCLES", 25);
     let folder = tempfile::tempdir().expect("a folder");
@@ -116,7 +115,7 @@ fn what_was_acknowledged_survives_kill_9() {
             next += 1;
         }
     }
-    let mut out = std::io::stdout();
-    writeln!(out, "{cycles} kills, {killed_opening} while opening, {kept} acknowledged batches, all there")
-        .expect("said");
+    say(&format!(
+        "{cycles} kills, {killed_opening} while opening, {kept} acknowledged batches, all there"
+    ));
 }

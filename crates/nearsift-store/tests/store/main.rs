@@ -3,6 +3,8 @@
 mod crash;
 mod damage;
 mod faults;
+mod format;
+mod kept;
 mod kill;
 mod model;
 mod operations;

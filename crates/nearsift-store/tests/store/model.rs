@@ -25,7 +25,15 @@ impl Run {
         let options = Options { maintenance, ..small(disk, 40, &hands) };
         let folder = root.join("store");
         let store = Store::create_with(&folder, &shape.settings(), options.clone()).expect("made");
-        Run { shape, options, hands, model: Model::default(), store: Some(store), folder, copies: 0 }
+        Run {
+            shape,
+            options,
+            hands,
+            model: Model::default(),
+            store: Some(store),
+            folder,
+            copies: 0,
+        }
     }
 
     fn store(&self) -> &Store {
@@ -87,7 +95,12 @@ impl Run {
 }
 
 /// So many operations on each kind of store.
-fn run(disk: impl Fn() -> (Arc<dyn Disk>, std::path::PathBuf), maintenance: Maintenance, seed: u64, operations: u64) {
+fn run(
+    disk: impl Fn() -> (Arc<dyn Disk>, std::path::PathBuf),
+    maintenance: Maintenance,
+    seed: u64,
+    operations: u64,
+) {
     for shape in ALL {
         let mut random = Random::new(seed);
         let (disk, root) = disk();

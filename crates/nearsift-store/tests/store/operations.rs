@@ -138,7 +138,9 @@ fn a_store_opens_for_its_own_recipe_once_and_where_one_is() {
     drop(reader);
     drop(store);
     let said = Store::open_with(&dir(), asked).expect_err("another recipe").to_string();
-    for named in ["'simhash64' (digest 0000000000005eed)", "'keywords64:top=20' (digest 000000000000abcd)"] {
+    for named in
+        ["'simhash64' (digest 0000000000005eed)", "'keywords64:top=20' (digest 000000000000abcd)"]
+    {
         assert!(said.contains(named), "{said}");
     }
     let own = Options { recipe: Some(mark()), ..options.clone() };
@@ -166,7 +168,10 @@ fn a_budget_ends_a_query_and_says_so() {
     assert!(answer.truncated && answer.matches.is_empty());
     let answer = store.query(&fingerprint(7), &Ask::default().limit(3)).expect("asked");
     let ids: Vec<String> = answer.matches.iter().map(|m| m.id.to_string()).collect();
-    assert_eq!((ids.as_slice(), answer.truncated), (&["00", "01", "02"].map(String::from)[..], false));
+    assert_eq!(
+        (ids.as_slice(), answer.truncated),
+        (&["00", "01", "02"].map(String::from)[..], false)
+    );
 }
 
 #[test]
@@ -181,7 +186,8 @@ fn space_of_what_is_gone_comes_back() {
             batch.upsert(id.as_str().into(), &fingerprint(round), &none()).expect("put");
         }
         store.write(&batch).expect("written");
-        most = most.max(disk.files().keys().filter(|p| p.to_string_lossy().contains("segment")).count());
+        most = most
+            .max(disk.files().keys().filter(|p| p.to_string_lossy().contains("segment")).count());
     }
     assert!(most < 12, "{most} segments");
     assert_eq!(store.stats().documents, 5);

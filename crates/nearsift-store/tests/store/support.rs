@@ -20,6 +20,12 @@ pub fn count(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(usual)
 }
 
+/// A count, for the record.
+#[expect(clippy::print_stdout, reason = "the counts are recorded")]
+pub fn say(what: &str) {
+    println!("{what}");
+}
+
 pub const ALL: [Shape; 5] = [
     Shape { kind: fingerprints(Bits::B64, 3), ids: IdKind::Numbers },
     Shape { kind: fingerprints(Bits::B64, 6), ids: IdKind::Texts },
@@ -258,8 +264,11 @@ impl Model {
         assert!(!answer.truncated);
         let found: Vec<(OwnId, Near)> =
             answer.matches.iter().map(|m| (m.id.clone(), m.near)).collect();
-        let mut expected: Vec<(OwnId, Near)> =
-            self.near(value, limit(kind), now).into_iter().map(|(_, id, near)| (id, near)).collect();
+        let mut expected: Vec<(OwnId, Near)> = self
+            .near(value, limit(kind), now)
+            .into_iter()
+            .map(|(_, id, near)| (id, near))
+            .collect();
         expected.truncate(limited.unwrap_or(usize::MAX));
         assert_eq!(found, expected);
         for found in answer.matches {

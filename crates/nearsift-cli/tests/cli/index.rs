@@ -1,0 +1,75 @@
+//! `nearsift index`: what each command answers, and with which exit status.
+
+use crate::support::Folder;
+
+const TEXTS: [&str; 3] = [
+    "今天下午，市图书馆在城东新馆举办了一场面向儿童的绘本阅读活动，吸引了近百个家庭报名参加，现场气氛十分热烈。",
+    "The museum announced on Tuesday that its new wing will open to the public next spring, with three exhibitions about the history of the river.",
+    "本周末全市将迎来一次明显的降温过程，气象部门提醒市民注意添衣保暖，驾车出行请留意路面结冰。",
+];
+
+fn line(id: &str, text: &str) -> String {
+    format!("{}\n", serde_json::json!({ "id": id, "text": text }))
+}
+
+#[test]
+fn an_index_is_made_filled_asked_and_checked() {
+    for method in [&["--method", "sketch"][..], &["--max-distance", "6"]] {
+        let folder = Folder::new();
+        let status = |args: &[&str], expected: i32| {
+            let run = folder.run(args);
+            assert_eq!(run.status, expected, "{args:?}: {}", run.stderr);
+            run
+        };
+        folder
+            .file("first.jsonl", line("a", TEXTS[0]) + &line("b", TEXTS[1]) + &line("short", "好"));
+        folder.file("near.jsonl", line("c", &TEXTS[0].replace("近百个", "近百户")));
+        folder.file("other.jsonl", line("d", TEXTS[2]));
+        status(&[&["index", "create", "seen"], method].concat(), 0);
+        assert!(status(&["index", "create", "seen"], 2).stderr.contains("not empty"));
+        let added = status(&["index", "add", "seen", "first.jsonl"], 0);
+        assert!(
+            added.stderr.contains("2 documents added, 1 without a fingerprint"),
+            "{}",
+            added.stderr
+        );
+        let again = status(&["index", "add", "seen", "first.jsonl"], 0);
+        assert!(
+            again.stderr.contains("0 documents added, 2 had ids that are there"),
+            "{}",
+            again.stderr
+        );
+        let near = status(&["index", "query", "seen", "near.jsonl"], 0);
+        assert!(near.stdout.starts_with(r#"{"id":"c","near":"a","#), "{}", near.stdout);
+        assert_eq!(status(&["index", "query", "seen", "other.jsonl"], 1).stdout, "");
+        let new = status(&["index", "add", "seen", "near.jsonl", "other.jsonl", "--new-only"], 0);
+        assert_eq!(new.stdout, near.stdout);
+        assert!(new.stderr.contains("1 document added, 1 near to others"), "{}", new.stderr);
+        status(&["index", "compact", "seen"], 0);
+        status(&["index", "snapshot", "seen", "copy"], 0);
+        status(&["index", "remove", "seen", "a", "nobody"], 0);
+        status(&["index", "remove", "seen", "a"], 1);
+        assert_eq!(status(&["index", "query", "seen", "near.jsonl"], 1).stdout, "");
+        status(&["index", "restore", "back", "copy"], 0);
+        assert_eq!(status(&["index", "query", "back", "near.jsonl"], 0).stdout, near.stdout);
+        let stats = status(&["index", "stats", "back", "--json"], 0);
+        assert!(stats.stdout.contains(r#""documents":3,"#), "{}", stats.stdout);
+        status(&["index", "verify", "back"], 0);
+        // Another recipe's fingerprints do not get in.
+        let other = ["index", "query", "back", "near.jsonl", "--recipe", "keywords64"];
+        let refused = status(&other, 2).stderr;
+        assert!(refused.contains("keywords64:") && refused.contains("digest"), "{refused}");
+        // Damage is told, and repaired.
+        let segment = std::fs::read_dir(folder.path("back"))
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").path())
+            .find(|path| path.to_string_lossy().contains("segment-"))
+            .expect("a segment");
+        let mut bytes = std::fs::read(&segment).expect("read");
+        bytes[3] ^= 1;
+        std::fs::write(&segment, bytes).expect("written");
+        assert!(status(&["index", "verify", "back"], 2).stderr.contains("damaged at byte 0"));
+        status(&["index", "repair", "back"], 0);
+        status(&["index", "verify", "back"], 0);
+    }
+}

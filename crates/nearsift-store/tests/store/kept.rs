@@ -1,0 +1,100 @@
+//! Stores that released versions wrote: each is opened, asked, added to and merged by this one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nearsift_store::disk::RealDisk;
+use nearsift_store::{Options, Store, verify};
+use testkit::random::Random;
+
+use crate::support::{ALL, Hands, Model, Op, Shape, contents, random_op, small, write};
+
+fn folder(version: &str, number: usize) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/kept/{version}/{number}"))
+}
+
+fn options() -> Options {
+    small(Arc::new(RealDisk), 30, &Hands::at(1000))
+}
+
+/// The load that every kept store has seen.
+fn load(shape: Shape, mut each: impl FnMut(&[Op])) -> Model {
+    let mut random = Random::new(1);
+    let mut model = Model::default();
+    for _ in 0..40 {
+        let ops: Vec<Op> = (0..3).map(|_| random_op(&shape, &mut random, 80, 1000)).collect();
+        model.apply(shape.kind, &ops, 1000);
+        each(&ops);
+    }
+    model
+}
+
+fn make(shape: Shape, path: &Path) {
+    let store = Store::create_with(path, &shape.settings(), options()).expect("made");
+    load(shape, |ops| drop(write(&store, ops).expect("written")));
+    store.close().expect("closed");
+}
+
+fn files(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(path)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry"))
+        .map(|entry| {
+            let bytes = std::fs::read(entry.path()).expect("read");
+            (entry.file_name().to_string_lossy().into_owned(), bytes)
+        })
+        .filter(|(name, _)| name != "LOCK")
+        .collect();
+    files.sort_unstable();
+    files
+}
+
+/// Writes the stores of this version. Run it once a version, and never again.
+#[test]
+#[ignore = "writes the stores that are kept"]
+fn write_kept_stores() {
+    for (number, shape) in ALL.into_iter().enumerate() {
+        let path = folder("v1", number);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        make(shape, &path);
+        let _none = std::fs::remove_file(path.join("LOCK"));
+    }
+}
+
+#[test]
+fn stores_of_every_version_are_read_and_go_on() {
+    for (number, shape) in ALL.into_iter().enumerate() {
+        let kept = files(&folder("v1", number));
+        let own = tempfile::tempdir().expect("a folder");
+        let path = own.path().join("store");
+        std::fs::create_dir(&path).expect("a folder");
+        for (name, bytes) in &kept {
+            std::fs::write(path.join(name), bytes).expect("copied");
+        }
+        assert!(verify(&path, &options()).expect("looked at").problems.is_empty());
+        let mut model = load(shape, |_| {});
+        let store = Store::open_with(&path, options()).expect("opened");
+        assert_eq!(contents(&store), model.seen(1000));
+        let mut random = Random::new(2);
+        for _ in 0..20 {
+            model.check_query(&store, &shape.value(&mut random), None, 1000);
+            let ops: Vec<Op> = (0..4).map(|_| random_op(&shape, &mut random, 80, 1000)).collect();
+            let outcomes = write(&store, &ops).expect("written");
+            assert_eq!(outcomes, model.apply(shape.kind, &ops, 1000));
+        }
+        store.compact().expect("merged");
+        assert_eq!(contents(&store), model.seen(1000));
+        store.close().expect("closed");
+        assert!(verify(&path, &options()).expect("looked at").problems.is_empty());
+    }
+}
+
+#[test]
+fn this_version_writes_the_bytes_of_its_kept_stores() {
+    for (number, shape) in ALL.into_iter().enumerate() {
+        let own = tempfile::tempdir().expect("a folder");
+        let path = own.path().join("store");
+        make(shape, &path);
+        assert!(files(&path) == files(&folder("v1", number)), "store {number}");
+    }
+}
