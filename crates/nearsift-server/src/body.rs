@@ -38,15 +38,23 @@ impl FromRequest<App> for Body {
 
     async fn from_request(request: Request, app: &App) -> Result<Body, Problem> {
         let too_large = |most: usize| {
-            Problem::new(Kind::BodyTooLarge, format!("The body has more than {most} bytes: send less at a time."))
+            Problem::new(
+                Kind::BodyTooLarge,
+                format!("The body has more than {most} bytes: send less at a time."),
+            )
         };
         let most = app.config.max_body;
         let headers = request.headers();
         if headers.get(CONTENT_ENCODING).is_some_and(|coding| coding.as_bytes() != b"identity") {
-            return Err(Problem::new(Kind::NotAcceptedMedia, "The body is compressed, and only plain ones are taken.")
-                .expecting("no Content-Encoding"));
+            return Err(Problem::new(
+                Kind::NotAcceptedMedia,
+                "The body is compressed, and only plain ones are taken.",
+            )
+            .expecting("no Content-Encoding"));
         }
-        let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        let length = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         if length.is_some_and(|length| length > most as u64) {
             return Err(too_large(most));
         }
@@ -57,11 +65,17 @@ impl FromRequest<App> for Body {
         loop {
             let frame = timeout_at(deadline, body.frame()).await.map_err(|_| {
                 let seconds = app.config.body_timeout.as_secs_f64();
-                Problem::new(Kind::BodyTooSlow, format!("The body did not arrive within {seconds} s."))
+                Problem::new(
+                    Kind::BodyTooSlow,
+                    format!("The body did not arrive within {seconds} s."),
+                )
             })?;
             let Some(frame) = frame else { break };
             let frame = frame.map_err(|_| {
-                Problem::new(Kind::BodyBroken, "The connection ended, or the body is not as long as it says.")
+                Problem::new(
+                    Kind::BodyBroken,
+                    "The connection ended, or the body is not as long as it says.",
+                )
             })?;
             let Ok(data) = frame.into_data() else { continue };
             if whole.len() + data.len() > most {
@@ -98,10 +112,24 @@ impl Body {
 /// JSON of a type.
 pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
     if let Err(error) = std::str::from_utf8(json) {
-        return Err(Problem::new(Kind::NotJson, format!("The body is not UTF-8 from byte {} on.", error.valid_up_to())));
+        return Err(Problem::new(
+            Kind::NotJson,
+            format!("The body is not UTF-8 from byte {} on.", error.valid_up_to()),
+        ));
+    }
+    // A list would be taken for the fields in their order.
+    let first = json.iter().find(|b| !b.is_ascii_whitespace());
+    if first.is_some_and(|first| *first != b'{') {
+        return Err(match serde_json::from_slice::<serde::de::IgnoredAny>(json) {
+            Ok(_) => Problem::field("", "The value is not an object.", "a JSON object"),
+            Err(error) => Problem::new(Kind::NotJson, error.to_string()),
+        });
     }
     let mut from = serde_json::Deserializer::from_slice(json);
-    let value = serde_path_to_error::deserialize(&mut from).map_err(|error| Problem::of_json(&error))?;
-    from.end().map_err(|error| Problem::new(Kind::NotJson, format!("{error}: something follows the JSON value.")))?;
+    let value =
+        serde_path_to_error::deserialize(&mut from).map_err(|error| Problem::of_json(&error))?;
+    from.end().map_err(|error| {
+        Problem::new(Kind::NotJson, format!("{error}: something follows the JSON value."))
+    })?;
     Ok(value)
 }

@@ -111,8 +111,11 @@ impl Collection {
     /// When it needs tables that the service does not have.
     pub(crate) fn recipe(&self) -> Result<&Recipe, Problem> {
         self.recipe.as_ref().map_err(|why| {
-            Problem::new(problem::Kind::RecipeNeedsTable, format!("{why}: the service has no such tables"))
-                .expecting("a ready \"fingerprint\"")
+            Problem::new(
+                problem::Kind::RecipeNeedsTable,
+                format!("{why}: the service has no such tables"),
+            )
+            .expecting("a ready \"fingerprint\"")
         })
     }
 
@@ -122,12 +125,13 @@ impl Collection {
         work: impl for<'r> FnOnce(&mut Fingerprinter<'r>) -> T,
     ) -> Result<T, Problem> {
         let idle = self.makers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut maker = match idle {
-            Some(maker) => maker,
-            None => Maker::try_new(self.recipe()?.clone(), Recipe::fingerprinter).map_err(|error| {
-                Problem::new(problem::Kind::RecipeNeedsTable, error.to_string())
-            })?,
-        };
+        let mut maker =
+            match idle {
+                Some(maker) => maker,
+                None => Maker::try_new(self.recipe()?.clone(), Recipe::fingerprinter).map_err(
+                    |error| Problem::new(problem::Kind::RecipeNeedsTable, error.to_string()),
+                )?,
+            };
         let done = maker.with_dependent_mut(|_, fingerprinter| work(fingerprinter));
         self.makers.lock().unwrap_or_else(PoisonError::into_inner).push(maker);
         Ok(done)
@@ -148,7 +152,10 @@ pub(crate) struct Collections {
 }
 
 fn at(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> ServeError {
-    move |error| ServeError::File { path: path.to_owned(), problem: format!("cannot {doing}: {error}") }
+    move |error| ServeError::File {
+        path: path.to_owned(),
+        problem: format!("cannot {doing}: {error}"),
+    }
 }
 
 /// Makes the entries of a folder durable.
@@ -181,7 +188,8 @@ impl Collections {
                 if kind.is_symlink() {
                     return Err(ServeError::File {
                         path,
-                        problem: "a link where a collection should be: put the folder itself here".to_owned(),
+                        problem: "a link where a collection should be: put the folder itself here"
+                            .to_owned(),
                     });
                 }
                 if kind.is_dir() {
@@ -191,8 +199,7 @@ impl Collections {
                 tracing::warn!(path = ?path, "not a collection: left alone");
             }
         }
-        let collections =
-            Collections { root, most, entries: RwLock::default() };
+        let collections = Collections { root, most, entries: RwLock::default() };
         names.sort();
         for name in &names {
             let open = Collection::open(name, &collections.path(name))?;
@@ -258,15 +265,23 @@ impl Collections {
     }
 
     /// Makes a collection. Blocks.
-    pub(crate) fn create(&self, name: &Name, settings: &Settings) -> Result<Arc<Collection>, Problem> {
+    pub(crate) fn create(
+        &self,
+        name: &Name,
+        settings: &Settings,
+    ) -> Result<Arc<Collection>, Problem> {
         {
             let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
             if entries.contains_key(name) {
-                let detail = "There is a collection of this name, or there was one that is being deleted.";
+                let detail =
+                    "There is a collection of this name, or there was one that is being deleted.";
                 return Err(Problem::new(problem::Kind::Conflict, detail).at("/name"));
             }
             if entries.len() >= self.most {
-                let detail = format!("There are {} collections, which are the most (max-collections).", self.most);
+                let detail = format!(
+                    "There are {} collections, which are the most (max-collections).",
+                    self.most
+                );
                 return Err(Problem::new(problem::Kind::Conflict, detail));
             }
             entries.insert(name.clone(), Entry::Changing);
@@ -349,7 +364,8 @@ impl Collections {
     /// The names of a collection's snapshots, ascending.
     pub(crate) fn list_snapshots(&self, collection: &Collection) -> Result<Vec<String>, Problem> {
         let folder = self.snapshots(collection).map_err(problem_of)?;
-        let listed = fs::read_dir(&folder).map_err(at(&folder, "list the folder")).map_err(problem_of)?;
+        let listed =
+            fs::read_dir(&folder).map_err(at(&folder, "list the folder")).map_err(problem_of)?;
         let mut names: Vec<String> = listed
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .filter(|name| name.parse::<Name>().is_ok())
@@ -359,8 +375,14 @@ impl Collections {
     }
 
     /// Removes a snapshot. Blocks.
-    pub(crate) fn delete_snapshot(&self, collection: &Collection, name: &str) -> Result<(), Problem> {
-        let none = || Problem::new(problem::Kind::NoSnapshot, "No snapshot of the collection has this name.");
+    pub(crate) fn delete_snapshot(
+        &self,
+        collection: &Collection,
+        name: &str,
+    ) -> Result<(), Problem> {
+        let none = || {
+            Problem::new(problem::Kind::NoSnapshot, "No snapshot of the collection has this name.")
+        };
         let name: Name = name.parse().map_err(|_| none())?;
         let folder = self.snapshots(collection).map_err(problem_of)?;
         let path = folder.join(&name.0);
@@ -403,7 +425,9 @@ impl Collections {
                         outcome = Err(error.into());
                     }
                 }
-                Err(_) => tracing::warn!(collection = %name, "still in use: left as after a crash, which loses nothing"),
+                Err(_) => {
+                    tracing::warn!(collection = %name, "still in use: left as after a crash, which loses nothing")
+                }
             }
         }
         outcome
@@ -434,7 +458,10 @@ fn problem_of(error: ServeError) -> Problem {
         }
         other => {
             tracing::error!(error = %other, "collections");
-            Problem::new(problem::Kind::Internal, "A file could not be worked on; the log says more.")
+            Problem::new(
+                problem::Kind::Internal,
+                "A file could not be worked on; the log says more.",
+            )
         }
     }
 }
@@ -448,7 +475,8 @@ mod tests {
         for good in ["a", "0", "news-2026_x", &"a".repeat(64)] {
             assert!(good.parse::<Name>().is_ok(), "{good}");
         }
-        for bad in ["", ".", "..", "-a", "_a", "A", "a/b", "a.b", "ä", "a\0", " a", &"a".repeat(65)] {
+        for bad in ["", ".", "..", "-a", "_a", "A", "a/b", "a.b", "ä", "a\0", " a", &"a".repeat(65)]
+        {
             assert!(bad.parse::<Name>().is_err(), "{bad}");
         }
     }
@@ -464,7 +492,10 @@ mod tests {
         assert!(!root.join(".making-news").exists() && !root.join(".deleting-old").exists());
         assert!(root.join("Not a collection").exists());
         assert_eq!(collections.all().len(), 1);
-        assert!(matches!(Collections::open(&root, 10), Err(ServeError::Store(_))), "one service a folder");
+        assert!(
+            matches!(Collections::open(&root, 10), Err(ServeError::Store(_))),
+            "one service a folder"
+        );
         collections.close(Duration::ZERO).unwrap();
         #[cfg(unix)]
         {

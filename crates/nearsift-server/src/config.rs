@@ -114,7 +114,9 @@ pub const SETTINGS: &[Setting] = &[
         name: "listen",
         value: "IP:PORT",
         help: "where to listen; another address than loopback needs keys",
-        set: |c, v| put(&mut c.listen, v.parse().ok(), "an address and a port such as 127.0.0.1:7717"),
+        set: |c, v| {
+            put(&mut c.listen, v.parse().ok(), "an address and a port such as 127.0.0.1:7717")
+        },
         show: |c| text(&c.listen.to_string()),
     },
     Setting {
@@ -139,7 +141,10 @@ pub const SETTINGS: &[Setting] = &[
             let names = v.split(',').map(|name| name.trim().to_ascii_lowercase());
             c.allowed_hosts = names.filter(|name| !name.is_empty()).collect();
             match c.allowed_hosts.iter().find(|name| name.contains(['/', ':', '*', ' '])) {
-                Some(name) => Err(format!("'{}': expected a name without port, scheme or *", name.escape_debug())),
+                Some(name) => Err(format!(
+                    "'{}': expected a name without port, scheme or *",
+                    name.escape_debug()
+                )),
                 None => Ok(()),
             }
         },
@@ -425,7 +430,13 @@ impl Config {
         Ok(config)
     }
 
-    fn set(&mut self, name: &str, value: &str, origin: Origin, place: &str) -> Result<(), ServeError> {
+    fn set(
+        &mut self,
+        name: &str,
+        value: &str,
+        origin: Origin,
+        place: &str,
+    ) -> Result<(), ServeError> {
         let wrong = |problem| ServeError::Setting { place: place.to_owned(), problem };
         let Some(at) = SETTINGS.iter().position(|setting| setting.name == name) else {
             let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
@@ -452,7 +463,8 @@ impl Config {
 /// The names and values of a settings file.
 fn read(file: &Path) -> Result<Vec<(String, String)>, ServeError> {
     use std::io::Read;
-    let wrong = |problem: String| ServeError::Setting { place: file.display().to_string(), problem };
+    let wrong =
+        |problem: String| ServeError::Setting { place: file.display().to_string(), problem };
     let mut written = String::new();
     std::fs::File::open(file)
         .and_then(|opened| opened.take(MAX_FILE_BYTES + 1).read_to_string(&mut written))
@@ -460,19 +472,24 @@ fn read(file: &Path) -> Result<Vec<(String, String)>, ServeError> {
     if written.len() as u64 > MAX_FILE_BYTES {
         return Err(wrong("more than 1 MiB: expected a settings file".to_owned()));
     }
-    let table: toml::Table = written.parse().map_err(|error| wrong(format!("not TOML: {error}")))?;
+    let table: toml::Table =
+        written.parse().map_err(|error| wrong(format!("not TOML: {error}")))?;
     let settings = table.into_iter().map(|(name, value)| {
         let value = match value {
             toml::Value::String(text) => text,
             toml::Value::Integer(number) => number.to_string(),
             toml::Value::Array(items) => {
                 let items = items.iter().map(|item| {
-                    item.as_str().ok_or_else(|| wrong(format!("{name}: expected texts in the list")))
+                    item.as_str()
+                        .ok_or_else(|| wrong(format!("{name}: expected texts in the list")))
                 });
                 items.collect::<Result<Vec<_>, _>>()?.join(",")
             }
             other => {
-                return Err(wrong(format!("{name}: expected a text or a whole number, found {}", other.type_str())));
+                return Err(wrong(format!(
+                    "{name}: expected a text or a whole number, found {}",
+                    other.type_str()
+                )));
             }
         };
         Ok((name, value))
@@ -484,7 +501,11 @@ fn read(file: &Path) -> Result<Vec<(String, String)>, ServeError> {
 mod tests {
     use super::*;
 
-    fn load(file: &str, environment: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<Config, String> {
+    fn load(
+        file: &str,
+        environment: &[(&str, &str)],
+        flags: &[(&str, &str)],
+    ) -> Result<Config, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("service.toml");
         std::fs::write(&path, file).unwrap();
@@ -510,12 +531,18 @@ mod tests {
 
     #[test]
     fn mistakes_are_told_where_they_are() {
-        let check = |file: &str, environment: &[(&str, &str)], flags: &[(&str, &str)], expect: &str| {
-            let error = load(file, environment, flags).unwrap_err();
-            assert!(error.contains(expect), "{error}");
-        };
+        let check =
+            |file: &str, environment: &[(&str, &str)], flags: &[(&str, &str)], expect: &str| {
+                let error = load(file, environment, flags).unwrap_err();
+                assert!(error.contains(expect), "{error}");
+            };
         check("", &[], &[("listen", "nowhere")], "--listen: expected an address and a port");
-        check("", &[("NEARSIFT_IDLE_TIMEOUT", "soon")], &[], "NEARSIFT_IDLE_TIMEOUT: expected a time");
+        check(
+            "",
+            &[("NEARSIFT_IDLE_TIMEOUT", "soon")],
+            &[],
+            "NEARSIFT_IDLE_TIMEOUT: expected a time",
+        );
         check("max-bodi = 3", &[], &[], "max-bodi: no such setting: expected one of listen");
         check("max-body = 3.5", &[], &[], "expected a text or a whole number, found float");
         check("max-body = ", &[], &[], "not TOML");

@@ -84,7 +84,11 @@ impl Fields {
         let Fields { text, html_base64, charset, fingerprint, sketch, keys } = self;
         let one = "one of \"text\", \"html_base64\", \"fingerprint\" and \"sketch\"";
         let needs = |pointer, other: &str| {
-            Err(Problem::field(pointer, "The field says nothing here.", &format!("it beside \"{other}\" only")))
+            Err(Problem::field(
+                pointer,
+                "The field says nothing here.",
+                &format!("it beside \"{other}\" only"),
+            ))
         };
         if charset.is_some() && html_base64.is_none() {
             return needs("/charset", "html_base64");
@@ -96,27 +100,46 @@ impl Fields {
             (Some(text), None, None, None) => Ok(Content::Text(text)),
             (None, Some(html), None, None) => {
                 let bytes = STANDARD.decode(html).map_err(|error| {
-                    Problem::field("/html_base64", format!("Not base64: {error}."), "base64 (RFC 4648) with padding, in one line")
+                    Problem::field(
+                        "/html_base64",
+                        format!("Not base64: {error}."),
+                        "base64 (RFC 4648) with padding, in one line",
+                    )
                 })?;
                 Ok(Content::Html { bytes, charset })
             }
             (None, None, Some(hex), None) => {
                 let fingerprint: Result<Fingerprint, _> = hex.parse();
-                let fingerprint = fingerprint.ok().filter(|f| f.bits() != Bits::B32).ok_or_else(|| {
-                    Problem::field("/fingerprint", "Not a fingerprint.", "16, 32 or 64 hex digits, the most significant first")
-                })?;
+                let fingerprint =
+                    fingerprint.ok().filter(|f| f.bits() != Bits::B32).ok_or_else(|| {
+                        Problem::field(
+                            "/fingerprint",
+                            "Not a fingerprint.",
+                            "16, 32 or 64 hex digits, the most significant first",
+                        )
+                    })?;
                 Ok(Content::Value(fingerprint.into()))
             }
             (None, None, None, Some(hex)) => {
                 let sketch: Sketch = hex.parse().map_err(|_| {
-                    Problem::field("/sketch", "Not a sketch.", "128 hex digits, as `nearsift fingerprint` prints them")
+                    Problem::field(
+                        "/sketch",
+                        "Not a sketch.",
+                        "128 hex digits, as `nearsift fingerprint` prints them",
+                    )
                 })?;
                 let keys = keys.as_deref().and_then(parse_keys).ok_or_else(|| {
-                    Problem::field("/keys", "A sketch needs its candidate keys.", "256 hex digits, as POST /v1/fingerprint gives them")
+                    Problem::field(
+                        "/keys",
+                        "A sketch needs its candidate keys.",
+                        "256 hex digits, as POST /v1/fingerprint gives them",
+                    )
                 })?;
                 Ok(Content::Value(Sketched { sketch, keys }.into()))
             }
-            (None, None, None, None) => Err(Problem::field("", "The document has no content.", one)),
+            (None, None, None, None) => {
+                Err(Problem::field("", "The document has no content.", one))
+            }
             _ => Err(Problem::field("", "The document has several contents.", one)),
         }
     }
@@ -141,7 +164,18 @@ pub(crate) fn written_keys(keys: &[u32; KEYS]) -> String {
 impl Document {
     /// Its id, content and metadata, as they are stored at a time.
     pub(crate) fn parts(self, now: u64) -> Result<(String, Content, Metadata), Problem> {
-        let Document { id, text, html_base64, charset, fingerprint, sketch, keys, time, source, ttl_seconds } = self;
+        let Document {
+            id,
+            text,
+            html_base64,
+            charset,
+            fingerprint,
+            sketch,
+            keys,
+            time,
+            source,
+            ttl_seconds,
+        } = self;
         check_id(&id)?;
         let metadata = metadata(time, source, ttl_seconds, now)?;
         let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
@@ -159,7 +193,8 @@ impl Page {
 /// # Errors
 /// An id that the store would not take, or that could not be shown in a line.
 pub(crate) fn check_id(id: &str) -> Result<(), Problem> {
-    let expected = format!("1 to {} bytes of UTF-8 without control characters", nearsift_store::MAX_ID_BYTES);
+    let expected =
+        format!("1 to {} bytes of UTF-8 without control characters", nearsift_store::MAX_ID_BYTES);
     let wrong = |what: String| {
         Err(Problem::field("/id", what, &expected)).map_err(|problem: Problem| Problem {
             kind: crate::problem::Kind::InvalidId,
@@ -168,7 +203,9 @@ pub(crate) fn check_id(id: &str) -> Result<(), Problem> {
     };
     match id.len() {
         0 => wrong("The id is empty.".to_owned()),
-        bytes if bytes > nearsift_store::MAX_ID_BYTES => wrong(format!("The id has {bytes} bytes.")),
+        bytes if bytes > nearsift_store::MAX_ID_BYTES => {
+            wrong(format!("The id has {bytes} bytes."))
+        }
         _ if id.contains(char::is_control) => wrong("The id has a control character.".to_owned()),
         _ => Ok(()),
     }
@@ -194,7 +231,11 @@ pub(crate) fn metadata(
         Some(ttl) => {
             let expires = u32::try_from(now + u64::from(ttl)).ok().filter(|_| ttl > 0);
             Some(expires.ok_or_else(|| {
-                Problem::field("/ttl_seconds", "The document would never be found, or is kept past 2106.", "a whole number from 1 on")
+                Problem::field(
+                    "/ttl_seconds",
+                    "The document would never be found, or is kept past 2106.",
+                    "a whole number from 1 on",
+                )
             })?)
         }
     };
@@ -291,14 +332,19 @@ impl Content {
             }
             Content::Value(value) => {
                 let (pointer, fits) = match (&value, kind) {
-                    (Value::Fingerprint(f), Kind::Fingerprints { bits, .. }) => ("/fingerprint", f.bits() == bits),
+                    (Value::Fingerprint(f), Kind::Fingerprints { bits, .. }) => {
+                        ("/fingerprint", f.bits() == bits)
+                    }
                     (Value::Fingerprint(_), _) => ("/fingerprint", false),
                     (Value::Sketch(_), kind) => ("/sketch", matches!(kind, Kind::Sketches { .. })),
                 };
                 if !fits {
                     return Err(Problem::field(
                         pointer,
-                        format!("The collection holds {kind}, by the recipe {}.", collection.store.recipe().written),
+                        format!(
+                            "The collection holds {kind}, by the recipe {}.",
+                            collection.store.recipe().written
+                        ),
                         "what the collection's recipe makes",
                     ));
                 }

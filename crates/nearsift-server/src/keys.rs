@@ -153,7 +153,8 @@ mod tests {
     fn a_new_key_is_found_by_its_line() {
         let (read, admin) = (NewKey::new(Scope::Read).unwrap(), NewKey::new(Scope::Admin).unwrap());
         let mut keys = Keys::default();
-        keys.add(&format!("# two\n\n{} crawler one\r\n{}\n", read.line, admin.line), "keys").unwrap();
+        keys.add(&format!("# two\n\n{} crawler one\r\n{}\n", read.line, admin.line), "keys")
+            .unwrap();
         assert_eq!(keys.len(), 2);
         let found = keys.find(&read.key).unwrap();
         assert_eq!((found.scope, found.name.as_str()), (Scope::Read, "crawler one"));
@@ -165,7 +166,9 @@ mod tests {
     #[test]
     fn wrong_lines_are_told() {
         let zeros = "0".repeat(64);
-        for bad in ["read", "root sha256:00", "read 00", &format!("reed sha256:{zeros}"), "read sha256:zz"] {
+        for bad in
+            ["read", "root sha256:00", "read 00", &format!("reed sha256:{zeros}"), "read sha256:zz"]
+        {
             let error = Keys::default().add(&format!("\n{bad}"), "keys.txt").unwrap_err();
             assert!(error.to_string().starts_with("keys.txt, line 2: expected"), "{error}");
         }

@@ -99,19 +99,24 @@ impl Server {
             .thread_name("nearsift-connections")
             .enable_all()
             .build()
-            .map_err(|source| ServeError::System { doing: "start the threads for connections", source })?;
+            .map_err(|source| ServeError::System {
+                doing: "start the threads for connections",
+                source,
+            })?;
         let address = config.listen;
         let listener = runtime
             .block_on(TcpListener::bind(address))
             .map_err(|source| ServeError::Listen { address, source })?;
-        let address = listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
+        let address =
+            listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
         let collections = Collections::open(&config.dir, config.max_collections)?;
         let key_count = keys.len();
         let app = State::start(config, keys, collections)?;
         let router = api::router(App::clone(&app));
         let (stop, told) = watch::channel(false);
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let serving = runtime.spawn(connection::serve(listener, App::clone(&app), router, tls, told));
+        let serving =
+            runtime.spawn(connection::serve(listener, App::clone(&app), router, tls, told));
         let count = app.collections.all().len();
         tracing::info!(url = %format!("{scheme}://{address}"), collections = count, keys = key_count, "listening");
         Ok(Server { address, app, stop, serving, runtime })

@@ -12,7 +12,9 @@ pub(crate) fn start(log: Log) {
     // Another subscriber of the process, as of tests, stays.
     let _set = match log {
         Log::Text => tracing::subscriber::set_global_default(to_stderr.finish()),
-        Log::Json => tracing::subscriber::set_global_default(to_stderr.json().flatten_event(true).finish()),
+        Log::Json => {
+            tracing::subscriber::set_global_default(to_stderr.json().flatten_event(true).finish())
+        }
         Log::Off => Ok(()),
     };
 }

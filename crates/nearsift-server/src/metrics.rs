@@ -38,7 +38,9 @@ pub(crate) struct Held {
 }
 
 fn histogram() -> Histogram {
-    Histogram::new([0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0])
+    Histogram::new([
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+    ])
 }
 
 impl Metrics {
@@ -46,18 +48,42 @@ impl Metrics {
         let mut registry = Registry::with_prefix("nearsift");
         let requests = Family::<Labels, Counter>::default();
         registry.register("requests", "Requests that were answered", requests.clone());
-        let seconds = Family::<Labels, Histogram, fn() -> Histogram>::new_with_constructor(histogram);
-        registry.register_with_unit("request_duration", "How long they took", Unit::Seconds, seconds.clone());
+        let seconds =
+            Family::<Labels, Histogram, fn() -> Histogram>::new_with_constructor(histogram);
+        registry.register_with_unit(
+            "request_duration",
+            "How long they took",
+            Unit::Seconds,
+            seconds.clone(),
+        );
         let problems = Family::<Labels, Counter>::default();
-        registry.register("problems", "Requests that were answered with a problem, by its kind", problems.clone());
+        registry.register(
+            "problems",
+            "Requests that were answered with a problem, by its kind",
+            problems.clone(),
+        );
         let outcomes = Family::<Labels, Counter>::default();
-        registry.register("document_outcomes", "What became of documents that were sent", outcomes.clone());
+        registry.register(
+            "document_outcomes",
+            "What became of documents that were sent",
+            outcomes.clone(),
+        );
         let documents = Family::<Labels, Gauge>::default();
         registry.register("documents", "Documents of a collection", documents.clone());
         let disk_bytes = Family::<Labels, Gauge>::default();
-        registry.register_with_unit("disk", "Segments and log of a collection", Unit::Bytes, disk_bytes.clone());
+        registry.register_with_unit(
+            "disk",
+            "Segments and log of a collection",
+            Unit::Bytes,
+            disk_bytes.clone(),
+        );
         let memory_bytes = Family::<Labels, Gauge>::default();
-        registry.register_with_unit("memory", "What a collection holds in memory", Unit::Bytes, memory_bytes.clone());
+        registry.register_with_unit(
+            "memory",
+            "What a collection holds in memory",
+            Unit::Bytes,
+            memory_bytes.clone(),
+        );
         let writable = Family::<Labels, Gauge>::default();
         registry.register("writable", "1 while a collection takes writes", writable.clone());
         let waiting = Family::<Labels, Gauge>::default();
@@ -65,7 +91,11 @@ impl Metrics {
         let connections = Gauge::default();
         registry.register("connections", "Connections that are open", connections.clone());
         let refused = Counter::default();
-        registry.register("refused_connections", "Connections beyond max-connections", refused.clone());
+        registry.register(
+            "refused_connections",
+            "Connections beyond max-connections",
+            refused.clone(),
+        );
         Metrics {
             registry,
             requests,
@@ -84,7 +114,8 @@ impl Metrics {
 
     pub(crate) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {
         let route = ("route", route.to_owned());
-        let labels = vec![("method", method.to_owned()), route.clone(), ("status", status.to_string())];
+        let labels =
+            vec![("method", method.to_owned()), route.clone(), ("status", status.to_string())];
         self.requests.get_or_create(&labels).inc();
         self.seconds.get_or_create(&vec![route]).observe(took.as_secs_f64());
     }
@@ -124,7 +155,9 @@ impl Metrics {
             self.writable.get_or_create(&labels).set(i64::from(one.is_writable));
         }
         for (pool, jobs) in waiting {
-            self.waiting.get_or_create(&vec![("pool", (*pool).to_owned())]).set(number(*jobs as u64));
+            self.waiting
+                .get_or_create(&vec![("pool", (*pool).to_owned())])
+                .set(number(*jobs as u64));
         }
         let mut text = String::new();
         // Writing to a text does not fail.

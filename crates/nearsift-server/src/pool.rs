@@ -67,12 +67,8 @@ impl Pool {
         capacity: usize,
         patience: Duration,
     ) -> Result<Pool, ServeError> {
-        let shared = Arc::new(Shared {
-            queue: Mutex::default(),
-            ready: Condvar::new(),
-            capacity,
-            patience,
-        });
+        let shared =
+            Arc::new(Shared { queue: Mutex::default(), ready: Condvar::new(), capacity, patience });
         let threads = (0..threads).map(|_| {
             let shared = Arc::clone(&shared);
             std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared))

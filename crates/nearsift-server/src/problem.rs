@@ -47,33 +47,57 @@ impl Kind {
     pub(crate) const fn about(self) -> (&'static str, StatusCode, &'static str) {
         use StatusCode as S;
         match self {
-            Kind::NotJson => ("not-json", S::BAD_REQUEST, "The body is not the JSON that was expected"),
-            Kind::InvalidField => ("invalid-field", S::UNPROCESSABLE_ENTITY, "A field has a value that cannot be"),
-            Kind::InvalidId => ("invalid-id", S::UNPROCESSABLE_ENTITY, "This cannot be the id of a document"),
+            Kind::NotJson => {
+                ("not-json", S::BAD_REQUEST, "The body is not the JSON that was expected")
+            }
+            Kind::InvalidField => {
+                ("invalid-field", S::UNPROCESSABLE_ENTITY, "A field has a value that cannot be")
+            }
+            Kind::InvalidId => {
+                ("invalid-id", S::UNPROCESSABLE_ENTITY, "This cannot be the id of a document")
+            }
             Kind::NoDocument => ("no-document", S::NOT_FOUND, "No document has this id"),
             Kind::NoCollection => ("no-collection", S::NOT_FOUND, "There is no such collection"),
             Kind::NoSnapshot => ("no-snapshot", S::NOT_FOUND, "There is no such snapshot"),
             Kind::NoRoute => ("no-route", S::NOT_FOUND, "There is nothing at this path"),
-            Kind::WrongMethod => ("wrong-method", S::METHOD_NOT_ALLOWED, "The path does not take this method"),
+            Kind::WrongMethod => {
+                ("wrong-method", S::METHOD_NOT_ALLOWED, "The path does not take this method")
+            }
             Kind::NoKey => ("no-key", S::UNAUTHORIZED, "An API key is needed"),
             Kind::WrongKey => ("wrong-key", S::UNAUTHORIZED, "The API key is not known"),
-            Kind::ScopeTooSmall => ("scope-too-small", S::FORBIDDEN, "The API key does not allow this"),
-            Kind::ForeignHost => ("foreign-host", S::MISDIRECTED_REQUEST, "The request is for another host"),
-            Kind::ForeignOrigin => ("foreign-origin", S::FORBIDDEN, "The request is from a page of another origin"),
-            Kind::NotAcceptedMedia => {
-                ("not-accepted-media", S::UNSUPPORTED_MEDIA_TYPE, "The body is not of a kind that is taken")
+            Kind::ScopeTooSmall => {
+                ("scope-too-small", S::FORBIDDEN, "The API key does not allow this")
             }
+            Kind::ForeignHost => {
+                ("foreign-host", S::MISDIRECTED_REQUEST, "The request is for another host")
+            }
+            Kind::ForeignOrigin => {
+                ("foreign-origin", S::FORBIDDEN, "The request is from a page of another origin")
+            }
+            Kind::NotAcceptedMedia => (
+                "not-accepted-media",
+                S::UNSUPPORTED_MEDIA_TYPE,
+                "The body is not of a kind that is taken",
+            ),
             Kind::BodyTooLarge => ("body-too-large", S::PAYLOAD_TOO_LARGE, "The body is too large"),
-            Kind::BodyTooSlow => ("body-too-slow", S::REQUEST_TIMEOUT, "The body did not arrive in time"),
-            Kind::BodyBroken => ("body-broken", S::BAD_REQUEST, "The body ended before its end"),
-            Kind::Conflict => ("conflict", S::CONFLICT, "The state of the service does not allow this"),
-            Kind::RecipeNeedsTable => {
-                ("recipe-needs-table", S::UNPROCESSABLE_ENTITY, "The collection takes ready fingerprints only")
+            Kind::BodyTooSlow => {
+                ("body-too-slow", S::REQUEST_TIMEOUT, "The body did not arrive in time")
             }
+            Kind::BodyBroken => ("body-broken", S::BAD_REQUEST, "The body ended before its end"),
+            Kind::Conflict => {
+                ("conflict", S::CONFLICT, "The state of the service does not allow this")
+            }
+            Kind::RecipeNeedsTable => (
+                "recipe-needs-table",
+                S::UNPROCESSABLE_ENTITY,
+                "The collection takes ready fingerprints only",
+            ),
             Kind::Busy => ("busy", S::SERVICE_UNAVAILABLE, "There is too much to do"),
             Kind::Stopping => ("stopping", S::SERVICE_UNAVAILABLE, "The service stops"),
             Kind::DiskFull => ("disk-full", S::INSUFFICIENT_STORAGE, "The disk is full"),
-            Kind::StoreFailed => ("store-failed", S::SERVICE_UNAVAILABLE, "The store takes no writes"),
+            Kind::StoreFailed => {
+                ("store-failed", S::SERVICE_UNAVAILABLE, "The store takes no writes")
+            }
             Kind::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "A mistake of the service"),
         }
     }
@@ -216,9 +240,18 @@ impl From<Undone> for Problem {
     fn from(undone: Undone) -> Problem {
         match undone {
             Undone::Full => Problem::new(Kind::Busy, "The queue is full: try again later."),
-            Undone::Late => Problem::new(Kind::Busy, "The request waited too long for its turn: try again later."),
-            Undone::Panicked => Problem::new(Kind::Internal, "The request could not be worked on; the log says more."),
-            Undone::Stopped => Problem::new(Kind::Stopping, "The service is about to stop: ask again when it is back."),
+            Undone::Late => Problem::new(
+                Kind::Busy,
+                "The request waited too long for its turn: try again later.",
+            ),
+            Undone::Panicked => Problem::new(
+                Kind::Internal,
+                "The request could not be worked on; the log says more.",
+            ),
+            Undone::Stopped => Problem::new(
+                Kind::Stopping,
+                "The service is about to stop: ask again when it is back.",
+            ),
         }
     }
 }
@@ -239,7 +272,10 @@ impl IntoResponse for Problem {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
             }
             StatusCode::UNAUTHORIZED => {
-                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"nearsift\""));
+                headers.insert(
+                    WWW_AUTHENTICATE,
+                    HeaderValue::from_static("Bearer realm=\"nearsift\""),
+                );
             }
             _ => {}
         }

@@ -20,7 +20,10 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Se
         .and_then(Iterator::collect)
         .map_err(|error| about(certificate, format!("not a certificate chain in PEM: {error}")))?;
     if chain.is_empty() {
-        return Err(about(certificate, "no certificate in it: expected PEM blocks CERTIFICATE".to_owned()));
+        return Err(about(
+            certificate,
+            "no certificate in it: expected PEM blocks CERTIFICATE".to_owned(),
+        ));
     }
     let secret = PrivateKeyDer::from_pem_file(key)
         .map_err(|error| about(key, format!("not a private key in PEM: {error}")))?;

@@ -23,8 +23,8 @@ pub fn run(args: &Serve) -> Result<Status, Failure> {
     };
     let environment = |name: &str| std::env::var(name).ok();
     let file = args.config.clone().or_else(|| environment("NEARSIFT_CONFIG").map(Into::into));
-    let config = Config::load(dir, file.as_deref(), environment, &args.settings.0)
-        .map_err(Failure::new)?;
+    let config =
+        Config::load(dir, file.as_deref(), environment, &args.settings.0).map_err(Failure::new)?;
     if args.print_config {
         let mut out = Out::new();
         out.line(config.print().trim_end())?;

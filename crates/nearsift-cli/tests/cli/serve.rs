@@ -43,7 +43,8 @@ impl Running {
     }
 
     fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
+        let sent =
+            Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
@@ -63,8 +64,9 @@ impl Drop for Running {
 }
 
 fn document(id: &str, about: u32) -> Value {
-    let text: String =
-        (0..120u32).map(|i| char::from_u32(0x4e00 + (about * 7919 + i * i * 31) % 5000).unwrap()).collect();
+    let text: String = (0..120u32)
+        .map(|i| char::from_u32(0x4e00 + (about * 7919 + i * i * 31) % 5000).unwrap())
+        .collect();
     json!({"id": id, "text": text})
 }
 
@@ -83,7 +85,8 @@ fn what_was_acknowledged_survives_kill_9() {
         }
         for n in 0..3 {
             let (id, about) = (format!("{round}-{n}"), 100 * round + n);
-            let stored = service.post("/v1/documents", &json!({"documents": [document(&id, about)]}));
+            let stored =
+                service.post("/v1/documents", &json!({"documents": [document(&id, about)]}));
             assert_eq!(stored["stored"], 1, "{stored}");
             acknowledged.push((id, about));
         }
@@ -123,7 +126,12 @@ fn settings_come_from_flags_environment_and_file() {
         .output()
         .unwrap();
     let printed = String::from_utf8(printed.stdout).unwrap();
-    for line in ["(file)\nmax-requests = 5", "(flag)\nqueue = 7", "(environment)\nmax-batch = 8", "(default)\nworkers = "] {
+    for line in [
+        "(file)\nmax-requests = 5",
+        "(flag)\nqueue = 7",
+        "(environment)\nmax-batch = 8",
+        "(default)\nworkers = ",
+    ] {
         assert!(printed.contains(line), "{line}\n{printed}");
     }
     let refused = folder.run(["serve", "data", "--listen", "0.0.0.0:0"]);
@@ -142,7 +150,10 @@ fn a_new_key_opens_the_service() {
     folder.file("keys", lines[3]);
     let service = Running::start(&folder, &["--keys-file", "keys"]);
     let ask = |key: &str| {
-        let request = ureq::get(format!("{}/v1/stats", service.url)).config().http_status_as_error(false).build();
+        let request = ureq::get(format!("{}/v1/stats", service.url))
+            .config()
+            .http_status_as_error(false)
+            .build();
         request.header("authorization", format!("Bearer {key}")).call().unwrap().status().as_u16()
     };
     assert_eq!((ask(lines[1]), ask("nsk_wrong")), (200, 401));

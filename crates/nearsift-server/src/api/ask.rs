@@ -31,7 +31,11 @@ impl Wanted {
         let near = match kind {
             Kind::Fingerprints { max_distance: most, .. } => {
                 if self.min_score.is_some() {
-                    return Err(Problem::field("/min_score", "The collection holds fingerprints, which have a distance.", "max_distance"));
+                    return Err(Problem::field(
+                        "/min_score",
+                        "The collection holds fingerprints, which have a distance.",
+                        "max_distance",
+                    ));
                 }
                 if self.max_distance.is_some_and(|distance| distance > most) {
                     return Err(Problem::field(
@@ -44,21 +48,39 @@ impl Wanted {
             }
             Kind::Sketches { .. } => {
                 if self.max_distance.is_some() {
-                    return Err(Problem::field("/max_distance", "The collection holds sketches, which have a score.", "min_score"));
+                    return Err(Problem::field(
+                        "/max_distance",
+                        "The collection holds sketches, which have a score.",
+                        "min_score",
+                    ));
                 }
                 if self.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
-                    return Err(Problem::field("/min_score", "No score is outside 0 to 1.", "a number from 0 to 1"));
+                    return Err(Problem::field(
+                        "/min_score",
+                        "No score is outside 0 to 1.",
+                        "a number from 0 to 1",
+                    ));
                 }
                 self.min_score.map(|score| Near::Score(Score::at_least(score)))
             }
         };
         let limit = self.limit.unwrap_or(USUAL);
         if !(1..=MOST).contains(&limit) {
-            return Err(Problem::field("/limit", "The limit is out of bounds.", &format!("1 to {MOST}")));
+            return Err(Problem::field(
+                "/limit",
+                "The limit is out of bounds.",
+                &format!("1 to {MOST}"),
+            ));
         }
         let budget = match self.budget {
             None => Budget::Unlimited,
-            Some(0) => return Err(Problem::field("/budget", "Nothing could be compared.", "a whole number from 1 on")),
+            Some(0) => {
+                return Err(Problem::field(
+                    "/budget",
+                    "Nothing could be compared.",
+                    "a whole number from 1 on",
+                ));
+            }
             Some(most) => Budget::Fingerprints(most),
         };
         Ok(Ask { near, limit: Some(limit), budget })

@@ -119,7 +119,7 @@ struct Candidate {
 /// What is known of a page before anything is stored.
 enum Step {
     Done(Checked),
-    Insert { candidate: Candidate, ask: Ask, text: Option<About> },
+    Insert { candidate: Box<Candidate>, ask: Ask, text: Option<About> },
 }
 
 fn verdict(found: &[Found]) -> Verdict {
@@ -134,18 +134,33 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
     }
     if insert {
         if id.is_none() {
-            return Err(Problem::field("/id", "A document that may be stored needs an id.", "a text"));
+            return Err(Problem::field(
+                "/id",
+                "A document that may be stored needs an id.",
+                "a text",
+            ));
         }
-        for (pointer, is_given) in [("/max_distance", max_distance.is_some()), ("/min_score", min_score.is_some())] {
+        for (pointer, is_given) in
+            [("/max_distance", max_distance.is_some()), ("/min_score", min_score.is_some())]
+        {
             if is_given {
-                let detail = "With \"insert\", what the collection was created for decides what is near.";
+                let detail =
+                    "With \"insert\", what the collection was created for decides what is near.";
                 return Err(Problem::field(pointer, detail, "the field left out"));
             }
         }
     } else {
-        let stored = [("/time", time.is_some()), ("/source", source.is_some()), ("/ttl_seconds", ttl_seconds.is_some())];
+        let stored = [
+            ("/time", time.is_some()),
+            ("/source", source.is_some()),
+            ("/ttl_seconds", ttl_seconds.is_some()),
+        ];
         if let Some((pointer, _)) = stored.into_iter().find(|field| field.1) {
-            return Err(Problem::field(pointer, "Without \"insert\" nothing is stored.", "the field left out, or \"insert\": true"));
+            return Err(Problem::field(
+                pointer,
+                "Without \"insert\" nothing is stored.",
+                "the field left out, or \"insert\": true",
+            ));
         }
     }
     let mut metadata = metadata(time, source, ttl_seconds, now())?;
@@ -169,7 +184,8 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
     match id {
         Some(id) if insert && found.is_empty() => {
             metadata.length = text.as_ref().map(|about| u64::from(about.characters));
-            Ok(Step::Insert { candidate: Candidate { id, value, metadata }, ask, text })
+            let candidate = Box::new(Candidate { id, value, metadata });
+            Ok(Step::Insert { candidate, ask, text })
         }
         _ => Ok(Step::Done(Checked {
             verdict: verdict(&found),
@@ -183,7 +199,11 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
 }
 
 /// Stores a page unless one that is near was stored since it was looked for.
-fn insert(collection: &Collection, candidate: &Candidate, ask: &Ask) -> Result<(Inserted, Search), Problem> {
+fn insert(
+    collection: &Collection,
+    candidate: &Candidate,
+    ask: &Ask,
+) -> Result<(Inserted, Search), Problem> {
     let Candidate { id, value, metadata } = candidate;
     let outcome = collection.store.insert_unless_near(id.as_str().into(), value, metadata)?;
     match outcome {

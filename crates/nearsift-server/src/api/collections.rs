@@ -36,16 +36,28 @@ pub(super) struct New {
 fn kind(request: &New, recipe: &Recipe) -> Result<Kind, Problem> {
     if recipe.is_sketch() {
         if request.max_distance.is_some() {
-            return Err(Problem::field("/max_distance", "The recipe makes sketches, which have a score.", "min_score"));
+            return Err(Problem::field(
+                "/max_distance",
+                "The recipe makes sketches, which have a score.",
+                "min_score",
+            ));
         }
         let score = request.min_score.unwrap_or(MIN_SCORE);
         if !(0.0..=1.0).contains(&score) {
-            return Err(Problem::field("/min_score", "No score is outside 0 to 1.", "a number from 0 to 1"));
+            return Err(Problem::field(
+                "/min_score",
+                "No score is outside 0 to 1.",
+                "a number from 0 to 1",
+            ));
         }
         return Ok(Kind::Sketches { min_score: Score::at_least(score) });
     }
     if request.min_score.is_some() {
-        return Err(Problem::field("/min_score", "The recipe makes fingerprints, which have a distance.", "max_distance"));
+        return Err(Problem::field(
+            "/min_score",
+            "The recipe makes fingerprints, which have a distance.",
+            "max_distance",
+        ));
     }
     let bits = recipe.bits();
     let max_distance = request.max_distance.unwrap_or((3 * bits.count() / 64).max(1));
@@ -61,10 +73,18 @@ pub(super) async fn create(State(app): State<App>, body: Body) -> Result<Respons
         move || {
             let request: New = body.parse()?;
             let name: Name = request.name.parse()?;
-            let recipe = Recipe::parse(request.recipe.as_deref().unwrap_or("sketch"))
-                .map_err(|error| Problem::field("/recipe", error.to_string(), "a recipe as `nearsift recipes` lists them"))?;
+            let recipe =
+                Recipe::parse(request.recipe.as_deref().unwrap_or("sketch")).map_err(|error| {
+                    Problem::field(
+                        "/recipe",
+                        error.to_string(),
+                        "a recipe as `nearsift recipes` lists them",
+                    )
+                })?;
             let kind = kind(&request, &recipe)?;
-            app.collections.create(&name, &settings(kind, &recipe)).map(|collection| told(&collection))
+            app.collections
+                .create(&name, &settings(kind, &recipe))
+                .map(|collection| told(&collection))
         }
     };
     Ok(json(StatusCode::CREATED, &app.stores.run(work).await??))

@@ -73,8 +73,13 @@ pub(super) struct Fingerprinted {
 
 impl From<Made> for Fingerprinted {
     fn from(made: Made) -> Fingerprinted {
-        let mut told =
-            Fingerprinted { fingerprint: None, sketch: None, keys: None, reason: None, text: made.text };
+        let mut told = Fingerprinted {
+            fingerprint: None,
+            sketch: None,
+            keys: None,
+            reason: None,
+            text: made.text,
+        };
         match made.value {
             Ok(Value::Fingerprint(fingerprint)) => told.fingerprint = Some(fingerprint.to_string()),
             Ok(Value::Sketch(sketched)) => {
@@ -104,7 +109,10 @@ impl Text {
     }
 }
 
-fn look(page: Page, collection: &crate::collections::Collection) -> Result<(Made, Option<Text>), Problem> {
+fn look(
+    page: Page,
+    collection: &crate::collections::Collection,
+) -> Result<(Made, Option<Text>), Problem> {
     let (kind, content) = (collection.store.kind(), page.content()?);
     let read = match content {
         Content::Value(_) => return Ok((content.make(collection)?, None)),
@@ -116,7 +124,10 @@ fn look(page: Page, collection: &crate::collections::Collection) -> Result<(Made
     })
 }
 
-fn judge(request: Compare, collection: &crate::collections::Collection) -> Result<Compared, Problem> {
+fn judge(
+    request: Compare,
+    collection: &crate::collections::Collection,
+) -> Result<Compared, Problem> {
     let (made_a, text_a) = look(request.a, collection).map_err(|problem| problem.below("/a"))?;
     let (made_b, text_b) = look(request.b, collection).map_err(|problem| problem.below("/b"))?;
     let texts = text_a.zip(text_b);
@@ -131,7 +142,9 @@ fn judge(request: Compare, collection: &crate::collections::Collection) -> Resul
         _ => (None, None),
     };
     let near = match collection.store.kind() {
-        Kind::Fingerprints { max_distance, .. } => distance.map(|distance| distance <= max_distance),
+        Kind::Fingerprints { max_distance, .. } => {
+            distance.map(|distance| distance <= max_distance)
+        }
         Kind::Sketches { min_score } => match (&values, verified) {
             (Some(_), Some(verified)) => Some(verified.score >= MIN_SCORE),
             _ => score.map(|score| score >= min_score),

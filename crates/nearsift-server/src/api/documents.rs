@@ -209,12 +209,13 @@ fn write(
     unless_near: bool,
 ) -> Result<Vec<Became>, StoreError> {
     let mut batch = collection.store.batch();
-    let put = |batch: &mut Batch, id: &str, value: &Value, metadata: &Metadata| {
-        match (unless_near, existing) {
-            (true, _) => batch.insert_unless_near(id.into(), value, metadata),
-            (false, Existing::Keep) => batch.insert(id.into(), value, metadata),
-            (false, Existing::Replace) => batch.upsert(id.into(), value, metadata),
-        }
+    let put = |batch: &mut Batch, id: &str, value: &Value, metadata: &Metadata| match (
+        unless_near,
+        existing,
+    ) {
+        (true, _) => batch.insert_unless_near(id.into(), value, metadata),
+        (false, Existing::Keep) => batch.insert(id.into(), value, metadata),
+        (false, Existing::Replace) => batch.upsert(id.into(), value, metadata),
     };
     enum Waits {
         For(String),
@@ -225,16 +226,19 @@ fn write(
         .zip(0..)
         .map(|(prepared, number)| match prepared {
             Prepared::Not(became) => Waits::Not(became),
-            Prepared::Ready { id, value, metadata } => match put(&mut batch, &id, &value, &metadata) {
-                Ok(()) => Waits::For(id),
-                Err(error) => {
-                    let problem = Problem::from(error).at(&format!("/documents/{number}"));
-                    Waits::Not(Became::refused(Some(id), &problem))
+            Prepared::Ready { id, value, metadata } => {
+                match put(&mut batch, &id, &value, &metadata) {
+                    Ok(()) => Waits::For(id),
+                    Err(error) => {
+                        let problem = Problem::from(error).at(&format!("/documents/{number}"));
+                        Waits::Not(Became::refused(Some(id), &problem))
+                    }
                 }
-            },
+            }
         })
         .collect();
-    let mut outcomes = if batch.is_empty() { Vec::new() } else { collection.store.write(&batch)? }.into_iter();
+    let mut outcomes =
+        if batch.is_empty() { Vec::new() } else { collection.store.write(&batch)? }.into_iter();
     let became = waiting.into_iter().map(|waits| match waits {
         Waits::Not(became) => became,
         Waits::For(id) => Became::of(id, outcomes.next().expect("an outcome for each operation")),
@@ -314,7 +318,10 @@ pub(super) async fn get(State(app): State<App>, target: Target) -> Result<Respon
     check_id(&target.last).map_err(|problem| Problem { pointer: None, ..problem })?;
     let work = move || target.collection.store.get(target.last.as_str().into());
     let document = app.stores.run(work).await??.ok_or_else(|| {
-        Problem::new(Kind::NoDocument, "No document of the collection has this id, or it was removed or has expired.")
+        Problem::new(
+            Kind::NoDocument,
+            "No document of the collection has this id, or it was removed or has expired.",
+        )
     })?;
     let value = match document.value {
         StoredValue::Fingerprint(fingerprint) => Hex::Fingerprint(fingerprint.to_string()),
@@ -344,7 +351,8 @@ mod tests {
 
     #[test]
     fn turns_keep_order_and_are_bounded() {
-        let of = |bytes: usize| RawValue::from_string(format!("\"{}\"", "x".repeat(bytes))).unwrap();
+        let of =
+            |bytes: usize| RawValue::from_string(format!("\"{}\"", "x".repeat(bytes))).unwrap();
         let sizes = [10, TURN_BYTES, 10, 10, TURN_BYTES / 2, TURN_BYTES / 2, 1];
         let parts = turns(sizes.into_iter().map(of).collect());
         let shape: Vec<(usize, usize)> = parts.iter().map(|part| (part.0, part.1.len())).collect();

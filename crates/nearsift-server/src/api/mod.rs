@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use axum::Router;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
-use axum::Router;
 use bytes::Bytes;
 use serde::Serialize;
 use tokio::sync::Semaphore;
@@ -61,17 +61,29 @@ pub(crate) struct State {
 pub(crate) type App = Arc<State>;
 
 impl State {
-    pub(crate) fn start(config: Config, keys: Keys, collections: Collections) -> Result<App, ServeError> {
+    pub(crate) fn start(
+        config: Config,
+        keys: Keys,
+        collections: Collections,
+    ) -> Result<App, ServeError> {
         let documents =
             Pool::start("nearsift-documents", config.threads, config.queue, config.queue_timeout)?;
-        let stores = Pool::start("nearsift-stores", config.store_threads, config.queue, config.queue_timeout)?;
+        let stores = Pool::start(
+            "nearsift-stores",
+            config.store_threads,
+            config.queue,
+            config.queue_timeout,
+        )?;
         let mut run = [0; 4];
         getrandom::fill(&mut run).map_err(|error| ServeError::System {
             doing: "get random bytes",
             source: std::io::Error::other(error.to_string()),
         })?;
         Ok(Arc::new(State {
-            rights: table().into_iter().map(|r| ((r.method.to_string(), r.path), r.access)).collect(),
+            rights: table()
+                .into_iter()
+                .map(|r| ((r.method.to_string(), r.path), r.access))
+                .collect(),
             turns: Arc::new(Semaphore::new(config.max_requests)),
             body_memory: crate::body::memory(config.max_body_memory),
             metrics: Metrics::new(),
@@ -161,7 +173,8 @@ pub(crate) fn routes() -> Vec<(String, String, Option<Scope>)> {
 
 /// The router.
 pub(crate) fn router(app: App) -> Router {
-    let routes = table().into_iter().fold(Router::new(), |r, route| r.route(&route.path, route.handler));
+    let routes =
+        table().into_iter().fold(Router::new(), |r, route| r.route(&route.path, route.handler));
     routes
         .fallback(async || Problem::new(Kind::NoRoute, "GET /openapi.json tells what there is."))
         .method_not_allowed_fallback(async || {
@@ -215,7 +228,11 @@ impl MayWrite {
         if self.0 >= Scope::Write {
             return Ok(());
         }
-        let detail = format!("\"insert\" needs a key of scope {}, and this one is of scope {}.", Scope::Write, self.0);
+        let detail = format!(
+            "\"insert\" needs a key of scope {}, and this one is of scope {}.",
+            Scope::Write,
+            self.0
+        );
         Err(Problem::new(Kind::ScopeTooSmall, detail).at("/insert"))
     }
 }

@@ -120,12 +120,14 @@ pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem>
     let work = {
         let app = Arc::clone(&app);
         move || {
-            let held: Vec<Held> = app.collections.all().iter().map(|collection| held(collection)).collect();
+            let held: Vec<Held> =
+                app.collections.all().iter().map(|collection| held(collection)).collect();
             app.metrics.text(&held, &waiting)
         }
     };
     let text = app.stores.run(work).await?;
-    Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response())
+    Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
+        .into_response())
 }
 
 fn held(collection: &Collection) -> Held {

@@ -7,7 +7,9 @@ use crate::support::{Request, Service, TestKeys, text};
 
 /// A path that a route takes.
 fn concrete(path: &str) -> String {
-    path.replace("{name}", "default").replace("{id}", "a").replace("{snapshot}", "20260101t000000z-1")
+    path.replace("{name}", "default")
+        .replace("{id}", "a")
+        .replace("{snapshot}", "20260101t000000z-1")
 }
 
 fn request(method: &str, path: &str) -> Request {
@@ -35,16 +37,23 @@ fn every_route_takes_the_keys_of_its_scope_and_no_others() {
             continue;
         };
         assert_eq!(of(None).as_deref(), Some("no-key"), "{method} {path}");
-        for wrong in ["", "nsk_", "x", &keys.admin[1..], &format!("{}x", keys.admin), &"k".repeat(5000)] {
+        for wrong in
+            ["", "nsk_", "x", &keys.admin[1..], &format!("{}x", keys.admin), &"k".repeat(5000)]
+        {
             let kind = of(Some(wrong));
             let refused = matches!(kind.as_deref(), Some("wrong-key" | "no-key"));
             assert!(refused, "{method} {path} {wrong:.20} {kind:?}");
         }
-        for (key, scope) in [(&keys.read, Scope::Read), (&keys.write, Scope::Write), (&keys.admin, Scope::Admin)] {
+        for (key, scope) in
+            [(&keys.read, Scope::Read), (&keys.write, Scope::Write), (&keys.admin, Scope::Admin)]
+        {
             let kind = of(Some(key));
             let is_refused = kind.as_deref() == Some("scope-too-small");
             assert_eq!(is_refused, scope < needed, "{method} {path} {scope} {kind:?}");
-            assert!(!matches!(kind.as_deref(), Some("no-key" | "wrong-key")), "{method} {path} {scope}");
+            assert!(
+                !matches!(kind.as_deref(), Some("no-key" | "wrong-key")),
+                "{method} {path} {scope}"
+            );
             checked += 1;
         }
     }
@@ -68,8 +77,16 @@ fn other_ways_to_a_route_are_no_ways_around_its_scope() {
     let keys = TestKeys::new();
     let service = Service::with(|config| config.keys = keys.lines.clone());
     let unknown = [
-        "/v1//documents", "/v1/documents/", "/V1/documents", "/v1/%64ocuments", "/v1/./documents",
-        "/v1/x/../documents", "/v1/collections/default/", "/v1/documents;x", "//v1/documents", "/%2e%2e/v1/stats",
+        "/v1//documents",
+        "/v1/documents/",
+        "/V1/documents",
+        "/v1/%64ocuments",
+        "/v1/./documents",
+        "/v1/x/../documents",
+        "/v1/collections/default/",
+        "/v1/documents;x",
+        "//v1/documents",
+        "/%2e%2e/v1/stats",
     ];
     for path in unknown {
         let answer = service.raw(
@@ -96,7 +113,8 @@ fn other_ways_to_a_route_are_no_ways_around_its_scope() {
         keys.admin
     );
     assert!(service.raw(two.as_bytes()).starts_with("HTTP/1.1 401 "));
-    let basic = Request::new("GET", "/v1/stats").header("authorization", &format!("Basic {}", keys.read));
+    let basic =
+        Request::new("GET", "/v1/stats").header("authorization", &format!("Basic {}", keys.read));
     service.send(&basic).problem("no-key");
 }
 
@@ -116,7 +134,8 @@ fn a_key_for_reading_checks_and_does_not_insert() {
 #[test]
 fn foreign_hosts_and_origins_are_turned_away() {
     let service = Service::with(|config| config.allowed_hosts = vec!["seen.example".to_owned()]);
-    let host = |host: &str| service.send(&Request::new("GET", "/v1/stats").header("host", host)).status;
+    let host =
+        |host: &str| service.send(&Request::new("GET", "/v1/stats").header("host", host)).status;
     for own in ["localhost", "127.0.0.1", "[::1]:80", "seen.example:8080"] {
         assert_eq!(host(own), 200, "{own}");
     }
@@ -126,9 +145,13 @@ fn foreign_hosts_and_origins_are_turned_away() {
     for hosts in ["", "Host: a.example\r\nHost: localhost\r\n"] {
         let request = format!("GET /v1/stats HTTP/1.1\r\n{hosts}Connection: close\r\n\r\n");
         let answer = service.raw(request.as_bytes());
-        assert!(answer.starts_with("HTTP/1.1 421 ") || answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 421 ") || answer.starts_with("HTTP/1.1 400 "),
+            "{answer}"
+        );
     }
-    let absolute = "GET http://evil.example/v1/stats HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let absolute =
+        "GET http://evil.example/v1/stats HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     assert!(service.raw(absolute.as_bytes()).starts_with("HTTP/1.1 421 "));
     let origin = |origin: &str| {
         let request = Request::new("POST", "/v1/check").header("origin", origin);
@@ -139,7 +162,9 @@ fn foreign_hosts_and_origins_are_turned_away() {
     assert_eq!(origin(&format!("http://{}", service.address)).status, 200);
     // What a form or a script without permission can send.
     for media in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
-        let request = Request::new("POST", "/v1/check").body("{\"text\": \"x\"}").header("content-type", media);
+        let request = Request::new("POST", "/v1/check")
+            .body("{\"text\": \"x\"}")
+            .header("content-type", media);
         service.send(&request).problem("not-accepted-media");
     }
 }
@@ -154,7 +179,8 @@ fn without_keys_only_this_machine_is_listened_to() {
         nearsift_server::Server::start(config)
     };
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-        let error = start(&|config| config.listen = address.parse().unwrap()).err().unwrap().to_string();
+        let error =
+            start(&|config| config.listen = address.parse().unwrap()).err().unwrap().to_string();
         assert!(error.contains("--new-key") && error.contains("127.0.0.1"), "{error}");
     }
     // A file of keys without a key is a mistake, and not a service for everybody.

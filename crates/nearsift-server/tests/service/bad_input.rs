@@ -16,19 +16,37 @@ fn head(path: &str, headers: &str) -> Vec<u8> {
 fn bodies_that_are_not_json_are_told_where() {
     let service = Service::start();
     let send = |body: &[u8]| service.send(&Request::new("POST", "/v1/check").body(body));
-    for bad in [&b""[..], b"{", b"{\"text\": \"a\"} x", b"{\"text\": \"\x01\"}", b"{\"text\": \"\\ud800\"}", b"nul"] {
+    for bad in [
+        &b""[..],
+        b"{",
+        b"{\"text\": \"a\"} x",
+        b"{\"text\": \"\x01\"}",
+        b"{\"text\": \"\\ud800\"}",
+        b"nul",
+        b"[1",
+    ] {
         send(bad).problem("not-json");
     }
-    for lying in [&b"{\"text\": \"\xff\xfe\"}"[..], b"\xff\xfe{\0}\0", "{\"text\": \"中文\"}".as_bytes().split_last().unwrap().1] {
+    for lying in [
+        &b"{\"text\": \"\xff\xfe\"}"[..],
+        b"\xff\xfe{\0}\0",
+        "{\"text\": \"中文\"}".as_bytes().split_last().unwrap().1,
+    ] {
         send(lying).problem("not-json");
     }
     let gbk = encoding_rs::GBK.encode("{\"text\": \"中文网页\"}").0.into_owned();
     let problem = send(&gbk).problem("not-json");
     assert!(problem["detail"].as_str().unwrap().contains("not UTF-8 from byte 10"), "{problem}");
     for (bad, pointer) in [
-        ("[]", ""), ("7", ""), ("null", ""), ("{\"text\": 7}", "/text"), ("{\"text\": null, \"limit\": -1}", "/limit"),
-        ("{\"text\": \"a\", \"limit\": 1.5}", "/limit"), ("{\"text\": \"a\", \"insert\": \"yes\"}", "/insert"),
-        ("{\"budget\": 18446744073709551616}", "/budget"), ("{\"text\": []}", "/text"),
+        ("[]", ""),
+        ("7", ""),
+        ("null", ""),
+        ("{\"text\": 7}", "/text"),
+        ("{\"text\": null, \"limit\": -1}", "/limit"),
+        ("{\"text\": \"a\", \"limit\": 1.5}", "/limit"),
+        ("{\"text\": \"a\", \"insert\": \"yes\"}", "/insert"),
+        ("{\"budget\": 18446744073709551616}", "/budget"),
+        ("{\"text\": []}", "/text"),
     ] {
         let problem = send(bad.as_bytes()).problem("invalid-field");
         assert_eq!(problem["pointer"], pointer, "{bad}: {problem}");
@@ -55,9 +73,15 @@ fn deep_json_is_refused_at_once() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let depth = 1_000_000;
             let middle = if open == "[" { "" } else { "1" };
-            let body = format!("{before}{}{middle}{}{after}", open.repeat(depth), close.repeat(depth));
+            let body =
+                format!("{before}{}{middle}{}{after}", open.repeat(depth), close.repeat(depth));
             let answer = service.send(&Request::new("POST", path).body(body));
-            assert!(matches!(answer.status, 200 | 400 | 422), "{} {}", answer.status, answer.text());
+            assert!(
+                matches!(answer.status, 200 | 400 | 422),
+                "{} {}",
+                answer.status,
+                answer.text()
+            );
         }
     }
     assert!(begun.elapsed() < Duration::from_secs(30));
@@ -88,26 +112,34 @@ fn bodies_are_as_long_as_they_say_and_not_too_long() {
     let answer = read_all(&mut stream);
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 413 "), "{answer}");
     // Less than it says, and then nothing: cut when the time is over.
-    let answer = service.raw(&[&head("/v1/check", "Content-Length: 100\r\n")[..], b"{\"text\""].concat());
+    let answer =
+        service.raw(&[&head("/v1/check", "Content-Length: 100\r\n")[..], b"{\"text\""].concat());
     assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     // Less than it says, and then the end.
     let mut stream = service.connect();
-    stream.write_all(&[&head("/v1/check", "Content-Length: 100\r\n")[..], b"{\"text\""].concat()).unwrap();
+    stream
+        .write_all(&[&head("/v1/check", "Content-Length: 100\r\n")[..], b"{\"text\""].concat())
+        .unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
     let answer = read_all(&mut stream);
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{answer}");
     // More than it says: the rest is another request, and no good one.
-    let answer = service.raw(&[&head("/v1/check", "Content-Length: 2\r\n")[..], b"{}{\"text\": \"x\"}"].concat());
+    let answer = service
+        .raw(&[&head("/v1/check", "Content-Length: 2\r\n")[..], b"{}{\"text\": \"x\"}"].concat());
     assert!(answer.starts_with("HTTP/1.1 422 "), "{answer}");
     // Two lengths, or a length and chunks, could be read in two ways.
     for lying in [
-        "Content-Length: 2\r\nContent-Length: 15\r\n", "Content-Length: -1\r\n", "Content-Length: 2, 3\r\n",
+        "Content-Length: 2\r\nContent-Length: 15\r\n",
+        "Content-Length: -1\r\n",
+        "Content-Length: 2, 3\r\n",
         "Transfer-Encoding: chunked, gzip\r\n",
     ] {
         let answer = service.raw(&[&head("/v1/check", lying)[..], b"{}"].concat());
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{lying}: {answer}");
     }
-    let packed = Request::new("POST", "/v1/check").body(b"\x1f\x8b\x08\x00").header("content-encoding", "gzip");
+    let packed = Request::new("POST", "/v1/check")
+        .body(b"\x1f\x8b\x08\x00")
+        .header("content-encoding", "gzip");
     service.send(&packed).problem("not-accepted-media");
     // All the while it serves others.
     assert_eq!(service.get("/healthz").status, 200);
@@ -116,10 +148,13 @@ fn bodies_are_as_long_as_they_say_and_not_too_long() {
 #[test]
 fn heads_that_are_too_long_or_broken_are_refused() {
     let service = Service::start();
-    let long = format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "a".repeat(100_000));
+    let long =
+        format!("GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "a".repeat(100_000));
     let answer = service.raw(long.as_bytes());
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431 "), "{answer:.80}");
-    for broken in ["\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\0\0\0\0\r\n\r\n", "GET /a b HTTP/1.1\r\n\r\n"] {
+    for broken in
+        ["GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\0\0\0\0\r\n\r\n", "GET /a b HTTP/1.1\r\n\r\n"]
+    {
         let answer = service.raw(broken.as_bytes());
         assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400 "), "{broken:?}: {answer}");
     }
@@ -137,9 +172,17 @@ fn heads_that_are_too_long_or_broken_are_refused() {
 #[test]
 fn ids_in_paths_are_ids() {
     let service = Service::start();
-    let documents = json!({"documents": [{"id": "网页/1", "text": text(1)}, {"id": "..", "text": text(2)}]});
+    let documents =
+        json!({"documents": [{"id": "网页/1", "text": text(1)}, {"id": "..", "text": text(2)}]});
     assert_eq!(service.post("/v1/documents", &documents).ok()["stored"], 2);
-    let get = |id: &str| service.raw(format!("GET /v1/documents/{id} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes());
+    let get = |id: &str| {
+        service.raw(
+            format!(
+                "GET /v1/documents/{id} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            )
+            .as_bytes(),
+        )
+    };
     assert!(get("%E7%BD%91%E9%A1%B5%2F1").starts_with("HTTP/1.1 200 "));
     assert!(get("%2e%2e").starts_with("HTTP/1.1 200 "));
     assert!(get("%ff%fe").starts_with("HTTP/1.1 404 "));
@@ -152,7 +195,12 @@ fn hostile_pages_cost_no_more_than_their_share() {
     let service = Service::start();
     use base64::Engine;
     let begun = Instant::now();
-    for page in [b"<div>".repeat(400_000), b"<a b=".repeat(300_000), b"&#x".repeat(500_000), vec![b'<'; 2_000_000]] {
+    for page in [
+        b"<div>".repeat(400_000),
+        b"<a b=".repeat(300_000),
+        b"&#x".repeat(500_000),
+        vec![b'<'; 2_000_000],
+    ] {
         let html = base64::engine::general_purpose::STANDARD.encode(page);
         let answer = service.post("/v1/check", &json!({"html_base64": html}));
         assert_eq!(answer.status, 200, "{}", answer.text());

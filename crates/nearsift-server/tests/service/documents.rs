@@ -32,16 +32,24 @@ fn a_page_is_new_until_it_was_stored() {
     let again = check(&edited);
     assert_eq!(again["verdict"], "duplicate", "{again}");
     let found = &again["matches"][0];
-    assert_eq!((&found["id"], &found["source"], &found["time"]), (&json!("http://a.example/1?x=y"), &json!("a.example"), &json!(1_700_000_000)));
+    assert_eq!(
+        (&found["id"], &found["source"], &found["time"]),
+        (&json!("http://a.example/1?x=y"), &json!("a.example"), &json!(1_700_000_000))
+    );
     assert!(found["score"].as_f64().unwrap() > 0.4, "{found}");
     assert_eq!(check(&text(3))["verdict"], "new");
     // It does not duplicate itself.
-    let own = service.post("/v1/check", &json!({"text": page, "id": "http://a.example/1?x=y"})).ok();
+    let own =
+        service.post("/v1/check", &json!({"text": page, "id": "http://a.example/1?x=y"})).ok();
     assert_eq!(own["verdict"], "new", "{own}");
 
     let path = "/v1/documents/http:%2F%2Fa.example%2F1%3Fx=y";
     let held = service.get(path).ok();
-    assert_eq!((&held["source"], &held["characters"]), (&json!("a.example"), &json!(200)), "{held}");
+    assert_eq!(
+        (&held["source"], &held["characters"]),
+        (&json!("a.example"), &json!(200)),
+        "{held}"
+    );
     assert_eq!(held["sketch"].as_str().unwrap().len(), 128);
     assert_eq!(service.delete(path).ok()["outcome"], "removed");
     assert_eq!(service.delete(path).ok()["outcome"], "absent");
@@ -72,8 +80,12 @@ fn each_document_of_a_batch_is_judged_by_itself() {
         {"id": "x".repeat(2048), "text": text(4)}
     ]});
     let answer = service.post("/v1/documents", &batch).ok();
-    let outcomes: Vec<&str> =
-        answer["outcomes"].as_array().unwrap().iter().map(|o| o["outcome"].as_str().unwrap()).collect();
+    let outcomes: Vec<&str> = answer["outcomes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|o| o["outcome"].as_str().unwrap())
+        .collect();
     let mut expect = vec!["added", "exists", "no_fingerprint"];
     expect.extend(["refused"; 12]);
     expect.extend(["added", "added"]);
@@ -82,8 +94,16 @@ fn each_document_of_a_batch_is_judged_by_itself() {
     let problem = |n: usize| &answer["outcomes"][n]["problem"];
     assert_eq!(problem(3)["type"], "urn:nearsift:problem:invalid-id");
     assert_eq!(problem(3)["pointer"], "/documents/3/id");
-    assert!(problem(8)["detail"].as_str().unwrap().contains("unknown field `colour`"), "{}", problem(8));
-    assert!(problem(9)["pointer"].as_str().unwrap().starts_with("/documents/9/text"), "{}", problem(9));
+    assert!(
+        problem(8)["detail"].as_str().unwrap().contains("unknown field `colour`"),
+        "{}",
+        problem(8)
+    );
+    assert!(
+        problem(9)["pointer"].as_str().unwrap().starts_with("/documents/9/text"),
+        "{}",
+        problem(9)
+    );
     assert_eq!(problem(10)["pointer"], "/documents/10/html_base64");
     assert_eq!(answer["outcomes"][2]["reason"], "no letters or digits");
     assert_eq!(service.get("/v1/stats").ok()["documents"], 3);
@@ -94,7 +114,10 @@ fn each_document_of_a_batch_is_judged_by_itself() {
     let near = service.post("/v1/documents", &near).ok();
     assert_eq!(near["outcomes"][1]["near"], json!({"id": "n1", "score": 1.0}), "{near}");
     service
-        .post("/v1/documents", &json!({"documents": [], "existing": "replace", "unless_near": true}))
+        .post(
+            "/v1/documents",
+            &json!({"documents": [], "existing": "replace", "unless_near": true}),
+        )
         .problem("invalid-field");
     assert_eq!(service.post("/v1/documents", &json!({"documents": []})).ok()["stored"], 0);
 }
@@ -107,7 +130,8 @@ fn of_equal_pages_at_the_same_time_exactly_one_is_new() {
         let barrier = Arc::new(Barrier::new(16));
         let threads: Vec<_> = (0..16)
             .map(|n| {
-                let (service, barrier, page) = (Arc::clone(&service), Arc::clone(&barrier), page.clone());
+                let (service, barrier, page) =
+                    (Arc::clone(&service), Arc::clone(&barrier), page.clone());
                 std::thread::spawn(move || {
                     barrier.wait();
                     let body = json!({"id": format!("{round}-{n}"), "text": page, "insert": true});
@@ -121,7 +145,11 @@ fn of_equal_pages_at_the_same_time_exactly_one_is_new() {
         assert_eq!(winners[0]["verdict"], "new");
         let losers = answers.iter().filter(|a| a["insert"] != "added");
         for loser in losers {
-            assert_eq!((&loser["insert"], &loser["verdict"]), (&json!("near"), &json!("duplicate")), "{loser}");
+            assert_eq!(
+                (&loser["insert"], &loser["verdict"]),
+                (&json!("near"), &json!("duplicate")),
+                "{loser}"
+            );
             assert_eq!(loser["matches"].as_array().unwrap().len(), 1, "{loser}");
         }
     }
@@ -136,7 +164,10 @@ fn an_insert_that_is_repeated_says_that_it_was_done() {
     let again = service.post("/v1/check", &body).ok();
     assert_eq!((&again["insert"], &again["verdict"]), (&json!("exists"), &json!("new")));
     let empty = service.post("/v1/check", &json!({"id": "b", "text": "", "insert": true})).ok();
-    assert_eq!((&empty["insert"], &empty["verdict"]), (&json!("no_fingerprint"), &json!("undecided")));
+    assert_eq!(
+        (&empty["insert"], &empty["verdict"]),
+        (&json!("no_fingerprint"), &json!("undecided"))
+    );
     let check = |body: &Value, pointer: &str| {
         assert_eq!(service.post("/v1/check", body).problem("invalid-field")["pointer"], pointer);
     };
@@ -160,13 +191,22 @@ fn pages_are_decoded_and_ready_sketches_are_taken() {
     let (gbk, _, _) = encoding_rs::GBK.encode(&html);
     let body = json!({"id": "page", "html_base64": base64(&gbk), "charset": "gbk", "insert": true});
     let stored = service.post("/v1/check", &body).ok();
-    assert_eq!((&stored["insert"], &stored["text"]["charset"]), (&json!("added"), &json!("GBK")), "{stored}");
+    assert_eq!(
+        (&stored["insert"], &stored["text"]["charset"]),
+        (&json!("added"), &json!("GBK")),
+        "{stored}"
+    );
     let made = service.post("/v1/fingerprint", &json!({"text": article})).ok();
     let ready = json!({"sketch": made["sketch"], "keys": made["keys"]});
     let found = service.post("/v1/query", &ready).ok();
-    assert_eq!((&found["matches"][0]["id"], &found["matches"][0]["score"]), (&json!("page"), &json!(1.0)), "{found}");
+    assert_eq!(
+        (&found["matches"][0]["id"], &found["matches"][0]["score"]),
+        (&json!("page"), &json!(1.0)),
+        "{found}"
+    );
     assert_eq!(found["truncated"], false);
-    let all = service.post("/v1/query", &json!({"text": article, "min_score": 0.0, "limit": 1000})).ok();
+    let all =
+        service.post("/v1/query", &json!({"text": article, "min_score": 0.0, "limit": 1000})).ok();
     assert_eq!(all["matches"].as_array().unwrap().len(), 1);
     // The same sketch under another id, ready made.
     let document = json!({"id": "ready", "sketch": made["sketch"], "keys": made["keys"]});
@@ -179,15 +219,22 @@ fn two_pages_are_compared() {
     let service = Service::start();
     let (a, b) = (text(1), text(2));
     let edited: String = a.chars().take(195).chain("结尾不同了".chars()).collect();
-    let compare = |a: &str, b: &str| service.post("/v1/compare", &json!({"a": {"text": a}, "b": {"text": b}})).ok();
+    let compare = |a: &str, b: &str| {
+        service.post("/v1/compare", &json!({"a": {"text": a}, "b": {"text": b}})).ok()
+    };
     let alike = compare(&a, &edited);
-    assert_eq!((&alike["near_duplicates"], &alike["same_text"]), (&json!(true), &json!(false)), "{alike}");
+    assert_eq!(
+        (&alike["near_duplicates"], &alike["same_text"]),
+        (&json!(true), &json!(false)),
+        "{alike}"
+    );
     assert!(alike["verified"]["alignment"].as_f64().unwrap() > 0.9);
     assert!(alike["features"]["jaccard"].as_f64().unwrap() > 0.5);
     let other = compare(&a, &b);
     assert_eq!(other["near_duplicates"], false, "{other}");
     assert_eq!(compare("短", "短")["same_text"], true);
-    let wrong = service.post("/v1/compare", &json!({"a": {"text": "x"}, "b": {"html_base64": "%"}}));
+    let wrong =
+        service.post("/v1/compare", &json!({"a": {"text": "x"}, "b": {"html_base64": "%"}}));
     assert_eq!(wrong.problem("invalid-field")["pointer"], "/b/html_base64");
 }
 
@@ -197,7 +244,10 @@ fn collections_have_their_own_recipes() {
     let new = json!({"name": "old-prints", "recipe": "simhash64", "max_distance": 5});
     let made = service.post("/v1/collections", &new);
     assert_eq!(made.status, 201);
-    assert_eq!((&made.ok()["kind"], &made.ok()["max_distance"]), (&json!("fingerprints"), &json!(5)));
+    assert_eq!(
+        (&made.ok()["kind"], &made.ok()["max_distance"]),
+        (&json!("fingerprints"), &json!(5))
+    );
     service.post("/v1/collections", &new).problem("conflict");
     let base = "/v1/collections/old-prints";
     let documents = json!({"documents": [
@@ -211,12 +261,21 @@ fn collections_have_their_own_recipes() {
     assert_eq!(stored["stored"], 3, "{stored:#}");
     let ask = json!({"fingerprint": "00000000000000fe", "max_distance": 5});
     let found = service.post(&format!("{base}/query"), &ask).ok();
-    let distances: Vec<u64> =
-        found["matches"].as_array().unwrap().iter().map(|m| m["distance"].as_u64().unwrap()).collect();
+    let distances: Vec<u64> = found["matches"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["distance"].as_u64().unwrap())
+        .collect();
     assert_eq!(distances, [1, 5], "{found}");
-    let one = service.post(&format!("{base}/query"), &json!({"fingerprint": "00000000000000fe", "limit": 1})).ok();
+    let one = service
+        .post(&format!("{base}/query"), &json!({"fingerprint": "00000000000000fe", "limit": 1}))
+        .ok();
     assert_eq!(one["matches"].as_array().unwrap().len(), 1);
-    let beyond = service.post(&format!("{base}/query"), &json!({"fingerprint": "00000000000000fe", "max_distance": 6}));
+    let beyond = service.post(
+        &format!("{base}/query"),
+        &json!({"fingerprint": "00000000000000fe", "max_distance": 6}),
+    );
     assert_eq!(beyond.problem("invalid-field")["pointer"], "/max_distance");
     assert_eq!(service.get(&format!("{base}/documents/a")).ok()["fingerprint"], "00000000000000ff");
     service.get("/v1/documents/a").problem("no-document");
@@ -230,7 +289,11 @@ fn collections_have_their_own_recipes() {
         (json!({"name": "x", "min_score": 1.5}), "/min_score"),
         (json!({"name": "x", "recipe": "simhash64", "min_score": 0.5}), "/min_score"),
     ] {
-        assert_eq!(service.post("/v1/collections", &bad).problem("invalid-field")["pointer"], pointer, "{bad}");
+        assert_eq!(
+            service.post("/v1/collections", &bad).problem("invalid-field")["pointer"],
+            pointer,
+            "{bad}"
+        );
     }
     service
         .post("/v1/collections", &json!({"name": "x", "recipe": "simhash64", "max_distance": 60}))
@@ -238,7 +301,12 @@ fn collections_have_their_own_recipes() {
 
     let names = |service: &Service| -> Vec<String> {
         let all = service.get("/v1/collections").ok();
-        all["collections"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap().to_owned()).collect()
+        all["collections"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| c["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(names(&service), ["default", "old-prints"]);
     // It is all there after a restart, with its recipe.

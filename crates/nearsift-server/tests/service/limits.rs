@@ -15,7 +15,8 @@ fn a_head_that_trickles_is_cut_while_others_are_served() {
         config.idle_timeout = Duration::from_millis(1500);
     });
     // Some say nothing at all, some the first letters of HTTP/2, some a header a little at a time.
-    let beginnings = ["", "P", "PRI * HTTP/2.0\r\n", "G", "GET / HTTP/1.1\r\nHost: localhost\r\nX: "];
+    let beginnings =
+        ["", "P", "PRI * HTTP/2.0\r\n", "G", "GET / HTTP/1.1\r\nHost: localhost\r\nX: "];
     let mut streams: Vec<_> = beginnings
         .iter()
         .cycle()
@@ -67,7 +68,8 @@ fn connections_beyond_the_limit_are_refused_and_places_come_back() {
     drop(held);
     let begun = Instant::now();
     loop {
-        let answer = service.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        let answer =
+            service.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         if answer.starts_with("HTTP/1.1 200 ") {
             break;
         }
@@ -106,7 +108,8 @@ fn what_is_too_much_is_turned_away_and_the_rest_is_done() {
             })
         })
         .collect();
-    let sums = threads.into_iter().map(|t| t.join().unwrap()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    let sums =
+        threads.into_iter().map(|t| t.join().unwrap()).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     assert_eq!(sums.0 + sums.1, 320);
     assert!(sums.0 > 0 && sums.1 > 0, "{sums:?}");
     // What was acknowledged is there, and what was not is not.

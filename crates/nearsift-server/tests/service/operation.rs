@@ -47,8 +47,19 @@ fn snapshots_are_named_by_the_service_alone() {
     let kept = service.folder.path().join("data/kept");
     std::fs::create_dir(&kept).unwrap();
     #[cfg(unix)]
-    std::os::unix::fs::symlink(&kept, service.folder.path().join("data/.snapshots/default/link")).unwrap();
-    for evil in ["..%2f..%2fkept", "%2e%2e", "..%5c..", "%2fetc", "link", "x%00", ".", "default%2f..", &"a".repeat(65)] {
+    std::os::unix::fs::symlink(&kept, service.folder.path().join("data/.snapshots/default/link"))
+        .unwrap();
+    for evil in [
+        "..%2f..%2fkept",
+        "%2e%2e",
+        "..%5c..",
+        "%2fetc",
+        "link",
+        "x%00",
+        ".",
+        "default%2f..",
+        &"a".repeat(65),
+    ] {
         let answer = service.raw(
             format!("DELETE /v1/snapshots/{evil} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes(),
         );
@@ -88,7 +99,8 @@ fn metrics_and_openapi_can_be_read() {
     assert!(told["openapi"].as_str().unwrap().starts_with("3."));
     // Every reference leads somewhere.
     let text = told.to_string();
-    for reference in text.split("\"$ref\":\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+    for reference in text.split("\"$ref\":\"#").skip(1).map(|rest| rest.split('"').next().unwrap())
+    {
         assert!(told.pointer(reference).is_some(), "{reference}");
     }
 }
@@ -137,7 +149,9 @@ fn https_is_spoken_with_a_certificate() {
     let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
     let client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = rustls::StreamOwned::new(client, service.connect());
-    stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    stream
+        .write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");

@@ -60,8 +60,7 @@ impl Service {
             .build()
             .into();
         let url = format!("http://{}{}", self.address, request.path);
-        let mut builder =
-            ureq::http::Request::builder().method(request.method).uri(url);
+        let mut builder = ureq::http::Request::builder().method(request.method).uri(url);
         for (name, value) in &request.headers {
             builder = builder.header(name, value);
         }
@@ -104,7 +103,9 @@ pub fn read_all(stream: &mut TcpStream) -> String {
         match stream.read(&mut piece) {
             Ok(0) => break,
             Ok(n) => answer.extend_from_slice(&piece[..n]),
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => panic!("the connection stays open"),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                panic!("the connection stays open")
+            }
             Err(_) => break,
         }
     }
@@ -176,7 +177,13 @@ impl Answer {
     /// The problem, which must be of a kind and be told as RFC 9457 wants it.
     #[track_caller]
     pub fn problem(&self, kind: &str) -> Value {
-        assert_eq!(self.header("content-type"), "application/problem+json", "{} {}", self.status, self.text());
+        assert_eq!(
+            self.header("content-type"),
+            "application/problem+json",
+            "{} {}",
+            self.status,
+            self.text()
+        );
         let problem: Value = serde_json::from_slice(&self.body).unwrap();
         assert_eq!(problem["type"], format!("urn:nearsift:problem:{kind}"), "{problem}");
         assert_eq!(problem["status"], self.status, "{problem}");
