@@ -186,7 +186,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
 fn raise_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    if limit.current < limit.maximum {
+    if limit.current != limit.maximum {
         let raised = Rlimit { current: limit.maximum, ..limit };
         if let Err(error) = setrlimit(Resource::Nofile, raised) {
             tracing::warn!(%error, "the limit of open files stays");

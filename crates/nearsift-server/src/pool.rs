@@ -86,7 +86,7 @@ impl Pool {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Undone> {
         let (answer, answered) = oneshot::channel();
-        let run = Box::new(move |turn| {
+        let run = Box::new(move |turn: Turn| {
             if answer.is_closed() {
                 return;
             }

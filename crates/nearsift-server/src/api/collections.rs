@@ -21,7 +21,7 @@ use crate::problem::{Problem, ProblemDetails};
 /// A collection to make.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct New {
+pub(super) struct NewCollection {
     /// 1 to 64 characters of a-z, 0-9, _ and -, the first a letter or digit.
     name: String,
     /// The recipe, as `nearsift recipes` lists them; `sketch` unless given. What it makes is what the collection holds.
@@ -33,7 +33,7 @@ pub(super) struct New {
     min_score: Option<f64>,
 }
 
-fn kind(request: &New, recipe: &Recipe) -> Result<Kind, Problem> {
+fn kind(request: &NewCollection, recipe: &Recipe) -> Result<Kind, Problem> {
     if recipe.is_sketch() {
         if request.max_distance.is_some() {
             return Err(Problem::field(
@@ -65,13 +65,13 @@ fn kind(request: &New, recipe: &Recipe) -> Result<Kind, Problem> {
 }
 
 /// Makes a collection.
-#[utoipa::path(post, path = "/v1/collections", operation_id = "create_collection", tag = "collections", request_body = New,
+#[utoipa::path(post, path = "/v1/collections", operation_id = "create_collection", tag = "collections", request_body = NewCollection,
     responses((status = 201, body = Told), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn create(State(app): State<App>, body: Body) -> Result<Response, Problem> {
     let work = {
         let app = Arc::clone(&app);
         move || {
-            let request: New = body.parse()?;
+            let request: NewCollection = body.parse()?;
             let name: Name = request.name.parse()?;
             let recipe =
                 Recipe::parse(request.recipe.as_deref().unwrap_or("sketch")).map_err(|error| {

@@ -143,7 +143,7 @@ fn held(collection: &Collection) -> Held {
 
 /// This description.
 #[utoipa::path(get, path = "/openapi.json", operation_id = "openapi", tag = "operation",
-    responses((status = 200, body = Object)))]
+    responses((status = 200, description = "An OpenAPI document")))]
 pub(super) async fn openapi(State(app): State<App>) -> Response {
     ([(CONTENT_TYPE, "application/json")], app.openapi.clone()).into_response()
 }

@@ -16,7 +16,7 @@ use crate::problem::{Problem, ProblemDetails};
 /// Nothing is said of a snapshot: `{}`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct New {}
+pub(super) struct NewSnapshot {}
 
 /// A snapshot.
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,7 +28,7 @@ pub(super) struct Snapshot {
 }
 
 /// Takes a snapshot. Writing goes on meanwhile.
-#[utoipa::path(post, path = "/v1/snapshots", operation_id = "take_snapshot", tag = "operation", request_body = New,
+#[utoipa::path(post, path = "/v1/snapshots", operation_id = "take_snapshot", tag = "operation", request_body = NewSnapshot,
     responses((status = 201, body = Snapshot), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn take(
     State(app): State<App>,
@@ -38,7 +38,7 @@ pub(super) async fn take(
     let work = {
         let app = Arc::clone(&app);
         move || {
-            let New {} = body.parse()?;
+            let NewSnapshot {} = body.parse()?;
             let snapshot = app.collections.snapshot(&target.collection)?;
             Ok::<_, Problem>(Snapshot { collection: target.collection.name.to_string(), snapshot })
         }
