@@ -67,6 +67,9 @@ pub enum Command {
     Index(crate::commands::index::IndexArgs),
     /// Check a file of golden vectors.
     Vectors(Vectors),
+    /// Answer 'have I seen this page?' over HTTP.
+    #[cfg(unix)]
+    Serve(Serve),
     /// Measure this machine; every answer is checked.
     Bench(Bench),
 }
@@ -435,6 +438,72 @@ pub struct Tune {
     /// Replace a settings file that is there.
     #[arg(help_heading = "What comes out", long, requires = "output")]
     pub overwrite: bool,
+}
+
+/// Serves a folder of collections over HTTP until it is told to stop (SIGTERM, Ctrl-C).
+///
+/// A setting is given as a flag, in the environment (--max-body is NEARSIFT_MAX_BODY there) or in a TOML file
+/// (max-body = "16MiB"); a flag wins over the environment, and that over the file. `docs/SERVICE.md` has the routes.
+#[cfg(unix)]
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The folder of the collections; it is made if there is none.
+    #[arg(value_name = "DIR", required_unless_present = "new_key")]
+    pub dir: Option<PathBuf>,
+    /// Settings from a TOML file.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print the settings and where each is from, and do nothing else.
+    #[arg(long)]
+    pub print_config: bool,
+    /// Make an API key: print it, and the line for the file of keys.
+    #[arg(long, value_name = "read|write|admin", conflicts_with = "dir")]
+    pub new_key: Option<nearsift_server::Scope>,
+    #[command(flatten)]
+    pub settings: ServeSettings,
+}
+
+/// What was given of the service's settings, by name: they have one table, in `nearsift-server`.
+#[cfg(unix)]
+#[derive(Debug, Default)]
+pub struct ServeSettings(pub Vec<(String, String)>);
+
+#[cfg(unix)]
+impl Args for ServeSettings {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        nearsift_server::SETTINGS.iter().fold(command, |command, setting| {
+            let arg = clap::Arg::new(setting.name)
+                .long(setting.name)
+                .value_name(setting.value)
+                .help(setting.help)
+                .help_heading("Settings");
+            command.arg(arg)
+        })
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        ServeSettings::augment_args(command)
+    }
+}
+
+#[cfg(unix)]
+impl clap::FromArgMatches for ServeSettings {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<ServeSettings, clap::Error> {
+        let mut settings = ServeSettings::default();
+        settings.update_from_arg_matches(matches)?;
+        Ok(settings)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        self.0 = nearsift_server::SETTINGS
+            .iter()
+            .filter_map(|setting| {
+                let value: &String = matches.get_one(setting.name)?;
+                Some((setting.name.to_owned(), value.clone()))
+            })
+            .collect();
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]

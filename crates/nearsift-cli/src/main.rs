@@ -68,6 +68,8 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Tune(args) => commands::tune::run(args, &cli.global),
         Command::Index(args) => commands::index::run(args, &cli.global),
         Command::Vectors(args) => commands::vectors::run(args, &cli.global),
+        #[cfg(unix)]
+        Command::Serve(args) => commands::serve::run(args),
         Command::Bench(args) => commands::bench::run(args, &cli.global),
     }
 }

@@ -22,6 +22,8 @@ use crate::output::{Level, escaped, tell};
 pub fn command_line() -> Result<Cli, Failure> {
     let mut matches = Cli::command().get_matches();
     if let Some((name, own)) = matches.subcommand()
+        // The service has settings of its own.
+        && name != "serve"
         && let Some(file) = own.try_get_one::<PathBuf>("config").ok().flatten()
     {
         let settings = Settings::read(file)?;

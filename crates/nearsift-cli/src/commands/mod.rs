@@ -10,6 +10,8 @@ pub mod keywords;
 pub mod pairs;
 pub mod partial;
 pub mod recipes;
+#[cfg(unix)]
+pub mod serve;
 pub mod tune;
 pub mod vectors;
 

@@ -12,6 +12,8 @@ mod partial;
 mod report;
 mod resume;
 mod same_bytes;
+#[cfg(unix)]
+mod serve;
 mod sketch;
 mod support;
 mod tune;

@@ -1,0 +1,36 @@
+//! `nearsift serve`: the HTTP service over a folder of collections.
+
+use nearsift_server::{Config, NewKey};
+
+use crate::Status;
+use crate::args::Serve;
+use crate::failure::Failure;
+use crate::output::Out;
+
+pub fn run(args: &Serve) -> Result<Status, Failure> {
+    if let Some(scope) = args.new_key {
+        let made = NewKey::new(scope).map_err(Failure::new)?;
+        let mut out = Out::new();
+        out.line("# The key, for the client. It is shown this once, and kept nowhere:")?;
+        out.line(&made.key)?;
+        out.line("# Its line, for the file that --keys-file names:")?;
+        out.line(&made.line)?;
+        out.finish()?;
+        return Ok(Status::Done);
+    }
+    let Some(dir) = &args.dir else {
+        return Err(Failure::new("expected the folder of the collections: nearsift serve DIR"));
+    };
+    let environment = |name: &str| std::env::var(name).ok();
+    let file = args.config.clone().or_else(|| environment("NEARSIFT_CONFIG").map(Into::into));
+    let config =
+        Config::load(dir, file.as_deref(), environment, &args.settings.0).map_err(Failure::new)?;
+    if args.print_config {
+        let mut out = Out::new();
+        out.line(config.print().trim_end())?;
+        out.finish()?;
+        return Ok(Status::Done);
+    }
+    nearsift_server::serve(config).map_err(Failure::new)?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,173 @@
+//! What is asked of a collection, and what is found in it.
+
+use nearsift::hamming::index::Budget;
+use nearsift::sketch::Score;
+use nearsift_store::{Answer, Ask, Kind, Match, Metadata, Near, OwnId, Value};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::collections::Collection;
+use crate::problem::Problem;
+
+/// The most documents of an answer.
+const MOST: usize = 1000;
+
+/// How many documents are answered unless it is said.
+const USUAL: usize = 10;
+
+/// What of a request says what is near.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wanted {
+    pub(super) max_distance: Option<u32>,
+    pub(super) min_score: Option<f64>,
+    pub(super) limit: Option<usize>,
+    pub(super) budget: Option<u64>,
+}
+
+impl Wanted {
+    /// # Errors
+    /// What the collection cannot be asked.
+    pub(super) fn ask(self, kind: Kind) -> Result<Ask, Problem> {
+        let near = match kind {
+            Kind::Fingerprints { max_distance: most, .. } => {
+                if self.min_score.is_some() {
+                    return Err(Problem::field(
+                        "/min_score",
+                        "The collection holds fingerprints, which have a distance.",
+                        "max_distance",
+                    ));
+                }
+                if self.max_distance.is_some_and(|distance| distance > most) {
+                    return Err(Problem::field(
+                        "/max_distance",
+                        "The collection was not created for so large a distance.",
+                        &format!("0 to {most}"),
+                    ));
+                }
+                self.max_distance.map(Near::Distance)
+            }
+            Kind::Sketches { .. } => {
+                if self.max_distance.is_some() {
+                    return Err(Problem::field(
+                        "/max_distance",
+                        "The collection holds sketches, which have a score.",
+                        "min_score",
+                    ));
+                }
+                if self.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
+                    return Err(Problem::field(
+                        "/min_score",
+                        "No score is outside 0 to 1.",
+                        "a number from 0 to 1",
+                    ));
+                }
+                self.min_score.map(|score| Near::Score(Score::at_least(score)))
+            }
+        };
+        let limit = self.limit.unwrap_or(USUAL);
+        if !(1..=MOST).contains(&limit) {
+            return Err(Problem::field(
+                "/limit",
+                "The limit is out of bounds.",
+                &format!("1 to {MOST}"),
+            ));
+        }
+        let budget = match self.budget {
+            None => Budget::Unlimited,
+            Some(0) => {
+                return Err(Problem::field(
+                    "/budget",
+                    "Nothing could be compared.",
+                    "a whole number from 1 on",
+                ));
+            }
+            Some(most) => Budget::Fingerprints(most),
+        };
+        Ok(Ask { near, limit: Some(limit), budget })
+    }
+}
+
+/// A document that is near.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct Found {
+    /// Its id.
+    pub(super) id: String,
+    #[serde(flatten)]
+    near: HowNear,
+    #[serde(flatten)]
+    known: Known,
+}
+
+/// How near a document is: one of the two.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HowNear {
+    /// The Hamming distance of fingerprints, in bits.
+    Distance(u32),
+    /// The score of sketches, from 0 to 1.
+    Score(f64),
+}
+
+impl From<Near> for HowNear {
+    fn from(near: Near) -> HowNear {
+        match near {
+            Near::Distance(distance) => HowNear::Distance(distance),
+            Near::Score(score) => HowNear::Score(score.value()),
+        }
+    }
+}
+
+/// What is known of a document.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+pub(super) struct Known {
+    /// When it was seen, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<u64>,
+    /// Where it is from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    /// Its letters and digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    characters: Option<u64>,
+    /// When it is forgotten, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<u32>,
+}
+
+impl From<Metadata> for Known {
+    fn from(metadata: Metadata) -> Known {
+        let Metadata { time, length, source, expires } = metadata;
+        Known { time, source, characters: length, expires }
+    }
+}
+
+impl Found {
+    pub(super) fn new(id: &OwnId, near: Near, metadata: Metadata) -> Found {
+        Found { id: id.to_string(), near: near.into(), known: metadata.into() }
+    }
+}
+
+/// What a search found.
+#[derive(Debug, Default)]
+pub(super) struct Search {
+    pub(super) found: Vec<Found>,
+    pub(super) truncated: bool,
+    pub(super) compared: u64,
+}
+
+/// Searches; a document does not duplicate itself.
+pub(super) fn search(
+    collection: &Collection,
+    value: &Value,
+    ask: &Ask,
+    own: Option<&str>,
+) -> Result<Search, Problem> {
+    let one_more = Ask { limit: ask.limit.map(|limit| limit + usize::from(own.is_some())), ..*ask };
+    let Answer { matches, truncated, work } = collection.store.query(value, &one_more)?;
+    let others = matches.into_iter().filter(|m| own.is_none_or(|own| *m.id.to_string() != *own));
+    let found = others
+        .take(ask.limit.unwrap_or(usize::MAX))
+        .map(|Match { id, near, metadata }| Found::new(&id, near, metadata))
+        .collect();
+    Ok(Search { found, truncated, compared: work.candidates })
+}

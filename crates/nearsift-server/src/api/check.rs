@@ -1,0 +1,332 @@
+//! 'Have I seen this page?', and searches.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use nearsift_store::{Ask, Metadata, Outcome, Value};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::ask::{Found, Search, Wanted, search};
+use super::{App, Target, now, ok};
+use crate::body::Body;
+use crate::collections::Collection;
+use crate::document::{About, Fields, Made, check_id, metadata};
+use crate::problem::{Problem, ProblemDetails};
+
+/// A page that may have been seen. Exactly one of `text`, `html_base64`, `fingerprint` and `sketch` is given.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Check {
+    /// Its id; needed with `insert`. A document is not compared with what is stored under its own id.
+    id: Option<String>,
+    /// Plain text.
+    text: Option<String>,
+    /// The bytes of a web page in base64; its main text counts.
+    html_base64: Option<String>,
+    /// The charset that the page was sent with.
+    charset: Option<String>,
+    /// A ready fingerprint, in hex digits.
+    fingerprint: Option<String>,
+    /// A ready sketch, 128 hex digits; needs `keys`.
+    sketch: Option<String>,
+    /// The candidate keys of the sketch, 256 hex digits.
+    keys: Option<String>,
+    /// Whether it is stored when it is new. Of several that are near each other and are checked at the same time, exactly
+    /// one is.
+    #[serde(default)]
+    insert: bool,
+    /// When it was seen, in seconds since 1970; stored with it.
+    time: Option<u64>,
+    /// Where it is from; stored with it.
+    source: Option<String>,
+    /// After how many seconds it is forgotten.
+    ttl_seconds: Option<u32>,
+    /// The largest distance of a duplicate, inclusive; not with `insert`.
+    max_distance: Option<u32>,
+    /// The least score of a duplicate; not with `insert`.
+    min_score: Option<f64>,
+    /// The most matches, 10 unless given.
+    limit: Option<usize>,
+    /// The most stored documents that it is compared with.
+    budget: Option<u64>,
+}
+
+/// Whether a page has been seen.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Checked {
+    verdict: Verdict,
+    /// What it duplicates, the nearest first.
+    matches: Vec<Found>,
+    /// Whether the budget ended the search: there may be more matches.
+    truncated: bool,
+    /// With `insert`: what became of it. When this says `added`, it is durable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    insert: Option<Inserted>,
+    /// Why nothing can be said of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What was seen of its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<About>,
+}
+
+/// What is said of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    /// No other document is near.
+    New,
+    /// Other documents are near.
+    Duplicate,
+    /// It has too little text for a fingerprint.
+    Undecided,
+}
+
+/// What became of a page that was to be stored if it is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Inserted {
+    /// It was stored.
+    Added,
+    /// A document has its id: nothing was done.
+    Exists,
+    /// A document is near: nothing was done.
+    Near,
+    /// It has no fingerprint: nothing was done.
+    NoFingerprint,
+}
+
+impl Inserted {
+    fn name(self) -> &'static str {
+        match self {
+            Inserted::Added => "added",
+            Inserted::Exists => "exists",
+            Inserted::Near => "near",
+            Inserted::NoFingerprint => "no_fingerprint",
+        }
+    }
+}
+
+/// A document to store if it is new.
+struct Candidate {
+    id: String,
+    value: Value,
+    metadata: Metadata,
+}
+
+/// What is known of a page before anything is stored.
+enum Step {
+    Done(Checked),
+    Insert { candidate: Box<Candidate>, ask: Ask, text: Option<About> },
+}
+
+fn verdict(found: &[Found]) -> Verdict {
+    if found.is_empty() { Verdict::New } else { Verdict::Duplicate }
+}
+
+fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
+    let Check { id, text, html_base64, charset, fingerprint, sketch, keys, insert, .. } = request;
+    let Check { time, source, ttl_seconds, max_distance, min_score, limit, budget, .. } = request;
+    if let Some(id) = &id {
+        check_id(id)?;
+    }
+    if insert {
+        if id.is_none() {
+            return Err(Problem::field(
+                "/id",
+                "A document that may be stored needs an id.",
+                "a text",
+            ));
+        }
+        for (pointer, is_given) in
+            [("/max_distance", max_distance.is_some()), ("/min_score", min_score.is_some())]
+        {
+            if is_given {
+                let detail =
+                    "With \"insert\", what the collection was created for decides what is near.";
+                return Err(Problem::field(pointer, detail, "the field left out"));
+            }
+        }
+    } else {
+        let stored = [
+            ("/time", time.is_some()),
+            ("/source", source.is_some()),
+            ("/ttl_seconds", ttl_seconds.is_some()),
+        ];
+        if let Some((pointer, _)) = stored.into_iter().find(|field| field.1) {
+            return Err(Problem::field(
+                pointer,
+                "Without \"insert\" nothing is stored.",
+                "the field left out, or \"insert\": true",
+            ));
+        }
+    }
+    let mut metadata = metadata(time, source, ttl_seconds, now())?;
+    let ask = Wanted { max_distance, min_score, limit, budget }.ask(collection.store.kind())?;
+    let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
+    let Made { value, text } = content.make(collection)?;
+    let value = match value {
+        Ok(value) => value,
+        Err(reason) => {
+            return Ok(Step::Done(Checked {
+                verdict: Verdict::Undecided,
+                matches: Vec::new(),
+                truncated: false,
+                insert: insert.then_some(Inserted::NoFingerprint),
+                reason: Some(reason.to_string()),
+                text,
+            }));
+        }
+    };
+    let Search { found, truncated, .. } = search(collection, &value, &ask, id.as_deref())?;
+    match id {
+        Some(id) if insert && found.is_empty() => {
+            metadata.length = text.as_ref().map(|about| u64::from(about.characters));
+            let candidate = Box::new(Candidate { id, value, metadata });
+            Ok(Step::Insert { candidate, ask, text })
+        }
+        _ => Ok(Step::Done(Checked {
+            verdict: verdict(&found),
+            matches: found,
+            truncated,
+            insert: insert.then_some(Inserted::Near),
+            reason: None,
+            text,
+        })),
+    }
+}
+
+/// Stores a page unless one that is near was stored since it was looked for.
+fn insert(
+    collection: &Collection,
+    candidate: &Candidate,
+    ask: &Ask,
+) -> Result<(Inserted, Search), Problem> {
+    let Candidate { id, value, metadata } = candidate;
+    let outcome = collection.store.insert_unless_near(id.as_str().into(), value, metadata)?;
+    match outcome {
+        Outcome::Added | Outcome::Replaced => Ok((Inserted::Added, Search::default())),
+        Outcome::Exists => Ok((Inserted::Exists, search(collection, value, ask, Some(id))?)),
+        Outcome::Near { id: nearest, near } => {
+            let mut found = search(collection, value, ask, Some(id))?;
+            // It may have been removed or have expired in between, and was the reason all the same.
+            if !found.found.iter().any(|found| found.id == nearest.to_string()) {
+                found.found.insert(0, Found::new(&nearest, near, Metadata::default()));
+            }
+            Ok((Inserted::Near, found))
+        }
+        Outcome::Removed | Outcome::Absent => unreachable!("nothing was removed"),
+    }
+}
+
+/// Tells whether a page is new or duplicates what is stored, and stores it if that is asked and it is new.
+///
+/// The routes for reading take this one too; `"insert": true` needs a key for writing.
+#[utoipa::path(post, path = "/v1/check", operation_id = "check", tag = "documents", request_body = Check,
+    responses((status = 200, body = Checked), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
+pub(super) async fn check(
+    State(app): State<App>,
+    target: Target,
+    writer: super::MayWrite,
+    body: Body,
+) -> Result<Response, Problem> {
+    let collection = target.collection;
+    let step = {
+        let collection = Arc::clone(&collection);
+        let work = move || {
+            let request: Check = body.parse()?;
+            if request.insert {
+                writer.check()?;
+            }
+            look(request, &collection).map(|step| (step, body))
+        };
+        app.documents.run(work).await??
+    };
+    let (step, _body) = step;
+    let checked = match step {
+        Step::Done(checked) => checked,
+        Step::Insert { candidate, ask, text } => {
+            let work = move || insert(&collection, &candidate, &ask);
+            let (inserted, search) = app.stores.run(work).await??;
+            Checked {
+                verdict: verdict(&search.found),
+                matches: search.found,
+                truncated: search.truncated,
+                insert: Some(inserted),
+                reason: None,
+                text,
+            }
+        }
+    };
+    if let Some(inserted) = checked.insert {
+        app.metrics.outcome(inserted.name());
+    }
+    Ok(ok(&checked))
+}
+
+/// A search. Exactly one of `text`, `html_base64`, `fingerprint` and `sketch` is given.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Query {
+    /// Plain text.
+    text: Option<String>,
+    /// The bytes of a web page in base64; its main text counts.
+    html_base64: Option<String>,
+    /// The charset that the page was sent with.
+    charset: Option<String>,
+    /// A ready fingerprint, in hex digits.
+    fingerprint: Option<String>,
+    /// A ready sketch, 128 hex digits; needs `keys`.
+    sketch: Option<String>,
+    /// The candidate keys of the sketch, 256 hex digits.
+    keys: Option<String>,
+    /// The largest distance, inclusive, up to what the collection was created for.
+    max_distance: Option<u32>,
+    /// The least score, from 0 to 1.
+    min_score: Option<f64>,
+    /// The most matches, 1 to 1,000; 10 unless given.
+    limit: Option<usize>,
+    /// The most stored documents that it is compared with.
+    budget: Option<u64>,
+}
+
+/// What a search found.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Queried {
+    /// The nearest first.
+    matches: Vec<Found>,
+    /// Whether the budget ended the search: there may be more matches.
+    truncated: bool,
+    /// Stored documents that it was compared with.
+    compared: u64,
+    /// Why nothing could be looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// The stored documents that are near.
+#[utoipa::path(post, path = "/v1/query", operation_id = "query", tag = "documents", request_body = Query,
+    responses((status = 200, body = Queried), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
+pub(super) async fn query(
+    State(app): State<App>,
+    target: Target,
+    body: Body,
+) -> Result<Response, Problem> {
+    let work = move || {
+        let collection = &target.collection;
+        let request: Query = body.parse()?;
+        let Query { text, html_base64, charset, fingerprint, sketch, keys, .. } = request;
+        let Query { max_distance, min_score, limit, budget, .. } = request;
+        let ask = Wanted { max_distance, min_score, limit, budget }.ask(collection.store.kind())?;
+        let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
+        let (search, reason) = match content.make(collection)?.value {
+            Ok(value) => (search(collection, &value, &ask, None)?, None),
+            Err(reason) => (Search::default(), Some(reason.to_string())),
+        };
+        let Search { found: matches, truncated, compared } = search;
+        Ok::<_, Problem>(Queried { matches, truncated, compared, reason })
+    };
+    Ok(ok(&app.documents.run(work).await??))
+}

@@ -1,0 +1,362 @@
+//! Documents: added in batches, read and removed by id.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use nearsift_store::{Batch, Metadata, Outcome, StoreError, StoredValue, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::ask::{HowNear, Known};
+use super::{App, Target, now, ok};
+use crate::body::{Body, parse};
+use crate::collections::Collection;
+use crate::document::{Document, check_id};
+use crate::problem::{Kind, Problem, ProblemDetails};
+
+/// Documents to store. Each is judged by itself: a bad one costs no other.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Documents {
+    /// The documents, in the order in which they are stored.
+    #[schema(value_type = Vec<Document>)]
+    documents: Vec<Box<RawValue>>,
+    /// What becomes of a document whose id is there already.
+    #[serde(default)]
+    existing: Existing,
+    /// Whether a document is left out when another is near, one of the same batch included.
+    #[serde(default)]
+    unless_near: bool,
+}
+
+/// What becomes of a document whose id is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Existing {
+    /// The stored one stays.
+    #[default]
+    Keep,
+    /// It takes the place of the stored one.
+    Replace,
+}
+
+/// What became of the documents.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Stored {
+    /// One for each document, in order. All that are `added` or `replaced` are durable.
+    outcomes: Vec<Became>,
+    /// How many were added or replaced.
+    stored: usize,
+    /// How many were not.
+    not_stored: usize,
+}
+
+/// What became of a document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Became {
+    /// Its id, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    outcome: Name,
+    /// The document that is near.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near: Option<Nearest>,
+    /// Why it has no fingerprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<ProblemDetails>,
+}
+
+/// What became of a document, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum Name {
+    /// It was stored under an id that was free.
+    Added,
+    /// It took the place of the one with its id.
+    Replaced,
+    /// Nothing was done: a document has its id.
+    Exists,
+    /// Nothing was done: a document is near.
+    Near,
+    /// Nothing was done: it has too little text for a fingerprint.
+    NoFingerprint,
+    /// Nothing was done: it is not what was expected.
+    Refused,
+    /// It was removed.
+    Removed,
+    /// There was none to remove.
+    Absent,
+}
+
+impl Name {
+    fn text(self) -> &'static str {
+        match self {
+            Name::Added => "added",
+            Name::Replaced => "replaced",
+            Name::Exists => "exists",
+            Name::Near => "near",
+            Name::NoFingerprint => "no_fingerprint",
+            Name::Refused => "refused",
+            Name::Removed => "removed",
+            Name::Absent => "absent",
+        }
+    }
+}
+
+/// The nearest document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Nearest {
+    /// Its id.
+    id: String,
+    #[serde(flatten)]
+    near: HowNear,
+}
+
+impl Became {
+    fn new(id: Option<String>, outcome: Name) -> Became {
+        Became { id, outcome, near: None, reason: None, problem: None }
+    }
+
+    fn refused(id: Option<String>, problem: &Problem) -> Became {
+        Became { problem: Some(problem.details()), ..Became::new(id, Name::Refused) }
+    }
+
+    fn of(id: String, outcome: Outcome) -> Became {
+        let name = match outcome {
+            Outcome::Added => Name::Added,
+            Outcome::Replaced => Name::Replaced,
+            Outcome::Exists => Name::Exists,
+            Outcome::Removed => Name::Removed,
+            Outcome::Absent => Name::Absent,
+            Outcome::Near { id: nearest, near } => {
+                let near = Nearest { id: nearest.to_string(), near: near.into() };
+                return Became { near: Some(near), ..Became::new(Some(id), Name::Near) };
+            }
+        };
+        Became::new(Some(id), name)
+    }
+}
+
+/// A document that is ready to be stored, or what became of it.
+enum Prepared {
+    Ready { id: String, value: Value, metadata: Metadata },
+    Not(Became),
+}
+
+/// So many bytes of documents are worked on in one turn: other requests get theirs in between.
+const TURN_BYTES: usize = 256 << 10;
+
+/// Parts of at most so many bytes, or of one document.
+fn turns(documents: Vec<Box<RawValue>>) -> Vec<(usize, Vec<Box<RawValue>>)> {
+    let mut parts: Vec<(usize, Vec<Box<RawValue>>)> = Vec::new();
+    let mut bytes = usize::MAX;
+    for (number, document) in documents.into_iter().enumerate() {
+        let length = document.get().len();
+        bytes = bytes.saturating_add(length);
+        match parts.last_mut() {
+            Some(part) if bytes <= TURN_BYTES => part.1.push(document),
+            _ => {
+                bytes = length;
+                parts.push((number, vec![document]));
+            }
+        }
+    }
+    parts
+}
+
+fn prepare(number: usize, json: &RawValue, collection: &Collection, now: u64) -> Prepared {
+    let place = format!("/documents/{number}");
+    let document: Document = match parse(json.get().as_bytes()) {
+        Ok(document) => document,
+        Err(problem) => return Prepared::Not(Became::refused(None, &problem.below(&place))),
+    };
+    let given = document.id.clone();
+    let refused = |problem: Problem| {
+        // An id that is no id is not repeated.
+        let shown = check_id(&given).is_ok().then(|| given.clone());
+        Prepared::Not(Became::refused(shown, &problem.below(&place)))
+    };
+    let (id, content, mut metadata) = match document.parts(now) {
+        Ok(parts) => parts,
+        Err(problem) => return refused(problem),
+    };
+    match content.make(collection) {
+        Err(problem) => refused(problem),
+        Ok(made) => match made.value {
+            Ok(value) => {
+                metadata.length = made.text.map(|about| u64::from(about.characters));
+                Prepared::Ready { id, value, metadata }
+            }
+            Err(reason) => Prepared::Not(Became {
+                reason: Some(reason.to_string()),
+                ..Became::new(Some(id), Name::NoFingerprint)
+            }),
+        },
+    }
+}
+
+/// Stores what is ready, and tells what became of each in order.
+fn write(
+    collection: &Collection,
+    prepared: Vec<Prepared>,
+    existing: Existing,
+    unless_near: bool,
+) -> Result<Vec<Became>, StoreError> {
+    let mut batch = collection.store.batch();
+    let put = |batch: &mut Batch, id: &str, value: &Value, metadata: &Metadata| match (
+        unless_near,
+        existing,
+    ) {
+        (true, _) => batch.insert_unless_near(id.into(), value, metadata),
+        (false, Existing::Keep) => batch.insert(id.into(), value, metadata),
+        (false, Existing::Replace) => batch.upsert(id.into(), value, metadata),
+    };
+    enum Waits {
+        For(String),
+        Not(Became),
+    }
+    let waiting: Vec<Waits> = prepared
+        .into_iter()
+        .zip(0..)
+        .map(|(prepared, number)| match prepared {
+            Prepared::Not(became) => Waits::Not(became),
+            Prepared::Ready { id, value, metadata } => {
+                match put(&mut batch, &id, &value, &metadata) {
+                    Ok(()) => Waits::For(id),
+                    Err(error) => {
+                        let problem = Problem::from(error).at(&format!("/documents/{number}"));
+                        Waits::Not(Became::refused(Some(id), &problem))
+                    }
+                }
+            }
+        })
+        .collect();
+    let mut outcomes =
+        if batch.is_empty() { Vec::new() } else { collection.store.write(&batch)? }.into_iter();
+    let became = waiting.into_iter().map(|waits| match waits {
+        Waits::Not(became) => became,
+        Waits::For(id) => Became::of(id, outcomes.next().expect("an outcome for each operation")),
+    });
+    Ok(became.collect())
+}
+
+/// Stores documents. When it is answered, all that were stored are durable.
+#[utoipa::path(post, path = "/v1/documents", operation_id = "add_documents", tag = "documents", request_body = Documents,
+    responses((status = 200, body = Stored), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
+pub(super) async fn add(
+    State(app): State<App>,
+    target: Target,
+    body: Body,
+) -> Result<Response, Problem> {
+    let collection = target.collection;
+    let (request, _body) =
+        app.documents.run(move || body.parse().map(|request: Documents| (request, body))).await??;
+    let Documents { documents, existing, unless_near } = request;
+    let (count, most) = (documents.len(), app.config.max_batch);
+    if count > most {
+        let detail = format!("The batch has {count} documents.");
+        return Err(Problem::field("/documents", detail, &format!("at most {most} documents")));
+    }
+    if unless_near && existing == Existing::Replace {
+        let detail = "A document that replaces another is not left out because one is near.";
+        return Err(Problem::field("/existing", detail, "\"keep\" beside \"unless_near\": true"));
+    }
+    let now = now();
+    let parts = turns(documents).into_iter().map(|(first, documents)| {
+        let collection = Arc::clone(&collection);
+        app.documents.run(move || -> Vec<Prepared> {
+            let documents = (first..).zip(&documents);
+            documents.map(|(number, json)| prepare(number, json, &collection, now)).collect()
+        })
+    });
+    let prepared: Vec<Vec<Prepared>> =
+        stream::iter(parts).buffered(app.config.threads).try_collect().await?;
+    let work = move || {
+        let prepared = prepared.into_iter().flatten().collect();
+        write(&collection, prepared, existing, unless_near)
+    };
+    let outcomes = app.stores.run(work).await??;
+    for became in &outcomes {
+        app.metrics.outcome(became.outcome.text());
+    }
+    let is_stored = |became: &&Became| matches!(became.outcome, Name::Added | Name::Replaced);
+    let stored = outcomes.iter().filter(is_stored).count();
+    Ok(ok(&Stored { not_stored: outcomes.len() - stored, stored, outcomes }))
+}
+
+/// A stored document.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Held {
+    id: String,
+    #[serde(flatten)]
+    value: Hex,
+    #[serde(flatten)]
+    known: Known,
+}
+
+/// What is stored of a document: one of the two, in hex digits.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Hex {
+    /// Its fingerprint.
+    Fingerprint(String),
+    /// Its sketch.
+    Sketch(String),
+}
+
+/// The document with an id.
+#[utoipa::path(get, path = "/v1/documents/{id}", operation_id = "get_document", tag = "documents",
+    params(("id" = String, Path, description = "The id, percent-encoded: a slash is %2F")),
+    responses((status = 200, body = Held), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
+pub(super) async fn get(State(app): State<App>, target: Target) -> Result<Response, Problem> {
+    check_id(&target.last).map_err(|problem| Problem { pointer: None, ..problem })?;
+    let work = move || target.collection.store.get(target.last.as_str().into());
+    let document = app.stores.run(work).await??.ok_or_else(|| {
+        Problem::new(
+            Kind::NoDocument,
+            "No document of the collection has this id, or it was removed or has expired.",
+        )
+    })?;
+    let value = match document.value {
+        StoredValue::Fingerprint(fingerprint) => Hex::Fingerprint(fingerprint.to_string()),
+        StoredValue::Sketch(sketch) => Hex::Sketch(sketch.to_string()),
+    };
+    Ok(ok(&Held { id: document.id.to_string(), value, known: document.metadata.into() }))
+}
+
+/// Removes the document with an id. When it is answered, that is durable.
+#[utoipa::path(delete, path = "/v1/documents/{id}", operation_id = "remove_document", tag = "documents",
+    params(("id" = String, Path, description = "The id, percent-encoded: a slash is %2F")),
+    responses((status = 200, body = Became), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
+pub(super) async fn remove(State(app): State<App>, target: Target) -> Result<Response, Problem> {
+    check_id(&target.last).map_err(|problem| Problem { pointer: None, ..problem })?;
+    let work = move || {
+        let Target { collection, last: id } = target;
+        collection.store.delete(id.as_str().into()).map(|outcome| Became::of(id, outcome))
+    };
+    let became = app.stores.run(work).await??;
+    app.metrics.outcome(became.outcome.text());
+    Ok(ok(&became))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_keep_order_and_are_bounded() {
+        let of =
+            |bytes: usize| RawValue::from_string(format!("\"{}\"", "x".repeat(bytes))).unwrap();
+        let sizes = [10, TURN_BYTES, 10, 10, TURN_BYTES / 2, TURN_BYTES / 2, 1];
+        let parts = turns(sizes.into_iter().map(of).collect());
+        let shape: Vec<(usize, usize)> = parts.iter().map(|part| (part.0, part.1.len())).collect();
+        assert_eq!(shape, [(0, 1), (1, 1), (2, 3), (5, 2)]);
+        assert!(turns(Vec::new()).is_empty());
+    }
+}

@@ -1,0 +1,135 @@
+//! Bodies: bounded in bytes, in time, and in the memory of all together.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, Request};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use tokio::time::{Instant, timeout_at};
+
+use crate::api::App;
+use crate::problem::{Kind, Problem};
+
+/// Memory of bodies is counted in pieces of this many bytes.
+const PIECE: usize = 1024;
+
+/// A whole body, and its share of what bodies may take.
+pub(crate) struct Body {
+    pub(crate) bytes: Bytes,
+    _memory: Option<OwnedSemaphorePermit>,
+    /// The turn of the request among those that are worked on.
+    _turn: OwnedSemaphorePermit,
+}
+
+/// How many pieces of memory all bodies may take.
+pub(crate) fn memory(bytes: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new((bytes / PIECE).clamp(1, Semaphore::MAX_PERMITS)))
+}
+
+fn busy<T>(what: &'static str) -> impl FnOnce(TryAcquireError) -> Result<T, Problem> {
+    move |_| Err(Problem::new(Kind::Busy, what))
+}
+
+impl FromRequest<App> for Body {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Body, Problem> {
+        let too_large = |most: usize| {
+            Problem::new(
+                Kind::BodyTooLarge,
+                format!("The body has more than {most} bytes: send less at a time."),
+            )
+        };
+        let most = app.config.max_body;
+        let headers = request.headers();
+        if headers.get(CONTENT_ENCODING).is_some_and(|coding| coding.as_bytes() != b"identity") {
+            return Err(Problem::new(
+                Kind::NotAcceptedMedia,
+                "The body is compressed, and only plain ones are taken.",
+            )
+            .expecting("no Content-Encoding"));
+        }
+        let length = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        if length.is_some_and(|length| length > most as u64) {
+            return Err(too_large(most));
+        }
+        let deadline = Instant::now() + app.config.body_timeout;
+        let mut body = request.into_body();
+        let mut whole = Vec::new();
+        let mut memory: Option<OwnedSemaphorePermit> = None;
+        loop {
+            let frame = timeout_at(deadline, body.frame()).await.map_err(|_| {
+                let seconds = app.config.body_timeout.as_secs_f64();
+                Problem::new(
+                    Kind::BodyTooSlow,
+                    format!("The body did not arrive within {seconds} s."),
+                )
+            })?;
+            let Some(frame) = frame else { break };
+            let frame = frame.map_err(|_| {
+                Problem::new(
+                    Kind::BodyBroken,
+                    "The connection ended, or the body is not as long as it says.",
+                )
+            })?;
+            let Ok(data) = frame.into_data() else { continue };
+            if whole.len() + data.len() > most {
+                return Err(too_large(most));
+            }
+            let held = memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+            let needed = (whole.len() + data.len()).div_ceil(PIECE).saturating_sub(held);
+            if needed > 0 {
+                let needed = u32::try_from(needed).unwrap_or(u32::MAX);
+                let more = Arc::clone(&app.body_memory)
+                    .try_acquire_many_owned(needed)
+                    .or_else(busy("The bodies of other requests fill the memory that there is: try again later."))?;
+                match &mut memory {
+                    Some(memory) => memory.merge(more),
+                    None => memory = Some(more),
+                }
+            }
+            whole.extend_from_slice(&data);
+        }
+        let turn = Arc::clone(&app.turns)
+            .try_acquire_owned()
+            .or_else(busy("As many requests as may are worked on: try again later."))?;
+        Ok(Body { bytes: whole.into(), _memory: memory, _turn: turn })
+    }
+}
+
+impl Body {
+    /// The body as JSON of a type. CPU work.
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        parse(&self.bytes)
+    }
+}
+
+/// JSON of a type.
+pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
+    if let Err(error) = std::str::from_utf8(json) {
+        return Err(Problem::new(
+            Kind::NotJson,
+            format!("The body is not UTF-8 from byte {} on.", error.valid_up_to()),
+        ));
+    }
+    // A list would be taken for the fields in their order.
+    let first = json.iter().find(|b| !b.is_ascii_whitespace());
+    if first.is_some_and(|first| *first != b'{') {
+        return Err(match serde_json::from_slice::<serde::de::IgnoredAny>(json) {
+            Ok(_) => Problem::field("", "The value is not an object.", "a JSON object"),
+            Err(error) => Problem::new(Kind::NotJson, error.to_string()),
+        });
+    }
+    let mut from = serde_json::Deserializer::from_slice(json);
+    let value =
+        serde_path_to_error::deserialize(&mut from).map_err(|error| Problem::of_json(&error))?;
+    from.end().map_err(|error| {
+        Problem::new(Kind::NotJson, format!("{error}: something follows the JSON value."))
+    })?;
+    Ok(value)
+}

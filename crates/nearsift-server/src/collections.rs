@@ -1,0 +1,507 @@
+//! The folder of the service: a folder for each collection, snapshots in `.snapshots`.
+//!
+//! Every path is made of the root and of a [`Name`], which has no dot and no slash. Links are not followed: a link where a
+//! collection should be is refused. What a crash left of a collection that was being made or
+//! deleted is in a folder with a dot before its name, and is removed at the next start.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use nearsift::recipe::{Fingerprinter, Recipe};
+use nearsift::sketch::Score;
+use nearsift_store::{IdKind, Kind, RecipeMark, Settings, Store};
+use self_cell::self_cell;
+
+use crate::ServeError;
+use crate::problem::{self, Problem};
+
+/// The collection that routes without a collection's name are for.
+pub(crate) const DEFAULT: &str = "default";
+
+/// The score from which on two documents are near, unless a collection is created with another.
+pub(crate) const MIN_SCORE: f64 = 0.4;
+
+const SNAPSHOTS: &str = ".snapshots";
+
+/// The name of a collection: a lower-case letter or digit, then up to 63 of these, `_` and `-`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name(String);
+
+impl FromStr for Name {
+    type Err = Problem;
+
+    fn from_str(name: &str) -> Result<Name, Problem> {
+        let is_plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        let (first, rest) = name.as_bytes().split_first().unwrap_or((&b'-', &[]));
+        let fits = is_plain(first)
+            && rest.len() <= 63
+            && rest.iter().all(|b| is_plain(b) || matches!(b, b'_' | b'-'));
+        if fits {
+            return Ok(Name(name.to_owned()));
+        }
+        Err(Problem::field(
+            "/name",
+            "The name cannot be that of a collection.",
+            "1 to 64 characters of a-z, 0-9, _ and -, the first a letter or digit",
+        ))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+self_cell! {
+    /// A fingerprinter with the recipe that it borrows.
+    pub(crate) struct Maker {
+        owner: Recipe,
+        #[not_covariant]
+        dependent: Fingerprinter,
+    }
+}
+
+/// A store, and what makes its fingerprints.
+pub(crate) struct Collection {
+    pub(crate) name: Name,
+    pub(crate) store: Store,
+    recipe: Result<Recipe, String>,
+    /// Fingerprinters that nobody uses: they keep their memory from document to document.
+    makers: Mutex<Vec<Maker>>,
+}
+
+impl Collection {
+    fn open(name: &Name, dir: &Path) -> Result<Collection, ServeError> {
+        let store = Store::open(dir)?;
+        let mark = store.recipe();
+        let recipe = Recipe::parse(&mark.written).and_then(|recipe| {
+            recipe.fingerprinter()?;
+            Ok(recipe)
+        });
+        if let Ok(recipe) = &recipe {
+            let own = RecipeMark::of(recipe);
+            if own != *mark {
+                return Err(nearsift_store::StoreError::Recipe {
+                    path: dir.to_owned(),
+                    stored: Box::new(mark.clone()),
+                    asked: Box::new(own),
+                }
+                .into());
+            }
+        }
+        if store.ids() != IdKind::Texts {
+            return Err(ServeError::File {
+                path: dir.to_owned(),
+                problem: "a store of documents with numbers as ids: the service holds documents with texts as ids; use `nearsift index` for it".to_owned(),
+            });
+        }
+        let recipe = recipe.map_err(|error| error.to_string());
+        Ok(Collection { name: name.clone(), store, recipe, makers: Mutex::default() })
+    }
+
+    /// The recipe that turns texts into fingerprints here.
+    ///
+    /// # Errors
+    /// When it needs tables that the service does not have.
+    pub(crate) fn recipe(&self) -> Result<&Recipe, Problem> {
+        self.recipe.as_ref().map_err(|why| {
+            Problem::new(
+                problem::Kind::RecipeNeedsTable,
+                format!("{why}: the service has no such tables"),
+            )
+            .expecting("a ready \"fingerprint\"")
+        })
+    }
+
+    /// Lends a fingerprinter.
+    pub(crate) fn with_fingerprinter<T>(
+        &self,
+        work: impl for<'r> FnOnce(&mut Fingerprinter<'r>) -> T,
+    ) -> Result<T, Problem> {
+        let idle = self.makers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut maker =
+            match idle {
+                Some(maker) => maker,
+                None => Maker::try_new(self.recipe()?.clone(), Recipe::fingerprinter).map_err(
+                    |error| Problem::new(problem::Kind::RecipeNeedsTable, error.to_string()),
+                )?,
+            };
+        let done = maker.with_dependent_mut(|_, fingerprinter| work(fingerprinter));
+        self.makers.lock().unwrap_or_else(PoisonError::into_inner).push(maker);
+        Ok(done)
+    }
+}
+
+enum Entry {
+    Open(Arc<Collection>),
+    /// It is being made or deleted.
+    Changing,
+}
+
+/// All collections of a folder.
+pub(crate) struct Collections {
+    root: PathBuf,
+    most: usize,
+    entries: RwLock<BTreeMap<Name, Entry>>,
+}
+
+fn at(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> ServeError {
+    move |error| ServeError::File {
+        path: path.to_owned(),
+        problem: format!("cannot {doing}: {error}"),
+    }
+}
+
+/// Makes the entries of a folder durable.
+fn sync_folder(path: &Path) -> Result<(), ServeError> {
+    fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(at(path, "sync"))
+}
+
+/// What a new collection holds.
+pub(crate) fn settings(kind: Kind, recipe: &Recipe) -> Settings {
+    Settings { kind, ids: IdKind::Texts, recipe: RecipeMark::of(recipe), hash_key: None }
+}
+
+impl Collections {
+    /// Opens every collection of a folder, which is made if there is none, with the collection `default`.
+    pub(crate) fn open(root: &Path, most: usize) -> Result<Collections, ServeError> {
+        fs::create_dir_all(root).map_err(at(root, "make the folder"))?;
+        // What stands in for it later changes nothing.
+        let root = fs::canonicalize(root).map_err(at(root, "find the folder"))?;
+        let mut names = Vec::new();
+        let mut leftovers = Vec::new();
+        for entry in fs::read_dir(&root).map_err(at(&root, "list the folder"))? {
+            let entry = entry.map_err(at(&root, "list the folder"))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(at(&path, "look at"))?;
+            let written = entry.file_name();
+            let name = written.to_str().unwrap_or_default();
+            if name.starts_with(".making-") || name.starts_with(".deleting-") {
+                leftovers.push(path);
+            } else if let Ok(name) = name.parse::<Name>() {
+                if kind.is_symlink() {
+                    return Err(ServeError::File {
+                        path,
+                        problem: "a link where a collection should be: put the folder itself here"
+                            .to_owned(),
+                    });
+                }
+                if kind.is_dir() {
+                    names.push(name);
+                }
+            } else if name != SNAPSHOTS {
+                tracing::warn!(path = ?path, "not a collection: left alone");
+            }
+        }
+        let collections = Collections { root, most, entries: RwLock::default() };
+        names.sort();
+        for name in &names {
+            let open = Collection::open(name, &collections.path(name))?;
+            collections.put(name, Some(Entry::Open(Arc::new(open))));
+        }
+        // Another service with the same folder would have been found by now.
+        for path in leftovers {
+            fs::remove_dir_all(&path).map_err(at(&path, "remove"))?;
+        }
+        let default = Name(DEFAULT.to_owned());
+        if !names.contains(&default) {
+            let recipe = Recipe::parse("sketch")?;
+            let kind = Kind::Sketches { min_score: Score::at_least(MIN_SCORE) };
+            let made = collections.make(&default, &settings(kind, &recipe))?;
+            collections.put(&default, Some(Entry::Open(Arc::new(made))));
+        }
+        Ok(collections)
+    }
+
+    fn path(&self, name: &Name) -> PathBuf {
+        self.root.join(&name.0)
+    }
+
+    fn put(&self, name: &Name, entry: Option<Entry>) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        match entry {
+            Some(entry) => entries.insert(name.clone(), entry),
+            None => entries.remove(name),
+        };
+    }
+
+    fn make(&self, name: &Name, settings: &Settings) -> Result<Collection, ServeError> {
+        let unfinished = self.root.join(format!(".making-{name}"));
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished).map_err(at(&unfinished, "remove"))?;
+        }
+        Store::create(&unfinished, settings)?.close()?;
+        let path = self.path(name);
+        fs::rename(&unfinished, &path).map_err(at(&path, "rename"))?;
+        sync_folder(&self.root)?;
+        Collection::open(name, &path)
+    }
+
+    /// The collection with a name.
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<Collection>, Problem> {
+        let none = || Problem::new(problem::Kind::NoCollection, "No collection has this name.");
+        let name: Name = name.parse().map_err(|_| none())?;
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        match entries.get(&name) {
+            Some(Entry::Open(collection)) => Ok(Arc::clone(collection)),
+            Some(Entry::Changing) | None => Err(none()),
+        }
+    }
+
+    /// All collections, by name.
+    pub(crate) fn all(&self) -> Vec<Arc<Collection>> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let open = entries.values().filter_map(|entry| match entry {
+            Entry::Open(collection) => Some(Arc::clone(collection)),
+            Entry::Changing => None,
+        });
+        open.collect()
+    }
+
+    /// Makes a collection. Blocks.
+    pub(crate) fn create(
+        &self,
+        name: &Name,
+        settings: &Settings,
+    ) -> Result<Arc<Collection>, Problem> {
+        {
+            let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+            if entries.contains_key(name) {
+                let detail =
+                    "There is a collection of this name, or there was one that is being deleted.";
+                return Err(Problem::new(problem::Kind::Conflict, detail).at("/name"));
+            }
+            if entries.len() >= self.most {
+                let detail = format!(
+                    "There are {} collections, which are the most (max-collections).",
+                    self.most
+                );
+                return Err(Problem::new(problem::Kind::Conflict, detail));
+            }
+            entries.insert(name.clone(), Entry::Changing);
+        }
+        match self.make(name, settings) {
+            Ok(made) => {
+                let made = Arc::new(made);
+                self.put(name, Some(Entry::Open(Arc::clone(&made))));
+                Ok(made)
+            }
+            Err(error) => {
+                self.put(name, None);
+                Err(problem_of(error))
+            }
+        }
+    }
+
+    /// Deletes a collection with all documents, after requests for it have ended. Blocks.
+    pub(crate) fn delete(&self, name: &str, patience: Duration) -> Result<(), Problem> {
+        let collection = self.get(name)?;
+        let name = collection.name.clone();
+        if name.0 == DEFAULT {
+            let detail = "The collection 'default' cannot be deleted: it is the one that is meant where none is named.";
+            return Err(Problem::new(problem::Kind::Conflict, detail));
+        }
+        self.put(&name, Some(Entry::Changing));
+        let collection = match sole(collection, patience) {
+            Ok(collection) => collection,
+            Err(shared) => {
+                self.put(&name, Some(Entry::Open(shared)));
+                let detail = "Requests for the collection are under way: try again later.";
+                return Err(Problem::new(problem::Kind::Busy, detail));
+            }
+        };
+        if let Err(error) = collection.store.close() {
+            tracing::warn!(collection = %name, error = %error, "closed before it is deleted");
+        }
+        let (path, doomed) = (self.path(&name), self.root.join(format!(".deleting-{name}")));
+        let moved = fs::rename(&path, &doomed)
+            .map_err(at(&path, "rename"))
+            .and_then(|()| sync_folder(&self.root))
+            .and_then(|()| fs::remove_dir_all(&doomed).map_err(at(&doomed, "remove")));
+        match moved {
+            Ok(()) => {
+                self.put(&name, None);
+                Ok(())
+            }
+            Err(error) => {
+                // Its name stays taken until the next start, which removes what is left.
+                tracing::error!(collection = %name, error = %error, "not deleted in full");
+                Err(problem_of(error))
+            }
+        }
+    }
+
+    /// Copies a collection as it is at this moment, and tells the copy's name. Blocks.
+    pub(crate) fn snapshot(&self, collection: &Collection) -> Result<String, Problem> {
+        let folder = self.snapshots(collection).map_err(problem_of)?;
+        let now = jiff::Timestamp::now().strftime("%Y%m%dt%H%M%Sz").to_string();
+        // Two of one second differ by their number.
+        for number in 1..1000 {
+            let name = format!("{now}-{number}");
+            let path = folder.join(&name);
+            match fs::create_dir(&path) {
+                Ok(()) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(problem_of(at(&path, "make the folder")(error))),
+            }
+            if let Err(error) = collection.store.snapshot(&path) {
+                // Half a copy would fill a disk that is full already.
+                let _stays = fs::remove_dir_all(&path);
+                return Err(error.into());
+            }
+            sync_folder(&folder).map_err(problem_of)?;
+            return Ok(name);
+        }
+        Err(Problem::new(problem::Kind::Busy, "Too many snapshots in one second."))
+    }
+
+    /// The names of a collection's snapshots, ascending.
+    pub(crate) fn list_snapshots(&self, collection: &Collection) -> Result<Vec<String>, Problem> {
+        let folder = self.snapshots(collection).map_err(problem_of)?;
+        let listed =
+            fs::read_dir(&folder).map_err(at(&folder, "list the folder")).map_err(problem_of)?;
+        let mut names: Vec<String> = listed
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.parse::<Name>().is_ok())
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes a snapshot. Blocks.
+    pub(crate) fn delete_snapshot(
+        &self,
+        collection: &Collection,
+        name: &str,
+    ) -> Result<(), Problem> {
+        let none = || {
+            Problem::new(problem::Kind::NoSnapshot, "No snapshot of the collection has this name.")
+        };
+        let name: Name = name.parse().map_err(|_| none())?;
+        let folder = self.snapshots(collection).map_err(problem_of)?;
+        let path = folder.join(&name.0);
+        // Of a link, this looks at the link.
+        if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+            return Err(none());
+        }
+        fs::remove_dir_all(&path).map_err(at(&path, "remove")).map_err(problem_of)
+    }
+
+    /// The folder of a collection's snapshots, which is made if there is none.
+    fn snapshots(&self, collection: &Collection) -> Result<PathBuf, ServeError> {
+        let mut folder = self.root.clone();
+        for part in [SNAPSHOTS, &collection.name.0] {
+            folder.push(part);
+            if let Err(error) = fs::create_dir(&folder)
+                && error.kind() != std::io::ErrorKind::AlreadyExists
+            {
+                return Err(at(&folder, "make the folder")(error));
+            }
+            if !fs::symlink_metadata(&folder).is_ok_and(|found| found.is_dir()) {
+                let problem = "not a folder of its own: put a folder here, no link and no file";
+                return Err(ServeError::File { path: folder, problem: problem.to_owned() });
+            }
+        }
+        Ok(folder)
+    }
+
+    /// Closes all stores, after requests have ended. Blocks.
+    pub(crate) fn close(&self, patience: Duration) -> Result<(), ServeError> {
+        let entries =
+            std::mem::take(&mut *self.entries.write().unwrap_or_else(PoisonError::into_inner));
+        let mut outcome = Ok(());
+        for (name, entry) in entries {
+            let Entry::Open(collection) = entry else { continue };
+            match sole(collection, patience) {
+                Ok(collection) => {
+                    if let Err(error) = collection.store.close() {
+                        tracing::error!(collection = %name, error = %error, "not closed well");
+                        outcome = Err(error.into());
+                    }
+                }
+                Err(_) => {
+                    tracing::warn!(collection = %name, "still in use: left as after a crash, which loses nothing")
+                }
+            }
+        }
+        outcome
+    }
+}
+
+/// What is shared, once nobody else has it.
+fn sole<T>(mut shared: Arc<T>, patience: Duration) -> Result<T, Arc<T>> {
+    let begun = Instant::now();
+    loop {
+        shared = match Arc::try_unwrap(shared) {
+            Ok(sole) => return Ok(sole),
+            Err(shared) if begun.elapsed() > patience => return Err(shared),
+            Err(shared) => shared,
+        };
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn problem_of(error: ServeError) -> Problem {
+    match error {
+        ServeError::Store(error) => error.into(),
+        ServeError::Recipe(error) => {
+            Problem::new(problem::Kind::InvalidField, error.to_string()).at("/recipe")
+        }
+        ServeError::File { .. } if error.to_string().contains("os error 28") => {
+            Problem::new(problem::Kind::DiskFull, error.to_string())
+        }
+        other => {
+            tracing::error!(error = %other, "collections");
+            Problem::new(
+                problem::Kind::Internal,
+                "A file could not be worked on; the log says more.",
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for good in ["a", "0", "news-2026_x", &"a".repeat(64)] {
+            assert!(good.parse::<Name>().is_ok(), "{good}");
+        }
+        for bad in ["", ".", "..", "-a", "_a", "A", "a/b", "a.b", "ä", "a\0", " a", &"a".repeat(65)]
+        {
+            assert!(bad.parse::<Name>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn leftovers_go_and_links_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("data");
+        fs::create_dir_all(root.join(".making-news/x")).unwrap();
+        fs::create_dir_all(root.join(".deleting-old")).unwrap();
+        fs::create_dir_all(root.join("Not a collection")).unwrap();
+        let collections = Collections::open(&root, 10).unwrap();
+        assert!(!root.join(".making-news").exists() && !root.join(".deleting-old").exists());
+        assert!(root.join("Not a collection").exists());
+        assert_eq!(collections.all().len(), 1);
+        assert!(
+            matches!(Collections::open(&root, 10), Err(ServeError::Store(_))),
+            "one service a folder"
+        );
+        collections.close(Duration::ZERO).unwrap();
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(root.join(DEFAULT), root.join("news")).unwrap();
+            let error = Collections::open(&root, 10).err().unwrap();
+            assert!(error.to_string().contains("a link where a collection should be"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Connections: how many, how long, and how they end.
+//!
+//! hyper cuts a request's head that is not there in time. What it has no limit for is decided here: the TLS handshake, the
+//! bytes before it knows which HTTP is spoken, and connections of HTTP/2 without requests.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::body::Incoming;
+use hyper::service::{Service, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::api::App;
+
+/// How long a connection may take to end after it was asked to.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The bytes of a request's head.
+const HEAD_BYTES: usize = 32 << 10;
+
+/// What a connection's requests are doing.
+struct Activity {
+    under_way: u32,
+    since: Instant,
+    has_asked: bool,
+}
+
+/// A request under way.
+struct UnderWay(Arc<Mutex<Activity>>);
+
+impl UnderWay {
+    fn begin(activity: &Arc<Mutex<Activity>>) -> UnderWay {
+        let mut now = activity.lock().unwrap_or_else(PoisonError::into_inner);
+        now.under_way += 1;
+        now.has_asked = true;
+        UnderWay(Arc::clone(activity))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        now.under_way -= 1;
+        now.since = Instant::now();
+    }
+}
+
+/// Takes connections until it is told to stop, then waits for those that are open.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    app: App,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let most = u32::try_from(app.config.max_connections).unwrap_or(u32::MAX);
+    let places = Arc::new(Semaphore::new(most as usize));
+    loop {
+        let accepted = tokio::select! {
+            _ = stop.wait_for(|stop| *stop) => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(error = %error, "cannot accept");
+                // Out of file handles, most likely: connections that end give some back.
+                sleep(Duration::from_millis(20)).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            app.metrics.refused();
+            drop(stream);
+            continue;
+        };
+        let (app, router, tls, stop) = (app.clone(), router.clone(), tls.clone(), stop.clone());
+        tokio::spawn(async move {
+            app.metrics.connected();
+            connection(stream, peer, &app, router, tls, stop).await;
+            app.metrics.disconnected();
+            drop(place);
+        });
+    }
+    drop(listener);
+    // All places are free when all connections have ended.
+    if timeout(app.config.stop_timeout, places.acquire_many(most)).await.is_err() {
+        tracing::warn!("requests were still under way when the time to stop was over");
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    app: &App,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    stop: watch::Receiver<bool>,
+) {
+    let _without_it_answers_are_late = stream.set_nodelay(true);
+    match tls {
+        None => exchange(stream, app, router, stop).await,
+        Some(tls) => match timeout(app.config.header_timeout, tls.accept(stream)).await {
+            Ok(Ok(stream)) => exchange(stream, app, router, stop).await,
+            Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
+            Err(_) => tracing::debug!(%peer, "TLS took too long"),
+        },
+    }
+}
+
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    app: &App,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) {
+    let activity =
+        Arc::new(Mutex::new(Activity { under_way: 0, since: Instant::now(), has_asked: false }));
+    let router = TowerToHyperService::new(router);
+    let service = {
+        let activity = Arc::clone(&activity);
+        service_fn(move |request: hyper::Request<Incoming>| {
+            let under_way = UnderWay::begin(&activity);
+            let answer = router.call(request);
+            async move {
+                let answer = answer.await;
+                drop(under_way);
+                answer
+            }
+        })
+    };
+    let config = &app.config;
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(config.header_timeout.max(config.idle_timeout))
+        .max_buf_size(HEAD_BYTES)
+        .half_close(false);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(Duration::from_secs(20)))
+        .keep_alive_timeout(Duration::from_secs(10))
+        .max_concurrent_streams(128)
+        .max_header_list_size(HEAD_BYTES as u32);
+    let mut served = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut is_stopping = false;
+    let mut farewell: Option<Instant> = None;
+    loop {
+        let deadline = farewell.unwrap_or_else(|| expires(&activity, app));
+        tokio::select! {
+            biased;
+            _ended = served.as_mut() => return,
+            _ = stop.wait_for(|stop| *stop), if !is_stopping => {
+                is_stopping = true;
+                served.as_mut().graceful_shutdown();
+            }
+            () = sleep_until(deadline) => {
+                if farewell.is_some() {
+                    return;
+                }
+                if expires(&activity, app) <= Instant::now() {
+                    served.as_mut().graceful_shutdown();
+                    farewell = Some(Instant::now() + FAREWELL);
+                }
+            }
+        }
+    }
+}
+
+/// When a connection has been without a request for too long, as things are.
+fn expires(activity: &Mutex<Activity>, app: &App) -> Instant {
+    let now = activity.lock().unwrap_or_else(PoisonError::into_inner);
+    if now.under_way > 0 {
+        return Instant::now() + app.config.idle_timeout;
+    }
+    now.since + if now.has_asked { app.config.idle_timeout } else { app.config.header_timeout }
+}

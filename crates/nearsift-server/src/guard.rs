@@ -1,0 +1,283 @@
+//! What every request passes: who asks, for what, by which host, and what is logged of it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+
+use crate::api::App;
+use crate::keys::{Key, Scope};
+use crate::problem::{Kind, Problem};
+
+/// Whom a route answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everybody.
+    Public,
+    /// Whoever has a key of this scope, or of a larger one.
+    Needs(Scope),
+}
+
+/// Whom each route answers, by method and path as it was matched.
+pub(crate) type Rights = BTreeMap<(String, String), Access>;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Decides, asks, and logs.
+pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let id = request_id(request.headers(), &app);
+    let method = request.method().clone();
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let mut by = None;
+    let mut response = match check(&app, &request, route.as_deref()) {
+        Ok(Caller { name, scope }) => {
+            by = name;
+            request.extensions_mut().insert(scope);
+            AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
+                Problem::new(
+                    Kind::Internal,
+                    "The request could not be worked on; the log says more.",
+                )
+                .into_response()
+            })
+        }
+        Err(problem) => problem.into_response(),
+    };
+    let headers = response.headers_mut();
+    headers.insert(REQUEST_ID, HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("-")));
+    for (name, value) in FIXED {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    let status = response.status().as_u16();
+    let took = begun.elapsed();
+    // Neither paths nor methods that nobody knows: they are the client's, and without number.
+    let route = route.as_deref().unwrap_or("(none)");
+    let known = app.rights.contains_key(&(method.as_str().to_owned(), route.to_owned()));
+    let method = if known || method == Method::HEAD { method.as_str() } else { "(other)" };
+    app.metrics.request(method, route, status, took);
+    let problem = response.extensions().get::<Kind>().map(|kind| kind.about().0);
+    if let Some(problem) = problem {
+        app.metrics.problem(problem);
+    }
+    tracing::info!(
+        request = %id,
+        method,
+        route,
+        status,
+        milliseconds = took.as_secs_f64() * 1e3,
+        key = by.as_deref().unwrap_or("-"),
+        problem = problem.unwrap_or("-"),
+        "answered"
+    );
+    response
+}
+
+/// Headers of every answer.
+const FIXED: [(&str, &str); 4] = [
+    ("x-content-type-options", "nosniff"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("cache-control", "no-store"),
+    ("referrer-policy", "no-referrer"),
+];
+
+/// The id that the client gave, if it can be shown anywhere, else one of ours.
+fn request_id(headers: &HeaderMap, app: &App) -> String {
+    let given = headers.get(&REQUEST_ID).and_then(|value| value.to_str().ok());
+    let is_sane = |id: &&str| {
+        (1..=64).contains(&id.len())
+            && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    };
+    given.filter(is_sane).map_or_else(|| app.next_request_id(), str::to_owned)
+}
+
+/// Who asks.
+struct Caller {
+    /// The name of the key, where one is asked for.
+    name: Option<String>,
+    /// What is allowed.
+    scope: Scope,
+}
+
+/// # Errors
+/// Why the request is not worked on.
+fn check(app: &App, request: &Request, route: Option<&str>) -> Result<Caller, Problem> {
+    let headers = request.headers();
+    let host = host(request)?;
+    let name = host_name(&host);
+    if !is_allowed(name, &app.config.allowed_hosts) {
+        return Err(Problem::new(
+            Kind::ForeignHost,
+            "This service does not go by the name that the request is for.",
+        )
+        .expecting("an IP address, localhost, or a name of the setting allowed-hosts"));
+    }
+    if let Some(origin) = headers.get(ORIGIN) {
+        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        if own.is_none_or(|(_, authority)| !authority.eq_ignore_ascii_case(&host)) {
+            return Err(Problem::new(
+                Kind::ForeignOrigin,
+                "Pages of other origins may not use this service.",
+            ));
+        }
+    }
+    // What is not there, or does not take the method, is answered alike to all.
+    let nobody = Caller { name: None, scope: Scope::Read };
+    let Some(route) = route else { return Ok(nobody) };
+    let method = match *request.method() {
+        Method::HEAD => Method::GET,
+        ref method => method.clone(),
+    };
+    let Some(access) = app.rights.get(&(method.as_str().to_owned(), route.to_owned())) else {
+        return Ok(nobody);
+    };
+    let caller = match *access {
+        Access::Public => nobody,
+        // Without keys only this machine comes here, and may do all.
+        Access::Needs(_) if app.keys.is_empty() => Caller { name: None, scope: Scope::Admin },
+        Access::Needs(scope) => {
+            let key = authorise(app, headers, scope)?;
+            Caller { name: Some(key.name.clone()), scope: key.scope }
+        }
+    };
+    if method == Method::POST && !is_json(headers) {
+        return Err(Problem::new(Kind::NotAcceptedMedia, "The content type is not JSON.")
+            .expecting("Content-Type: application/json"));
+    }
+    Ok(caller)
+}
+
+fn authorise<'a>(app: &'a App, headers: &HeaderMap, scope: Scope) -> Result<&'a Key, Problem> {
+    let expected = "Authorization: Bearer KEY";
+    let mut given = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (given.next(), given.next()) else {
+        return Err(Problem::new(Kind::NoKey, format!("The route needs a key of scope {scope}."))
+            .expecting(expected));
+    };
+    let presented = value.to_str().ok().and_then(|value| {
+        let (scheme, key) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+    });
+    let Some(presented) = presented else {
+        return Err(Problem::new(Kind::NoKey, "The header Authorization has no bearer key.")
+            .expecting(expected));
+    };
+    let key = app.keys.find(presented).ok_or_else(|| {
+        Problem::new(Kind::WrongKey, "No key of the service is equal to this one.")
+    })?;
+    if key.scope < scope {
+        let detail = format!(
+            "The route needs a key of scope {scope}, and this one is of scope {}.",
+            key.scope
+        );
+        return Err(Problem::new(Kind::ScopeTooSmall, detail));
+    }
+    Ok(key)
+}
+
+/// Whom the request is for: the authority of its target, else its only header Host.
+fn host(request: &Request) -> Result<String, Problem> {
+    if let Some(authority) = request.uri().authority() {
+        return Ok(authority.as_str().to_owned());
+    }
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (hosts.next().and_then(|host| host.to_str().ok()), hosts.next()) {
+        (Some(host), None) => Ok(host.to_owned()),
+        _ => Err(Problem::new(
+            Kind::ForeignHost,
+            "The request does not say which host it is for, or says it twice.",
+        )
+        .expecting("one header Host")),
+    }
+}
+
+/// A host without its port.
+fn host_name(host: &str) -> &str {
+    if host.starts_with('[') {
+        return host.split_inclusive(']').next().unwrap_or(host);
+    }
+    host.rsplit_once(':').map_or(host, |(name, _)| name)
+}
+
+/// A page of another site can make a browser come here under a name of that site, but not under an address.
+fn is_allowed(name: &str, allowed: &[String]) -> bool {
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    bare.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || allowed.iter().any(|other| name.trim_end_matches('.').eq_ignore_ascii_case(other))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut given = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (given.next().and_then(|value| value.to_str().ok()), given.next())
+    else {
+        return false;
+    };
+    let mut parts = value.split(';').map(str::trim);
+    let is_json = parts.next().is_some_and(|media| media.eq_ignore_ascii_case("application/json"));
+    // JSON is UTF-8 (RFC 8259), and who says otherwise is taken at his word.
+    is_json
+        && parts.all(|parameter| match parameter.split_once('=') {
+            Some((name, charset)) if name.trim().eq_ignore_ascii_case("charset") => {
+                charset.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+            }
+            _ => true,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts() {
+        let check = |host: &str, expect: bool| {
+            let allowed = ["seen.example".to_owned()];
+            assert_eq!(is_allowed(host_name(host), &allowed), expect, "{host}");
+        };
+        for own in [
+            "127.0.0.1",
+            "127.0.0.1:7717",
+            "[::1]:7717",
+            "[::1]",
+            "localhost:1",
+            "LOCALHOST",
+            "seen.example:80",
+            "seen.example.",
+        ] {
+            check(own, true);
+        }
+        for foreign in [
+            "",
+            "evil.example",
+            "seen.example.evil.example",
+            "127.0.0.1.evil.example:80",
+            "localhost.evil",
+            "notseen.example",
+        ] {
+            check(foreign, false);
+        }
+    }
+
+    #[test]
+    fn content_types() {
+        let check = |value: &str, expect: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_str(value).unwrap());
+            assert_eq!(is_json(&headers), expect, "{value}");
+        };
+        check("application/json", true);
+        check("Application/JSON; charset=utf-8", true);
+        check("application/json; charset=gbk", false);
+        check("text/plain", false);
+        check("application/json-seq", false);
+        check("text/plain; application/json", false);
+    }
+}

@@ -1,0 +1,195 @@
+//! The HTTP face of nearsift: 'have I seen this page?', over HTTP/1.1 and HTTP/2.
+//!
+//! [`serve`] runs until the process is told to stop; [`Server`] is a service inside another program. `docs/SERVICE.md` has
+//! every route, setting and problem.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `config` | settings: file, environment, flags |
+//! | `keys` | API keys, hashed |
+//! | `collections` | the folder: a store for each collection, snapshots |
+//! | `document` | what is sent of a document, and its fingerprint or sketch |
+//! | `api` | the routes, one table for all uses |
+//! | `guard`, `body` | who may ask, for what; how much, in which time |
+//! | `pool` | threads for work, with bounded queues |
+//! | `connection`, `tls` | connections and their ends |
+//! | `problem` | errors, RFC 9457 |
+//! | `metrics`, `log` | what is counted and told |
+//!
+//! # What never happens
+//!
+//! - Work on documents on a thread that serves connections; a queue without bound.
+//! - A path made of what a client sent, but for names of collections, which have neither dot nor slash.
+//! - A key or a text of a document in a log.
+//! - A connection to anywhere: the service fetches nothing.
+
+mod api;
+mod body;
+mod collections;
+mod config;
+mod connection;
+mod document;
+mod error;
+mod guard;
+mod keys;
+mod log;
+mod metrics;
+mod pool;
+mod problem;
+mod tls;
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use api::{App, State};
+use collections::Collections;
+use keys::Keys;
+
+pub use config::{Config, Log, SETTINGS, Setting};
+pub use error::ServeError;
+pub use keys::{NewKey, Scope};
+
+/// All methods and paths of the service, and the scope that each needs, if any.
+pub fn routes() -> Vec<(String, String, Option<Scope>)> {
+    api::routes()
+}
+
+/// A service that runs. When it is dropped without [`stop`](Server::stop), it stops as at a crash, which loses
+/// nothing that was acknowledged.
+pub struct Server {
+    address: SocketAddr,
+    app: App,
+    stop: watch::Sender<bool>,
+    serving: JoinHandle<()>,
+    runtime: Runtime,
+}
+
+impl Server {
+    /// Opens the collections, and listens.
+    ///
+    /// # Errors
+    /// Settings that do not fit together, no keys for an address that others reach, a folder or file that cannot be
+    /// used, or an address that is taken.
+    pub fn start(config: Config) -> Result<Server, ServeError> {
+        log::start(config.log);
+        let mut keys = Keys::default();
+        keys.add(&config.keys, "keys")?;
+        if let Some(file) = &config.keys_file {
+            let lines = std::fs::read_to_string(file).map_err(|error| ServeError::File {
+                path: file.clone(),
+                problem: format!("cannot read the keys: {error}"),
+            })?;
+            keys.add(&lines, &file.display().to_string())?;
+        }
+        if keys.is_empty() && (!config.listen.ip().is_loopback() || config.keys_file.is_some()) {
+            return Err(ServeError::Open { address: config.listen });
+        }
+        let tls = match (&config.tls_cert, &config.tls_key) {
+            (Some(certificate), Some(key)) => Some(tls::acceptor(certificate, key)?),
+            _ => None,
+        };
+        raise_open_files();
+        let runtime = Builder::new_multi_thread()
+            .thread_name("nearsift-connections")
+            .enable_all()
+            .build()
+            .map_err(|source| ServeError::System {
+                doing: "start the threads for connections",
+                source,
+            })?;
+        let address = config.listen;
+        let listener = runtime
+            .block_on(TcpListener::bind(address))
+            .map_err(|source| ServeError::Listen { address, source })?;
+        let address =
+            listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
+        let collections = Collections::open(&config.dir, config.max_collections)?;
+        let key_count = keys.len();
+        let app = State::start(config, keys, collections)?;
+        let router = api::router(App::clone(&app));
+        let (stop, told) = watch::channel(false);
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let serving =
+            runtime.spawn(connection::serve(listener, App::clone(&app), router, tls, told));
+        let count = app.collections.all().len();
+        tracing::info!(url = %format!("{scheme}://{address}"), collections = count, keys = key_count, "listening");
+        Ok(Server { address, app, stop, serving, runtime })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more requests, finishes those under way, and closes the collections.
+    ///
+    /// # Errors
+    /// A store that could not be closed well; what was acknowledged is safe all the same.
+    pub fn stop(self) -> Result<(), ServeError> {
+        let Server { app, stop, serving, runtime, .. } = self;
+        tracing::info!("stopping: requests under way are finished");
+        app.is_stopping.store(true, Ordering::Relaxed);
+        let _nobody_listens = stop.send(true);
+        let _panics_were_caught = runtime.block_on(serving);
+        app.documents.stop();
+        app.stores.stop();
+        // Connections that did not end in time are cut.
+        runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+        let closed = app.collections.close(std::time::Duration::from_secs(1));
+        tracing::info!("stopped");
+        closed
+    }
+}
+
+/// Runs a service until the process gets SIGTERM or SIGINT; a second one ends it at once. SIGHUP does nothing.
+///
+/// # Errors
+/// As [`Server::start`] and [`Server::stop`].
+pub fn serve(config: Config) -> Result<(), ServeError> {
+    let server = Server::start(config)?;
+    let no_signals = |source| ServeError::System { doing: "listen to signals", source };
+    let (mut terminate, mut interrupt, mut hang_up) = {
+        let _inside = server.runtime.enter();
+        (
+            signal(SignalKind::terminate()).map_err(no_signals)?,
+            signal(SignalKind::interrupt()).map_err(no_signals)?,
+            signal(SignalKind::hangup()).map_err(no_signals)?,
+        )
+    };
+    server.runtime.block_on(async {
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                _ = hang_up.recv() => tracing::info!("SIGHUP: ignored"),
+            }
+        }
+    });
+    server.runtime.spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::warn!("told to stop twice: stopped at once, as by a crash");
+        std::process::exit(130);
+    });
+    server.stop()
+}
+
+/// Every connection takes a file handle: as many as the system allows.
+fn raise_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        let raised = Rlimit { current: limit.maximum, ..limit };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            tracing::warn!(%error, "the limit of open files stays");
+        }
+    }
+}
