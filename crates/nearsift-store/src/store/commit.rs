@@ -81,15 +81,10 @@ impl Shared {
         request.answer.get().cloned().expect("every request of a group is answered")
     }
 
-    /// The batches that wait, as many as a frame takes. That of the caller is among them: groups take
-    /// the first, and the caller comes to the front before it gets the writer again.
+    /// All batches that wait. That of the caller is among them, for it has no answer yet and only who
+    /// has the writer takes any.
     fn take_group(&self) -> Vec<Arc<Request>> {
-        let mut queue = held(&self.queue);
-        let mut group = Vec::new();
-        while let Some(request) = queue.pop_front() {
-            group.push(request);
-        }
-        group
+        held(&self.queue).drain(..).collect()
     }
 
     fn write_group(
