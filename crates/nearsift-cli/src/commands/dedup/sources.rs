@@ -66,13 +66,13 @@ impl<'a> Sources<'a> {
                 }
             }
         }
-        Ok(Self::ranked(field.unwrap_or("folder"), names.names, counts, of, records))
+        Ok(Self::ranked(field.unwrap_or("folder"), names.names, &counts, of, records))
     }
 
     fn ranked(
         by: &str,
         names: Vec<String>,
-        counts: Vec<u64>,
+        counts: &[u64],
         of: Of,
         records: &'a Records,
     ) -> Self {
