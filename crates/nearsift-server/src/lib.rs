@@ -86,8 +86,12 @@ impl Server {
                 problem: format!("cannot read the keys: {error}"),
             })?;
             keys.add(&lines, &file.display().to_string())?;
+            if keys.is_empty() {
+                let problem = "no key in it: make one with `nearsift serve --new-key admin`, or leave keys-file out";
+                return Err(ServeError::File { path: file.clone(), problem: problem.to_owned() });
+            }
         }
-        if keys.is_empty() && (!config.listen.ip().is_loopback() || config.keys_file.is_some()) {
+        if keys.is_empty() && !config.listen.ip().is_loopback() {
             return Err(ServeError::Open { address: config.listen });
         }
         let tls = match (&config.tls_cert, &config.tls_key) {

@@ -56,6 +56,20 @@ fn a_connection_without_requests_ends() {
 }
 
 #[test]
+fn http_2_is_spoken_and_a_connection_without_requests_ends() {
+    let service = Service::with(|config| config.header_timeout = Duration::from_millis(300));
+    let mut stream = service.connect();
+    let empty_settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    stream.write_all(&empty_settings).unwrap();
+    let mut first = [0; 9];
+    stream.read_exact(&mut first).unwrap();
+    // Length, then the type: SETTINGS (RFC 9113, 6.5).
+    assert_eq!(first[3], 4, "{first:?}");
+    let _goodbye = read_all(&mut stream);
+}
+
+#[test]
 fn connections_beyond_the_limit_are_refused_and_places_come_back() {
     let service = Service::with(|config| {
         config.max_connections = 4;
