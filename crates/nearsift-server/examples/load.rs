@@ -29,13 +29,15 @@ fn main() {
     let due = AtomicU64::new(0);
     let last = (rate * seconds) as u64;
     // Another run has other documents.
-    let run = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
+    let run =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
     let begun = Instant::now();
     let mut answers: Vec<(u16, Duration)> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CONNECTIONS)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut client = BufReader::new(TcpStream::connect(address).expect("a connection"));
+                    let mut client =
+                        BufReader::new(TcpStream::connect(address).expect("a connection"));
                     client.get_ref().set_nodelay(true).expect("a socket");
                     let mut answers = Vec::new();
                     loop {
@@ -66,7 +68,9 @@ fn main() {
     );
     answers.retain(|answer| answer.0 == 200);
     answers.sort_by_key(|answer| answer.1);
-    for (name, part) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("worst", 1.0)] {
+    for (name, part) in
+        [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("worst", 1.0)]
+    {
         let at = ((answers.len() as f64 * part) as usize).min(answers.len().saturating_sub(1));
         if let Some((_, took)) = answers.get(at) {
             println!("{name:>6} {:9.3} ms", took.as_secs_f64() * 1e3);
