@@ -1,8 +1,10 @@
 //! Bodies: bounded in bytes, in time, and in the memory of all together.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequest, Request};
+use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -37,6 +39,33 @@ impl FromRequest<App> for Body {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Body, Problem> {
+        let (parts, mut body) = request.into_parts();
+        let gathered = Body::gather(&parts.headers, &mut body, app).await;
+        if gathered.is_err() {
+            drain(&mut body).await;
+        }
+        gathered
+    }
+}
+
+/// Takes a little of what is not wanted: many clients read no answer before they have sent all.
+async fn drain(body: &mut axum::body::Body) {
+    const MOST: usize = 1 << 20;
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let mut taken = 0;
+    while taken < MOST
+        && let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await
+    {
+        taken += frame.data_ref().map_or(0, Bytes::len);
+    }
+}
+
+impl Body {
+    async fn gather(
+        headers: &HeaderMap,
+        body: &mut axum::body::Body,
+        app: &App,
+    ) -> Result<Body, Problem> {
         let too_large = |most: usize| {
             Problem::new(
                 Kind::BodyTooLarge,
@@ -44,7 +73,6 @@ impl FromRequest<App> for Body {
             )
         };
         let most = app.config.max_body;
-        let headers = request.headers();
         if headers.get(CONTENT_ENCODING).is_some_and(|coding| coding.as_bytes() != b"identity") {
             return Err(Problem::new(
                 Kind::NotAcceptedMedia,
@@ -59,7 +87,6 @@ impl FromRequest<App> for Body {
             return Err(too_large(most));
         }
         let deadline = Instant::now() + app.config.body_timeout;
-        let mut body = request.into_body();
         let mut whole = Vec::new();
         let mut memory: Option<OwnedSemaphorePermit> = None;
         loop {

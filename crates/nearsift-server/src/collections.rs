@@ -426,7 +426,7 @@ impl Collections {
                     }
                 }
                 Err(_) => {
-                    tracing::warn!(collection = %name, "still in use: left as after a crash, which loses nothing")
+                    tracing::warn!(collection = %name, "still in use: left as after a crash, which loses nothing");
                 }
             }
         }

@@ -77,6 +77,10 @@ impl Server {
     /// Settings that do not fit together, no keys for an address that others reach, a folder or file that cannot be
     /// used, or an address that is taken.
     pub fn start(config: Config) -> Result<Server, ServeError> {
+        Server::start_on(runtime()?, config)
+    }
+
+    fn start_on(runtime: Runtime, config: Config) -> Result<Server, ServeError> {
         log::start(config.log);
         let mut keys = Keys::default();
         keys.add(&config.keys, "keys")?;
@@ -86,8 +90,12 @@ impl Server {
                 problem: format!("cannot read the keys: {error}"),
             })?;
             keys.add(&lines, &file.display().to_string())?;
+            if keys.is_empty() {
+                let problem = "no key in it: make one with `nearsift serve --new-key admin`, or leave keys-file out";
+                return Err(ServeError::File { path: file.clone(), problem: problem.to_owned() });
+            }
         }
-        if keys.is_empty() && (!config.listen.ip().is_loopback() || config.keys_file.is_some()) {
+        if keys.is_empty() && !config.listen.ip().is_loopback() {
             return Err(ServeError::Open { address: config.listen });
         }
         let tls = match (&config.tls_cert, &config.tls_key) {
@@ -95,14 +103,6 @@ impl Server {
             _ => None,
         };
         raise_open_files();
-        let runtime = Builder::new_multi_thread()
-            .thread_name("nearsift-connections")
-            .enable_all()
-            .build()
-            .map_err(|source| ServeError::System {
-                doing: "start the threads for connections",
-                source,
-            })?;
         let address = config.listen;
         let listener = runtime
             .block_on(TcpListener::bind(address))
@@ -147,21 +147,32 @@ impl Server {
     }
 }
 
+/// The threads for connections.
+fn runtime() -> Result<Runtime, ServeError> {
+    Builder::new_multi_thread()
+        .thread_name("nearsift-connections")
+        .enable_all()
+        .build()
+        .map_err(|source| ServeError::System { doing: "start the threads for connections", source })
+}
+
 /// Runs a service until the process gets SIGTERM or SIGINT; a second one ends it at once. SIGHUP does nothing.
 ///
 /// # Errors
 /// As [`Server::start`] and [`Server::stop`].
 pub fn serve(config: Config) -> Result<(), ServeError> {
-    let server = Server::start(config)?;
+    let runtime = runtime()?;
     let no_signals = |source| ServeError::System { doing: "listen to signals", source };
     let (mut terminate, mut interrupt, mut hang_up) = {
-        let _inside = server.runtime.enter();
+        // Before anybody can know that the service is there.
+        let _inside = runtime.enter();
         (
             signal(SignalKind::terminate()).map_err(no_signals)?,
             signal(SignalKind::interrupt()).map_err(no_signals)?,
             signal(SignalKind::hangup()).map_err(no_signals)?,
         )
     };
+    let server = Server::start_on(runtime, config)?;
     server.runtime.block_on(async {
         loop {
             tokio::select! {

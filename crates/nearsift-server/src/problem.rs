@@ -284,3 +284,42 @@ impl IntoResponse for Problem {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_the_store_have_their_statuses() {
+        let path = || "data/default/log".into();
+        let full =
+            StoreError::Full { path: path(), source: Arc::new(io::ErrorKind::StorageFull.into()) };
+        let failed = StoreError::Failed { path: path(), because: "no".to_owned() };
+        let damaged = StoreError::Damaged { path: path(), offset: 7, what: "bad".to_owned() };
+        for (error, status, kind) in [
+            (full, 507, "disk-full"),
+            (failed, 503, "store-failed"),
+            (StoreError::Id("empty".to_owned()), 422, "invalid-id"),
+            (StoreError::Invalid("too long".to_owned()), 422, "invalid-field"),
+            (damaged, 500, "internal"),
+        ] {
+            let text = error.to_string();
+            let details = Problem::from(error).details();
+            assert_eq!(
+                (details.status, &*details.kind),
+                (status, &*format!("urn:nearsift:problem:{kind}"))
+            );
+            assert_eq!(details.detail, text);
+        }
+    }
+
+    #[test]
+    fn what_is_turned_away_may_come_again() {
+        let response = Problem::from(Undone::Late).into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(response.headers()[RETRY_AFTER], RETRY_SECONDS);
+    }
+}

@@ -167,3 +167,19 @@ fn https_is_spoken_with_a_certificate() {
     let error = swapped.err().unwrap().to_string();
     assert!(error.contains("cert") || error.contains("PEM"), "{error}");
 }
+
+#[test]
+fn the_documentation_has_every_route_and_setting() {
+    let page = std::fs::read_to_string(testkit::repository().join("docs/SERVICE.md")).unwrap();
+    for (method, path, _) in nearsift_server::routes() {
+        let is_doubled = path.starts_with("/v1/collections/{name}/");
+        let is_listed =
+            page.contains(&format!("`{method} {path}`")) || page.contains(&format!("`{path}`"));
+        let is_public =
+            ["/healthz", "/readyz", "/openapi.json"].contains(&&*path) && page.contains(&path);
+        assert!(is_doubled || is_listed || is_public, "{method} {path}");
+    }
+    for setting in nearsift_server::SETTINGS {
+        assert!(page.contains(&format!("`{}`", setting.name)), "{}", setting.name);
+    }
+}

@@ -54,6 +54,11 @@ impl Service {
     }
 
     pub fn send(&self, request: &Request) -> Answer {
+        self.try_send(request).unwrap()
+    }
+
+    /// `None` when the connection was cut before the answer.
+    pub fn try_send(&self, request: &Request) -> Option<Answer> {
         let agent: ureq::Agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
@@ -68,17 +73,17 @@ impl Service {
             Some(body) => agent.run(builder.body(body.clone()).unwrap()),
             None => agent.run(builder.body(()).unwrap()),
         };
-        let mut response = response.unwrap();
-        let body = response.body_mut().read_to_vec().unwrap();
+        let mut response = response.ok()?;
+        let body = response.body_mut().read_to_vec().ok()?;
         let headers = response.headers();
-        Answer {
+        Some(Answer {
             status: response.status().as_u16(),
             headers: headers
                 .iter()
                 .map(|(n, v)| (n.to_string(), v.to_str().unwrap_or_default().to_owned()))
                 .collect(),
             body,
-        }
+        })
     }
 
     /// What comes back for bytes that are sent as they are, until the service ends the connection.
