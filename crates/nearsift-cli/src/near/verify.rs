@@ -72,7 +72,7 @@ pub struct Examiner<'t, T> {
 
 /// Profiles of its own, or those of several.
 enum Shared<'t> {
-    Own(Profiles),
+    Own(Box<Profiles>),
     Of(&'t Profiles),
 }
 
@@ -82,7 +82,7 @@ impl<'t, T: TextSource> Examiner<'t, T> {
         frequencies: &'t DocumentFrequencies,
         min_score: f64,
     ) -> Examiner<'t, T> {
-        Examiner::with(texts, frequencies, min_score, Shared::Own(Profiles::default()))
+        Examiner::with(texts, frequencies, min_score, Shared::Own(Box::default()))
     }
 
     fn sharing(

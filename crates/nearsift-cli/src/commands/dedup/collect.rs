@@ -193,7 +193,7 @@ impl Columns for Corpus {
             let Entry { fingerprint, text_key, value } = self.entry(document);
             content.push(u8::from(fingerprint.is_some()));
             let words = fingerprint.iter().flat_map(|fingerprint| fingerprint.words().to_vec());
-            content.extend(words.flat_map(|word| word.to_le_bytes()));
+            content.extend(words.flat_map(u64::to_le_bytes));
             save_both(text_key, value, content);
         }
     }

@@ -69,13 +69,7 @@ impl<'a> Sources<'a> {
         Ok(Self::ranked(field.unwrap_or("folder"), names.names, &counts, of, records))
     }
 
-    fn ranked(
-        by: &str,
-        names: Vec<String>,
-        counts: &[u64],
-        of: Of,
-        records: &'a Records,
-    ) -> Self {
+    fn ranked(by: &str, names: Vec<String>, counts: &[u64], of: Of, records: &'a Records) -> Self {
         let mut order: Vec<usize> = (0..names.len()).filter(|&i| counts[i] > 0).collect();
         order.sort_by(|&a, &b| counts[b].cmp(&counts[a]).then_with(|| names[a].cmp(&names[b])));
         let shown = order.len().min(SHOWN);
