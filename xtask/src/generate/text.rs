@@ -101,7 +101,7 @@ impl Corpus {
         // The square of an even number from 0 to 1: of the documents of a class the earliest have most
         // duplicates, so that the sizes of groups follow a power law, with exponent 3.
         let even = u128::from(random.next_u64() >> 32);
-        let mut original = (u128::from(place) * (even * even) >> 64) as u64;
+        let mut original = ((u128::from(place) * (even * even)) >> 64) as u64;
         original = original * classes + index % classes;
         // A duplicate of a duplicate would differ from the first by both edits.
         if let Some(origin) = self.origin(original) {

@@ -71,7 +71,7 @@ impl Vocabulary {
             return Err("no word at all".to_owned());
         }
         counted.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        let slots = aliases(counted.iter().map(|(_, count)| *count).collect());
+        let slots = aliases(&counted.iter().map(|(_, count)| *count).collect::<Vec<_>>());
         Ok(Vocabulary { words: counted.into_iter().map(|(word, _)| word).collect(), slots })
     }
 
@@ -95,12 +95,12 @@ const RATE: u64 = 16;
 const NAMES: usize = 60_000;
 
 /// The slots of the alias method.
-fn aliases(counts: Vec<u64>) -> Vec<(u32, u32)> {
+fn aliases(counts: &[u64]) -> Vec<(u32, u32)> {
     let total: u128 = counts.iter().map(|&count| u128::from(count)).sum();
     let n = counts.len() as u128;
     // How much of a slot's 2^32 each word fills, on average one slot.
     let mut shares: Vec<u64> =
-        counts.iter().map(|&count| ((u128::from(count) * n << 32) / total) as u64).collect();
+        counts.iter().map(|&count| (((u128::from(count) * n) << 32) / total) as u64).collect();
     let full = 1u64 << 32;
     let (mut poor, mut rich): (Vec<u32>, Vec<u32>) =
         (0..counts.len() as u32).partition(|&i| shares[i as usize] < full);
