@@ -61,7 +61,7 @@ pub struct Origin {
 }
 
 /// Originals and their duplicates are spread over the whole corpus, and each belongs to a class of about
-/// this many documents. So the largest groups, of a hundred or two, are as large in a corpus of 10^6
+/// this many documents. So the largest groups, of some two thousand, are as large in a corpus of 10^6
 /// documents as in one of 10^7.
 const CLASS: u64 = 1 << 18;
 
