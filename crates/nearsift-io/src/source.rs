@@ -37,6 +37,7 @@ pub(crate) enum Content {
     Stream(Box<dyn Read + Send>),
 }
 
+#[cfg(any(feature = "arrow", feature = "parquet"))]
 impl Content {
     /// A file that can be gone back in.
     pub(crate) fn origin(self) -> Result<Origin, Reason> {

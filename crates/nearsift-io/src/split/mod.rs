@@ -67,6 +67,10 @@ pub(crate) struct Passed {
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     pub(crate) options: Arc<ReadOptions>,
+    #[cfg_attr(
+        not(any(feature = "arrow", feature = "parquet")),
+        expect(dead_code, reason = "tables alone are read by columns")
+    )]
     pub(crate) plan: Arc<Plan>,
 }
 
@@ -85,13 +89,13 @@ pub(crate) fn open_documents(
     way: &Way,
     start: usize,
 ) -> Result<Box<dyn Pieces>, Reason> {
-    let Way { options, plan } = way;
+    let options = &way.options;
     match format {
         #[cfg(feature = "parquet")]
         Format::Parquet => Ok(Box::new(crate::table::parquet::Rows::open(
             &content.origin()?,
             &options.limits,
-            plan,
+            &way.plan,
             start,
         )?)),
         #[cfg(not(feature = "parquet"))]
@@ -100,7 +104,7 @@ pub(crate) fn open_documents(
         Format::Arrow => Ok(Box::new(crate::table::ipc::Rows::open(
             &content.origin()?,
             &options.limits,
-            plan,
+            &way.plan,
             start,
         )?)),
         #[cfg(not(feature = "arrow"))]
