@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr, reason = "tests say on standard error why they skip")]
 
 pub mod examples;
+pub mod prose;
 pub mod random;
 pub mod sketches;
 

@@ -12,6 +12,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use lexicon::{Lexicon, WORDS};
+use testkit::prose::{Part, push_chinese, push_english};
 use testkit::random::Random;
 
 /// Changes with the text that the same settings give.
@@ -156,10 +157,11 @@ impl Corpus {
             let mut random = Random::of_item(self.settings.seed ^ 0x6564_6974, index);
             apply(origin.edit, &mut words, lexicon, &mut random);
         }
+        let parts = words.iter().map(|&word| part(lexicon, word));
         if chinese {
-            push_chinese(lexicon, &words, text);
+            push_chinese(parts, text);
         } else {
-            push_english(lexicon, &words, text);
+            push_english(parts, text);
         }
     }
 
@@ -308,34 +310,12 @@ fn apply(edit: Edit, words: &mut Vec<u16>, lexicon: &Lexicon, random: &mut Rando
     }
 }
 
-fn push_chinese(lexicon: &Lexicon, words: &[u16], text: &mut String) {
-    for &word in words {
-        match word {
-            STOP => text.push('。'),
-            COMMA => text.push('，'),
-            word => text.push_str(lexicon.word(word)),
-        }
-    }
-}
-
-fn push_english(lexicon: &Lexicon, words: &[u16], text: &mut String) {
-    let mut previous = None;
-    for &word in words {
-        match word {
-            STOP => text.push('.'),
-            COMMA => text.push(','),
-            word => {
-                if previous.is_some() {
-                    text.push(' ');
-                }
-                let start = text.len();
-                text.push_str(lexicon.word(word));
-                if previous.is_none_or(|previous| previous == STOP) {
-                    text[start..].get_mut(..1).into_iter().for_each(str::make_ascii_uppercase);
-                }
-            }
-        }
-        previous = Some(word);
+/// A word or a mark as it is written.
+fn part(lexicon: &Lexicon, word: u16) -> Part<'_> {
+    match word {
+        STOP => Part::Stop,
+        COMMA => Part::Comma,
+        word => Part::Word(lexicon.word(word)),
     }
 }
 

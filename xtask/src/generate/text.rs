@@ -1,5 +1,6 @@
 //! Documents of a generated corpus: any of them from the seed and its number alone.
 
+use testkit::prose::{Part, push_chinese, push_english};
 use testkit::random::Random;
 
 use super::vocabulary::Vocabulary;
@@ -134,10 +135,11 @@ impl Corpus {
             let mut random = Random::of_item(self.settings.seed ^ 0x6564_6974, index);
             apply(edit, percent as usize, &mut body, words, &mut random);
         }
+        let parts = body.iter().map(|&word| part(words, word));
         if is_chinese {
-            push_chinese(words, &body, text);
+            push_chinese(parts, text);
         } else {
-            push_english(words, &body, text);
+            push_english(parts, text);
         }
     }
 }
@@ -207,34 +209,12 @@ fn apply(edit: Edit, percent: usize, body: &mut Vec<u32>, words: &Vocabulary, ra
     }
 }
 
-fn push_chinese(words: &Vocabulary, body: &[u32], text: &mut String) {
-    for &word in body {
-        match word {
-            STOP => text.push('。'),
-            COMMA => text.push('，'),
-            word => text.push_str(words.word(word)),
-        }
-    }
-}
-
-fn push_english(words: &Vocabulary, body: &[u32], text: &mut String) {
-    let mut previous = None;
-    for &word in body {
-        match word {
-            STOP => text.push('.'),
-            COMMA => text.push(','),
-            word => {
-                if previous.is_some() {
-                    text.push(' ');
-                }
-                let start = text.len();
-                text.push_str(words.word(word));
-                if previous.is_none_or(|previous| previous == STOP) {
-                    text[start..].get_mut(..1).into_iter().for_each(str::make_ascii_uppercase);
-                }
-            }
-        }
-        previous = Some(word);
+/// A word or a mark as it is written.
+fn part(words: &Vocabulary, word: u32) -> Part<'_> {
+    match word {
+        STOP => Part::Stop,
+        COMMA => Part::Comma,
+        word => Part::Word(words.word(word)),
     }
 }
 
