@@ -222,7 +222,8 @@ pub struct Dedup {
     /// none, gz (Parquet) or zst [default: zst for Parquet and Arrow, none for others].
     #[arg(help_heading = "What comes out", long, value_name = "CODEC", requires = "output_format", value_parser = ["none", "gz", "zst", "xz", "bz2"])]
     pub output_compression: Option<String>,
-    /// Which member of a group stays: first, longest, newest:FIELD or highest:FIELD.
+    /// Which member of a group stays: first, longest, newest:FIELD, highest:FIELD, or
+    /// ranked:FIELD=VALUE,VALUE,... (the value that is named first stays, as of sources).
     #[arg(help_heading = "What comes out", long, value_name = "POLICY", default_value = "first")]
     pub keep: String,
     /// How pairs become groups [default: majority for sketches, components for SimHash].

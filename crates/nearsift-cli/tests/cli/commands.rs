@@ -395,6 +395,9 @@ fn keep_policies() {
     assert_eq!(kept_by(&folder, &["--keep", "newest:date"]), ["newest"]);
     assert_eq!(kept_by(&folder, &["--keep", "highest:meta.score"]), ["highest"]);
     assert_eq!(kept_by(&folder, &["--keep", "highest:none-such"]), ["first"]);
+    assert_eq!(kept_by(&folder, &["--keep", "ranked:id=none,newest,longest"]), ["newest"]);
+    assert_eq!(kept_by(&folder, &["--keep", "ranked:meta.score=7.5,1"]), ["highest"]);
+    assert_eq!(kept_by(&folder, &["--keep", "ranked:meta.score=2"]), ["first"]);
     let summary = folder.results("out---keep-highest-meta.score").summary();
     assert_eq!(summary["without_keep_value"], 1);
     let run = folder.dedup(&["groups.jsonl"], "out", &["--keep", "highest:meta.score"]).expect(0);

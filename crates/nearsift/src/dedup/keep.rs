@@ -18,6 +18,9 @@ pub enum Keep {
     Newest(String),
     /// The one with the highest number in this field.
     Highest(String),
+    /// The one whose value in this field comes first among these values, as of sources of which some are
+    /// trusted more than others.
+    Ranked(String, Vec<String>),
 }
 
 impl Keep {
@@ -25,15 +28,21 @@ impl Keep {
     pub fn field(&self) -> Option<&str> {
         match self {
             Keep::First | Keep::Longest => None,
-            Keep::Newest(field) | Keep::Highest(field) => Some(field),
+            Keep::Newest(field) | Keep::Highest(field) | Keep::Ranked(field, _) => Some(field),
         }
+    }
+
+    /// What [`Keep::Ranked`] compares: 0 for the first of its values, -1 for the second, and so on;
+    /// `None` for a value that it does not name.
+    pub fn rank(values: &[String], value: &str) -> Option<f64> {
+        values.iter().position(|v| v == value).map(|place| -(place as f64))
     }
 
     /// The order in which documents are kept. Equal ones keep their input order, and one without a
     /// value comes after all that have one.
     ///
     /// `values` is the number that the policy compares for each document: characters, seconds since
-    /// 1970, or the field itself. `None` and NaN stand for a missing one. [`Keep::First`] ignores it.
+    /// 1970, the field itself, or its [rank](Keep::rank). `None` and NaN stand for a missing one. [`Keep::First`] ignores it.
     ///
     /// # Complexity
     /// O(n log n); 8 bytes a document.
@@ -57,6 +66,7 @@ impl fmt::Display for Keep {
             Keep::Longest => f.write_str("longest"),
             Keep::Newest(field) => write!(f, "newest:{field}"),
             Keep::Highest(field) => write!(f, "highest:{field}"),
+            Keep::Ranked(field, values) => write!(f, "ranked:{field}={}", values.join(",")),
         }
     }
 }
@@ -76,8 +86,17 @@ impl FromStr for Keep {
         field("newest:")
             .map(Keep::Newest)
             .or_else(|| field("highest:").map(Keep::Highest))
+            .or_else(|| {
+                let (field, values) = policy.strip_prefix("ranked:")?.rsplit_once('=')?;
+                let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+                let named = !field.is_empty() && values.iter().all(|value| !value.is_empty());
+                named.then(|| Keep::Ranked(field.to_owned(), values))
+            })
             .ok_or_else(|| {
-                format!("'{policy}' is not a keep policy: expected first, longest, newest:FIELD or highest:FIELD")
+                format!(
+                    "'{policy}' is not a keep policy: expected first, longest, newest:FIELD, highest:FIELD or \
+                     ranked:FIELD=VALUE,VALUE,..."
+                )
             })
     }
 }
@@ -88,12 +107,30 @@ mod tests {
 
     #[test]
     fn policies_have_a_written_form() {
-        for policy in ["first", "longest", "newest:date", "highest:meta.score"] {
+        for policy in
+            ["first", "longest", "newest:date", "highest:meta.score", "ranked:site=a.cn,维基"]
+        {
             assert_eq!(policy.parse::<Keep>().expect("a policy").to_string(), policy);
         }
-        for bad in ["", "last", "newest", "newest:", "highest:"] {
+        for bad in [
+            "",
+            "last",
+            "newest",
+            "newest:",
+            "highest:",
+            "ranked:site",
+            "ranked:=a",
+            "ranked:site=a,,b",
+        ] {
             assert!(bad.parse::<Keep>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn values_are_ranked_as_they_are_named() {
+        let values = ["wiki".to_owned(), "news".to_owned()];
+        let rank = |value| Keep::rank(&values, value);
+        assert_eq!([rank("wiki"), rank("news"), rank("blog")], [Some(-0.0), Some(-1.0), None]);
     }
 
     #[test]

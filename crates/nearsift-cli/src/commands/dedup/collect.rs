@@ -514,6 +514,9 @@ fn row<C: Columns>(
         Keep::Longest => Some(f64::from(fingerprinter.length())),
         Keep::Newest(_) => document.fields[0].as_ref().and_then(time),
         Keep::Highest(_) => document.fields[0].as_ref().and_then(Value::as_f64),
+        Keep::Ranked(_, values) => {
+            document.fields[0].as_ref().and_then(|value| Keep::rank(values, value.as_str()))
+        }
     };
     Row {
         id: document.id.to_owned(),
