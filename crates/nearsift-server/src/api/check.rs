@@ -190,32 +190,32 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
             }));
         }
     };
-    let Search { found, truncated, .. } = search(collection, &value, &ask, id.as_deref())?;
-    match id {
-        Some(id) if insert && found.is_empty() => {
-            metadata.length = text.as_ref().map(|about| u64::from(about.characters));
-            // From here it goes on its way at once: the answer is waited for elsewhere.
-            let operation = Operation::Put {
-                mode: Mode::InsertUnlessNear,
-                id: parse_id(&id, collection.store.ids())?.into(),
-                value: Box::new(value),
-                metadata,
-            };
-            let pending = collection.writer.submit(vec![operation])?;
-            Ok(Step::Insert(Box::new(Candidate { id, value, ask, text }), pending))
-        }
-        _ => Ok(Step::Done(Checked {
-            verdict: verdict(&found),
-            matches: found,
-            truncated,
-            insert: insert.then_some(Inserted::Near),
-            reason: None,
-            text,
-        })),
+    if let (true, Some(id)) = (insert, &id) {
+        metadata.length = text.as_ref().map(|about| u64::from(about.characters));
+        // The store looks for what is near when it decides. Most pages of a crawl are new: for them that is the only
+        // search, and the answer is waited for elsewhere.
+        let operation = Operation::Put {
+            mode: Mode::InsertUnlessNear,
+            id: parse_id(id, collection.store.ids())?.into(),
+            value: Box::new(value),
+            metadata,
+        };
+        let pending = collection.writer.submit(vec![operation])?;
+        let candidate = Candidate { id: id.clone(), value, ask, text };
+        return Ok(Step::Insert(Box::new(candidate), pending));
     }
+    let Search { found, truncated, .. } = search(collection, &value, &ask, id.as_deref())?;
+    Ok(Step::Done(Checked {
+        verdict: verdict(&found),
+        matches: found,
+        truncated,
+        insert: None,
+        reason: None,
+        text,
+    }))
 }
 
-/// What a page duplicates that was not added, though nothing was near when it was looked at.
+/// What a page duplicates that was not added.
 fn look_again(
     collection: &Collection,
     candidate: Candidate,
