@@ -17,6 +17,7 @@ mod process;
 mod python;
 mod quality;
 mod scale;
+mod serve;
 mod sketch;
 mod sketch_join;
 mod start;
@@ -99,6 +100,11 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "long runs: generated documents in compressed files, two memory limits, minutes",
         run: scale::run,
     },
+    Benchmark {
+        name: "serve",
+        about: "the service: check-and-insert at a fixed rate, at three times it, and beyond what it can do",
+        run: serve::run,
+    },
 ];
 
 /// Benchmarks of nearsift against its peers; answers are checked.
@@ -131,6 +137,15 @@ struct Settings {
     /// memory, minutes.
     #[arg(long)]
     large: bool,
+    /// Sketches that the service holds before the load.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    stored: u64,
+    /// Seconds of load on the service; a third of it where it is too much.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    /// Requests a second to the service.
+    #[arg(long, default_value_t = 3_000, value_parser = clap::value_parser!(u64).range(1..))]
+    rate: u64,
     /// The seed of the generated corpus and fingerprints.
     #[arg(long, default_value_t = 1)]
     seed: u64,

@@ -81,7 +81,8 @@ fn peak_resident(pid: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-fn processor_time(pid: u32) -> Option<Duration> {
+/// Processor time of a process so far, user and system, to 10 ms.
+pub fn processor_time(pid: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the program's name in parentheses and may hold spaces: count from its end.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);

@@ -7,14 +7,14 @@ use clap::builder::PossibleValuesParser;
 
 use crate::steps::{self, Outcome, Step};
 use crate::tools::{cargo, loud, quiet};
-use crate::{deny, round_trip, tables};
+use crate::{deny, round_trip, tables, torture};
 
 /// What reads the code without running it.
 pub const LINT: &[Step] = &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, TABLES, DENY];
 
 /// Everything that must pass. The quickest come first.
 pub const TEST: &[Step] =
-    &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, TABLES, DENY, TESTS, PARQUET, ORACLES];
+    &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, TABLES, DENY, TESTS, PARQUET, API, ORACLES];
 
 const FORMAT: Step = Step { name: "format", about: "rustfmt has nothing to change", run: format };
 const CLIPPY: Step = Step { name: "clippy", about: "no warning in any target", run: clippy };
@@ -31,6 +31,11 @@ const DENY: Step = Step { name: "deny", about: "licences, sources, advisories", 
 const TESTS: Step = Step { name: "tests", about: "all tests", run: tests };
 const PARQUET: Step =
     Step { name: "parquet", about: "odd columns come through, by pyarrow", run: round_trip::run };
+const API: Step = Step {
+    name: "api",
+    about: "generated requests on the service, by schemathesis",
+    run: torture::api::step,
+};
 const ORACLES: Step =
     Step { name: "oracles", about: "the fuzz oracles on seeded inputs", run: oracles };
 

@@ -31,6 +31,9 @@ pub(crate) fn memory(bytes: usize) -> Arc<Semaphore> {
     Arc::new(Semaphore::new((bytes / PIECE).clamp(1, Semaphore::MAX_PERMITS)))
 }
 
+/// Said to requests beyond `max-requests`.
+const MANY: &str = "As many requests as may are worked on: try again later.";
+
 fn busy<T>(what: &'static str) -> impl FnOnce(TryAcquireError) -> Result<T, Problem> {
     move |_| Err(Problem::new(Kind::Busy, what))
 }
@@ -86,6 +89,11 @@ impl Body {
         if length.is_some_and(|length| length > most as u64) {
             return Err(too_large(most));
         }
+        // What would find no turn is told so before it is read. The turn itself is taken when the body is there: slow
+        // clients hold none.
+        if app.turns.available_permits() == 0 {
+            return busy(MANY)(TryAcquireError::NoPermits);
+        }
         let deadline = Instant::now() + app.config.body_timeout;
         let mut whole = Vec::new();
         let mut memory: Option<OwnedSemaphorePermit> = None;
@@ -122,9 +130,7 @@ impl Body {
             }
             whole.extend_from_slice(&data);
         }
-        let turn = Arc::clone(&app.turns)
-            .try_acquire_owned()
-            .or_else(busy("As many requests as may are worked on: try again later."))?;
+        let turn = Arc::clone(&app.turns).try_acquire_owned().or_else(busy(MANY))?;
         Ok(Body { bytes: whole.into(), _memory: memory, _turn: turn })
     }
 }

@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use nearsift::recipe::{Fingerprinter, Recipe};
 use nearsift::sketch::Score;
-use nearsift_store::{IdKind, Kind, RecipeMark, Settings, Store};
+use nearsift_store::{IdKind, Kind, RecipeMark, Settings, Store, StoreError};
 use self_cell::self_cell;
 
 use crate::ServeError;
 use crate::problem::{self, Problem};
+use crate::writer::{Bounds, Writer};
 
 /// The collection that routes without a collection's name are for.
 pub(crate) const DEFAULT: &str = "default";
@@ -67,17 +68,18 @@ self_cell! {
     }
 }
 
-/// A store, and what makes its fingerprints.
+/// A store, what writes to it, and what makes its fingerprints.
 pub(crate) struct Collection {
     pub(crate) name: Name,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<Store>,
+    pub(crate) writer: Writer,
     recipe: Result<Recipe, String>,
     /// Fingerprinters that nobody uses: they keep their memory from document to document.
     makers: Mutex<Vec<Maker>>,
 }
 
 impl Collection {
-    fn open(name: &Name, dir: &Path) -> Result<Collection, ServeError> {
+    fn open(name: &Name, dir: &Path, writes: Bounds) -> Result<Collection, ServeError> {
         let store = Store::open(dir)?;
         let mark = store.recipe();
         let recipe = Recipe::parse(&mark.written).and_then(|recipe| {
@@ -87,7 +89,7 @@ impl Collection {
         if let Ok(recipe) = &recipe {
             let own = RecipeMark::of(recipe);
             if own != *mark {
-                return Err(nearsift_store::StoreError::Recipe {
+                return Err(StoreError::Recipe {
                     path: dir.to_owned(),
                     stored: Box::new(mark.clone()),
                     asked: Box::new(own),
@@ -95,14 +97,18 @@ impl Collection {
                 .into());
             }
         }
-        if store.ids() != IdKind::Texts {
-            return Err(ServeError::File {
-                path: dir.to_owned(),
-                problem: "a store of documents with numbers as ids: the service holds documents with texts as ids; use `nearsift index` for it".to_owned(),
-            });
-        }
         let recipe = recipe.map_err(|error| error.to_string());
-        Ok(Collection { name: name.clone(), store, recipe, makers: Mutex::default() })
+        let store = Arc::new(store);
+        let writer = Writer::start(Arc::clone(&store), writes)?;
+        Ok(Collection { name: name.clone(), store, writer, recipe, makers: Mutex::default() })
+    }
+
+    /// Writes what is queued, and closes the store.
+    fn close(self) -> Result<(), StoreError> {
+        let Collection { store, mut writer, .. } = self;
+        writer.stop();
+        // The thread had the only other share.
+        Arc::into_inner(store).map_or(Ok(()), Store::close)
     }
 
     /// The recipe that turns texts into fingerprints here.
@@ -140,6 +146,8 @@ impl Collection {
 
 enum Entry {
     Open(Arc<Collection>),
+    /// It could not be opened, and why.
+    Unavailable(String),
     /// It is being made or deleted.
     Changing,
 }
@@ -148,6 +156,7 @@ enum Entry {
 pub(crate) struct Collections {
     root: PathBuf,
     most: usize,
+    writes: Bounds,
     entries: RwLock<BTreeMap<Name, Entry>>,
 }
 
@@ -170,7 +179,11 @@ pub(crate) fn settings(kind: Kind, recipe: &Recipe) -> Settings {
 
 impl Collections {
     /// Opens every collection of a folder, which is made if there is none, with the collection `default`.
-    pub(crate) fn open(root: &Path, most: usize) -> Result<Collections, ServeError> {
+    pub(crate) fn open(
+        root: &Path,
+        most: usize,
+        writes: Bounds,
+    ) -> Result<Collections, ServeError> {
         fs::create_dir_all(root).map_err(at(root, "make the folder"))?;
         // What stands in for it later changes nothing.
         let root = fs::canonicalize(root).map_err(at(root, "find the folder"))?;
@@ -199,11 +212,19 @@ impl Collections {
                 tracing::warn!(path = ?path, "not a collection: left alone");
             }
         }
-        let collections = Collections { root, most, entries: RwLock::default() };
+        let collections = Collections { root, most, writes, entries: RwLock::default() };
         names.sort();
         for name in &names {
-            let open = Collection::open(name, &collections.path(name))?;
-            collections.put(name, Some(Entry::Open(Arc::new(open))));
+            let entry = match Collection::open(name, &collections.path(name), writes) {
+                Ok(open) => Entry::Open(Arc::new(open)),
+                // Another service has the folder.
+                Err(error @ ServeError::Store(StoreError::Locked { .. })) => return Err(error),
+                Err(error) => {
+                    tracing::error!(collection = %name, %error, "not opened: the others are served without it");
+                    Entry::Unavailable(error.to_string())
+                }
+            };
+            collections.put(name, Some(entry));
         }
         // Another service with the same folder would have been found by now.
         for path in leftovers {
@@ -240,7 +261,7 @@ impl Collections {
         let path = self.path(name);
         fs::rename(&unfinished, &path).map_err(at(&path, "rename"))?;
         sync_folder(&self.root)?;
-        Collection::open(name, &path)
+        Collection::open(name, &path, self.writes)
     }
 
     /// The collection with a name.
@@ -250,6 +271,10 @@ impl Collections {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         match entries.get(&name) {
             Some(Entry::Open(collection)) => Ok(Arc::clone(collection)),
+            Some(Entry::Unavailable(_)) => Err(Problem::new(
+                problem::Kind::Unavailable,
+                "The collection could not be opened when the service was started; the log and GET /v1/collections say why. Repair it or restore a snapshot, and start the service again.",
+            )),
             Some(Entry::Changing) | None => Err(none()),
         }
     }
@@ -259,9 +284,19 @@ impl Collections {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         let open = entries.values().filter_map(|entry| match entry {
             Entry::Open(collection) => Some(Arc::clone(collection)),
-            Entry::Changing => None,
+            Entry::Unavailable(_) | Entry::Changing => None,
         });
         open.collect()
+    }
+
+    /// The collections that could not be opened, by name, and why.
+    pub(crate) fn unavailable(&self) -> Vec<(Name, String)> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let closed = entries.iter().filter_map(|(name, entry)| match entry {
+            Entry::Unavailable(why) => Some((name.clone(), why.clone())),
+            Entry::Open(_) | Entry::Changing => None,
+        });
+        closed.collect()
     }
 
     /// Makes a collection. Blocks.
@@ -316,7 +351,7 @@ impl Collections {
                 return Err(Problem::new(problem::Kind::Busy, detail));
             }
         };
-        if let Err(error) = collection.store.close() {
+        if let Err(error) = collection.close() {
             tracing::warn!(collection = %name, error = %error, "closed before it is deleted");
         }
         let (path, doomed) = (self.path(&name), self.root.join(format!(".deleting-{name}")));
@@ -420,7 +455,7 @@ impl Collections {
             let Entry::Open(collection) = entry else { continue };
             match sole(collection, patience) {
                 Ok(collection) => {
-                    if let Err(error) = collection.store.close() {
+                    if let Err(error) = collection.close() {
                         tracing::error!(collection = %name, error = %error, "not closed well");
                         outcome = Err(error.into());
                     }
@@ -481,6 +516,8 @@ mod tests {
         }
     }
 
+    const BOUNDS: Bounds = Bounds { capacity: 10, patience: Duration::from_secs(60) };
+
     #[test]
     fn leftovers_go_and_links_are_refused() {
         let folder = tempfile::tempdir().unwrap();
@@ -488,19 +525,19 @@ mod tests {
         fs::create_dir_all(root.join(".making-news/x")).unwrap();
         fs::create_dir_all(root.join(".deleting-old")).unwrap();
         fs::create_dir_all(root.join("Not a collection")).unwrap();
-        let collections = Collections::open(&root, 10).unwrap();
+        let collections = Collections::open(&root, 10, BOUNDS).unwrap();
         assert!(!root.join(".making-news").exists() && !root.join(".deleting-old").exists());
         assert!(root.join("Not a collection").exists());
         assert_eq!(collections.all().len(), 1);
         assert!(
-            matches!(Collections::open(&root, 10), Err(ServeError::Store(_))),
+            matches!(Collections::open(&root, 10, BOUNDS), Err(ServeError::Store(_))),
             "one service a folder"
         );
         collections.close(Duration::ZERO).unwrap();
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(root.join(DEFAULT), root.join("news")).unwrap();
-            let error = Collections::open(&root, 10).err().unwrap();
+            let error = Collections::open(&root, 10, BOUNDS).err().unwrap();
             assert!(error.to_string().contains("a link where a collection should be"), "{error}");
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::ServeError;
+use crate::writer::Bounds;
 
 /// How the service runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub struct Config {
     pub max_collections: usize,
     /// Threads that extract and fingerprint documents.
     pub threads: usize,
-    /// Threads that wait for the disk.
+    /// Threads that read single documents, and take snapshots.
     pub store_threads: usize,
     /// Jobs that wait for each kind of thread.
     pub queue: usize,
@@ -99,6 +100,13 @@ pub struct Setting {
     pub help: &'static str,
     set: fn(&mut Config, &str) -> Result<(), String>,
     show: fn(&Config) -> String,
+}
+
+impl Config {
+    /// How many writes to a collection wait, and for how long they may.
+    pub(crate) fn writes(&self) -> Bounds {
+        Bounds { capacity: self.queue, patience: self.queue_timeout }
+    }
 }
 
 impl Setting {
@@ -251,7 +259,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "store-workers",
         value: "N",
-        help: "threads that wait for the disk: so many writes can share a sync",
+        help: "threads that read single documents, and take snapshots",
         set: |c, v| put(&mut c.store_threads, count(v, 4096), COUNT),
         show: |c| c.store_threads.to_string(),
     },
@@ -387,7 +395,7 @@ impl Config {
             max_batch: 10_000,
             max_collections: 100,
             threads: cores,
-            store_threads: 64,
+            store_threads: 8,
             queue: 512,
             log: Log::Text,
             origins: vec![Origin::Default; SETTINGS.len()],

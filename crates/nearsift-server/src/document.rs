@@ -7,7 +7,7 @@ use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
 use nearsift::sketch::{KEYS, Sketch};
 use nearsift::text::decode::{Content as Bytes, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
-use nearsift_store::{Kind, Metadata, Value};
+use nearsift_store::{Id, IdKind, Kind, Metadata, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -18,7 +18,9 @@ use crate::problem::Problem;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Document {
-    /// 1 to 2,048 bytes of UTF-8 without control characters, such as the address of a page.
+    /// 1 to 2,048 bytes of UTF-8 without control characters, such as the address of a page; in a collection of numbered
+    /// documents the number in decimal digits.
+    #[schema(min_length = 1, max_length = 2048)]
     pub(crate) id: String,
     /// Plain text.
     text: Option<String>,
@@ -27,16 +29,21 @@ pub(crate) struct Document {
     /// The charset that the page was sent with; else what the page declares, else what its bytes look like.
     charset: Option<String>,
     /// A ready fingerprint, in hex digits.
+    #[schema(pattern = "^([0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{64})$")]
     fingerprint: Option<String>,
     /// A ready sketch, 128 hex digits; needs `keys`.
+    #[schema(pattern = "^[0-9a-f]{128}$")]
     sketch: Option<String>,
     /// The candidate keys of the sketch, 256 hex digits.
+    #[schema(pattern = "^[0-9a-f]{256}$")]
     keys: Option<String>,
     /// When it was seen, in seconds since 1970.
     time: Option<u64>,
     /// Where it is from, at most 1,024 bytes.
+    #[schema(max_length = 1024)]
     source: Option<String>,
     /// After how many seconds it is forgotten.
+    #[schema(minimum = 1)]
     ttl_seconds: Option<u32>,
 }
 
@@ -51,10 +58,13 @@ pub(crate) struct Page {
     /// The charset that the page was sent with.
     charset: Option<String>,
     /// A ready fingerprint, in hex digits.
+    #[schema(pattern = "^([0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{64})$")]
     fingerprint: Option<String>,
     /// A ready sketch, 128 hex digits; needs `keys`.
+    #[schema(pattern = "^[0-9a-f]{128}$")]
     sketch: Option<String>,
     /// The candidate keys of the sketch, 256 hex digits.
+    #[schema(pattern = "^[0-9a-f]{256}$")]
     keys: Option<String>,
 }
 
@@ -163,8 +173,12 @@ pub(crate) fn written_keys(keys: &[u32; KEYS]) -> String {
 }
 
 impl Document {
-    /// Its id, content and metadata, as they are stored at a time.
-    pub(crate) fn parts(self, now: u64) -> Result<(String, Content, Metadata), Problem> {
+    /// Its id, content and metadata, as they are stored at a time in a collection with such ids.
+    pub(crate) fn parts(
+        self,
+        ids: IdKind,
+        now: u64,
+    ) -> Result<(String, Content, Metadata), Problem> {
         let Document {
             id,
             text,
@@ -177,7 +191,7 @@ impl Document {
             source,
             ttl_seconds,
         } = self;
-        check_id(&id)?;
+        parse_id(&id, ids)?;
         let metadata = metadata(time, source, ttl_seconds, now)?;
         let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
         Ok((id, content, metadata))
@@ -191,24 +205,36 @@ impl Page {
     }
 }
 
+/// The id that a text stands for. Numbers are written as they are counted, without zeros before them: one document has
+/// one id.
+///
 /// # Errors
 /// An id that the store would not take, or that could not be shown in a line.
-pub(crate) fn check_id(id: &str) -> Result<(), Problem> {
+pub(crate) fn parse_id(id: &str, ids: IdKind) -> Result<Id<'_>, Problem> {
+    let wrong = |what: String, expected: &str| {
+        let problem = Problem::field("/id", what, expected);
+        Err(Problem { kind: crate::problem::Kind::InvalidId, ..problem })
+    };
+    if ids == IdKind::Numbers {
+        return match id.parse::<u64>() {
+            Ok(number) if number.to_string() == id => Ok(number.into()),
+            _ => wrong(
+                "The documents of the collection are numbered, and this is no number.".to_owned(),
+                "a text of decimal digits, 0 to 18446744073709551615, without zeros before them",
+            ),
+        };
+    }
     let expected =
         format!("1 to {} bytes of UTF-8 without control characters", nearsift_store::MAX_ID_BYTES);
-    let wrong = |what: String| {
-        Err(Problem::field("/id", what, &expected)).map_err(|problem: Problem| Problem {
-            kind: crate::problem::Kind::InvalidId,
-            ..problem
-        })
-    };
     match id.len() {
-        0 => wrong("The id is empty.".to_owned()),
+        0 => wrong("The id is empty.".to_owned(), &expected),
         bytes if bytes > nearsift_store::MAX_ID_BYTES => {
-            wrong(format!("The id has {bytes} bytes."))
+            wrong(format!("The id has {bytes} bytes."), &expected)
         }
-        _ if id.contains(char::is_control) => wrong("The id has a control character.".to_owned()),
-        _ => Ok(()),
+        _ if id.contains(char::is_control) => {
+            wrong("The id has a control character.".to_owned(), &expected)
+        }
+        _ => Ok(id.into()),
     }
 }
 
@@ -353,5 +379,28 @@ impl Content {
             }
         };
         collection.with_fingerprinter(|fingerprinter| read.make(kind, fingerprinter))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids() {
+        let longest = "x".repeat(2048);
+        for good in ["a", "0", "http://a.example/?q=网页", " ", &longest] {
+            assert_eq!(parse_id(good, IdKind::Texts), Ok(Id::Text(good)), "{good}");
+        }
+        for bad in ["", "\0", "a\nb", "\u{1b}[31m", "\u{85}", &"x".repeat(2049), &"网".repeat(683)]
+        {
+            assert!(parse_id(bad, IdKind::Texts).is_err(), "{bad:?}");
+        }
+        for number in [0, 7, u64::MAX] {
+            assert_eq!(parse_id(&number.to_string(), IdKind::Numbers), Ok(Id::Number(number)));
+        }
+        for bad in ["", "-1", "+1", "01", "1.0", "1e3", " 1", "a", "١", "18446744073709551616"] {
+            assert!(parse_id(bad, IdKind::Numbers).is_err(), "{bad:?}");
+        }
     }
 }

@@ -12,6 +12,7 @@
 //! | `api` | the routes, one table for all uses |
 //! | `guard`, `body` | who may ask, for what; how much, in which time |
 //! | `pool` | threads for work, with bounded queues |
+//! | `writer` | one thread a collection, for all that writes |
 //! | `connection`, `tls` | connections and their ends |
 //! | `problem` | errors, RFC 9457 |
 //! | `metrics`, `log` | what is counted and told |
@@ -37,6 +38,7 @@ mod metrics;
 mod pool;
 mod problem;
 mod tls;
+mod writer;
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -109,7 +111,7 @@ impl Server {
             .map_err(|source| ServeError::Listen { address, source })?;
         let address =
             listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
-        let collections = Collections::open(&config.dir, config.max_collections)?;
+        let collections = Collections::open(&config.dir, config.max_collections, config.writes())?;
         let key_count = keys.len();
         let app = State::start(config, keys, collections)?;
         let router = api::router(App::clone(&app));

@@ -39,6 +39,7 @@ pub(crate) enum Kind {
     Stopping,
     DiskFull,
     StoreFailed,
+    Unavailable,
     Internal,
 }
 
@@ -98,6 +99,11 @@ impl Kind {
             Kind::StoreFailed => {
                 ("store-failed", S::SERVICE_UNAVAILABLE, "The store takes no writes")
             }
+            Kind::Unavailable => (
+                "collection-unavailable",
+                S::SERVICE_UNAVAILABLE,
+                "The collection could not be opened",
+            ),
             Kind::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "A mistake of the service"),
         }
     }

@@ -2,7 +2,9 @@
 //!
 //! Those of the store are the same tests, told by variables how long to go on.
 
+pub mod api;
 mod resume;
+mod service;
 
 use clap::Subcommand;
 
@@ -13,6 +15,12 @@ use crate::tools::{cargo, loud};
 pub enum Run {
     /// `nearsift dedup` is killed at random moments, resumed, and all results compared
     Resume(resume::Resume),
+    /// Generated requests on the service's own OpenAPI, by schemathesis: no 5xx, every answer as described
+    Api(api::Api),
+    /// A service under load is killed; what it acknowledged must be there
+    ServeKill(service::Kill),
+    /// Clients that send a byte now and then, beside good ones: p99 of those below 50 ms
+    Slow(service::Slow),
     /// Random loads on a simulated disk with faults and a crash
     Sim {
         /// Loads
@@ -55,6 +63,9 @@ pub enum Run {
 pub fn run(run: &Run) -> Result<(), String> {
     let (tests, variables): (&[&str], Vec<(&str, u64)>) = match *run {
         Run::Resume(ref resume) => return resume::run(resume),
+        Run::Api(ref api) => return api::run(api),
+        Run::ServeKill(ref kill) => return service::kill(kill),
+        Run::Slow(ref slow) => return service::slow(slow),
         Run::Sim { seeds, first } => {
             (&["crash::"], vec![("NEARSIFT_SIM_SEEDS", seeds), ("NEARSIFT_SIM_FIRST", first)])
         }

@@ -298,3 +298,9 @@ pub fn is_root() -> bool {
 pub fn skip(why: &str) {
     eprintln!("SKIPPED: {why}");
 }
+
+/// Says what a test has counted.
+#[allow(clippy::print_stderr, reason = "counts are told on standard error")]
+pub fn say(what: &str) {
+    eprintln!("{what}");
+}

@@ -12,14 +12,16 @@ use super::ask::{Found, Search, Wanted, search};
 use super::{App, Target, now, ok};
 use crate::body::Body;
 use crate::collections::Collection;
-use crate::document::{About, Fields, Made, check_id, metadata};
+use crate::document::{About, Fields, Made, metadata, parse_id};
 use crate::problem::{Problem, ProblemDetails};
+use crate::writer::{Mode, Operation, Pending};
 
 /// A page that may have been seen. Exactly one of `text`, `html_base64`, `fingerprint` and `sketch` is given.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Check {
     /// Its id; needed with `insert`. A document is not compared with what is stored under its own id.
+    #[schema(min_length = 1, max_length = 2048)]
     id: Option<String>,
     /// Plain text.
     text: Option<String>,
@@ -28,10 +30,13 @@ pub(super) struct Check {
     /// The charset that the page was sent with.
     charset: Option<String>,
     /// A ready fingerprint, in hex digits.
+    #[schema(pattern = "^([0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{64})$")]
     fingerprint: Option<String>,
     /// A ready sketch, 128 hex digits; needs `keys`.
+    #[schema(pattern = "^[0-9a-f]{128}$")]
     sketch: Option<String>,
     /// The candidate keys of the sketch, 256 hex digits.
+    #[schema(pattern = "^[0-9a-f]{256}$")]
     keys: Option<String>,
     /// Whether it is stored when it is new. Of several that are near each other and are checked at the same time, exactly
     /// one is.
@@ -40,14 +45,18 @@ pub(super) struct Check {
     /// When it was seen, in seconds since 1970; stored with it.
     time: Option<u64>,
     /// Where it is from; stored with it.
+    #[schema(max_length = 1024)]
     source: Option<String>,
     /// After how many seconds it is forgotten.
+    #[schema(minimum = 1)]
     ttl_seconds: Option<u32>,
     /// The largest distance of a duplicate, inclusive; not with `insert`.
     max_distance: Option<u32>,
     /// The least score of a duplicate; not with `insert`.
+    #[schema(minimum = 0, maximum = 1)]
     min_score: Option<f64>,
     /// The most matches, 10 unless given.
+    #[schema(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// The most stored documents that it is compared with.
     budget: Option<u64>,
@@ -109,17 +118,18 @@ impl Inserted {
     }
 }
 
-/// A document to store if it is new.
+/// A page that is on its way into the store.
 struct Candidate {
     id: String,
     value: Value,
-    metadata: Metadata,
+    ask: Ask,
+    text: Option<About>,
 }
 
-/// What is known of a page before anything is stored.
+/// What is known of a page once it was looked at.
 enum Step {
     Done(Checked),
-    Insert { candidate: Box<Candidate>, ask: Ask, text: Option<About> },
+    Insert(Box<Candidate>, Pending),
 }
 
 fn verdict(found: &[Found]) -> Verdict {
@@ -130,7 +140,7 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
     let Check { id, text, html_base64, charset, fingerprint, sketch, keys, insert, .. } = request;
     let Check { time, source, ttl_seconds, max_distance, min_score, limit, budget, .. } = request;
     if let Some(id) = &id {
-        check_id(id)?;
+        parse_id(id, collection.store.ids())?;
     }
     if insert {
         if id.is_none() {
@@ -180,45 +190,51 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
             }));
         }
     };
-    let Search { found, truncated, .. } = search(collection, &value, &ask, id.as_deref())?;
-    match id {
-        Some(id) if insert && found.is_empty() => {
-            metadata.length = text.as_ref().map(|about| u64::from(about.characters));
-            let candidate = Box::new(Candidate { id, value, metadata });
-            Ok(Step::Insert { candidate, ask, text })
-        }
-        _ => Ok(Step::Done(Checked {
-            verdict: verdict(&found),
-            matches: found,
-            truncated,
-            insert: insert.then_some(Inserted::Near),
-            reason: None,
-            text,
-        })),
+    if let (true, Some(id)) = (insert, &id) {
+        metadata.length = text.as_ref().map(|about| u64::from(about.characters));
+        // The store looks for what is near when it decides. Most pages of a crawl are new: for them that is the only
+        // search, and the answer is waited for elsewhere.
+        let operation = Operation::Put {
+            mode: Mode::InsertUnlessNear,
+            id: parse_id(id, collection.store.ids())?.into(),
+            value: Box::new(value),
+            metadata,
+        };
+        let pending = collection.writer.submit(vec![operation])?;
+        let candidate = Candidate { id: id.clone(), value, ask, text };
+        return Ok(Step::Insert(Box::new(candidate), pending));
     }
+    let Search { found, truncated, .. } = search(collection, &value, &ask, id.as_deref())?;
+    Ok(Step::Done(Checked {
+        verdict: verdict(&found),
+        matches: found,
+        truncated,
+        insert: None,
+        reason: None,
+        text,
+    }))
 }
 
-/// Stores a page unless one that is near was stored since it was looked for.
-fn insert(
+/// What a page duplicates that was not added.
+fn look_again(
     collection: &Collection,
-    candidate: &Candidate,
-    ask: &Ask,
-) -> Result<(Inserted, Search), Problem> {
-    let Candidate { id, value, metadata } = candidate;
-    let outcome = collection.store.insert_unless_near(id.as_str().into(), value, metadata)?;
-    match outcome {
-        Outcome::Added | Outcome::Replaced => Ok((Inserted::Added, Search::default())),
-        Outcome::Exists => Ok((Inserted::Exists, search(collection, value, ask, Some(id))?)),
+    candidate: Candidate,
+    outcome: Outcome,
+) -> Result<Checked, Problem> {
+    let Candidate { id, value, ask, text } = candidate;
+    let Search { mut found, truncated, .. } = search(collection, &value, &ask, Some(&id))?;
+    let insert = match outcome {
         Outcome::Near { id: nearest, near } => {
-            let mut found = search(collection, value, ask, Some(id))?;
             // It may have been removed or have expired in between, and was the reason all the same.
-            if !found.found.iter().any(|found| found.id == nearest.to_string()) {
-                found.found.insert(0, Found::new(&nearest, near, Metadata::default()));
+            if !found.iter().any(|found| found.id == nearest.to_string()) {
+                found.insert(0, Found::new(&nearest, near, Metadata::default()));
             }
-            Ok((Inserted::Near, found))
+            Inserted::Near
         }
-        Outcome::Removed | Outcome::Absent => unreachable!("nothing was removed"),
-    }
+        _ => Inserted::Exists,
+    };
+    let verdict = verdict(&found);
+    Ok(Checked { verdict, matches: found, truncated, insert: Some(insert), reason: None, text })
 }
 
 /// Tells whether a page is new or duplicates what is stored, and stores it if that is asked and it is new.
@@ -247,16 +263,22 @@ pub(super) async fn check(
     let (step, _body) = step;
     let checked = match step {
         Step::Done(checked) => checked,
-        Step::Insert { candidate, ask, text } => {
-            let work = move || insert(&collection, &candidate, &ask);
-            let (inserted, search) = app.stores.run(work).await??;
-            Checked {
-                verdict: verdict(&search.found),
-                matches: search.found,
-                truncated: search.truncated,
-                insert: Some(inserted),
-                reason: None,
-                text,
+        Step::Insert(candidate, pending) => {
+            let [outcome] =
+                pending.done().await?.try_into().expect("an outcome for each operation");
+            match outcome? {
+                Outcome::Added | Outcome::Replaced => Checked {
+                    verdict: Verdict::New,
+                    matches: Vec::new(),
+                    truncated: false,
+                    insert: Some(Inserted::Added),
+                    reason: None,
+                    text: candidate.text,
+                },
+                other => {
+                    let work = move || look_again(&collection, *candidate, other);
+                    app.documents.run(work).await??
+                }
             }
         }
     };
@@ -277,16 +299,21 @@ pub(super) struct Query {
     /// The charset that the page was sent with.
     charset: Option<String>,
     /// A ready fingerprint, in hex digits.
+    #[schema(pattern = "^([0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{64})$")]
     fingerprint: Option<String>,
     /// A ready sketch, 128 hex digits; needs `keys`.
+    #[schema(pattern = "^[0-9a-f]{128}$")]
     sketch: Option<String>,
     /// The candidate keys of the sketch, 256 hex digits.
+    #[schema(pattern = "^[0-9a-f]{256}$")]
     keys: Option<String>,
     /// The largest distance, inclusive, up to what the collection was created for.
     max_distance: Option<u32>,
     /// The least score, from 0 to 1.
+    #[schema(minimum = 0, maximum = 1)]
     min_score: Option<f64>,
     /// The most matches, 1 to 1,000; 10 unless given.
+    #[schema(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// The most stored documents that it is compared with.
     budget: Option<u64>,

@@ -23,6 +23,7 @@ use crate::problem::{Problem, ProblemDetails};
 #[serde(deny_unknown_fields)]
 pub(super) struct NewCollection {
     /// 1 to 64 characters of a-z, 0-9, _ and -, the first a letter or digit.
+    #[schema(pattern = "^[a-z0-9][a-z0-9_-]{0,63}$")]
     name: String,
     /// The recipe, as `nearsift recipes` lists them; `sketch` unless given. What it makes is what the collection holds.
     recipe: Option<String>,
@@ -30,6 +31,7 @@ pub(super) struct NewCollection {
     /// proportion unless given.
     max_distance: Option<u32>,
     /// Of sketches: the score from which on documents are near; 0.4 unless given.
+    #[schema(minimum = 0, maximum = 1)]
     min_score: Option<f64>,
 }
 
@@ -95,6 +97,17 @@ pub(super) async fn create(State(app): State<App>, body: Body) -> Result<Respons
 pub(super) struct Collections {
     /// By name.
     collections: Vec<Told>,
+    /// Those that could not be opened, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unavailable: Vec<Unavailable>,
+}
+
+/// A collection that could not be opened when the service started.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Unavailable {
+    name: String,
+    /// Why, and what to do.
+    why: String,
 }
 
 /// All collections, with how large they are.
@@ -103,9 +116,17 @@ pub(super) struct Collections {
 pub(super) async fn list(State(app): State<App>) -> Result<Response, Problem> {
     let work = {
         let app = Arc::clone(&app);
-        move || app.collections.all().iter().map(|collection| told(collection)).collect()
+        move || Collections {
+            collections: app.collections.all().iter().map(|open| told(open)).collect(),
+            unavailable: app
+                .collections
+                .unavailable()
+                .into_iter()
+                .map(|(name, why)| Unavailable { name: name.to_string(), why })
+                .collect(),
+        }
     };
-    Ok(ok(&Collections { collections: app.stores.run(work).await? }))
+    Ok(ok(&app.stores.run(work).await?))
 }
 
 /// What was deleted.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use nearsift_store::{Batch, Metadata, Outcome, StoreError, StoredValue, Value};
+use nearsift_store::{Id, IdKind, Metadata, Outcome, StoredValue, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -14,8 +14,9 @@ use super::ask::{HowNear, Known};
 use super::{App, Target, now, ok};
 use crate::body::{Body, parse};
 use crate::collections::Collection;
-use crate::document::{Document, check_id};
+use crate::document::{Document, parse_id};
 use crate::problem::{Kind, Problem, ProblemDetails};
+use crate::writer::{Mode, Operation, Written};
 
 /// Documents to store. Each is judged by itself: a bad one costs no other.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -177,12 +178,13 @@ fn prepare(number: usize, json: &RawValue, collection: &Collection, now: u64) ->
         Err(problem) => return Prepared::Not(Became::refused(None, &problem.below(&place))),
     };
     let given = document.id.clone();
+    let ids = collection.store.ids();
     let refused = |problem: Problem| {
         // An id that is no id is not repeated.
-        let shown = check_id(&given).is_ok().then(|| given.clone());
+        let shown = parse_id(&given, ids).is_ok().then(|| given.clone());
         Prepared::Not(Became::refused(shown, &problem.below(&place)))
     };
-    let (id, content, mut metadata) = match document.parts(now) {
+    let (id, content, mut metadata) = match document.parts(ids, now) {
         Ok(parts) => parts,
         Err(problem) => return refused(problem),
     };
@@ -201,49 +203,48 @@ fn prepare(number: usize, json: &RawValue, collection: &Collection, now: u64) ->
     }
 }
 
-/// Stores what is ready, and tells what became of each in order.
-fn write(
-    collection: &Collection,
+/// What waits for the outcome of its operation, and what does not.
+enum Waits {
+    For(String),
+    Not(Box<Became>),
+}
+
+/// The operations of what is ready, and who waits for them, in order.
+fn operations(
     prepared: Vec<Prepared>,
-    existing: Existing,
-    unless_near: bool,
-) -> Result<Vec<Became>, StoreError> {
-    let mut batch = collection.store.batch();
-    let put = |batch: &mut Batch, id: &str, value: &Value, metadata: &Metadata| match (
-        unless_near,
-        existing,
-    ) {
-        (true, _) => batch.insert_unless_near(id.into(), value, metadata),
-        (false, Existing::Keep) => batch.insert(id.into(), value, metadata),
-        (false, Existing::Replace) => batch.upsert(id.into(), value, metadata),
-    };
-    enum Waits {
-        For(String),
-        Not(Became),
-    }
-    let waiting: Vec<Waits> = prepared
-        .into_iter()
-        .zip(0..)
-        .map(|(prepared, number)| match prepared {
-            Prepared::Not(became) => Waits::Not(became),
+    ids: IdKind,
+    mode: Mode,
+) -> Result<(Vec<Operation>, Vec<Waits>), Problem> {
+    let mut operations = Vec::with_capacity(prepared.len());
+    let mut waiting = Vec::with_capacity(prepared.len());
+    for prepared in prepared {
+        match prepared {
+            Prepared::Not(became) => waiting.push(Waits::Not(Box::new(became))),
             Prepared::Ready { id, value, metadata } => {
-                match put(&mut batch, &id, &value, &metadata) {
-                    Ok(()) => Waits::For(id),
-                    Err(error) => {
-                        let problem = Problem::from(error).at(&format!("/documents/{number}"));
-                        Waits::Not(Became::refused(Some(id), &problem))
-                    }
-                }
+                let value = Box::new(value);
+                let own = parse_id(&id, ids)?.into();
+                operations.push(Operation::Put { mode, id: own, value, metadata });
+                waiting.push(Waits::For(id));
             }
-        })
-        .collect();
-    let mut outcomes =
-        if batch.is_empty() { Vec::new() } else { collection.store.write(&batch)? }.into_iter();
-    let became = waiting.into_iter().map(|waits| match waits {
-        Waits::Not(became) => became,
-        Waits::For(id) => Became::of(id, outcomes.next().expect("an outcome for each operation")),
+        }
+    }
+    Ok((operations, waiting))
+}
+
+/// What became of each, in order.
+fn outcomes(waiting: Vec<Waits>, written: Written) -> Vec<Became> {
+    let mut written = written.into_iter();
+    let became = waiting.into_iter().zip(0..).map(|(waits, number)| match waits {
+        Waits::Not(became) => *became,
+        Waits::For(id) => match written.next().expect("an outcome for each operation") {
+            Ok(outcome) => Became::of(id, outcome),
+            Err(error) => {
+                let problem = Problem::from(error).at(&format!("/documents/{number}"));
+                Became::refused(Some(id), &problem)
+            }
+        },
     });
-    Ok(became.collect())
+    became.collect()
 }
 
 /// Stores documents. When it is answered, all that were stored are durable.
@@ -277,11 +278,18 @@ pub(super) async fn add(
     });
     let prepared: Vec<Vec<Prepared>> =
         stream::iter(parts).buffered(app.config.threads).try_collect().await?;
-    let work = move || {
-        let prepared = prepared.into_iter().flatten().collect();
-        write(&collection, prepared, existing, unless_near)
+    let mode = match (unless_near, existing) {
+        (true, _) => Mode::InsertUnlessNear,
+        (false, Existing::Keep) => Mode::Insert,
+        (false, Existing::Replace) => Mode::Replace,
     };
-    let outcomes = app.stores.run(work).await??;
+    let prepared = prepared.into_iter().flatten().collect();
+    let (operations, waiting) = operations(prepared, collection.store.ids(), mode)?;
+    let written = match operations.is_empty() {
+        true => Vec::new(),
+        false => collection.writer.submit(operations)?.done().await?,
+    };
+    let outcomes = outcomes(waiting, written);
     for became in &outcomes {
         app.metrics.outcome(became.outcome.text());
     }
@@ -310,13 +318,21 @@ pub(super) enum Hex {
     Sketch(String),
 }
 
+/// The id at the end of a path.
+fn id_of_path(target: &Target) -> Result<Id<'_>, Problem> {
+    let id = parse_id(&target.last, target.collection.store.ids());
+    id.map_err(|problem| Problem { pointer: None, ..problem })
+}
+
 /// The document with an id.
 #[utoipa::path(get, path = "/v1/documents/{id}", operation_id = "get_document", tag = "documents",
     params(("id" = String, Path, description = "The id, percent-encoded: a slash is %2F")),
     responses((status = 200, body = Held), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn get(State(app): State<App>, target: Target) -> Result<Response, Problem> {
-    check_id(&target.last).map_err(|problem| Problem { pointer: None, ..problem })?;
-    let work = move || target.collection.store.get(target.last.as_str().into());
+    let work = move || {
+        let id = id_of_path(&target)?;
+        target.collection.store.get(id).map_err(Problem::from)
+    };
     let document = app.stores.run(work).await??.ok_or_else(|| {
         Problem::new(
             Kind::NoDocument,
@@ -335,12 +351,10 @@ pub(super) async fn get(State(app): State<App>, target: Target) -> Result<Respon
     params(("id" = String, Path, description = "The id, percent-encoded: a slash is %2F")),
     responses((status = 200, body = Became), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn remove(State(app): State<App>, target: Target) -> Result<Response, Problem> {
-    check_id(&target.last).map_err(|problem| Problem { pointer: None, ..problem })?;
-    let work = move || {
-        let Target { collection, last: id } = target;
-        collection.store.delete(id.as_str().into()).map(|outcome| Became::of(id, outcome))
-    };
-    let became = app.stores.run(work).await??;
+    let operation = Operation::Delete(id_of_path(&target)?.into());
+    let written = target.collection.writer.submit(vec![operation])?.done().await?;
+    let [outcome] = written.try_into().expect("an outcome for each operation");
+    let became = Became::of(target.last, outcome?);
     app.metrics.outcome(became.outcome.text());
     Ok(ok(&became))
 }

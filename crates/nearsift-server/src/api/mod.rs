@@ -44,7 +44,7 @@ pub(crate) struct State {
     pub(crate) collections: Collections,
     /// Threads that work on documents.
     pub(crate) documents: Pool,
-    /// Threads that wait for the disk.
+    /// Threads that read what is stored.
     pub(crate) stores: Pool,
     pub(crate) metrics: Metrics,
     /// Requests with a body that are worked on.

@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use nearsift_store::Kind as Holds;
+use nearsift_store::{IdKind, Kind as Holds};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{App, Target, ok};
-use crate::collections::Collection;
+use crate::collections::{Collection, Name};
 use crate::metrics::Held;
 use crate::problem::{Kind, Problem, ProblemDetails};
 
@@ -21,6 +21,8 @@ pub(super) struct Told {
     name: String,
     /// What it holds: `fingerprints` or `sketches`.
     kind: &'static str,
+    /// What its documents are called: `texts`, or `numbers` in decimal digits.
+    ids: &'static str,
     /// The written form of its recipe.
     recipe: String,
     /// What identifies the recipe with its dictionaries.
@@ -65,6 +67,10 @@ pub(super) fn told(collection: &Collection) -> Told {
     Told {
         name: collection.name.to_string(),
         kind,
+        ids: match collection.store.ids() {
+            IdKind::Texts => "texts",
+            IdKind::Numbers => "numbers",
+        },
         recipe: recipe.written.clone(),
         recipe_digest: format!("{:016x}", recipe.digest),
         bits,
@@ -94,34 +100,46 @@ pub(super) async fn stats(State(app): State<App>, target: Target) -> Result<Resp
 pub(super) struct Health {
     /// `ok`.
     status: &'static str,
+    /// Collections that could not be opened; `GET /v1/collections` says which and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unavailable_collections: Option<usize>,
 }
 
 /// The process is there and answers.
 #[utoipa::path(get, path = "/healthz", operation_id = "healthz", tag = "operation", responses((status = 200, body = Health)))]
 pub(super) async fn healthz() -> Response {
-    ok(&Health { status: "ok" })
+    ok(&Health { status: "ok", unavailable_collections: None })
 }
 
-/// Requests are taken: the collections are open, and the service is not about to stop.
+/// Requests are taken: the collections are open but for those that are counted, and the service is not about to stop.
 #[utoipa::path(get, path = "/readyz", operation_id = "readyz", tag = "operation",
     responses((status = 200, body = Health), (status = 503, body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     if app.is_stopping.load(Ordering::Relaxed) {
         return Err(Problem::new(Kind::Stopping, "The service finishes what is under way."));
     }
-    Ok(ok(&Health { status: "ok" }))
+    let unavailable = app.collections.unavailable().len();
+    let unavailable_collections = (unavailable > 0).then_some(unavailable);
+    Ok(ok(&Health { status: "ok", unavailable_collections }))
 }
 
 /// Counters in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "operation",
     responses((status = 200, body = String, content_type = "application/openmetrics-text"), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
-    let waiting = [("documents", app.documents.waiting()), ("stores", app.stores.waiting())];
+    let writes = app.collections.all().iter().map(|open| open.writer.waiting()).sum();
+    let waiting = [
+        ("documents", app.documents.waiting()),
+        ("stores", app.stores.waiting()),
+        ("writes", writes),
+    ];
     let work = {
         let app = Arc::clone(&app);
         move || {
-            let held: Vec<Held> =
-                app.collections.all().iter().map(|collection| held(collection)).collect();
+            let open = app.collections.all();
+            let open = open.iter().map(|collection| held(collection));
+            let unavailable = app.collections.unavailable().into_iter();
+            let held: Vec<Held> = open.chain(unavailable.map(|(name, _)| closed(&name))).collect();
             app.metrics.text(&held, &waiting)
         }
     };
@@ -138,6 +156,17 @@ fn held(collection: &Collection) -> Held {
         disk_bytes: stats.disk_bytes + stats.log_bytes,
         memory_bytes: stats.memory_bytes,
         is_writable: stats.failed.is_none(),
+    }
+}
+
+/// Of a collection that could not be opened, only that is told.
+fn closed(name: &Name) -> Held {
+    Held {
+        collection: name.to_string(),
+        documents: 0,
+        disk_bytes: 0,
+        memory_bytes: 0,
+        is_writable: false,
     }
 }
 

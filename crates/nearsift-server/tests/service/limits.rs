@@ -161,3 +161,151 @@ fn bodies_share_the_memory_that_there_is() {
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
 }
+
+/// How many slow clients there are; `cargo xtask torture slow` has more.
+fn slow_clients() -> usize {
+    std::env::var("NEARSIFT_SLOW_CLIENTS").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
+}
+
+/// Sends a byte of a request now and then, until the service has had enough; gives what it said.
+fn trickle(mut stream: std::net::TcpStream, beginning: &[u8]) -> String {
+    let _may_be_cut = stream.write_all(beginning);
+    stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let mut answer = Vec::new();
+    let mut piece = [0; 512];
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(60) {
+        let _may_be_cut = stream.write_all(b"a");
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(n) => answer.extend_from_slice(&piece[..n]),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => break,
+        }
+    }
+    assert!(begun.elapsed() < Duration::from_secs(60), "it was never cut");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn slow_heads_and_slow_bodies_are_cut_by_time_and_cost_the_others_nothing() {
+    let clients = slow_clients();
+    let service = Service::with(|config| {
+        config.header_timeout = Duration::from_secs(3);
+        config.idle_timeout = Duration::from_secs(3);
+        config.body_timeout = Duration::from_secs(3);
+        config.max_connections = clients + 100;
+    });
+    // Each client is a small thread; both sides of each connection take a file.
+    rustix::process::setrlimit(
+        rustix::process::Resource::Nofile,
+        rustix::process::Rlimit {
+            current: rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum,
+            ..rustix::process::getrlimit(rustix::process::Resource::Nofile)
+        },
+    )
+    .unwrap();
+    let body = "POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{\"text\": \"";
+    let head = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
+    let mut times = Vec::new();
+    std::thread::scope(|scope| {
+        let slow: Vec<_> = (0..clients)
+            .map(|n| {
+                let stream = service.connect();
+                let beginning = if n % 2 == 0 { head } else { body };
+                let small = std::thread::Builder::new().stack_size(128 << 10);
+                small.spawn_scoped(scope, move || trickle(stream, beginning.as_bytes())).unwrap()
+            })
+            .collect();
+        let mut number = 0;
+        while slow.iter().any(|client| !client.is_finished()) {
+            let begun = Instant::now();
+            let body = json!({"id": number.to_string(), "text": text(number), "insert": true});
+            assert_eq!(service.post("/v1/check", &body).ok()["insert"], "added");
+            times.push(begun.elapsed());
+            number += 1;
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        for (n, client) in slow.into_iter().enumerate() {
+            let answer = client.join().unwrap();
+            let expected = if n % 2 == 0 { "" } else { "HTTP/1.1 408 " };
+            // A reset may take the answer with it.
+            assert!(answer.is_empty() || n % 2 == 1 && answer.starts_with(expected), "{answer}");
+        }
+    });
+    times.sort_unstable();
+    let quantile = |part: f64| times[(times.len() as f64 * part) as usize].as_secs_f64() * 1e3;
+    crate::support::say(&format!(
+        "{clients} slow clients were cut; {} good requests beside them: p50 {:.1} ms, p99 {:.1} ms",
+        times.len(),
+        quantile(0.5),
+        quantile(0.99)
+    ));
+    // The gate, where it is asked for: a test of every day takes as long as it takes.
+    if std::env::var_os("NEARSIFT_SLOW_CLIENTS").is_some() {
+        assert!(quantile(0.99) < 50.0, "p99 of good requests is {:.1} ms", quantile(0.99));
+    }
+}
+
+#[test]
+fn a_hundred_worst_documents_hold_up_nobody_for_longer_than_the_queue_may() {
+    use base64::Engine;
+    let service = Service::with(|config| {
+        config.threads = 2;
+        config.queue_timeout = Duration::from_millis(500);
+    });
+    let pages: Vec<String> = [
+        b"<div>".repeat(100_000),
+        b"<a b=".repeat(80_000),
+        b"&#x".repeat(150_000),
+        b"<table><tr><td>".repeat(30_000),
+        "\u{4e00}\u{300}".repeat(100_000).into_bytes(),
+    ]
+    .into_iter()
+    .map(|page| {
+        let html = base64::engine::general_purpose::STANDARD.encode(page);
+        json!({"html_base64": html}).to_string()
+    })
+    .collect();
+    let left = std::sync::atomic::AtomicUsize::new(100);
+    let (mut good, mut shed) = (0, 0);
+    std::thread::scope(|scope| {
+        let worst: Vec<_> = (0..8)
+            .map(|_| {
+                scope.spawn(|| {
+                    use std::sync::atomic::Ordering::Relaxed;
+                    let take = |n: usize| n.checked_sub(1);
+                    while let Ok(n) = left.fetch_update(Relaxed, Relaxed, take) {
+                        // One that was turned away comes again.
+                        let request =
+                            Request::new("POST", "/v1/check").body(pages[n % pages.len()].clone());
+                        while service.send(&request).status == 503 {
+                            std::thread::sleep(Duration::from_millis(100));
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut number = 0;
+        while worst.iter().any(|client| !client.is_finished()) {
+            let body = json!({"id": number.to_string(), "text": text(number), "insert": true});
+            let answer = service.post("/v1/check", &body);
+            if answer.status == 503 {
+                answer.problem("busy");
+                assert_eq!(answer.header("retry-after"), "1");
+                shed += 1;
+            } else {
+                assert_eq!(answer.ok()["insert"], "added");
+                good += 1;
+            }
+            // What needs no thread for documents is answered all the while.
+            assert_eq!(service.get("/healthz").status, 200);
+            assert_eq!(service.get("/v1/stats").ok()["documents"], good);
+            number += 1;
+        }
+    });
+    crate::support::say(&format!(
+        "beside 100 worst documents: {good} good requests, {shed} turned away"
+    ));
+    assert!(good > 0);
+}

@@ -162,6 +162,7 @@ fn https_is_spoken_with_a_certificate() {
         config.listen = "127.0.0.1:0".parse().unwrap();
         config.tls_cert = Some(key);
         config.tls_key = Some(certificate);
+        config.log = nearsift_server::Log::Off;
         config
     });
     let error = swapped.err().unwrap().to_string();
@@ -182,4 +183,91 @@ fn the_documentation_has_every_route_and_setting() {
     for setting in nearsift_server::SETTINGS {
         assert!(page.contains(&format!("`{}`", setting.name)), "{}", setting.name);
     }
+}
+
+#[test]
+fn a_damaged_collection_costs_no_other_one() {
+    let service = Service::start();
+    let document = json!({"documents": [{"id": "a", "text": text(1)}]});
+    for name in ["good", "bad"] {
+        assert_eq!(service.post("/v1/collections", &json!({"name": name})).status, 201);
+        let path = format!("/v1/collections/{name}/documents");
+        assert_eq!(service.post(&path, &document).ok()["stored"], 1);
+    }
+    let folder = service.stop();
+    let manifest = folder.path().join("data/bad/MANIFEST");
+    let mut bytes = std::fs::read(&manifest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    std::fs::write(&manifest, &bytes).unwrap();
+    // A folder that holds no store is none that can be served either.
+    std::fs::create_dir(folder.path().join("data/empty")).unwrap();
+    let service = Service::in_folder(folder, |_| {});
+    assert_eq!(service.get("/v1/collections/good/documents/a").ok()["id"], "a");
+    assert_eq!(service.post("/v1/documents", &document).ok()["stored"], 1);
+    for bad in ["bad", "empty"] {
+        let answer = service.post(&format!("/v1/collections/{bad}/documents"), &document);
+        answer.problem("collection-unavailable");
+        service.post("/v1/collections", &json!({"name": bad})).problem("conflict");
+        service.delete(&format!("/v1/collections/{bad}")).problem("collection-unavailable");
+    }
+    assert_eq!(service.get("/readyz").ok(), json!({"status": "ok", "unavailable_collections": 2}));
+    let told = service.get("/v1/collections").ok();
+    assert_eq!(told["collections"].as_array().unwrap().len(), 2, "{told}");
+    assert_eq!(told["unavailable"][0]["name"], "bad");
+    let why = told["unavailable"][0]["why"].as_str().unwrap();
+    assert!(why.contains("MANIFEST") && why.contains("damaged"), "{why}");
+    let metrics = service.get("/metrics").text();
+    assert!(metrics.contains("nearsift_writable{collection=\"bad\"} 0"), "{metrics}");
+    // Put right, it is served again.
+    let folder = service.stop();
+    bytes[middle] ^= 0x40;
+    std::fs::write(folder.path().join("data/bad/MANIFEST"), &bytes).unwrap();
+    let service = Service::in_folder(folder, |_| {});
+    assert_eq!(service.get("/v1/collections/bad/documents/a").ok()["id"], "a");
+}
+
+#[test]
+fn a_store_of_numbered_documents_is_served_by_decimal_texts() {
+    use nearsift::fingerprint::{Bits, Fingerprint};
+    use nearsift::recipe::Recipe;
+    use nearsift_store::{IdKind, Kind, Metadata, RecipeMark, Settings, Store};
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let settings = Settings {
+        kind: Kind::Fingerprints { bits: Bits::B64, max_distance: 3 },
+        ids: IdKind::Numbers,
+        recipe: RecipeMark::of(&Recipe::parse("simhash64").unwrap()),
+        hash_key: None,
+    };
+    let store = Store::create(&folder.path().join("data/numbers"), &settings).unwrap();
+    let page = Fingerprint::from_u64(0xff).into();
+    store.insert(u64::MAX.into(), &page, &Metadata::default()).unwrap();
+    store.close().unwrap();
+    let service = Service::in_folder(folder, |_| {});
+    let at = |path: &str| format!("/v1/collections/numbers{path}");
+    assert_eq!(service.get(&at("/stats")).ok()["ids"], "numbers");
+    let held = service.get(&at("/documents/18446744073709551615")).ok();
+    assert_eq!(held["id"], "18446744073709551615");
+    let check = |id: &str| {
+        let body = json!({"id": id, "fingerprint": "00000000000000fe", "insert": true});
+        service.post(&at("/check"), &body)
+    };
+    assert_eq!(check("7").ok()["matches"][0]["id"], "18446744073709551615");
+    // Under its own id it is the document itself, and no duplicate.
+    assert_eq!(check("18446744073709551615").ok()["insert"], "exists");
+    for bad in ["", "a", "-1", "007", "1.0", "18446744073709551616"] {
+        assert_eq!(check(bad).problem("invalid-id")["pointer"], "/id", "{bad}");
+    }
+    service.get(&at("/documents/x")).problem("invalid-id");
+    let documents = json!({"documents": [
+        {"id": "1", "fingerprint": "0f0f0f0f0f0f0f0f"},
+        {"id": "one", "fingerprint": "0f0f0f0f0f0f0f0f"},
+        {"id": 2, "fingerprint": "0f0f0f0f0f0f0f0f"},
+        {"id": "1", "fingerprint": "0f0f0f0f0f0f0f0f"}
+    ]});
+    let outcomes = service.post(&at("/documents"), &documents).ok();
+    let outcome = |n: usize| outcomes["outcomes"][n]["outcome"].as_str().unwrap();
+    assert_eq!([0, 1, 2, 3].map(outcome), ["added", "refused", "refused", "exists"]);
+    assert_eq!(service.delete(&at("/documents/1")).ok()["outcome"], "removed");
 }

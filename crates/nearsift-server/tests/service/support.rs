@@ -229,3 +229,9 @@ pub fn text(number: u64) -> String {
     });
     characters.collect()
 }
+
+/// Says what a test has counted.
+#[allow(clippy::print_stderr, reason = "counts are told on standard error")]
+pub fn say(what: &str) {
+    eprintln!("{what}");
+}

@@ -1,7 +1,12 @@
 //! `nearsift serve` as a process: started, killed, started again.
 
+mod kill;
+mod threats;
+
 use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
@@ -11,17 +16,19 @@ use crate::support::Folder;
 struct Running {
     child: Child,
     url: String,
-    log: BufReader<std::process::ChildStderr>,
+    /// Reads the log to its end.
+    log: Option<JoinHandle<String>>,
 }
 
 impl Running {
     fn start(folder: &Folder, more: &[&str]) -> Running {
         let arguments = ["serve", "data", "--listen", "127.0.0.1:0", "--log", "json"];
-        let mut child = folder
-            .command(arguments.iter().chain(more))
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the service starts");
+        Running::run(&mut folder.command(arguments.iter().chain(more)))
+    }
+
+    /// Runs a command that becomes a service whose log is JSON.
+    fn run(command: &mut Command) -> Running {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the service starts");
         let mut log = BufReader::new(child.stderr.take().unwrap());
         let url = loop {
             let mut line = String::new();
@@ -31,7 +38,13 @@ impl Running {
                 break event["url"].as_str().unwrap().to_owned();
             }
         };
-        Running { child, url, log }
+        // A full pipe would hold up the service.
+        let log = std::thread::spawn(move || {
+            let mut rest = String::new();
+            log.read_to_string(&mut rest).unwrap();
+            rest
+        });
+        Running { child, url, log: Some(log) }
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {
@@ -42,6 +55,10 @@ impl Running {
         serde_json::from_slice(&answer.body_mut().read_to_vec().unwrap()).unwrap()
     }
 
+    fn address(&self) -> SocketAddr {
+        self.url.trim_start_matches("http://").parse().expect("an address")
+    }
+
     fn signal(&self, name: &str) {
         let sent =
             Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap();
@@ -50,8 +67,7 @@ impl Running {
 
     /// Its exit status, and what it logged.
     fn end(mut self) -> (Option<i32>, String) {
-        let mut log = String::new();
-        self.log.read_to_string(&mut log).unwrap();
+        let log = self.log.take().unwrap().join().unwrap();
         (self.child.wait().unwrap().code(), log)
     }
 }
