@@ -113,14 +113,13 @@ impl Shared {
             }
             let mut signals = held(&self.signals);
             let before = signals.flushes;
-            if let Some(error) = signals.flush_error.take() {
-                if asked {
-                    return Err(error);
-                }
-                asked = true;
-                signals.flush = true;
-                self.signal.notify_all();
+            if let Some(error) = signals.flush_error.take().filter(|_| asked) {
+                return Err(error);
             }
+            // One that failed is not tried again by itself, and another writer may have been told of it.
+            asked = true;
+            signals.flush = true;
+            self.signal.notify_all();
             let ended = |signals: &super::Signals| signals.flushes != before || signals.stop;
             while !ended(&signals) && crowded() {
                 let step = std::time::Duration::from_millis(20);
