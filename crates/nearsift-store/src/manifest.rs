@@ -163,6 +163,10 @@ impl Manifest {
     fn read(from: &mut Input<'_>) -> Option<Manifest> {
         let schema = Schema::read(from)?;
         let (generation, next_file, first_log) = (from.u64()?, from.u64()?, from.u64()?);
+        // They are counted on from here.
+        if [generation, next_file, first_log].iter().any(|&number| number > u64::MAX / 2) {
+            return None;
+        }
         let logs = from.u32()?;
         let log_lengths = (0..logs).map(|_| from.u64()).collect::<Option<Vec<u64>>>()?;
         let count = from.u32()?;
