@@ -142,7 +142,7 @@ pub const TARGETS: &[Target] = &[
         about: "through restarts, crashes, merges and snapshots a store is what a map and a linear scan are",
         oracle: store::operations,
         seeds: store::operations_seeds,
-        inputs: 600,
+        inputs: 80,
     },
     Target {
         name: "differences",

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nearsift_store::{Store, StoreError, repair, restore, verify};
 use testkit::random::Random;
@@ -51,7 +51,8 @@ impl Times {
             Phase::Writing => Duration::from_millis(150),
             other => self.0.get(&other).copied().unwrap_or(Duration::from_millis(2)),
         };
-        usual * random.below(1000) as u32 / 1000
+        // It takes a moment until the kill arrives.
+        usual.saturating_sub(Duration::from_micros(100)) * random.below(1000) as u32 / 1000
     }
 }
 
@@ -59,7 +60,11 @@ impl Times {
 fn killed(job: &Job, phase: Phase, times: &mut Times, random: &mut Random) -> Said {
     let mut process = Process::start(job);
     if process.wait_for(phase) {
-        std::thread::sleep(times.moment(phase, random));
+        // Phases are shorter than what a sleep can be trusted with.
+        let (begun, moment) = (Instant::now(), times.moment(phase, random));
+        while begun.elapsed() < moment {
+            std::hint::spin_loop();
+        }
     }
     let said = process.kill();
     times.learn(said.times());

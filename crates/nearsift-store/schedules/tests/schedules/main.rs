@@ -28,10 +28,12 @@ const SHAPE: Shape = ALL[0];
 
 /// Runs a test in many orders.
 fn schedules(name: &str, test: impl Fn() + Send + Sync + 'static) {
-    let schedules = count("NEARSIFT_SCHEDULES", 100) as usize;
+    let schedules = count("NEARSIFT_SCHEDULES", 1_000) as usize;
     let seed = count("NEARSIFT_SCHEDULE_SEED", 1);
     let mut config = Config::new();
     config.stack_size = 1 << 20;
+    // It tells that every order of memory is taken for the strictest.
+    config.silence_warnings = true;
     let test = Arc::new(test);
     let own = Arc::clone(&test);
     let any = RandomScheduler::new_from_seed(seed, schedules.div_ceil(2));
@@ -92,7 +94,10 @@ fn batches_that_share_a_sync_are_all_durable() {
                 for batch in 0..2 {
                     let first = writer * 10 + batch * 2;
                     let ops = [upsert(first, 1), upsert(first + 1, 1)];
-                    assert_eq!(write(&store, &ops).expect("written"), [Outcome::Added; 2].to_vec());
+                    assert_eq!(
+                        write(&store, &ops).expect("written"),
+                        [Outcome::Added, Outcome::Added]
+                    );
                 }
             })
         });
