@@ -1,6 +1,6 @@
 //! Sets of ranks that threads add to while others look.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// A set of numbers below a bound. Numbers are added and never removed.
 #[derive(Debug, Default)]

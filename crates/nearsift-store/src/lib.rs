@@ -53,10 +53,12 @@ mod error;
 mod log;
 mod manifest;
 mod memory;
+mod planted;
 mod schema;
 mod sealed;
 mod segment;
 mod store;
+mod sync;
 
 pub use batch::{Batch, MAX_BATCH_BYTES, Outcome};
 pub use document::{

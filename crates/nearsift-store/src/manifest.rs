@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::disk::{Disk, FileAccess};
+use crate::planted::{Bug, is_planted};
 use crate::schema::Schema;
 use crate::sealed::SealError;
 
@@ -149,7 +150,8 @@ impl Manifest {
         if version != VERSION
             || body.len() < HEAD
             || length != Some(bytes.len() as u32)
-            || xxh3_64(body) != u64::from_le_bytes(*checksum)
+            || (xxh3_64(body) != u64::from_le_bytes(*checksum)
+                && !is_planted(Bug::ManifestUnchecked))
         {
             return Err(damaged("the checksum differs"));
         }
@@ -161,6 +163,10 @@ impl Manifest {
     fn read(from: &mut Input<'_>) -> Option<Manifest> {
         let schema = Schema::read(from)?;
         let (generation, next_file, first_log) = (from.u64()?, from.u64()?, from.u64()?);
+        // They are counted on from here.
+        if [generation, next_file, first_log].iter().any(|&number| number > u64::MAX / 2) {
+            return None;
+        }
         let logs = from.u32()?;
         let log_lengths = (0..logs).map(|_| from.u64()).collect::<Option<Vec<u64>>>()?;
         let count = from.u32()?;
@@ -190,10 +196,18 @@ impl Manifest {
             StoreError::io(&path, "write", e)
         })?;
         let unknown = |path: &Path, doing, e| SealError::Sync(StoreError::io(path, doing, e));
-        file.sync().map_err(|e| unknown(&path, "sync", e))?;
+        if !is_planted(Bug::RenameBeforeSync) {
+            file.sync().map_err(|e| unknown(&path, "sync", e))?;
+        }
         // A rename that survives a crash must not find an older file under the name.
         disk.sync_dir(dir).map_err(|e| unknown(dir, "sync", e))?;
         disk.rename(&path, &dir.join(NAME)).map_err(|e| unknown(&path, "rename", e))?;
+        if is_planted(Bug::RenameBeforeSync) {
+            file.sync().map_err(|e| unknown(&path, "sync", e))?;
+        }
+        if is_planted(Bug::ManifestNameUnsynced) {
+            return Ok(());
+        }
         disk.sync_dir(dir).map_err(|e| unknown(dir, "sync", e))
     }
 

@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::disk::{Disk, DiskFile, FileAccess};
+use crate::planted::{Bug, is_planted};
 
 const MAGIC: &[u8; 8] = b"nsftseal";
 /// The version of everything that a sealed file holds.
@@ -139,7 +140,9 @@ impl SealedWriter {
         self.file
             .write_at(&tail, self.flushed)
             .map_err(|e| StoreError::io(&self.path, "write", e))?;
-        self.file.sync().map_err(|e| SealError::Sync(StoreError::io(&self.path, "sync", e)))?;
+        if !is_planted(Bug::SegmentUnsynced) {
+            self.file.sync().map_err(|e| SealError::Sync(StoreError::io(&self.path, "sync", e)))?;
+        }
         Ok(SealedFile {
             len: self.flushed + tail.len() as u64,
             file: self.file,
@@ -315,6 +318,9 @@ impl SealedFile {
         let first = (offset / PAGE as u64) as usize;
         for (i, page) in to.chunks_mut(PAGE).enumerate() {
             if self.checksums.get(first + i) != Some(&page_checksum(self.seed, first + i, page)) {
+                if is_planted(Bug::PagesUnchecked) {
+                    continue;
+                }
                 if self.forgiving {
                     page.fill(0);
                     continue;

@@ -16,6 +16,10 @@ pub mod join;
 pub mod recipe;
 pub mod records;
 pub mod run;
+pub mod store;
+#[path = "../../../crates/nearsift-store/tests/store/support.rs"]
+#[allow(dead_code, reason = "most of it is for the tests of the store")]
+mod support;
 pub mod text;
 
 /// A fuzz target.
@@ -111,6 +115,34 @@ pub const TARGETS: &[Target] = &[
         oracle: join::self_join,
         seeds: join::self_join_seeds,
         inputs: 2_000,
+    },
+    Target {
+        name: "store_log",
+        about: "any log is told or read, the same each time it is opened; what is written after it stays",
+        oracle: store::log,
+        seeds: store::log_seeds,
+        inputs: 1_500,
+    },
+    Target {
+        name: "store_manifest",
+        about: "any manifest is told or believed, also under a checksum that fits, without a panic",
+        oracle: store::manifest,
+        seeds: store::manifest_seeds,
+        inputs: 3_000,
+    },
+    Target {
+        name: "store_files",
+        about: "damage to any file of a store is told, and no answer is wrong",
+        oracle: store::files,
+        seeds: store::files_seeds,
+        inputs: 1_500,
+    },
+    Target {
+        name: "store_operations",
+        about: "through restarts, crashes, merges and snapshots a store is what a map and a linear scan are",
+        oracle: store::operations,
+        seeds: store::operations_seeds,
+        inputs: 80,
     },
     Target {
         name: "differences",

@@ -30,7 +30,8 @@ pub enum Run {
         #[arg(long, default_value_t = 0, value_name = "SEED")]
         first: u64,
     },
-    /// A process that writes is killed; what it acknowledged must be there
+    /// A process that writes, merges, copies, recovers, repairs or restores is killed; what it acknowledged
+    /// must be there
     Kill {
         /// Kills
         #[arg(default_value_t = 2_000)]
@@ -57,35 +58,110 @@ pub enum Run {
         #[arg(long, default_value_t = 1, value_name = "SEED")]
         seed: u64,
     },
+    /// The power fails under ext4 and xfs, in images that are mounted: needs root and xfs_io
+    Power {
+        /// Losses of power for each file system
+        #[arg(default_value_t = 2_000)]
+        cycles: u64,
+        /// What the moments are drawn from
+        #[arg(long, default_value_t = 1, value_name = "SEED")]
+        seed: u64,
+    },
+    /// System calls that fail, are cut short or kill, at the first time, the second, ...: needs strace
+    Syscalls {
+        /// Calls and what becomes of them
+        #[arg(default_value_t = 16_000)]
+        points: u64,
+        /// The first load
+        #[arg(long, default_value_t = 1, value_name = "SEED")]
+        first: u64,
+    },
+    /// File systems without space or inodes: needs root
+    Full {
+        /// Sizes, from one page on
+        #[arg(default_value_t = 200)]
+        sizes: u64,
+        /// Counts of inodes, from 2 on
+        #[arg(long, default_value_t = 60, value_name = "N")]
+        inodes: u64,
+    },
+    /// Disks of a simulation that are full or broken, at every operation
+    Faults,
+    /// Durability bugs that are planted, and which tests find each
+    Planted,
+    /// Stores of every version, taken over by this one, with a crash at every operation
+    Upgrade {
+        /// Steps of the load on each of them
+        #[arg(default_value_t = 40)]
+        steps: u64,
+    },
+    /// Threads of one store, in every order that a random scheduler finds
+    Schedules {
+        /// Schedules for each test
+        #[arg(default_value_t = 100_000)]
+        schedules: u64,
+    },
+}
+
+/// Tests of a package and the variables that tell them how much to do.
+struct Tests {
+    package: &'static str,
+    binary: &'static str,
+    names: &'static [&'static str],
+    variables: Vec<(&'static str, u64)>,
+}
+
+fn store(names: &'static [&'static str], variables: &[(&'static str, u64)]) -> Tests {
+    let variables = variables.to_vec();
+    Tests { package: "nearsift-store", binary: "store", names, variables }
 }
 
 /// Runs the tests.
 pub fn run(run: &Run) -> Result<(), String> {
-    let (tests, variables): (&[&str], Vec<(&str, u64)>) = match *run {
+    let tests = match *run {
         Run::Resume(ref resume) => return resume::run(resume),
         Run::Api(ref api) => return api::run(api),
         Run::ServeKill(ref kill) => return service::kill(kill),
         Run::Slow(ref slow) => return service::slow(slow),
         Run::Sim { seeds, first } => {
-            (&["crash::"], vec![("NEARSIFT_SIM_SEEDS", seeds), ("NEARSIFT_SIM_FIRST", first)])
+            store(&["crash::"], &[("NEARSIFT_SIM_SEEDS", seeds), ("NEARSIFT_SIM_FIRST", first)])
         }
         Run::Kill { cycles, seed } => {
-            (&["kill::"], vec![("NEARSIFT_KILL_CYCLES", cycles), ("NEARSIFT_KILL_SEED", seed)])
+            store(&["kill::"], &[("NEARSIFT_KILL_CYCLES", cycles), ("NEARSIFT_KILL_SEED", seed)])
         }
-        Run::Flip { flips, seed } => (
+        Run::Flip { flips, seed } => store(
             &["damage::random_damage", "damage::every_changed_byte"],
-            vec![("NEARSIFT_FLIPS", flips), ("NEARSIFT_FLIP_SEED", seed)],
+            &[("NEARSIFT_FLIPS", flips), ("NEARSIFT_FLIP_SEED", seed)],
         ),
-        Run::Model { operations, seed } => (
+        Run::Model { operations, seed } => store(
             &["model::"],
-            vec![("NEARSIFT_MODEL_OPERATIONS", operations), ("NEARSIFT_MODEL_SEED", seed)],
+            &[("NEARSIFT_MODEL_OPERATIONS", operations), ("NEARSIFT_MODEL_SEED", seed)],
         ),
+        Run::Power { cycles, seed } => {
+            store(&["power::"], &[("NEARSIFT_POWER_CYCLES", cycles), ("NEARSIFT_POWER_SEED", seed)])
+        }
+        Run::Syscalls { points, first } => store(
+            &["syscalls::"],
+            &[("NEARSIFT_SYSCALL_POINTS", points), ("NEARSIFT_SYSCALL_FIRST", first)],
+        ),
+        Run::Full { sizes, inodes } => {
+            store(&["full::"], &[("NEARSIFT_FULL_SIZES", sizes), ("NEARSIFT_FULL_INODES", inodes)])
+        }
+        Run::Faults => store(&["faults::"], &[]),
+        Run::Planted => store(&["planted::"], &[("NEARSIFT_PLANTED_ALL", 1)]),
+        Run::Upgrade { steps } => store(&["kept::"], &[("NEARSIFT_UPGRADE_STEPS", steps)]),
+        Run::Schedules { schedules } => Tests {
+            package: "nearsift-store-schedules",
+            binary: "schedules",
+            names: &[],
+            variables: vec![("NEARSIFT_SCHEDULES", schedules)],
+        },
     };
     let mut command =
-        cargo(&["test", "--release", "--package", "nearsift-store", "--test", "store", "--"]);
+        cargo(&["test", "--release", "--package", tests.package, "--test", tests.binary, "--"]);
     command
-        .args(tests)
+        .args(tests.names)
         .arg("--nocapture")
-        .envs(variables.iter().map(|(name, value)| (name, value.to_string())));
+        .envs(tests.variables.iter().map(|(name, value)| (name, value.to_string())));
     loud(command)
 }

@@ -31,6 +31,9 @@ pub struct Resume {
     /// A folder for the input and the results; it is made and removed
     #[arg(long, value_name = "DIR", default_value = "target/torture")]
     out: PathBuf,
+    /// The program, instead of the one that is built for release first
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
 }
 
 /// Tortures.
@@ -38,8 +41,13 @@ pub struct Resume {
 /// # Errors
 /// A sentence for the terminal: what could not be run, or what differs.
 pub fn run(resume: &Resume) -> Result<(), String> {
-    loud(cargo(&["build", "--release", "--package", "nearsift-cli"]))?;
-    let program = repository().join("target/release/nearsift");
+    let program = match &resume.program {
+        Some(program) => std::path::absolute(program).map_err(|e| e.to_string())?,
+        None => {
+            loud(cargo(&["build", "--release", "--package", "nearsift-cli"]))?;
+            repository().join("target/release/nearsift")
+        }
+    };
     let folder = std::path::absolute(&resume.out).map_err(|e| e.to_string())?;
     let done = resume.all(&program, &folder);
     fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

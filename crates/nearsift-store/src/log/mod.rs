@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::disk::{Disk, DiskFile, FileAccess};
+use crate::planted::{Bug, is_planted};
 
 const MAGIC: &[u8; 8] = b"nsftwlog";
 const VERSION: u32 = 1;
@@ -99,7 +100,9 @@ impl Log {
         };
         file.sync().map_err(|e| AppendError::Unknown(StoreError::io(&path, "sync", e)))?;
         let dir = path.parent().unwrap_or(Path::new(""));
-        disk.sync_dir(dir).map_err(|e| AppendError::Unknown(StoreError::io(dir, "sync", e)))?;
+        if !is_planted(Bug::LogNameUnsynced) {
+            disk.sync_dir(dir).map_err(|e| AppendError::Unknown(StoreError::io(dir, "sync", e)))?;
+        }
         let seed = identity.seed();
         let len = HEADER as u64;
         Ok(Log { file, path, identity, seed, len, next_frame: 1, remnant: false })
@@ -129,7 +132,7 @@ impl Log {
         let doubtful = contents.frames.last().filter(|frame| frame.end as u64 > synced);
         if contents.dropped > 0 || len == 0 || doubtful.is_some() {
             file.truncate(len).map_err(io("truncate"))?;
-            if let Some(frame) = doubtful {
+            if let Some(frame) = doubtful.filter(|_| !is_planted(Bug::LastFrameTrusted)) {
                 let start = frame.start - FRAME_HEADER;
                 let bytes = &contents.bytes[start..frame.end];
                 file.write_at(bytes, start as u64).map_err(io("write"))?;
@@ -163,6 +166,9 @@ impl Log {
         header.copy_from_slice(&bytes);
         // A number is never used again: remnants of this attempt are not taken for the next one.
         self.next_frame += 1;
+        if is_planted(Bug::AckBeforeSync) {
+            self.complete()?;
+        }
         if let Err(e) = self.file.write_at(frame, self.len) {
             self.remnant = true;
             let error = StoreError::io(&self.path, "write", e);
@@ -170,7 +176,11 @@ impl Log {
             drop(self.take_back());
             return Err(AppendError::Refused(error));
         }
-        if let Err(e) = self.file.sync() {
+        let synced = match is_planted(Bug::LogUnsynced) || is_planted(Bug::AckBeforeSync) {
+            true => Ok(()),
+            false => self.file.sync(),
+        };
+        if let Err(e) = synced {
             return Err(AppendError::Unknown(StoreError::io(&self.path, "sync", e)));
         }
         self.len += frame.len() as u64;
@@ -348,5 +358,5 @@ fn frame_at(bytes: &[u8], at: usize, seed: u64) -> Option<(u64, Range<usize>)> {
     let start = at + FRAME_HEADER;
     let range = start..start.checked_add(length as usize)?;
     let whole = xxh3_64_with_seed(bytes.get(range.clone())?, seed.wrapping_add(number)) == payload;
-    whole.then_some((number, range))
+    (whole || is_planted(Bug::TornTailAccepted)).then_some((number, range))
 }

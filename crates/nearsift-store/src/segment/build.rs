@@ -16,6 +16,7 @@ use crate::codec::Output;
 use crate::disk::Disk;
 use crate::document::{Id, Metadata, OwnId, read_record};
 use crate::memory::Memory;
+use crate::planted::{Bug, is_planted};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealError, SealedWriter};
 
@@ -87,7 +88,11 @@ impl<'a> Source<'a> {
 
     pub(crate) fn of_segment(segment: &'a Segment, dead: &[u64], now: u64) -> Source<'a> {
         let records = Records::new(segment);
-        Source::Segment { segment, dead: dead.to_vec(), now, next: 0, records }
+        let dead = match is_planted(Bug::TombstonesIgnored) {
+            true => vec![0; dead.len()],
+            false => dead.to_vec(),
+        };
+        Source::Segment { segment, dead, now, next: 0, records }
     }
 
     /// The number of documents that it gives in all.

@@ -1,16 +1,17 @@
 //! What goes on behind the writes: memory tables become segments, segments are merged.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 
 use super::{Access, Frozen, Maintenance, Shared, Structure, held};
 use crate::StoreError;
 use crate::document::{Id, OwnId};
 use crate::log::AppendError;
 use crate::manifest::{Manifest, Name, SegmentEntry, TombstonesEntry};
+use crate::planted::{Bug, is_planted};
 use crate::sealed::{Role, SealError};
 use crate::segment::{self, Segment, Source};
+use crate::sync::atomic::Ordering;
+use crate::sync::thread::{self, JoinHandle};
 
 /// A segment is written again when more than one in so many of its documents are gone.
 const GONE: u64 = 4;
@@ -29,7 +30,7 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, StoreEr
     let mut threads = Vec::new();
     for (name, work) in works {
         let own = Arc::clone(shared);
-        let builder = std::thread::Builder::new().name(name.to_owned());
+        let builder = thread::Builder::new().name(name.to_owned());
         match builder.spawn(move || work(&own)) {
             Ok(thread) => threads.push(thread),
             Err(e) => {
@@ -113,14 +114,13 @@ impl Shared {
             }
             let mut signals = held(&self.signals);
             let before = signals.flushes;
-            if let Some(error) = signals.flush_error.take() {
-                if asked {
-                    return Err(error);
-                }
-                asked = true;
-                signals.flush = true;
-                self.signal.notify_all();
+            if let Some(error) = signals.flush_error.take().filter(|_| asked) {
+                return Err(error);
             }
+            // One that failed is not tried again by itself, and another writer may have been told of it.
+            asked = true;
+            signals.flush = true;
+            self.signal.notify_all();
             let ended = |signals: &super::Signals| signals.flushes != before || signals.stop;
             while !ended(&signals) && crowded() {
                 let step = std::time::Duration::from_millis(20);
@@ -174,7 +174,8 @@ impl Shared {
         for segment in &segments {
             let told = next.segments.iter_mut().find(|entry| entry.number == segment.number);
             let Some(told) = told else { continue };
-            if segment.dead.count() == told.tombstones.map_or(0, |t| u64::from(t.count)) {
+            let known = told.tombstones.map_or(0, |t| u64::from(t.count));
+            if segment.dead.count() == known || is_planted(Bug::TombstonesUnwritten) {
                 continue;
             }
             replaced.extend(told.tombstones.map(|t| Name::Tombstones(t.number)));

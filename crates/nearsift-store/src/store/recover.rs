@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use super::{Access, Options, Recovery, Shared, Signals, State, Structure, Writer, commit};
 use crate::StoreError;
@@ -14,6 +13,8 @@ use crate::memory::Memory;
 use crate::schema::{Schema, Settings};
 use crate::sealed::{Identity, Role};
 use crate::segment::{self, Segment};
+use crate::sync::atomic::{AtomicBool, AtomicU64};
+use crate::sync::{Condvar, Mutex, RwLock, thread};
 
 /// How often a reader looks again when files vanish under it.
 const LOOKS: usize = 8;
@@ -83,7 +84,7 @@ fn look(dir: &Path, options: &Options, mut manifest: Manifest) -> Result<Shared,
         match open_files(dir, options, manifest) {
             Ok(opened) => return Ok(shared(dir, options.clone(), opened, None)),
             Err(error) if error.is_damage() && looks < LOOKS => {
-                std::thread::sleep(std::time::Duration::from_millis(5));
+                thread::sleep(std::time::Duration::from_millis(5));
                 manifest = Manifest::load(&*options.disk, dir)?;
             }
             Err(error) => return Err(error),

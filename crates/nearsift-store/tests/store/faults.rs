@@ -135,3 +135,33 @@ fn reads_that_fail_are_errors_and_not_answers() {
     }
     assert!(errors > 10);
 }
+
+/// A background thread that cannot make room is told to try again by every writer that waits for it.
+#[test]
+fn writers_that_find_no_room_are_told_each_time_and_go_on_when_there_is_some() {
+    let (disk, hands) = (SimDisk::new(), Hands::at(1));
+    let shape = ALL[0];
+    let options = Options {
+        maintenance: Maintenance::Background,
+        ..small(Arc::new(disk.clone()), 16, &hands)
+    };
+    let store = Store::create_with(&dir(), &shape.settings(), options).expect("made");
+    let mut random = Random::new(1);
+    let mut write_one = |number: u64| {
+        let value = shape.value(&mut random);
+        write(&store, &[Op::Upsert(shape.id(number), value, Default::default())])
+    };
+    // Logs have room and segments have none, until memory has none either.
+    let mut number = 0;
+    let mut refused = 0;
+    while refused < 5 {
+        disk.set_capacity(Some(disk.used() + 200));
+        number += 1;
+        refused += u64::from(matches!(write_one(number), Err(StoreError::Full { .. })));
+        assert!(number < 1000);
+    }
+    disk.set_capacity(None);
+    for more in 0..100 {
+        write_one(number + more).expect("there is space again");
+    }
+}

@@ -1,121 +1,173 @@
-//! A process that writes is killed at random moments. The ledger of what it was told is durable is kept
-//! outside of it.
+//! A process that writes, repairs or restores is killed at random moments, most of them inside of what takes
+//! care.
 
-use std::io::{BufRead, BufReader};
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use nearsift_store::disk::RealDisk;
-use nearsift_store::{Maintenance, Options, Store, verify};
+use nearsift_store::{Store, StoreError, repair, restore, verify};
 use testkit::random::Random;
 
-use crate::support::{ALL, Hands, Model, Op, Shape, contents, count, random_op, say, small, write};
+use crate::support::{contents, count, say};
+use crate::tools::folder_in_memory;
+use crate::witness::{Job, Phase, Process, Said, Witness, options, remove_copies};
 
-const FOLDER: &str = "NEARSIFT_KILL_FOLDER";
-const FIRST: &str = "NEARSIFT_KILL_FIRST";
+/// How often each phase is aimed at, of 20 kills.
+const AIMS: [(Phase, u32); 6] = [
+    (Phase::Writing, 3),
+    (Phase::Recovery, 6),
+    (Phase::Compaction, 4),
+    (Phase::Snapshot, 4),
+    (Phase::Repair, 2),
+    (Phase::Restore, 1),
+];
 
-fn shape() -> Shape {
-    ALL[1]
-}
-
-fn options() -> Options {
-    let hands = Hands::at(1000);
-    Options { maintenance: Maintenance::Background, ..small(Arc::new(RealDisk), 150, &hands) }
-}
-
-/// What batch `number` does, whoever asks.
-fn batch(number: u64) -> Vec<Op> {
-    let mut random = Random::of_item(77, number);
-    (0..=random.below(60)).map(|_| random_op(&shape(), &mut random, 3000, 1000)).collect()
-}
-
-/// The process that is killed: writes batches, and says the number of each when it is durable.
-#[test]
-#[ignore = "started by the test below"]
-#[expect(clippy::print_stdout, reason = "the ledger is kept by whoever reads it")]
-fn child() {
-    let (Ok(folder), first) = (std::env::var(FOLDER), count(FIRST, 0)) else { return };
-    let store = Store::open_with(Path::new(&folder), options()).expect("opened");
-    println!("open");
-    for number in first.. {
-        write(&store, &batch(number)).expect("written");
-        println!("{number}");
-        if number % 40 == 39 {
-            store.compact().expect("merged");
-        }
-        if number % 25 == 24 {
-            let copy = Path::new(&folder).with_extension(format!("copy{number}"));
-            store.snapshot(&copy).expect("copied");
-            std::fs::remove_dir_all(copy).expect("removed");
+fn aim(cycle: u64) -> Phase {
+    // Spread, so that few kills have some of each.
+    let mut at = (cycle * 7 % 20) as u32;
+    for (phase, share) in AIMS {
+        match at.checked_sub(share) {
+            Some(rest) => at = rest,
+            None => return phase,
         }
     }
+    Phase::Writing
+}
+
+/// How long phases take, so that kills fall inside of them.
+struct Times(BTreeMap<Phase, Duration>);
+
+impl Times {
+    fn learn(&mut self, times: Vec<(Phase, Duration)>) {
+        for (phase, time) in times {
+            let known = self.0.entry(phase).or_insert(time);
+            *known = (*known * 7 + time) / 8;
+        }
+    }
+
+    fn moment(&self, phase: Phase, random: &mut Random) -> Duration {
+        let usual = match phase {
+            Phase::Writing => Duration::from_millis(150),
+            other => self.0.get(&other).copied().unwrap_or(Duration::from_millis(2)),
+        };
+        // It takes a moment until the kill arrives.
+        usual.saturating_sub(Duration::from_micros(100)) * random.below(1000) as u32 / 1000
+    }
+}
+
+/// Starts a process, and kills it in a phase or soon after.
+fn killed(job: &Job, phase: Phase, times: &mut Times, random: &mut Random) -> Said {
+    let mut process = Process::start(job);
+    if process.wait_for(phase) {
+        // Phases are shorter than what a sleep can be trusted with.
+        let (begun, moment) = (Instant::now(), times.moment(phase, random));
+        while begun.elapsed() < moment {
+            std::hint::spin_loop();
+        }
+    }
+    let said = process.kill();
+    times.learn(said.times());
+    said
 }
 
 #[test]
 fn what_was_acknowledged_survives_kill_9() {
-    let cycles = count("NEARSIFT_KILL_CYCLES", 25);
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("store");
-    drop(Store::create_with(&path, &shape().settings(), options()).expect("made"));
-    let mut model = Model::default();
-    let (mut next, mut kept, mut killed_opening) = (0u64, 0u64, 0u64);
+    let cycles = count("NEARSIFT_KILL_CYCLES", 60);
+    let root = folder_in_memory();
+    let folder = root.path().join("store");
+    let mut witness = Witness::new(&folder);
     let mut random = Random::new(count("NEARSIFT_KILL_SEED", 1));
+    let mut times = Times(BTreeMap::new());
+    let mut kills: BTreeMap<Phase, u64> = BTreeMap::new();
     for cycle in 0..cycles {
-        let mut child = Command::new(std::env::current_exe().expect("this program"))
-            .args(["--exact", "kill::child", "--ignored", "--nocapture", "--quiet"])
-            .env(FOLDER, &path)
-            .env(FIRST, next.to_string())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("started");
-        let stdout = child.stdout.take().expect("a pipe");
-        // Some are killed while they open the store, the others a little later.
-        let opening = random.below(5) == 0;
-        let (said, told) = std::sync::mpsc::channel();
-        let reader = std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if said.send(line).is_err() {
-                    return;
-                }
+        let phase = match aim(cycle) {
+            Phase::Repair if !segments(&folder).is_empty() => {
+                kill_repair(&folder, root.path(), &mut times, &mut random)
             }
-        });
-        let mut acknowledged = None;
-        if opening {
-            std::thread::sleep(Duration::from_micros(random.below(12_000) as u64));
-        } else {
-            while told.recv().expect("it opens the store") != "open" {}
-            std::thread::sleep(Duration::from_micros(random.below(150_000) as u64));
-        }
-        child.kill().expect("killed");
-        child.wait().expect("ended");
-        reader.join().expect("read");
-        let mut opened = !opening;
-        for line in told.try_iter() {
-            opened |= line == "open";
-            acknowledged = line.parse::<u64>().ok().or(acknowledged);
-        }
-        killed_opening += u64::from(!opened);
-        let until = acknowledged.map_or(next, |last| last + 1);
-        for number in next..until {
-            model.apply(shape().kind, &batch(number), 1000);
-        }
-        kept += until - next;
-        let verified = verify(&path, &options()).expect("looked at");
-        assert!(verified.problems.is_empty(), "cycle {cycle}: {:?}", verified.problems);
-        let store = Store::open_with(&path, options()).expect("opened");
-        let found = contents(&store);
-        next = until;
-        if found != model.seen(1000) {
-            // The batch after the last that was acknowledged may be there, all of it.
-            model.apply(shape().kind, &batch(until), 1000);
-            assert!(found == model.seen(1000), "cycle {cycle}: after batch {until}");
-            next += 1;
+            Phase::Restore => kill_restore(&folder, root.path(), &mut times, &mut random),
+            aimed => {
+                let job = Job::Write { folder: folder.clone(), first: witness.next };
+                let said = killed(&job, aimed, &mut times, &mut random);
+                witness.check(&folder, &said);
+                remove_copies(root.path());
+                said.phase()
+            }
+        };
+        *kills.entry(phase).or_default() += 1;
+    }
+    for (phase, kills) in &kills {
+        say(&format!("{kills} kills in {phase:?}"));
+    }
+    if cycles >= 100 {
+        for phase in [Phase::Recovery, Phase::Compaction, Phase::Snapshot] {
+            let share = kills.get(&phase).copied().unwrap_or(0) * 100 / cycles;
+            assert!(share >= 10, "{phase:?} has {share} % of the kills");
         }
     }
     say(&format!(
-        "{cycles} kills, {killed_opening} while opening, {kept} acknowledged batches, all there"
+        "{cycles} kills: {} acknowledged batches, 0 lost, 0 half batches; {} found that were not acknowledged",
+        witness.acknowledged, witness.unacknowledged
     ));
+}
+
+fn segments(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("segment-"))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+    }
+}
+
+/// A repair that is killed and done again ends as one that was not.
+fn kill_repair(folder: &Path, root: &Path, times: &mut Times, random: &mut Random) -> Phase {
+    let (broken, twin) = (root.join("broken.copy"), root.join("twin.copy"));
+    copy(folder, &broken);
+    let path = random.pick(&segments(&broken)).clone();
+    let mut bytes = fs::read(&path).expect("read");
+    let at = random.below(bytes.len());
+    bytes[at] ^= 1;
+    fs::write(&path, bytes).expect("damaged");
+    copy(&broken, &twin);
+    repair(&twin, &options()).expect("repaired");
+    let expected = contents(&Store::open_with(&twin, options()).expect("opened"));
+    let job = Job::Repair { folder: broken.clone() };
+    let said = killed(&job, Phase::Repair, times, random);
+    repair(&broken, &options()).expect("repaired again");
+    let verified = verify(&broken, &options()).expect("looked at");
+    assert!(verified.problems.is_empty(), "{:?}", verified.problems);
+    let found = contents(&Store::open_with(&broken, options()).expect("opened"));
+    assert!(found == expected, "byte {at} of {}", path.display());
+    remove_copies(root);
+    said.phase()
+}
+
+/// A folder of which restoring was killed is no store, or all of it.
+fn kill_restore(folder: &Path, root: &Path, times: &mut Times, random: &mut Random) -> Phase {
+    let to = root.join("restored.copy");
+    let job = Job::Restore { folder: folder.to_owned(), to: to.clone() };
+    let said = killed(&job, Phase::Restore, times, random);
+    let expected = contents(&Store::open_with(folder, options()).expect("opened"));
+    match Store::open_with(&to, options()) {
+        Ok(store) => assert!(contents(&store) == expected, "a part was restored"),
+        Err(StoreError::NoStore { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
+    let _none = fs::remove_dir_all(&to);
+    restore(folder, &to, &options()).expect("restored");
+    assert!(contents(&Store::open_with(&to, options()).expect("opened")) == expected);
+    remove_copies(root);
+    said.phase()
 }

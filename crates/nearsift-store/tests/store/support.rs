@@ -232,7 +232,7 @@ impl Model {
     }
 
     /// The documents that are seen, without keys, which a store does not give back.
-    pub fn seen(&self, now: u64) -> BTreeMap<OwnId, (StoredValue, Metadata)> {
+    pub fn seen(&self, now: u64) -> Contents {
         let stored = |value: &Value| match value {
             Value::Fingerprint(fingerprint) => StoredValue::Fingerprint(*fingerprint),
             Value::Sketch(sketched) => StoredValue::Sketch(sketched.sketch),
@@ -277,8 +277,11 @@ impl Model {
     }
 }
 
+/// Documents by their ids.
+pub type Contents = BTreeMap<OwnId, (StoredValue, Metadata)>;
+
 /// Everything that a store holds.
-pub fn contents(store: &Store) -> BTreeMap<OwnId, (StoredValue, Metadata)> {
+pub fn contents(store: &Store) -> Contents {
     let mut all = BTreeMap::new();
     for document in store.documents() {
         let document = document.expect("a document");
