@@ -14,7 +14,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
 /// How long answers are waited for after the last request was due.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What to send, and when.
 #[derive(Debug, Clone, Copy)]

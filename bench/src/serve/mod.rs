@@ -86,7 +86,10 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     let known = usual.known as f64 / usual.good().max(1) as f64;
     report.goal_at_least("at the rate, answered 200 of 100", 100.0, "", percent(&usual));
     report.goal_at_most("at the rate, p99", 10.0, "ms", usual.quantile(0.99));
-    report.check_at_least("edits that were found, of 100 requests", 9.5, 100.0 * known);
+    // An edit whose original was turned away is new.
+    if usual.good() == usual.due {
+        report.check_at_least("edits that were found, of 100 requests", 9.5, 100.0 * known);
+    }
 
     let closed = Load { rate: None, time: short, connections: BUSY_CONNECTIONS };
     let (most, row) = requests.send(&service, closed, 2)?;
@@ -125,9 +128,11 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     report.check("requests without an answer", &0, &sent.lost);
     service.stop()?;
     let after = documents(&folder.join("default"))?;
+    // What was not answered may have been stored or not.
+    let unsaid = after.saturating_sub(before + sent.added).min(sent.lost);
     report.check(
         "stored documents, with those that were acknowledged",
-        &(before + sent.added),
+        &(before + sent.added + unsaid),
         &after,
     );
     Ok(report)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::random::Random;
 
-use super::{Running, document};
+use super::Running;
 use crate::support::Folder;
 
 /// Clients at a time, each with a connection of its own.
@@ -64,15 +64,24 @@ impl Client {
     }
 }
 
+/// A document with a text of its own for each number.
+fn document(id: &str, number: u64) -> Value {
+    let mut random = Random::of_item(3, number);
+    let text: String = (0..120)
+        .map(|_| char::from_u32(0x4e00 + random.below(5000) as u32).expect("a letter"))
+        .collect();
+    json!({"id": id, "text": text})
+}
+
 /// Checks and adds until the service is no more.
 fn write(address: SocketAddr, cycle: u32, client: u32) -> Ledger {
     let mut ledger = Ledger::default();
     let Some(mut service) = Client::connect(address) else { return ledger };
     for round in 0.. {
         let id = format!("{cycle}-{client}-{round}");
-        let about = cycle * 100_003 + client * 10_007 + round;
+        let number = u64::from(cycle << 2 | client) << 32 | u64::from(round * BATCH);
         if round % 3 > 0 {
-            let mut check = document(&id, about);
+            let mut check = document(&id, number);
             check["insert"] = json!(true);
             match service.ask("POST", "/v1/check", &check.to_string()) {
                 Some((200, answer)) if answer["insert"] == "added" => ledger.stored.push(id),
@@ -84,7 +93,7 @@ fn write(address: SocketAddr, cycle: u32, client: u32) -> Ledger {
         }
         let ids: Vec<String> = (0..BATCH).map(|n| format!("{id}-{n}")).collect();
         let documents: Vec<Value> =
-            ids.iter().zip(0..).map(|(id, n)| document(id, about * BATCH + n)).collect();
+            ids.iter().zip(number..).map(|(id, number)| document(id, number)).collect();
         match service.ask("POST", "/v1/documents", &json!({"documents": documents}).to_string()) {
             Some((200, answer)) => {
                 assert_eq!(answer["stored"], BATCH, "{answer}");
