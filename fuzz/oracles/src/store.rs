@@ -100,7 +100,10 @@ pub fn log(data: &[u8]) {
     let seed = xxh3_64(&bytes[..HEADER]);
     let mut input = Unstructured::new(data);
     let mut number = 1_000;
-    while let (Ok(step), Ok(len)) = (input.int_in_range(0..=3u64), input.int_in_range(0..=90)) {
+    while !input.is_empty() {
+        let (Ok(step), Ok(len)) = (input.int_in_range(0..=3u64), input.int_in_range(0..=90)) else {
+            break;
+        };
         let Ok(payload) = input.bytes(len) else { break };
         number += step;
         let start = bytes.len();
@@ -222,7 +225,11 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
     let mut store = Store::create_with(&dir(), &shape.settings(), options(&disk)).expect("made");
     let mut model = Model::default();
     let mut copies = 0;
-    while !input.is_empty() {
+    // Long loads are for the tests of the store.
+    for _ in 0..150 {
+        if input.is_empty() {
+            break;
+        }
         let now = hands.now();
         match input.int_in_range(0..=15u8)? {
             0 => store.flush().expect("flushed"),

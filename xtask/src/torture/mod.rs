@@ -78,7 +78,7 @@ pub enum Run {
     },
     /// File systems without space or inodes: needs root
     Full {
-        /// Sizes, from one page on
+        /// Sizes, from 1 to 60 pages
         #[arg(default_value_t = 200)]
         sizes: u64,
         /// Counts of inodes, from 2 on

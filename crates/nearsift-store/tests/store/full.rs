@@ -82,7 +82,7 @@ fn a_full_file_system_refuses_writes_reads_go_on_and_writes_resume() {
     let (mut refused, mut runs) = (0, 0);
     for size in 0..sizes {
         // Sizes are in pages of 4,096 bytes; the first have no room for an empty store.
-        let bytes = (1 + size * 3) * 4096;
+        let bytes = (1 + size * 60 / sizes) * 4096;
         let maintenance = [Maintenance::Inline, Maintenance::Background][size as usize % 2];
         let of_this = fill(size, bytes, 10_000, maintenance);
         refused += of_this;
