@@ -103,21 +103,19 @@ impl Aligner {
     }
 
     fn fill_masks(&mut self, columns: &[u32]) {
+        let blocks = columns.len().div_ceil(64);
         let mut distinct = 0;
-        for &character in columns {
+        self.masks.clear();
+        // The first is of the characters that the shorter text does not have.
+        self.masks.resize(blocks, 0);
+        for (at, &character) in columns.iter().enumerate() {
             let number = &mut self.numbers[character as usize];
             if *number == 0 {
                 distinct += 1;
                 *number = distinct;
+                self.masks.resize((usize::from(distinct) + 1) * blocks, 0);
             }
-        }
-        let blocks = columns.len().div_ceil(64);
-        self.masks.clear();
-        // The first is of the characters that the shorter text does not have.
-        self.masks.resize((usize::from(distinct) + 1) * blocks, 0);
-        for (at, &character) in columns.iter().enumerate() {
-            let number = usize::from(self.numbers[character as usize]);
-            self.masks[number * blocks + at / 64] |= 1 << (at % 64);
+            self.masks[usize::from(*number) * blocks + at / 64] |= 1 << (at % 64);
         }
     }
 
@@ -155,7 +153,8 @@ impl Aligner {
                 let (column, masks) = (&mut self.column[block..end], &self.masks[block..]);
                 let taken = match column.len() {
                     4.. => fill::<4>(column, masks, starts, &mut carries),
-                    2 | 3 => fill::<2>(column, masks, starts, &mut carries),
+                    3 => fill::<3>(column, masks, starts, &mut carries),
+                    2 => fill::<2>(column, masks, starts, &mut carries),
                     _ => fill::<1>(column, masks, starts, &mut carries),
                 };
                 block += taken;
@@ -177,6 +176,7 @@ impl Aligner {
 /// what goes to those on the right. Returns `WIDTH`.
 ///
 /// In each run of ones that ends with a zero, a row's first match becomes the zero.
+#[expect(clippy::needless_range_loop, reason = "blocks in registers, told by their numbers")]
 #[inline]
 fn fill<const WIDTH: usize>(
     column: &mut [u64],
@@ -192,16 +192,16 @@ fn fill<const WIDTH: usize>(
         };
         let mut carry = *carries >> row & 1 == 1;
         // Step by step over all blocks: the additions are then one chain that the carry runs through.
-        let mut matches = *masks;
-        for (matches, &bits) in matches.iter_mut().zip(&bits) {
-            *matches &= bits;
+        let mut matches = [0; WIDTH];
+        for i in 0..WIDTH {
+            matches[i] = bits[i] & masks[i];
         }
-        let mut sums = bits;
-        for (sum, &matches) in sums.iter_mut().zip(&matches) {
-            (*sum, carry) = sum.carrying_add(matches, carry);
+        let mut sums = [0; WIDTH];
+        for i in 0..WIDTH {
+            (sums[i], carry) = bits[i].carrying_add(matches[i], carry);
         }
-        for ((bits, &sum), &matches) in bits.iter_mut().zip(&sums).zip(&matches) {
-            *bits = sum | (*bits ^ matches);
+        for i in 0..WIDTH {
+            bits[i] = sums[i] | (bits[i] ^ matches[i]);
         }
         to_right |= u64::from(carry) << row;
     }

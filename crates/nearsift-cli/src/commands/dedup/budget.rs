@@ -13,8 +13,8 @@ use serde::Serialize;
 use super::folder::Folder;
 use crate::failure::Failure;
 
-/// Batches, the frequency sample, tables, and what the system's allocator holds back.
-const FIXED: u64 = 320 << 20;
+/// Batches, the frequency sample, tables, runs, blocks of texts, and what the system's allocator holds back.
+const FIXED: u64 = 448 << 20;
 /// Working memory of a thread: a sketcher, a verifier, the profiles of the last texts.
 const EACH_THREAD: u64 = 80 << 20;
 /// Of a document: its sketch and the key of its text; an id of 16 bytes and its place.
@@ -163,7 +163,7 @@ impl Forecast {
             documents,
             memory_bytes: limit.map_or(memory, |limit| memory.min(limit)),
             disk_bytes: documents * STATE
-                + candidates * (10 + 30 + 160)
+                + candidates * (10 + 30 + 14 + 30 + 160)
                 + texts as u64
                 + inputs.total_bytes(),
             seconds: bytes / (BYTES_A_SECOND * threads),

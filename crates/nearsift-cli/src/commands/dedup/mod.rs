@@ -302,6 +302,7 @@ impl Run<'_> {
         interrupt::check()?;
         summary.set_capped(found.capped());
         summary.dry_run = self.dry_run;
+        summary.write_inputs(self.inputs, self.folder)?;
         let cluster_of = self.write_clusters(found, collected, &mut summary, &score)?;
         let mut sources =
             Sources::new(self.inputs, records, found.clusters().documents(), self.source_field)?;

@@ -7,11 +7,12 @@ use nearsift::cluster::{Capped, Cluster};
 use nearsift::dedup::{Clustering, Found, Keep, Reason};
 use nearsift::hamming::CHANCE_WARNING;
 use nearsift::recipe::Recipe;
-use nearsift_io::Inputs;
+use nearsift_io::{InputFile, Inputs};
 use serde::Serialize;
 
 use super::against::Reference;
 use super::collect::{Collected, Columns, Counts, Ids};
+use super::folder::Folder;
 use super::{kept_and_removed, member_line};
 use crate::commands::partial::PartialSummary;
 use crate::failure::Failure;
@@ -34,7 +35,13 @@ pub struct Summary {
     cluster: &'static str,
     #[serde(flatten)]
     search: Search,
+    /// The first [`INPUTS`] files; when there are more, all of them are in `inputs.jsonl`.
     inputs: Vec<InputLine>,
+    #[serde(skip_serializing_if = "is_zero")]
+    more_inputs: u64,
+    /// How many files of each format there are.
+    #[serde(skip)]
+    formats: BTreeMap<String, u64>,
     skipped_files: u64,
     /// Nothing was removed, and no document was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -185,10 +192,28 @@ impl Removed {
     }
 }
 
+/// So many input files are listed in the summary.
+const INPUTS: usize = 1000;
+
+/// A file of the input.
 #[derive(Debug, Serialize)]
 struct InputLine {
     file: String,
     format: String,
+}
+
+impl InputLine {
+    fn of(file: &InputFile) -> InputLine {
+        InputLine { file: file.name(), format: file.format().to_string() }
+    }
+}
+
+fn formats(inputs: &Inputs) -> BTreeMap<String, u64> {
+    let mut formats = BTreeMap::new();
+    for file in inputs.files() {
+        *formats.entry(file.format().to_string()).or_default() += 1;
+    }
+    formats
 }
 
 /// A file that was not the same in all passes, and what differed.
@@ -234,11 +259,9 @@ impl Summary {
                 Clustering::Majority => "majority",
             },
             search,
-            inputs: inputs
-                .files()
-                .iter()
-                .map(|f| InputLine { file: f.name(), format: f.format().to_string() })
-                .collect(),
+            inputs: inputs.files().iter().take(INPUTS).map(InputLine::of).collect(),
+            more_inputs: inputs.files().len().saturating_sub(INPUTS) as u64,
+            formats: formats(inputs),
             skipped_files: inputs.skipped().files,
             dry_run: false,
             documents,
@@ -265,6 +288,19 @@ impl Summary {
             sources: None,
             largest: Vec::new(),
         }
+    }
+
+    /// Writes the list of all input files, when the summary has only the first.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write_inputs(&self, inputs: &Inputs, folder: &Folder) -> Result<(), Failure> {
+        if self.more_inputs == 0 {
+            return Ok(());
+        }
+        let mut table = folder.table("inputs.jsonl")?;
+        inputs.files().iter().try_for_each(|file| table.line(&InputLine::of(file)))?;
+        table.finish()
     }
 
     /// Counts a pair at a Hamming distance.
@@ -566,13 +602,9 @@ impl Summary {
 
     /// How many files of which formats there were.
     fn input(&self) -> String {
-        let mut formats: BTreeMap<&str, u64> = BTreeMap::new();
-        for line in &self.inputs {
-            *formats.entry(&line.format).or_default() += 1;
-        }
         let formats: Vec<String> =
-            formats.iter().map(|(format, &n)| format!("{} {format}", grouped(n))).collect();
-        let files = plural(self.inputs.len() as u64, "file");
+            self.formats.iter().map(|(format, &n)| format!("{} {format}", grouped(n))).collect();
+        let files = plural(self.formats.values().sum(), "file");
         format!("{files}: {}", formats.join(", "))
     }
 }
