@@ -88,10 +88,13 @@ struct Opener {
     packed: Vec<u8>,
 }
 
-/// The blocks that were read last: in each shard those of late, and those before them.
+/// The blocks that were read last.
 struct Opened {
-    shards: [Mutex<[HashMap<(u32, u32), Arc<Vec<u8>>>; 2]>; SHARDS],
+    shards: [Mutex<Generations>; SHARDS],
 }
+
+/// Blocks by part and number: those of late, and those before them.
+type Generations = [HashMap<(u32, u32), Arc<Vec<u8>>>; 2];
 
 /// Locks, so that workers seldom wait for each other.
 const SHARDS: usize = 16;
@@ -313,7 +316,7 @@ impl Store {
 }
 
 impl Opened {
-    fn shard(&self, block: (u32, u32)) -> MutexGuard<'_, [HashMap<(u32, u32), Arc<Vec<u8>>>; 2]> {
+    fn shard(&self, block: (u32, u32)) -> MutexGuard<'_, Generations> {
         locked(&self.shards[block.1 as usize % SHARDS])
     }
 
