@@ -66,7 +66,7 @@ pub struct Texts {
 
 enum Body {
     Memory(Vec<u8>),
-    Files(Blocks),
+    Files(Box<Blocks>),
 }
 
 /// Texts in compressed blocks, one after the other in a file for each part.
@@ -308,7 +308,7 @@ impl Store {
                 let parts = parts.into_iter().map(|part| part.finish(&mut compressor, folder));
                 let parts = parts.collect::<std::io::Result<_>>().map_err(error)?;
                 let opened = Opened { shards: Default::default() };
-                Body::Files(Blocks { parts, opened, idle: Mutex::default() })
+                Body::Files(Box::new(Blocks { parts, opened, idle: Mutex::default() }))
             }
         };
         Ok(Texts { wanted: self.wanted, starts: self.starts, lens: self.lens, body })

@@ -107,7 +107,7 @@ impl Reader {
     ///
     /// # Errors
     /// What the system says.
-    pub fn is_whole(mut self) -> io::Result<bool> {
+    pub fn finish(mut self) -> io::Result<bool> {
         let mut checksum = [0; 8];
         if self.left > 0 {
             return Ok(false);
@@ -132,7 +132,7 @@ pub fn checked_len(path: &Path) -> io::Result<Option<u64>> {
         let take = reader.left().min(bytes.len() as u64) as usize;
         reader.read(&mut bytes[..take])?;
     }
-    Ok(reader.is_whole()?.then_some(len))
+    Ok(reader.finish()?.then_some(len))
 }
 
 fn partial(path: &Path) -> PathBuf {

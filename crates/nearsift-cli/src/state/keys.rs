@@ -55,9 +55,9 @@ impl FileKeys {
                 shard.column(key, column).map_err(|e| Failure::at(&shard.path, "read", &e))?;
             }
             let mut keys = KeyColumns::with_capacity(shard.documents);
-            for document in 0..shard.documents {
+            (0..shard.documents).for_each(|document| {
                 keys.push(&std::array::from_fn(|key| columns[key][document]));
-            }
+            });
             each(first as u32, &keys)?;
             first += shard.documents;
         }

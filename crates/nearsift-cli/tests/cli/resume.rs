@@ -259,3 +259,15 @@ fn a_dry_run_tells_and_writes_no_document() {
     }
     assert!(dry[Path::new("summary.json")].windows(15).any(|part| part == b"\"dry_run\": true"));
 }
+
+#[test]
+fn a_run_that_was_killed_while_it_tidied_up_is_complete() {
+    let folder = Folder::new();
+    input(&folder);
+    run(&folder, "whole", &[]).expect(3);
+    let before = folder.tree("whole");
+    fs::create_dir_all(folder.path("whole/.unfinished/state")).expect("a folder");
+    fs::write(folder.path("whole/.unfinished/state/00000000.keys"), "rest").expect("written");
+    run(&folder, "whole", &["--resume"]).expect(3);
+    assert!(folder.tree("whole") == before);
+}

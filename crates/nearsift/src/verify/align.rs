@@ -176,7 +176,6 @@ impl Aligner {
 /// what goes to those on the right. Returns `WIDTH`.
 ///
 /// In each run of ones that ends with a zero, a row's first match becomes the zero.
-#[expect(clippy::needless_range_loop, reason = "blocks in registers, told by their numbers")]
 #[inline]
 fn fill<const WIDTH: usize>(
     column: &mut [u64],

@@ -111,8 +111,11 @@ pub fn cross(
 /// The best candidates of each document.
 struct Best {
     most: usize,
-    of: HashMap<u32, Vec<(Reverse<Score>, u32)>>,
+    of: HashMap<u32, Ranked>,
 }
+
+/// Scores and who has them, the highest first.
+type Ranked = Vec<(Reverse<Score>, u32)>;
 
 impl Best {
     /// The same pair may come several times.
@@ -128,7 +131,7 @@ impl Best {
     }
 
     fn finish(self) -> Vec<CrossPair> {
-        let mut all: Vec<(u32, Vec<(Reverse<Score>, u32)>)> = self.of.into_iter().collect();
+        let mut all: Vec<(u32, Ranked)> = self.of.into_iter().collect();
         all.sort_unstable_by_key(|(document, _)| *document);
         let pairs = all.into_iter().flat_map(|(document, own)| {
             own.into_iter().map(move |(Reverse(score), reference)| CrossPair {

@@ -203,7 +203,7 @@ impl Kept {
             }
         }
         corpus.release_keys();
-        if !reader.is_whole().map_err(error)? {
+        if !reader.finish().map_err(error)? {
             return Err(self.damaged("columns"));
         }
         let keys_path = path("keys");
