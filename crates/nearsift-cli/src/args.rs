@@ -240,6 +240,15 @@ pub struct Dedup {
     /// inside another, pages put together; which part of which. Nothing is removed because of them.
     #[arg(help_heading = "What comes out", long)]
     pub partial: bool,
+    /// Also remove what a reference has, which is itself never changed: the output of an earlier run (with
+    /// --keep-state, without reading it all again), a file or folder of documents, or an index of
+    /// `nearsift index`, which keeps no texts: there the score of sketches decides, as with --verify off.
+    /// May be given several times.
+    #[arg(help_heading = "What comes out", long, value_name = "DIR_OR_INDEX")]
+    pub against: Vec<PathBuf>,
+    /// Also write sketches/: what --against needs of the kept documents later, some 230 bytes each.
+    #[arg(help_heading = "What comes out", long)]
+    pub keep_state: bool,
     /// Say what would be removed, and write all but the kept documents.
     #[arg(help_heading = "What comes out", long)]
     pub dry_run: bool,

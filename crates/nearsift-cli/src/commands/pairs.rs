@@ -1,5 +1,6 @@
 //! `nearsift pairs`: near-duplicate pairs as JSON lines.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use nearsift::compare::score_of_distance;
@@ -17,13 +18,15 @@ use crate::args::{Global, Pairs};
 use crate::calibration;
 use crate::documents::read_options;
 use crate::failure::Failure;
-use crate::near::{Candidates, Extent, PairLine, Rule, Texts, Way, decide, join_settings, way};
+use crate::near::{
+    Candidates, Extent, PairLine, Rule, Texts, Way, Workspace, decide, join_settings, way,
+};
 use crate::output::{Out, explain};
 
 #[derive(Serialize)]
 struct Line<'a> {
-    a: &'a str,
-    b: &'a str,
+    a: Cow<'a, str>,
+    b: Cow<'a, str>,
     score: f64,
     distance: u32,
 }
@@ -99,12 +102,13 @@ fn by_sketch(
     }
     let frequencies = sample.table(DocumentFrequencies::shipped());
     let candidates = Candidates::find(&corpus, &join, Extent::All, rule);
-    let decision = decide(&corpus, candidates, frequencies, rule, None, |documents| {
-        let folder = std::env::temp_dir();
+    let folder = std::env::temp_dir();
+    let workspace = Workspace { state: None, folder: &folder };
+    let decision = decide(&corpus, candidates, frequencies, rule, workspace, |documents| {
         Texts::read(inputs, global, &records, documents, memory.map(|m| m / 8), &folder)
     })?;
     let mut out = Out::new();
-    for pair in decision.of_all_documents(&corpus.first_of_text()) {
+    for pair in decision.of_all_documents(&corpus.first_of_text())? {
         out.json(&PairLine::of(&pair, &ids, &corpus))?;
     }
     print_partial(args, global, inputs, &ids, &records, &mut out)?;

@@ -1,6 +1,7 @@
 //! `--partial` of `pairs` and `dedup`: passages that documents share, found beside the whole
 //! near duplicates.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -22,8 +23,8 @@ use crate::scan::{Pass, plural, scan};
 /// A passage as a JSON line.
 #[derive(Debug, Serialize)]
 pub struct PartialLine<'a> {
-    a: &'a str,
-    b: &'a str,
+    a: Cow<'a, str>,
+    b: Cow<'a, str>,
     kind: Kind,
     /// In characters of the original text, the end not included.
     a_range: [u64; 2],

@@ -3,6 +3,7 @@
 mod crowds;
 mod order;
 mod profiles;
+mod runs;
 mod search;
 mod texts;
 mod verify;
@@ -14,7 +15,7 @@ use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Settings};
 use nearsift::verify::MIN_SCORE;
 
-pub use search::{Candidates, Decision, Extent, Near, PairLine, decide};
+pub use search::{Candidates, Decision, Extent, Near, PairLine, Workspace, decide};
 pub use texts::{TextSource, Texts, read_at};
 pub use verify::{Examiner, verify};
 
@@ -93,9 +94,17 @@ impl Rule {
         both.is_some_and(|(x, y)| self.looks_at(corpus, &Pair { a, b, score: x.score(&y) }))
     }
 
+    /// The least score of sketches that are near where there is no text to look at.
+    pub fn sketch_score(self) -> Score {
+        match self {
+            Rule::Verified(_) => Score::at_least(SCORE),
+            Rule::Scored(score) => score,
+        }
+    }
+
     /// The least score of a pair of sketches that is looked at among so many documents, however short
     /// the texts.
-    fn candidate(self, documents: usize) -> Score {
+    pub fn candidate(self, documents: usize) -> Score {
         let of_size = CANDIDATE.iter().find(|(most, _)| documents <= *most);
         match (self, of_size) {
             (Rule::Verified(_), Some((_, least))) => Score::at_least(*least),

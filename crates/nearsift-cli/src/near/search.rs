@@ -1,8 +1,10 @@
 //! From a corpus of sketches to its near-duplicate pairs.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use nearsift::cluster::Components;
 use nearsift::dedup::{Accepted, SketchCorpus};
@@ -11,12 +13,12 @@ use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Plan, SketchJoin, Work};
 
 use nearsift::verify::Verified;
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Rule;
 use super::crowds::{BEST, Crowds};
-use super::texts::TextSource;
+use super::runs::{Sorted, Sorter, Stored};
+use super::texts::{PARTS, TextSource, Wanted};
 use super::verify::{Examiner, verify};
 use crate::commands::dedup::collect::Ids;
 use crate::failure::Failure;
@@ -67,8 +69,8 @@ impl From<Verified> for TextMeasures {
 /// A pair as a JSON line.
 #[derive(Debug, Serialize)]
 pub struct PairLine<'a> {
-    a: &'a str,
-    b: &'a str,
+    a: Cow<'a, str>,
+    b: Cow<'a, str>,
     /// What decided: from the texts where these were compared, else from the sketches.
     score: f32,
     /// The Hamming distance of the sketches' SimHash halves, in bits of 256.
@@ -110,13 +112,13 @@ impl Near {
     }
 
     /// The pair as the clustering rules take it.
-    pub fn accepted(&self) -> Accepted {
-        let strength = (f64::from(self.score()) * f64::from(u32::MAX)) as u32;
-        Accepted { a: self.a, b: self.b, strength }
+    fn accepted(&self) -> Accepted {
+        // The bits of numbers that are not negative are in the order of the numbers.
+        Accepted { a: self.a, b: self.b, strength: self.score().to_bits() }
     }
 
     /// The pair in a file of the state.
-    fn write(&self, content: &mut Vec<u8>) {
+    fn save(&self, content: &mut Vec<u8>) {
         content.extend_from_slice(&self.a.to_le_bytes());
         content.extend_from_slice(&self.b.to_le_bytes());
         content.extend_from_slice(&self.sketches.points().to_le_bytes());
@@ -127,8 +129,8 @@ impl Near {
         }
     }
 
-    /// A pair whose texts were compared, as [`Near::write`] wrote it.
-    fn read(content: &mut Taken<'_>) -> Option<Near> {
+    /// A pair whose texts were compared, as [`Near::save`] wrote it.
+    fn load(content: &mut Taken<'_>) -> Option<Near> {
         let mut near = Near::of(&read_candidate(content)?, None);
         near.texts = Some(TextMeasures {
             score: content.f32()?,
@@ -141,6 +143,55 @@ impl Near {
     }
 }
 
+impl Stored for Near {
+    type Key = (u32, u32);
+    const BYTES: usize = 30;
+
+    fn key(&self) -> (u32, u32) {
+        (self.a, self.b)
+    }
+
+    /// Without measures, these are none of a number.
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let start = bytes.len();
+        self.save(bytes);
+        while bytes.len() < start + Near::BYTES {
+            bytes.extend_from_slice(&f32::NAN.to_le_bytes());
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Near> {
+        let near = Near::load(&mut Taken(bytes))?;
+        Some(Near { texts: near.texts.filter(|texts| !texts.score.is_nan()), ..near })
+    }
+}
+
+/// A candidate among those of its component.
+#[derive(Debug, Clone, Copy)]
+struct OfComponent {
+    root: u32,
+    pair: Pair,
+}
+
+impl Stored for OfComponent {
+    type Key = (u32, u32, u32);
+    const BYTES: usize = 14;
+
+    fn key(&self) -> (u32, u32, u32) {
+        (self.root, self.pair.a, self.pair.b)
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.root.to_le_bytes());
+        Near::of(&self.pair, None).save(bytes);
+    }
+
+    fn read(bytes: &[u8]) -> Option<OfComponent> {
+        let mut content = Taken(bytes);
+        Some(OfComponent { root: content.u32()?, pair: read_candidate(&mut content)? })
+    }
+}
+
 fn read_candidate(content: &mut Taken<'_>) -> Option<Pair> {
     let (a, b) = (content.u32()?, content.u32()?);
     Some(Pair { a, b, score: Score::from_points(content.u16()?)? })
@@ -149,7 +200,9 @@ fn read_candidate(content: &mut Taken<'_>) -> Option<Pair> {
 /// The near-duplicate pairs of a corpus, and how they were found.
 pub struct Decision<'c, T> {
     /// In ascending order. Of documents with the same text or the same sketch, the first stands for all.
-    pub pairs: Vec<Near>,
+    pairs: Sorted<Near>,
+    /// The same as the clustering rules take them; the strength is the bits of the score.
+    pub accepted: Vec<Accepted>,
     /// Pairs whose sketches scored high enough to be looked at.
     pub candidates: u64,
     /// Of documents with very many candidates, those that were not looked at.
@@ -224,10 +277,16 @@ impl Candidates {
             content.extend_from_slice(&number.to_le_bytes());
         }
         content.extend_from_slice(&(self.pairs.len() as u64).to_le_bytes());
+        let mut writer = state.begin(Candidates::NAME)?;
         for pair in &self.pairs {
-            Near::of(pair, None).write(&mut content);
+            Near::of(pair, None).save(&mut content);
+            if content.len() >= 1 << 20 {
+                writer.write(&content)?;
+                content.clear();
+            }
         }
-        state.write(Candidates::NAME, &content)
+        writer.write(&content)?;
+        writer.finish()
     }
 
     fn decode(content: &mut Taken<'_>) -> Option<Candidates> {
@@ -244,14 +303,23 @@ impl Candidates {
     }
 
     /// The documents in a candidate, ascending.
-    fn documents(&self) -> Vec<u32> {
-        let mut documents: Vec<u32> = Vec::with_capacity(2 * self.pairs.len());
-        documents.extend(self.pairs.iter().flat_map(|pair| [pair.a, pair.b]));
-        documents.par_sort_unstable();
-        documents.dedup();
-        documents.shrink_to_fit();
-        documents
+    fn documents(&self, corpus: &SketchCorpus) -> Vec<u32> {
+        let mut is_in = vec![0u64; corpus.len().div_ceil(64)];
+        for document in self.pairs.iter().flat_map(|pair| [pair.a, pair.b]) {
+            is_in[document as usize / 64] |= 1 << (document % 64);
+        }
+        let is_in = |document: &u32| is_in[*document as usize / 64] >> (document % 64) & 1 == 1;
+        (0..corpus.len() as u32).filter(is_in).collect()
     }
+}
+
+/// Where work is kept that the memory should not hold.
+#[derive(Clone, Copy)]
+pub struct Workspace<'a> {
+    /// What a later run can take up.
+    pub state: Option<&'a State>,
+    /// For files without a name.
+    pub folder: &'a Path,
 }
 
 /// Decides about candidates. `texts` is asked once for the texts of documents, ascending: of those in a
@@ -259,48 +327,62 @@ impl Candidates {
 /// what is compared is kept.
 ///
 /// # Errors
-/// What `texts` returns, a text that cannot be read back, or an interruption.
+/// What `texts` returns, a text that cannot be read back, a disk that is full or refuses, or an interruption.
 pub fn decide<'c, T: TextSource>(
     corpus: &'c SketchCorpus,
     candidates: Candidates,
     frequencies: DocumentFrequencies,
     rule: Rule,
-    state: Option<&State>,
-    texts: impl FnOnce(Vec<u32>) -> Result<T, Failure>,
+    workspace: Workspace<'_>,
+    texts: impl FnOnce(Wanted) -> Result<T, Failure>,
 ) -> Result<Decision<'c, T>, Failure> {
-    let compared = match rule {
-        Rule::Verified(_) => candidates.documents(),
+    let documents = match rule {
+        Rule::Verified(_) => candidates.documents(corpus),
         Rule::Scored(_) => Vec::new(),
     };
-    let texts = texts(compared)?;
     let Candidates { pairs, passed_over, work, plan } = candidates;
     let count = pairs.len() as u64;
-    let pairs = match rule {
-        Rule::Scored(_) => pairs.iter().map(|pair| Near::of(pair, None)).collect(),
+    let mut near = Sorter::new(workspace.folder);
+    let texts = match rule {
+        Rule::Scored(_) => {
+            pairs.iter().try_for_each(|pair| near.push(Near::of(pair, None)))?;
+            texts(documents.into())?
+        }
         Rule::Verified(min_score) => {
-            let order = by_component(corpus.len(), &pairs);
-            let mut near = Vec::new();
+            let (ordered, mut components) = by_component(corpus.len(), pairs, workspace.folder)?;
+            // Pairs come in the order of the roots, and so are texts wanted.
+            let part = |document: &u32| {
+                let root = u64::from(components.root(*document));
+                (root * PARTS as u64 / corpus.len() as u64) as u8
+            };
+            let wanted = Wanted::in_parts(documents, part);
+            drop(components);
+            let texts = texts(wanted)?;
             let progress = Progress::pairs("verifying", count);
-            for (part, places) in order.chunks(PART).enumerate() {
+            let mut rest = ordered.iter();
+            for part in 0.. {
                 interrupt::check()?;
                 progress.at((part * PART) as u64);
-                near.extend(compare_part(
-                    part,
-                    places,
-                    &pairs,
-                    &texts,
-                    &frequencies,
-                    min_score,
-                    state,
-                )?);
+                let pairs = rest.by_ref().take(PART).map(|of| of.map(|of| of.pair));
+                let pairs: Vec<Pair> = pairs.collect::<Result<_, Failure>>()?;
+                if pairs.is_empty() {
+                    break;
+                }
+                let state = workspace.state;
+                let found = compare_part(part, &pairs, &texts, &frequencies, min_score, state)?;
+                found.into_iter().try_for_each(|pair| near.push(pair))?;
             }
-            drop((order, pairs));
-            near.par_sort_unstable_by_key(|near| (near.a, near.b));
-            near
+            texts
         }
     };
+    let pairs = near.finish()?;
+    let mut accepted = Vec::with_capacity(usize::try_from(pairs.len()).unwrap_or(0));
+    for pair in pairs.iter() {
+        accepted.push(pair?.accepted());
+    }
     Ok(Decision {
         pairs,
+        accepted,
         candidates: count,
         passed_over,
         work,
@@ -319,7 +401,6 @@ const PART: usize = 1 << 17;
 /// Compares some of the candidates, or takes up what an earlier run found.
 fn compare_part(
     part: usize,
-    places: &[u32],
     pairs: &[Pair],
     texts: &impl TextSource,
     frequencies: &DocumentFrequencies,
@@ -331,34 +412,36 @@ fn compare_part(
         && let Some(content) = state.read(&name)?
     {
         let mut content = Taken(&content);
-        return Ok(std::iter::from_fn(|| Near::read(&mut content)).collect());
+        return Ok(std::iter::from_fn(|| Near::load(&mut content)).collect());
     }
-    let pairs: Vec<Pair> = places.iter().map(|&place| pairs[place as usize]).collect();
-    let measured = verify(&pairs, texts, frequencies, min_score)?;
+    let measured = verify(pairs, texts, frequencies, min_score)?;
     let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
     let near: Vec<Near> = measured.into_iter().map(near).collect();
     if let Some(state) = state {
         let mut content = Vec::with_capacity(30 * near.len());
-        near.iter().for_each(|near| near.write(&mut content));
+        near.iter().for_each(|near| near.save(&mut content));
         state.write(&name, &content)?;
     }
     Ok(near)
 }
 
-/// The places of the pairs, those of one connected component of likely ones after the other: each
-/// document is then wanted in one stretch, and what was made of its text is still at hand.
-fn by_component(documents: usize, pairs: &[Pair]) -> Vec<u32> {
+/// The pairs, those of one connected component of likely ones after the other: each document is then
+/// wanted in one stretch, and what was made of its text is still at hand.
+fn by_component(
+    documents: usize,
+    pairs: Vec<Pair>,
+    folder: &Path,
+) -> Result<(Sorted<OfComponent>, Components), Failure> {
     // Unlikely pairs would link almost all.
     let likely = Score::at_least(0.35);
     let mut components = Components::new(documents);
     let links = pairs.iter().filter(|pair| pair.score >= likely);
     links.for_each(|pair| components.link(pair.a, pair.b));
-    let mut places: Vec<u64> = (0u64..)
-        .zip(pairs)
-        .map(|(place, pair)| u64::from(components.root(pair.a)) << 32 | place)
-        .collect();
-    places.par_sort_unstable();
-    places.into_iter().map(|place| place as u32).collect()
+    let mut sorter = Sorter::new(folder);
+    for pair in pairs {
+        sorter.push(OfComponent { root: components.root(pair.a), pair })?;
+    }
+    Ok((sorter.finish()?, components))
 }
 
 /// The candidates in compact form, the best of each document, and how many there are beside these.
@@ -380,15 +463,17 @@ fn links(corpus: &SketchCorpus, join: &SketchJoin<'_>, rule: Rule) -> ((Vec<Pair
 impl<T: TextSource> Decision<'_, T> {
     /// The pairs, and each document that repeats a text with the first that has it: in ascending order,
     /// given the first document of each text.
-    pub fn with_same_texts(&self, first: &[u32]) -> impl Iterator<Item = Near> {
+    pub fn with_same_texts(&self, first: &[u32]) -> impl Iterator<Item = Result<Near, Failure>> {
         let repeats = (0u32..).zip(first).filter(|(document, first)| document != *first);
         let mut same: Vec<(u32, u32)> = repeats.map(|(b, &a)| (a, b)).collect();
         same.sort_unstable();
         let mut same = same.into_iter().map(|(a, b)| Near::of_same_text(a, b)).peekable();
-        let mut pairs = self.pairs.iter().copied().peekable();
+        let mut pairs = self.pairs.iter().peekable();
         std::iter::from_fn(move || match (pairs.peek(), same.peek()) {
-            (Some(pair), Some(text)) if (text.a, text.b) < (pair.a, pair.b) => same.next(),
-            (None, _) => same.next(),
+            (Some(Ok(pair)), Some(text)) if (text.a, text.b) < (pair.a, pair.b) => {
+                same.next().map(Ok)
+            }
+            (None, _) => same.next().map(Ok),
             _ => pairs.next(),
         })
     }
@@ -396,15 +481,19 @@ impl<T: TextSource> Decision<'_, T> {
     /// The pairs of all documents, in ascending order, given the first document of each text: of
     /// [`Extent::All`], and each two of the same text.
     ///
-    /// 12 bytes a pair.
-    pub fn of_all_documents(&self, first: &[u32]) -> impl Iterator<Item = Near> {
+    /// 12 bytes a pair, and 36 for each that was found.
+    ///
+    /// # Errors
+    /// When pairs that were kept aside cannot be read back.
+    pub fn of_all_documents(&self, first: &[u32]) -> Result<impl Iterator<Item = Near>, Failure> {
         const SAME: u32 = u32::MAX;
+        let pairs: Vec<Near> = self.pairs.iter().collect::<Result<_, Failure>>()?;
         let mut copies: HashMap<u32, Vec<u32>> = HashMap::new();
         for (document, &first) in (0u32..).zip(first) {
             copies.entry(first).or_default().push(document);
         }
         let mut all: Vec<(u32, u32, u32)> = Vec::new();
-        for (place, near) in (0u32..).zip(&self.pairs) {
+        for (place, near) in (0u32..).zip(&pairs) {
             for &a in &copies[&near.a] {
                 all.extend(copies[&near.b].iter().map(|&b| (a.min(b), a.max(b), place)));
             }
@@ -415,10 +504,10 @@ impl<T: TextSource> Decision<'_, T> {
             }
         }
         all.sort_unstable();
-        all.into_iter().map(|(a, b, place)| match self.pairs.get(place as usize) {
+        Ok(all.into_iter().map(move |(a, b, place)| match pairs.get(place as usize) {
             Some(near) => Near { a, b, ..*near },
             None => Near::of_same_text(a, b),
-        })
+        }))
     }
 
     /// What decided about two documents, given the first document of each text; `None` when they were
@@ -426,8 +515,8 @@ impl<T: TextSource> Decision<'_, T> {
     pub fn score_of(&self, a: u32, b: u32, first: &[u32]) -> Option<f32> {
         let (a, b) = (first[a as usize], first[b as usize]);
         let pair = (a.min(b), a.max(b));
-        let place = self.pairs.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
-        Some(self.pairs[place].score())
+        let place = self.accepted.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
+        Some(f32::from_bits(self.accepted[place].strength))
     }
 
     /// Whether two documents that are in no accepted pair are near duplicates all the same: what is

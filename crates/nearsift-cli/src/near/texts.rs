@@ -1,10 +1,12 @@
 //! The texts of those documents that are compared exactly, read again and kept aside.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use nearsift::text::normalise::normalise;
 use nearsift_io::Inputs;
@@ -12,7 +14,7 @@ use nearsift_io::Inputs;
 use crate::args::Global;
 use crate::commands::dedup::collect::Records;
 use crate::failure::Failure;
-use crate::scan::{Pass, scan};
+use crate::scan::{Pass, locked, scan};
 
 /// Normalised texts by document.
 pub trait TextSource: Sync {
@@ -23,28 +25,62 @@ pub trait TextSource: Sync {
     fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure>;
 }
 
-/// The normalised texts of some documents of the input, in memory, or compressed in a file when they
-/// are many.
-pub struct Texts {
+/// Documents whose texts are wanted.
+pub struct Wanted {
     /// Ascending.
     documents: Vec<u32>,
-    /// Where each text ends, counted over all of them.
-    ends: Vec<u64>,
+    /// Of each the part of the work in which it is wanted, below [`PARTS`]; empty when that is not known.
+    parts: Vec<u8>,
+}
+
+/// Parts of the work: texts that are wanted in the same one lie together on the disk.
+pub const PARTS: usize = 128;
+
+impl From<Vec<u32>> for Wanted {
+    fn from(documents: Vec<u32>) -> Wanted {
+        Wanted { documents, parts: Vec::new() }
+    }
+}
+
+impl Wanted {
+    /// Documents, ascending, each with the part of the work in which it is wanted, below [`PARTS`].
+    pub fn in_parts(documents: Vec<u32>, part: impl FnMut(&u32) -> u8) -> Wanted {
+        let parts = documents.iter().map(part).collect();
+        Wanted { documents, parts }
+    }
+
+    fn part(&self, place: usize) -> usize {
+        self.parts.get(place).copied().unwrap_or(0).into()
+    }
+}
+
+/// The normalised texts of some documents of the input, in memory, or compressed in files when they
+/// are many.
+pub struct Texts {
+    wanted: Wanted,
+    /// Where each text begins: in the memory, or among the texts of its part.
+    starts: Vec<u64>,
+    lens: Vec<u32>,
     body: Body,
 }
 
 enum Body {
     Memory(Vec<u8>),
-    File(Blocks),
+    Files(Box<Blocks>),
 }
 
-/// Texts in compressed blocks, one after the other in a file.
+/// Texts in compressed blocks, one after the other in a file for each part.
 struct Blocks {
-    file: File,
-    /// Of each block: where it ends in the file, and how many bytes of text it and those before hold.
-    ends: Vec<(u64, u64)>,
+    parts: Vec<Part>,
+    opened: Opened,
     /// Decompressors that nobody uses, each with room for a block.
     idle: Mutex<Vec<Opener>>,
+}
+
+struct Part {
+    file: Option<File>,
+    /// Of each block: where it ends in the file, and how many bytes of text it and those before hold.
+    ends: Vec<(u64, u64)>,
 }
 
 struct Opener {
@@ -52,14 +88,29 @@ struct Opener {
     packed: Vec<u8>,
 }
 
-/// More bytes of text than this are kept in a file, unless a memory limit says otherwise.
+/// The blocks that were read last.
+struct Opened {
+    shards: [Mutex<Generations>; SHARDS],
+}
+
+/// Blocks by part and number: those of late, and those before them.
+type Generations = [HashMap<(u32, u32), Arc<Vec<u8>>>; 2];
+
+/// Locks, so that workers seldom wait for each other.
+const SHARDS: usize = 16;
+/// Blocks of a shard, late and before: 128 MiB in all.
+const OPENED: usize = (128 << 20) / BLOCK / SHARDS / 2;
+
+/// More bytes of text than this are kept in files, unless a memory limit says otherwise.
 const IN_MEMORY: u64 = 1 << 30;
-/// A block ends with the text that reaches this: a text costs the unpacking of its block.
+/// Bytes of text in a block.
 const BLOCK: usize = 16 << 10;
+/// Bytes of blocks of a part that are written at once.
+const WRITTEN: usize = 128 << 10;
 
 impl Texts {
-    /// Reads the input once more for the texts of `documents`, which are ascending. When they do not fit
-    /// into `memory` they go into a file without a name in `folder`.
+    /// Reads the input once more for the texts that are wanted. When they do not fit into `memory` they go
+    /// into files without a name in `folder`.
     ///
     /// # Errors
     /// An input that changed, an interruption, or a file that cannot be written.
@@ -67,11 +118,11 @@ impl Texts {
         inputs: &Inputs,
         global: &Global,
         records: &Records,
-        documents: Vec<u32>,
+        wanted: impl Into<Wanted>,
         memory: Option<u64>,
         folder: &Path,
     ) -> Result<Texts, Failure> {
-        Texts::read_as(normalise, inputs, global, records, documents, memory, folder)
+        Texts::read_as(normalise, inputs, global, records, wanted, memory, folder)
     }
 
     /// As [`Texts::read`], with the form of a text that is kept.
@@ -80,157 +131,276 @@ impl Texts {
         inputs: &Inputs,
         global: &Global,
         records: &Records,
-        documents: Vec<u32>,
+        wanted: impl Into<Wanted>,
         memory: Option<u64>,
         folder: &Path,
     ) -> Result<Texts, Failure> {
-        let most = memory.unwrap_or(IN_MEMORY);
-        let mut store = Store { bytes: Vec::new(), packed: None, written: 0 };
-        let mut ends = Vec::with_capacity(documents.len());
-        let wanted = |record| {
+        let mut store = Store::new(wanted.into(), memory.unwrap_or(IN_MEMORY));
+        let documents = store.wanted.documents.clone();
+        let is_wanted = |record| {
             let document = records.document(record);
             document.is_some_and(|document| documents.binary_search(&document).is_ok())
         };
         if !documents.is_empty() {
-            let pass = Pass { wanted: Some(&wanted), ..Pass::new("comparing") };
+            let pass = Pass { wanted: Some(&is_wanted), ..Pass::new("comparing") };
             scan(
                 inputs,
                 global,
                 &pass,
                 || (),
                 |(), seen| form(&seen.text.text),
-                |_, done| {
-                    if let Ok(text) = done {
-                        let text: String = text;
-                        store.push(text.as_bytes(), most, folder)?;
-                        ends.push(store.written);
-                    }
-                    Ok(())
+                |_, done| match done {
+                    Ok(text) => store.push(&text, folder),
+                    Err(_) => Ok(()),
                 },
             )?;
         }
-        if ends.len() != documents.len() {
+        if store.lens.len() != documents.len() {
             return Err(Failure::new(
                 "the input changed while it was read: documents of the first pass are missing in the second; run again on files that stay as they are",
             ));
         }
-        Ok(Texts { documents, ends, body: store.finish(folder)? })
+        store.finish(folder)
     }
 }
 
+/// Takes texts in the order of the documents.
 struct Store {
-    /// All texts, or the block that is being filled.
+    wanted: Wanted,
+    most: u64,
+    starts: Vec<u64>,
+    lens: Vec<u32>,
+    /// All texts, while they fit.
     bytes: Vec<u8>,
     packed: Option<Packed>,
-    written: u64,
 }
 
 /// The blocks so far.
 struct Packed {
-    file: BufWriter<File>,
+    parts: Vec<Filling>,
     compressor: zstd::bulk::Compressor<'static>,
-    ends: Vec<(u64, u64)>,
+}
+
+/// A part that is being filled.
+struct Filling {
+    part: Part,
+    /// The block.
+    bytes: Vec<u8>,
+    /// Blocks that are not written yet, and bytes that are.
+    packed: Vec<u8>,
+    written: u64,
+    texts: u64,
 }
 
 impl Packed {
-    fn new(folder: &Path) -> std::io::Result<Packed> {
-        let file = BufWriter::with_capacity(1 << 20, tempfile::tempfile_in(folder)?);
-        Ok(Packed { file, compressor: zstd::bulk::Compressor::new(1)?, ends: Vec::new() })
+    fn new() -> std::io::Result<Packed> {
+        let filling = || Filling {
+            part: Part { file: None, ends: Vec::new() },
+            bytes: Vec::new(),
+            packed: Vec::new(),
+            written: 0,
+            texts: 0,
+        };
+        let parts = (0..PARTS).map(|_| filling()).collect();
+        Ok(Packed { parts, compressor: zstd::bulk::Compressor::new(1)? })
     }
 
-    /// Writes a block.
-    fn write(&mut self, block: &[u8]) -> std::io::Result<()> {
-        let packed = self.compressor.compress(block)?;
-        let (at, texts) = self.ends.last().copied().unwrap_or_default();
-        self.ends.push((at + packed.len() as u64, texts + block.len() as u64));
-        self.file.write_all(&packed)
+    /// Adds a text to a part, and returns where it begins there.
+    fn push(&mut self, part: usize, text: &[u8], folder: &Path) -> std::io::Result<u64> {
+        let filling = &mut self.parts[part];
+        let start = filling.texts;
+        filling.bytes.extend_from_slice(text);
+        filling.texts += text.len() as u64;
+        if filling.bytes.len() >= BLOCK {
+            filling.blocks(&mut self.compressor)?;
+            if filling.packed.len() >= WRITTEN {
+                filling.write(folder)?;
+            }
+        }
+        Ok(start)
+    }
+}
+
+impl Filling {
+    /// Packs the whole blocks. A text may lie in several.
+    fn blocks(&mut self, compressor: &mut zstd::bulk::Compressor<'static>) -> std::io::Result<()> {
+        let full = self.bytes.len() / BLOCK * BLOCK;
+        for block in self.bytes[..full].chunks(BLOCK) {
+            self.packed.extend_from_slice(&compressor.compress(block)?);
+            let (_, texts) = self.part.ends.last().copied().unwrap_or_default();
+            let end = self.written + self.packed.len() as u64;
+            self.part.ends.push((end, texts + block.len() as u64));
+        }
+        self.bytes.drain(..full);
+        Ok(())
+    }
+
+    fn write(&mut self, folder: &Path) -> std::io::Result<()> {
+        let file = match &mut self.part.file {
+            Some(file) => file,
+            none => none.insert(tempfile::tempfile_in(folder)?),
+        };
+        file.write_all(&self.packed)?;
+        self.written += self.packed.len() as u64;
+        self.packed.clear();
+        Ok(())
+    }
+
+    /// Writes what is left, in a block of its own.
+    fn finish(
+        mut self,
+        compressor: &mut zstd::bulk::Compressor<'static>,
+        folder: &Path,
+    ) -> std::io::Result<Part> {
+        if !self.bytes.is_empty() {
+            self.packed.extend_from_slice(&compressor.compress(&self.bytes)?);
+            self.part.ends.push((self.written + self.packed.len() as u64, self.texts));
+        }
+        if !self.packed.is_empty() {
+            self.write(folder)?;
+        }
+        Ok(self.part)
     }
 }
 
 impl Store {
-    fn push(&mut self, text: &[u8], most: u64, folder: &Path) -> Result<(), Failure> {
-        let error = |e| Failure::at(folder, "keep texts in", &e);
-        self.bytes.extend_from_slice(text);
-        self.written += text.len() as u64;
-        if self.packed.is_none() && self.written > most {
-            let mut packed = Packed::new(folder).map_err(error)?;
-            // One block that holds what was in memory would be a large one: it is cut anywhere, and a
-            // text may lie in several.
-            let all = std::mem::take(&mut self.bytes);
-            all.chunks(BLOCK).try_for_each(|block| packed.write(block)).map_err(error)?;
-            self.packed = Some(packed);
-        }
-        match &mut self.packed {
-            Some(packed) if self.bytes.len() >= BLOCK => {
-                let full = self.bytes.len() / BLOCK * BLOCK;
-                let blocks = self.bytes[..full].chunks(BLOCK);
-                blocks.into_iter().try_for_each(|block| packed.write(block)).map_err(error)?;
-                self.bytes.drain(..full);
-                Ok(())
-            }
-            _ => Ok(()),
+    fn new(wanted: Wanted, most: u64) -> Store {
+        let room = wanted.documents.len();
+        Store {
+            wanted,
+            most,
+            starts: Vec::with_capacity(room),
+            lens: Vec::with_capacity(room),
+            bytes: Vec::new(),
+            packed: None,
         }
     }
 
-    fn finish(mut self, folder: &Path) -> Result<Body, Failure> {
+    fn push(&mut self, text: &str, folder: &Path) -> Result<(), Failure> {
         let error = |e| Failure::at(folder, "keep texts in", &e);
-        let Some(mut packed) = self.packed.take() else { return Ok(Body::Memory(self.bytes)) };
-        if !self.bytes.is_empty() {
-            packed.write(&self.bytes).map_err(error)?;
+        let place = self.lens.len();
+        // No record of 4 GiB is read.
+        self.lens.push(text.len() as u32);
+        if let Some(packed) = &mut self.packed {
+            let part = self.wanted.part(place);
+            self.starts.push(packed.push(part, text.as_bytes(), folder).map_err(error)?);
+            return Ok(());
         }
-        let file = packed.file.into_inner().map_err(|e| error(e.into_error()))?;
-        Ok(Body::File(Blocks { file, ends: packed.ends, idle: Mutex::default() }))
+        self.starts.push(self.bytes.len() as u64);
+        self.bytes.extend_from_slice(text.as_bytes());
+        if self.bytes.len() as u64 > self.most {
+            let mut packed = Packed::new().map_err(error)?;
+            let all = std::mem::take(&mut self.bytes);
+            for (place, start) in self.starts.iter_mut().enumerate() {
+                let text = &all[*start as usize..][..self.lens[place] as usize];
+                *start = packed.push(self.wanted.part(place), text, folder).map_err(error)?;
+            }
+            self.packed = Some(packed);
+        }
+        Ok(())
+    }
+
+    fn finish(self, folder: &Path) -> Result<Texts, Failure> {
+        let error = |e| Failure::at(folder, "keep texts in", &e);
+        let body = match self.packed {
+            None => Body::Memory(self.bytes),
+            Some(Packed { parts, mut compressor }) => {
+                let parts = parts.into_iter().map(|part| part.finish(&mut compressor, folder));
+                let parts = parts.collect::<std::io::Result<_>>().map_err(error)?;
+                let opened = Opened { shards: Default::default() };
+                Body::Files(Box::new(Blocks { parts, opened, idle: Mutex::default() }))
+            }
+        };
+        Ok(Texts { wanted: self.wanted, starts: self.starts, lens: self.lens, body })
+    }
+}
+
+impl Opened {
+    fn shard(&self, block: (u32, u32)) -> MutexGuard<'_, Generations> {
+        locked(&self.shards[block.1 as usize % SHARDS])
+    }
+
+    fn get(&self, block: (u32, u32)) -> Option<Arc<Vec<u8>>> {
+        let mut shard = self.shard(block);
+        let [late, before] = &mut *shard;
+        if let Some(bytes) = late.get(&block) {
+            return Some(Arc::clone(bytes));
+        }
+        let bytes = before.remove(&block)?;
+        drop(shard);
+        self.keep(block, &bytes);
+        Some(bytes)
+    }
+
+    fn keep(&self, block: (u32, u32), bytes: &Arc<Vec<u8>>) {
+        let [late, before] = &mut *self.shard(block);
+        if late.len() == OPENED {
+            *before = std::mem::take(late);
+        }
+        late.insert(block, Arc::clone(bytes));
     }
 }
 
 impl Blocks {
-    /// The bytes of a range of all texts.
-    fn read(&self, range: std::ops::Range<u64>) -> std::io::Result<Vec<u8>> {
-        let own = crate::scan::locked(&self.idle).pop();
+    /// Bytes of the texts of a part.
+    fn read(&self, part: usize, range: Range<u64>) -> std::io::Result<Vec<u8>> {
+        let ends = &self.parts[part].ends;
+        let mut text = Vec::with_capacity((range.end - range.start) as usize);
+        let first = ends.partition_point(|end| end.1 <= range.start);
+        for block in first..ends.len() {
+            let before = block.checked_sub(1).map_or(0, |before| ends[before].1);
+            if before >= range.end {
+                break;
+            }
+            let open = self.block(part, block)?;
+            let from = range.start.saturating_sub(before) as usize;
+            let to = (range.end.min(ends[block].1) - before) as usize;
+            text.extend_from_slice(&open[from..to]);
+        }
+        Ok(text)
+    }
+
+    fn block(&self, part: usize, block: usize) -> std::io::Result<Arc<Vec<u8>>> {
+        let name = (part as u32, block as u32);
+        if let Some(bytes) = self.opened.get(name) {
+            return Ok(bytes);
+        }
+        let Part { file, ends } = &self.parts[part];
+        let file = file.as_ref().ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let own = locked(&self.idle).pop();
         let mut opener = match own {
             Some(opener) => opener,
             None => Opener { context: zstd::bulk::Decompressor::new()?, packed: Vec::new() },
         };
-        let mut text = Vec::with_capacity((range.end - range.start) as usize);
-        let first = self.ends.partition_point(|end| end.1 <= range.start);
-        for block in first..self.ends.len() {
-            let before = block.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
-            if before.1 >= range.end {
-                break;
-            }
-            let (end, texts) = self.ends[block];
-            opener.packed.resize((end - before.0) as usize, 0);
-            read_at(&self.file, &mut opener.packed, before.0)?;
-            let size = (texts - before.1) as usize;
-            let open = opener.context.decompress(&opener.packed, size)?;
-            let from = range.start.saturating_sub(before.1) as usize;
-            let to = (range.end.min(texts) - before.1) as usize;
-            text.extend_from_slice(&open[from..to]);
-        }
-        crate::scan::locked(&self.idle).push(opener);
-        Ok(text)
+        let before = block.checked_sub(1).map_or((0, 0), |before| ends[before]);
+        let (end, texts) = ends[block];
+        opener.packed.resize((end - before.0) as usize, 0);
+        read_at(file, &mut opener.packed, before.0)?;
+        let size = (texts - before.1) as usize;
+        let bytes = Arc::new(opener.context.decompress(&opener.packed, size)?);
+        locked(&self.idle).push(opener);
+        self.opened.keep(name, &bytes);
+        Ok(bytes)
     }
 }
 
 impl TextSource for Texts {
     fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure> {
-        let Ok(place) = self.documents.binary_search(&document) else {
+        let Ok(place) = self.wanted.documents.binary_search(&document) else {
             return Ok(Cow::Borrowed(""));
         };
-        let start = if place == 0 { 0 } else { self.ends[place - 1] };
-        let range = start..self.ends[place];
-        let text = match &self.body {
-            Body::Memory(bytes) => Cow::Borrowed(&bytes[range.start as usize..range.end as usize]),
-            Body::File(blocks) => Cow::Owned(
-                blocks
-                    .read(range)
-                    .map_err(|e| Failure::new(format!("cannot read the texts kept aside: {e}")))?,
-            ),
-        };
+        let start = self.starts[place];
+        let range = start..start + u64::from(self.lens[place]);
         let damaged = |_| Failure::new("the texts kept aside are not what was written there");
-        match text {
-            Cow::Borrowed(bytes) => std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(damaged),
-            Cow::Owned(bytes) => {
+        match &self.body {
+            Body::Memory(bytes) => {
+                let bytes = &bytes[range.start as usize..range.end as usize];
+                std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(damaged)
+            }
+            Body::Files(blocks) => {
+                let bytes = blocks
+                    .read(self.wanted.part(place), range)
+                    .map_err(|e| Failure::new(format!("cannot read the texts kept aside: {e}")))?;
                 String::from_utf8(bytes).map(Cow::Owned).map_err(|e| damaged(e.utf8_error()))
             }
         }
@@ -271,19 +441,15 @@ mod tests {
     fn texts_are_what_was_kept_in_memory_and_in_blocks() {
         let folder = tempfile::tempdir().expect("a folder");
         let texts: Vec<String> =
-            (0..300usize).map(|n| format!("{n} 文本 ").repeat(n * n % 977)).collect();
-        for most in [u64::MAX, 100_000, 0] {
-            let mut store = Store { bytes: Vec::new(), packed: None, written: 0 };
-            let mut ends = Vec::new();
-            for text in &texts {
-                store.push(text.as_bytes(), most, folder.path()).expect("kept");
-                ends.push(store.written);
-            }
-            let body = store.finish(folder.path()).expect("kept");
-            assert_eq!(matches!(body, Body::Memory(_)), most == u64::MAX);
-            let documents = (0..300).map(|n| 2 * n + 1).collect();
-            let kept = Texts { documents, ends, body };
-            for n in (0..300).rev() {
+            (0..900usize).map(|n| format!("{n} 文本 ").repeat(n * n % 977)).collect();
+        for (most, parts) in [(u64::MAX, 3), (100_000, 1), (100_000, 128), (0, 7)] {
+            let documents = (0..900).map(|n| 2 * n + 1).collect();
+            let wanted = Wanted::in_parts(documents, |document| (document * 31 % parts) as u8);
+            let mut store = Store::new(wanted, most);
+            texts.iter().for_each(|text| store.push(text, folder.path()).expect("kept"));
+            let kept = store.finish(folder.path()).expect("kept");
+            assert_eq!(matches!(kept.body, Body::Memory(_)), most == u64::MAX);
+            for n in (0..900).rev().chain(0..900) {
                 let text = &texts[n as usize];
                 assert_eq!(&kept.text(2 * n + 1).expect("read"), text);
                 assert_eq!(kept.text(2 * n).expect("none"), "");

@@ -91,8 +91,16 @@ pub struct SourceLine {
     pub kept: u64,
     pub removed_exact: u64,
     pub removed_near: u64,
+    /// How many went because a reference has them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub removed_by_reference: u64,
     /// Of the removed, how many had their kept twin in the same source.
     pub removed_within: u64,
+}
+
+/// For fields that are left out where they say nothing.
+pub fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Debug, Serialize)]

@@ -40,6 +40,30 @@ impl FileKeys {
         self.shards.push(Shard { path, documents });
     }
 
+    /// Calls `each` with the number of the first document and the keys of each shard, in order.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or what `each` returns.
+    pub fn each_shard(
+        &self,
+        mut each: impl FnMut(u32, &KeyColumns) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut first = 0;
+        for shard in &self.shards {
+            let mut columns: [Vec<u32>; KEYS] = Default::default();
+            for (key, column) in columns.iter_mut().enumerate() {
+                shard.column(key, column).map_err(|e| Failure::at(&shard.path, "read", &e))?;
+            }
+            let mut keys = KeyColumns::with_capacity(shard.documents);
+            (0..shard.documents).for_each(|document| {
+                keys.push(&std::array::from_fn(|key| columns[key][document]));
+            });
+            each(first as u32, &keys)?;
+            first += shard.documents;
+        }
+        Ok(())
+    }
+
     /// Why a column could not be read, if one could not.
     ///
     /// # Errors

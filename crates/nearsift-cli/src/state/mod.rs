@@ -117,6 +117,30 @@ pub struct State {
     _lock: File,
 }
 
+/// A file of the state that is being written.
+pub struct Writer {
+    path: PathBuf,
+    file: file::Writer,
+}
+
+impl Writer {
+    /// Appends to the content.
+    ///
+    /// # Errors
+    /// When the disk is full or refuses.
+    pub fn write(&mut self, content: &[u8]) -> Result<(), Failure> {
+        self.file.write(content).map_err(|e| Failure::at(&self.path, "keep the work in", &e))
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// When the disk is full or refuses.
+    pub fn finish(self) -> Result<(), Failure> {
+        self.file.finish().map_err(|e| Failure::at(&self.path, "keep the work in", &e))
+    }
+}
+
 /// Bytes of a shard.
 pub fn shard_bytes() -> u64 {
     let asked = std::env::var(SHARD_BYTES_VARIABLE).ok().and_then(|bytes| bytes.parse().ok());
@@ -178,6 +202,18 @@ impl State {
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), Failure> {
         let path = self.path(name);
         file::write(&path, content).map_err(|e| Failure::at(&path, "keep the work in", &e))
+    }
+
+    /// Begins a file that is written piece by piece.
+    ///
+    /// # Errors
+    /// When the disk is full or refuses.
+    pub fn begin(&self, name: &str) -> Result<Writer, Failure> {
+        let path = self.path(name);
+        match file::Writer::begin(&path) {
+            Ok(file) => Ok(Writer { path, file }),
+            Err(e) => Err(Failure::at(&path, "keep the work in", &e)),
+        }
     }
 
     /// A file's content; `None` when it is not there or damaged.

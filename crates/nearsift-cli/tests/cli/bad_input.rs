@@ -506,3 +506,18 @@ fn hostile_names_on_the_terminal() {
         assert!(!all.lines().any(forged), "{args:?}: {all}");
     }
 }
+
+#[test]
+fn a_summary_of_very_many_files_is_short() {
+    let folder = Folder::new();
+    for number in 0..1002 {
+        folder.file(&format!("in/{number}.txt"), format!("第 {number} 篇，只有一行字。"));
+    }
+    folder.dedup(&["in"], "out", &["-q"]).expect(0);
+    let results = folder.results("out");
+    assert_eq!(results.summary()["inputs"].as_array().map(Vec::len), Some(1000));
+    assert_eq!(results.count("/more_inputs"), 2);
+    let all = results.lines("inputs.jsonl");
+    assert_eq!(all.len(), 1002);
+    assert_eq!(results.summary()["inputs"][999], all[999]);
+}

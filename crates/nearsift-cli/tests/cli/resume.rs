@@ -12,6 +12,8 @@ use crate::support::{Folder, Run, article, line};
 
 /// Bytes of a shard in these tests: some hundred documents.
 const SHARD_BYTES: &str = "200000";
+/// Pairs of a run: they are in many of them.
+const RUN_RECORDS: &str = "50";
 /// At least so many shards has the input.
 const SHARDS: usize = 8;
 
@@ -41,6 +43,7 @@ fn input(folder: &Folder) {
 fn start(folder: &Folder, output: &str, more: &[&str]) -> Child {
     let mut command = folder.command(["dedup", "in", "-o", output, "--threads", "2", "-q"]);
     command.args(more).env("NEARSIFT_SHARD_BYTES", SHARD_BYTES);
+    command.env("NEARSIFT_RUN_RECORDS", RUN_RECORDS).env("NEARSIFT_ID_BYTES", "1000");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
 }
 
@@ -104,21 +107,25 @@ fn same(folder: &Folder, a: &str, b: &str) {
 fn check(more: &[&str]) {
     let folder = Folder::new();
     input(&folder);
+    check_in(&folder, more);
+}
+
+fn check_in(folder: &Folder, more: &[&str]) {
     // Of one shard, in memory: no state at all.
     let mut whole = folder.command(["dedup", "in", "-o", "whole", "-q"]);
     let whole = Run::of(&whole.args(more).output().expect("the program runs"));
     assert_eq!(whole.status, 3, "{}", whole.stderr);
     // Of many shards.
-    run(&folder, "shards", more).expect(3);
-    same(&folder, "whole", "shards");
+    run(folder, "shards", more).expect(3);
+    same(folder, "whole", "shards");
     let input: usize = folder.tree("in").values().map(Vec::len).sum();
     assert!(input > SHARDS * SHARD_BYTES.parse::<usize>().expect("a number"), "{input} bytes");
     let mut random = Random::new(7);
     let mut kills = 0;
     for round in 0..2 {
         let output = format!("killed-{round}");
-        kills += killed_again_and_again(&folder, &output, more, &mut random);
-        same(&folder, "whole", &output);
+        kills += killed_again_and_again(folder, &output, more, &mut random);
+        same(folder, "whole", &output);
     }
     assert!(kills > 0, "no run was killed");
 }
@@ -126,6 +133,19 @@ fn check(more: &[&str]) {
 #[test]
 fn killed_runs_go_on() {
     check(&[]);
+}
+
+#[test]
+fn killed_runs_against_references_go_on() {
+    let folder = Folder::new();
+    input(&folder);
+    let lines = |numbers: std::ops::Range<u64>| {
+        numbers.map(|number| line(&format!("r{number}"), &article(number))).collect::<String>()
+    };
+    folder.file("earlier/a.jsonl", lines(0..300));
+    folder.file("more/b.jsonl", lines(600..900));
+    folder.dedup(&["earlier"], "old", &["--keep-state", "-q"]).expect(0);
+    check_in(&folder, &["--against", "old", "--against", "more", "--keep-state"]);
 }
 
 #[test]
@@ -238,4 +258,16 @@ fn a_dry_run_tells_and_writes_no_document() {
         assert!(whole.get(Path::new(name)) == dry.get(Path::new(name)), "{name}");
     }
     assert!(dry[Path::new("summary.json")].windows(15).any(|part| part == b"\"dry_run\": true"));
+}
+
+#[test]
+fn a_run_that_was_killed_while_it_tidied_up_is_complete() {
+    let folder = Folder::new();
+    input(&folder);
+    run(&folder, "whole", &[]).expect(3);
+    let before = folder.tree("whole");
+    fs::create_dir_all(folder.path("whole/.unfinished/state")).expect("a folder");
+    fs::write(folder.path("whole/.unfinished/state/00000000.keys"), "rest").expect("written");
+    run(&folder, "whole", &["--resume"]).expect(3);
+    assert!(folder.tree("whole") == before);
 }

@@ -142,6 +142,29 @@ impl SketchCorpus {
         self.keys_from = self.len();
     }
 
+    /// Takes a document out of the search: from here on it is near to no other and has the text of none,
+    /// as if it had no letters.
+    ///
+    /// # Panics
+    /// When there is no such document.
+    pub fn exclude(&mut self, document: u32) {
+        self.sketches.remove(document as usize);
+        self.text_keys[document as usize] = 0;
+    }
+
+    /// The sketches of all documents.
+    pub fn sketches(&self) -> &Sketches {
+        &self.sketches
+    }
+
+    /// The key of a document's normalised text; `None` for one without letters and digits.
+    ///
+    /// # Panics
+    /// When there is no such document.
+    pub fn text_key(&self, document: u32) -> Option<u128> {
+        Some(self.text_keys[document as usize]).filter(|&key| key != 0)
+    }
+
     /// The number of documents.
     pub fn len(&self) -> usize {
         self.text_keys.len()

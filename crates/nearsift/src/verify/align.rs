@@ -11,8 +11,17 @@ use super::anchor::{self, Anchors};
 /// Texts whose lengths, without their equal ends, have a larger product are compared by anchors.
 const EXACT_PRODUCT: usize = 1 << 24;
 
-/// Characters of the text along the rows between two looks at whether the least can still be reached.
-const ROWS_PER_LOOK: usize = 128;
+/// Rows of the table that are filled at a time: the carry of each is a bit of a word.
+const ROWS: usize = 64;
+
+/// The fewest characters of the shorter text whose loss a band has room for.
+const LEAST_LOSS: usize = 24;
+
+/// How many times as many characters the next band may lose.
+const WIDER: usize = 3;
+
+/// Rows between two looks at whether the least can still be reached.
+const ROWS_PER_LOOK: usize = 2 * ROWS;
 
 /// A number for each character that stands in the shorter text.
 const CHARACTERS: usize = char::MAX as usize + 1;
@@ -45,10 +54,12 @@ impl Aligner {
 
     /// The length of the longest common subsequence if it is `least` or more, else some number below
     /// `least` that it is not below. Of texts too long for that, a lower bound.
-    pub(super) fn common(&mut self, a: &[u32], b: &[u32], least: usize) -> usize {
+    ///
+    /// It is found soonest when `likely` is not above it, and not far below.
+    pub(super) fn common(&mut self, a: &[u32], b: &[u32], least: usize, likely: usize) -> usize {
         let (ends, a, b) = without_equal_ends(a, b);
         if fits(a, b) {
-            ends + self.exact(a, b, least.saturating_sub(ends))
+            ends + self.exact(a, b, least.saturating_sub(ends), likely.saturating_sub(ends))
         } else if ends + a.len().min(b.len()) < least {
             0
         } else {
@@ -67,26 +78,23 @@ impl Aligner {
 
     /// As [`Aligner::common`] of texts that [fit](fits).
     ///
-    /// Near duplicates differ little, so a narrow band of the table is tried first, then wider ones:
-    /// one that is too narrow is left as soon as that many characters are lost.
-    pub(super) fn exact(&mut self, a: &[u32], b: &[u32], least: usize) -> usize {
+    /// Near duplicates differ little, so the narrow band of the table is tried first that `likely`
+    /// needs, then wider ones: one that is too narrow is left as soon as that many characters are lost.
+    pub(super) fn exact(&mut self, a: &[u32], b: &[u32], least: usize, likely: usize) -> usize {
         let (rows, columns) = if a.len() < b.len() { (b, a) } else { (a, b) };
         if columns.is_empty() || columns.len() < least {
             return 0;
         }
         self.fill_masks(columns);
-        let mut slack = columns.len() / 64;
         // A band narrower than a block saves nothing.
-        while slack < 32 {
-            slack = (slack * 8).max(32);
-        }
+        let mut bound = likely.min(columns.len().saturating_sub(LEAST_LOSS)).max(least);
         let length = loop {
-            let bound = columns.len().saturating_sub(slack).max(least);
             let length = self.banded(rows, columns.len(), bound);
             if length >= bound || bound == least {
                 break length;
             }
-            slack *= 8;
+            let lost = WIDER * (columns.len() - bound);
+            bound = columns.len().saturating_sub(lost).max(least);
         };
         for &character in columns {
             self.numbers[character as usize] = 0;
@@ -95,20 +103,19 @@ impl Aligner {
     }
 
     fn fill_masks(&mut self, columns: &[u32]) {
+        let blocks = columns.len().div_ceil(64);
         let mut distinct = 0;
-        for &character in columns {
+        self.masks.clear();
+        // The first is of the characters that the shorter text does not have.
+        self.masks.resize(blocks, 0);
+        for (at, &character) in columns.iter().enumerate() {
             let number = &mut self.numbers[character as usize];
             if *number == 0 {
                 distinct += 1;
                 *number = distinct;
+                self.masks.resize((usize::from(distinct) + 1) * blocks, 0);
             }
-        }
-        let blocks = columns.len().div_ceil(64);
-        self.masks.clear();
-        self.masks.resize(usize::from(distinct) * blocks, 0);
-        for (at, &character) in columns.iter().enumerate() {
-            let number = usize::from(self.numbers[character as usize]) - 1;
-            self.masks[number * blocks + at / 64] |= 1 << (at % 64);
+            self.masks[usize::from(*number) * blocks + at / 64] |= 1 << (at % 64);
         }
     }
 
@@ -126,22 +133,32 @@ impl Aligner {
         self.column.clear();
         self.column.resize(blocks, !0);
         let (left, right) = (rows.len() - least, columns - least);
-        let mut next_look = ROWS_PER_LOOK;
-        for (row, &character) in rows.iter().enumerate() {
-            if row == next_look {
-                next_look += ROWS_PER_LOOK;
-                if self.grown(columns) + (rows.len() - row) < least {
-                    return 0;
-                }
+        for (row, rows_here) in (0..).step_by(ROWS).zip(rows.chunks(ROWS)) {
+            if row > 0
+                && row % ROWS_PER_LOOK == 0
+                && self.grown(columns) + (rows.len() - row) < least
+            {
+                return 0;
             }
-            let number = usize::from(self.numbers[character as usize]);
-            if number == 0 {
-                continue;
+            // A band that is somewhat wider than asked lets more matches count, and no wrong ones.
+            let mut block = row.saturating_sub(left) / 64;
+            let end = (row + rows_here.len() - 1 + right).min(columns - 1) / 64 + 1;
+            let mut starts = [0; ROWS];
+            for (start, &character) in starts.iter_mut().zip(rows_here) {
+                *start = usize::from(self.numbers[character as usize]) * blocks;
             }
-            let first = row.saturating_sub(left) / 64;
-            let last = (row + right).min(columns - 1) / 64;
-            let masks = &self.masks[(number - 1) * blocks..number * blocks];
-            step(&mut self.column[first..=last], &masks[first..=last]);
+            let starts = &starts[..rows_here.len()];
+            let mut carries = 0;
+            while block < end {
+                let (column, masks) = (&mut self.column[block..end], &self.masks[block..]);
+                let taken = match column.len() {
+                    4.. => fill::<4>(column, masks, starts, &mut carries),
+                    3 => fill::<3>(column, masks, starts, &mut carries),
+                    2 => fill::<2>(column, masks, starts, &mut carries),
+                    _ => fill::<1>(column, masks, starts, &mut carries),
+                };
+                block += taken;
+            }
         }
         self.grown(columns)
     }
@@ -154,16 +171,48 @@ impl Aligner {
     }
 }
 
-/// One row: in each run of ones that ends with a zero, the first match becomes the zero.
+/// Fills some rows of the first `WIDTH` blocks of a column, in registers. The masks of a row begin at
+/// its start; `carries` has a bit for each row, of what comes from the blocks to the left and then of
+/// what goes to those on the right. Returns `WIDTH`.
+///
+/// In each run of ones that ends with a zero, a row's first match becomes the zero.
 #[inline]
-fn step(column: &mut [u64], masks: &[u64]) {
-    let mut carry = false;
-    for (bits, &mask) in column.iter_mut().zip(masks) {
-        let matches = *bits & mask;
-        let (sum, over) = bits.carrying_add(matches, carry);
-        carry = over;
-        *bits = sum | (*bits - matches);
+fn fill<const WIDTH: usize>(
+    column: &mut [u64],
+    masks: &[u64],
+    starts: &[usize],
+    carries: &mut u64,
+) -> usize {
+    let Some(column) = column.first_chunk_mut::<WIDTH>() else { return WIDTH };
+    let (mut bits, mut to_right) = (*column, 0);
+    for (row, &start) in starts.iter().enumerate() {
+        let Some(masks) = masks.get(start..).and_then(|own| own.first_chunk::<WIDTH>()) else {
+            continue;
+        };
+        let mut carry = *carries >> row & 1 == 1;
+        // Step by step over all blocks: the additions are then one chain that the carry runs through.
+        let mut matches = [0; WIDTH];
+        for i in 0..WIDTH {
+            matches[i] = bits[i] & masks[i];
+        }
+        let mut sums = [0; WIDTH];
+        for i in 0..WIDTH {
+            (sums[i], carry) = bits[i].carrying_add(matches[i], carry);
+        }
+        for i in 0..WIDTH {
+            bits[i] = sums[i] | (bits[i] ^ matches[i]);
+        }
+        to_right |= u64::from(carry) << row;
     }
+    *column = bits;
+    *carries = to_right;
+    WIDTH
+}
+
+/// A length that is likely of near duplicates of which nothing more is known.
+pub(super) fn usual(a: &[u32], b: &[u32]) -> usize {
+    let shorter = a.len().min(b.len());
+    shorter - shorter / 8
 }
 
 /// Whether the table of two texts is small enough to be filled.
@@ -229,11 +278,13 @@ pub(super) mod tests {
 
     fn check(aligner: &mut Aligner, a: &[u32], b: &[u32], least: usize) {
         let expect = naive(a, b);
-        let found = aligner.common(a, b, least);
-        if expect >= least {
-            assert_eq!(found, expect, "{a:?} {b:?} {least}");
-        } else {
-            assert!(found <= expect, "{a:?} {b:?} {least}");
+        for likely in [0, expect / 2, expect.saturating_sub(9), expect, expect + 40, usize::MAX] {
+            let found = aligner.common(a, b, least, likely);
+            if expect >= least {
+                assert_eq!(found, expect, "{a:?} {b:?} {least} {likely}");
+            } else {
+                assert!(found <= expect, "{a:?} {b:?} {least} {likely}");
+            }
         }
         let number = |character: &u32| aligner.numbers[*character as usize];
         assert!(a.iter().chain(b).all(|c| number(c) == 0), "all numbers are taken back");
@@ -242,7 +293,7 @@ pub(super) mod tests {
     #[test]
     fn lengths_people_can_count() {
         let check = |a: &str, b: &str, expect| {
-            let found = Aligner::new().common(&characters(a), &characters(b), 0);
+            let found = Aligner::new().common(&characters(a), &characters(b), 0, 0);
             assert_eq!(found, expect, "{a} {b}");
         };
         check("", "", 0);

@@ -10,7 +10,7 @@
 //! Hunt and Szymanski, 'A fast algorithm for computing longest common subsequences', CACM 20(5), 1977,
 //! for the chain; Cohen, 'Patience diff advantages', 2010, for unique lines as anchors, here runs of characters.
 
-use super::align::{Aligner, fits, without_equal_ends};
+use super::align::{Aligner, fits, usual, without_equal_ends};
 use super::sort::HashSorter;
 
 /// The length of an anchor in characters: of the whole texts, then of a gap too large for the table.
@@ -54,7 +54,7 @@ fn fill(
 ) -> usize {
     let (ends, a, b) = without_equal_ends(a, b);
     if fits(a, b) {
-        return ends + aligner.exact(a, b, 0);
+        return ends + aligner.exact(a, b, 0, usual(a, b));
     }
     let Some((&run, shorter)) = lengths.split_first() else {
         return ends + in_proportion(aligner, a, b);
@@ -79,7 +79,8 @@ fn in_proportion(aligner: &mut Aligner, a: &[u32], b: &[u32]) -> usize {
     (0..parts)
         .map(|at| {
             let own = |text: &[u32]| part(text, at)..part(text, at + 1);
-            aligner.exact(&a[own(a)], &b[own(b)], 0)
+            let (a, b) = (&a[own(a)], &b[own(b)]);
+            aligner.exact(a, b, 0, usual(a, b))
         })
         .sum()
 }
@@ -207,10 +208,10 @@ mod tests {
         for (at_a, at_b, run) in anchors.matched(a, b, run) {
             assert!(at_a >= from_a && at_b >= from_b, "matched ranges ascend");
             assert_eq!(a[at_a..at_a + run], b[at_b..at_b + run]);
-            length += run + aligner.exact(&a[from_a..at_a], &b[from_b..at_b], 0);
+            length += run + aligner.exact(&a[from_a..at_a], &b[from_b..at_b], 0, 0);
             (from_a, from_b) = (at_a + run, at_b + run);
         }
-        length + aligner.exact(&a[from_a..], &b[from_b..], 0)
+        length + aligner.exact(&a[from_a..], &b[from_b..], 0, 0)
     }
 
     proptest! {

@@ -95,7 +95,11 @@ impl Profiler {
         while let Some(&hash) = hashes.get(at) {
             let count = hashes[at..].iter().take_while(|other| **other == hash).count();
             let count32 = u32::try_from(count).unwrap_or(u32::MAX);
-            let weight = Weighting::LogTfIdf.weight(count32, idf_sixteenths(hash));
+            let weight = match count32 {
+                // By far the most, and its logarithm is 0.
+                1 => u64::from(idf_sixteenths(hash).max(1)),
+                _ => Weighting::LogTfIdf.weight(count32, idf_sixteenths(hash)),
+            };
             let weight = u16::try_from(weight).unwrap_or(u16::MAX);
             sum += u64::from(weight);
             // At most 2^32 features of weight 2^16.

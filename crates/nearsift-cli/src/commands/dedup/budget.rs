@@ -13,8 +13,8 @@ use serde::Serialize;
 use super::folder::Folder;
 use crate::failure::Failure;
 
-/// Batches, the frequency sample, tables, and what the system's allocator holds back.
-const FIXED: u64 = 320 << 20;
+/// Batches, the frequency sample, tables, runs, blocks of texts, and what the system's allocator holds back.
+const FIXED: u64 = 448 << 20;
 /// Working memory of a thread: a sketcher, a verifier, the profiles of the last texts.
 const EACH_THREAD: u64 = 80 << 20;
 /// Of a document: its sketch and the key of its text; an id of 16 bytes and its place.
@@ -24,8 +24,11 @@ const ID: u64 = 16 + 8;
 const SEARCH: u64 = 48 + KEY_WINDOW_BYTES;
 /// Of a pair while candidates are gathered.
 const GATHERED: u64 = 12;
-/// Of a candidate while it is compared: its pair, its place, and what was measured.
-const COMPARED: u64 = 12 + 8 + 36;
+/// Of a document while groups are made: union-find, lists of members, first and best of each text, ranks.
+const GROUPED: u64 = 8 + 8 + 12 + 8;
+/// Of a pair while groups are made: as it was accepted, as a link, as a neighbour. Candidates, and what their
+/// texts measure, are in runs on the disk.
+const LINKED: u64 = 12 + 12 + 4;
 /// Candidates of a document that a forecast expects.
 const CANDIDATES: f64 = 2.5;
 /// Bytes of records a second that a thread works through, all in all.
@@ -68,12 +71,32 @@ impl Budget {
     /// # Errors
     /// When the candidates alone do not fit.
     pub fn texts(&self, candidates: u64) -> Result<u64, Failure> {
-        let needed = self.standing + candidates * COMPARED;
+        let needed = self.standing + self.documents * GROUPED + candidates * LINKED;
         if needed > self.limit {
             return Err(too_small(self.limit, needed, &format!("{candidates} candidates")));
         }
         Ok((self.limit - needed) / 2)
     }
+}
+
+/// Whether a reference fits beside the columns of the input: its own columns, and one of keys.
+///
+/// # Errors
+/// When the limit is too small for them; the message has the least that works.
+pub fn check_reference(
+    limit: u64,
+    documents: u64,
+    columns: u64,
+    references: u64,
+    reference_columns: u64,
+) -> Result<(), Failure> {
+    // Of the input the entries of a key, two columns of keys, first texts, and who is decided.
+    let needed = fixed() + columns + documents * 48 + reference_columns + references * 8;
+    if needed > limit {
+        let what = format!("{documents} documents against a reference of {references}");
+        return Err(too_small(limit, needed, &what));
+    }
+    Ok(())
 }
 
 fn fixed() -> u64 {
@@ -133,13 +156,14 @@ impl Forecast {
         let documents = documents as u64;
         let search = documents * (SEARCH + 2 * GATHERED);
         let columns = fixed() + documents * (COLUMNS + ID);
-        let memory = columns + search.max(candidates * COMPARED + (1 << 30).min(texts as u64));
+        let memory = columns
+            + search.max(documents * GROUPED + candidates * LINKED + (1 << 30).min(texts as u64));
         let threads = rayon::current_num_threads() as f64;
         Ok(Some(Forecast {
             documents,
             memory_bytes: limit.map_or(memory, |limit| memory.min(limit)),
             disk_bytes: documents * STATE
-                + candidates * (10 + 30 + 160)
+                + candidates * (10 + 30 + 14 + 30 + 160)
                 + texts as u64
                 + inputs.total_bytes(),
             seconds: bytes / (BYTES_A_SECOND * threads),
@@ -233,7 +257,8 @@ mod tests {
         let budget = Budget::new(gigabytes(4), documents, columns).expect("enough");
         let left = gigabytes(4) - fixed() - columns;
         assert!(budget.search() + documents * KEY_WINDOW_BYTES < left);
-        assert!(budget.texts(25_000_000).expect("enough") + 25_000_000 * COMPARED < left);
+        let grouped = documents * GROUPED + 25_000_000 * LINKED;
+        assert!(budget.texts(25_000_000).expect("enough") + grouped < left);
         let message = |failure: Failure| match failure {
             Failure::Message(message) => message,
             other => panic!("{other:?}"),

@@ -5,8 +5,10 @@ use nearsift::dedup::{Corpus, Options};
 use nearsift::join::Threads;
 use nearsift::recipe::Recipe;
 use serde::Serialize;
+use std::borrow::Cow;
 
 use super::Run;
+use super::against::Against;
 use super::examples::Sample;
 use super::summary::{Search, Summary};
 use crate::Status;
@@ -16,8 +18,8 @@ use crate::failure::Failure;
 
 #[derive(Serialize)]
 struct PairLine<'a> {
-    a: &'a str,
-    b: &'a str,
+    a: Cow<'a, str>,
+    b: Cow<'a, str>,
     score: f64,
     distance: u32,
 }
@@ -79,7 +81,8 @@ impl Run<'_> {
 
         // Of fingerprints every two documents are compared by their distance alone.
         let removal_score = |document, _| found.removal(document).score.map(|score| score as f32);
-        let summary = self.write(&collected, &found, summary, &sample, removal_score)?;
+        let summary =
+            self.write(&collected, &found, &Against::default(), summary, &sample, removal_score)?;
         Ok((summary, collected.problems.status()))
     }
 }

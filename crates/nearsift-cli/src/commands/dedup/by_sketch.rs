@@ -1,18 +1,20 @@
 //! Deduplication by dual sketches.
 
-use nearsift::dedup::{Accepted, Grouping};
+use nearsift::dedup::Grouping;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 
-use super::Run;
 use super::budget::Budget;
 use super::collect::{Collected, Sketched};
 use super::examples::Sample;
 use super::summary::{Search, Summary};
+use super::{Run, against};
 use crate::Status;
 use crate::commands::with_corpus;
 use crate::failure::Failure;
-use crate::near::{Candidates, Extent, Near, PairLine, Rule, Texts, decide, join_settings};
+use crate::near::{
+    Candidates, Extent, Near, PairLine, Rule, Texts, Workspace, decide, join_settings,
+};
 
 impl Run<'_> {
     pub(super) fn by_sketch(
@@ -21,7 +23,8 @@ impl Run<'_> {
         rule: Rule,
     ) -> Result<(Summary, Status), Failure> {
         let recipe = with_corpus(recipe, self.inputs, self.global)?;
-        let collected = self.collect(Sketched::default(), &recipe)?;
+        let mut collected = self.collect(Sketched::default(), &recipe)?;
+        let against = self.against(&mut collected, rule, &recipe)?;
         let Sketched { corpus, sample: frequencies } = &collected.corpus;
         let budget = match (self.memory, self.folder.state()) {
             (Some(limit), Some(_)) => {
@@ -37,9 +40,9 @@ impl Run<'_> {
             None => self.memory.map(|bytes| bytes / 8),
         };
         let frequencies = frequencies.table(DocumentFrequencies::shipped());
-        let state = self.folder.state();
-        let decision = decide(corpus, candidates, frequencies, rule, state, |documents| {
-            let folder = self.folder.path("");
+        let folder = self.folder.path("");
+        let workspace = Workspace { state: self.folder.state(), folder: &folder };
+        let decision = decide(corpus, candidates, frequencies, rule, workspace, |documents| {
             Texts::read(self.inputs, self.global, &collected.records, documents, texts, &folder)
         })?;
         let search = Search::of_sketches(rule, &decision);
@@ -50,21 +53,25 @@ impl Run<'_> {
         let mut sample = Sample::default();
         let mut table = self.folder.table("pairs.jsonl")?;
         for pair in decision.with_same_texts(&first) {
+            let pair = pair?;
             let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
             sample.offer(pair.a, pair.b, nearness, || heading(&pair));
             table.line(&PairLine::of(&pair, &collected.ids, corpus))?;
         }
         table.finish()?;
 
-        let accepted: Vec<Accepted> = decision.pairs.iter().map(Near::accepted).collect();
         let grouping = Grouping {
             clustering: self.clustering,
             majority: self.majority,
             keep: self.keep.clone(),
         };
-        let found = corpus.find(&accepted, &grouping, decision.judge());
+        let found = corpus.find(&decision.accepted, &grouping, decision.judge());
         let score = |document, representative| decision.score_of(document, representative, &first);
-        let summary = self.write(&collected, &found, summary, &sample, score)?;
+        let summary = self.write(&collected, &found, &against, summary, &sample, score)?;
+        if self.keep_state {
+            let is_kept = |document| found.clusters().is_kept(document) && !against.has(document);
+            against::kept::write(self.folder, self.inputs, &collected, &recipe, is_kept)?;
+        }
         Ok((summary, collected.problems.status()))
     }
 

@@ -12,6 +12,7 @@ use nearsift::sketch::{KEYS, Sketch, WORDS};
 use nearsift_io::{Batch, Inputs, Note, Place, Value};
 use serde::{Deserialize, Serialize};
 
+pub use super::ids::Ids;
 use super::shard::{self, Head};
 use crate::args::Global;
 use crate::failure::Failure;
@@ -79,39 +80,6 @@ impl Records {
             }
             record = u64::from(document) + before;
         }
-    }
-}
-
-/// The documents' ids, one after the other in one buffer.
-#[derive(Debug, Default)]
-pub struct Ids {
-    text: String,
-    ends: Vec<u64>,
-}
-
-impl Ids {
-    fn push(&mut self, id: &str) {
-        self.text.push_str(id);
-        self.ends.push(self.text.len() as u64);
-    }
-
-    pub fn get(&self, document: u32) -> &str {
-        let document = document as usize;
-        let start = if document == 0 { 0 } else { self.ends[document - 1] };
-        &self.text[start as usize..self.ends[document] as usize]
-    }
-
-    /// The memory that they take.
-    pub fn bytes(&self) -> u64 {
-        self.text.len() as u64 + 8 * self.ends.len() as u64
-    }
-
-    fn duplicates(&self) -> u64 {
-        let mut hashes: Vec<u64> = (0..self.ends.len() as u32)
-            .map(|d| nearsift::feature::hash_token(self.get(d)))
-            .collect();
-        hashes.sort_unstable();
-        hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64
     }
 }
 
@@ -344,7 +312,7 @@ pub fn collect<C: Columns>(
     let mut collecting = Collecting {
         all: Collected {
             corpus,
-            ids: Ids::default(),
+            ids: state.map_or_else(Ids::default, |state| Ids::in_folder(&state.path(""))),
             records: Records::default(),
             problems: Problems::new(global),
             counts: Counts::default(),
@@ -416,7 +384,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, C, F> {
         let mut shards = 0;
         let mut done = (0, 0);
         self.shards = shard::load(state, corpus, |head, own| {
-            own.iter().for_each(|id| ids.push(id));
+            own.iter().try_for_each(|id| ids.push(id))?;
             head.unreadable.iter().for_each(|&record| records.skip(record));
             head.notes.iter().try_for_each(|note| (self.on_note)(note))?;
             problems.restore(head.problems);
@@ -546,7 +514,7 @@ impl<C: Columns> Collected<C> {
         counts.characters_replaced += row.replaced;
         counts.without_value += u64::from(*keep != Keep::First && row.value.is_none());
         counts.text_bytes += row.bytes;
-        self.ids.push(&row.id);
+        self.ids.push(&row.id)?;
         self.corpus.push(shared, row.entry, row.value);
         Ok(())
     }

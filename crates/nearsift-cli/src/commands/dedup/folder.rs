@@ -84,6 +84,12 @@ impl Folder {
                     return Folder::publish_rest(output, &earlier);
                 }
             }
+            // A run that was stopped while it tidied up.
+            Start::Resume if earlier.is_dir() && output.join(LAST).is_file() => {
+                let status = status_of(&output.join(LAST))?;
+                fs::remove_dir_all(&earlier).map_err(|e| Failure::at(&earlier, "remove", &e))?;
+                return Ok(Begun::Published(status));
+            }
             // A run that kept nothing.
             Start::Resume if earlier.is_dir() => {
                 fs::remove_dir_all(&earlier).map_err(|e| Failure::at(&earlier, "remove", &e))?;
@@ -202,6 +208,14 @@ impl Folder {
         fs::remove_dir_all(unfinished).map_err(|e| Failure::at(unfinished, "remove", &e))?;
         Ok(Begun::Published(status))
     }
+}
+
+/// The exit status of the run that a summary is of.
+fn status_of(summary: &Path) -> Result<Status, Failure> {
+    let json = fs::read(summary).map_err(|e| Failure::at(summary, "read", &e))?;
+    let summary: serde_json::Value = serde_json::from_slice(&json).map_err(Failure::new)?;
+    let is_whole = summary["unreadable"] == 0 && summary["changed_files"].is_null();
+    Ok(if is_whole { Status::Done } else { Status::SomeUnreadable })
 }
 
 fn publish(output: &Path, unfinished: &Path) -> Result<(), Failure> {

@@ -1,16 +1,19 @@
 //! `nearsift dedup`: two passes over the input, and the results beside each other in one folder.
 
+mod against;
 mod budget;
 mod by_simhash;
 mod by_sketch;
 pub mod collect;
 mod examples;
 mod folder;
+mod ids;
 mod shard;
 mod sources;
 mod summary;
 
-use std::path::Path;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -32,19 +35,20 @@ use crate::output::{Level, Out, escaped, tell};
 use crate::progress;
 use crate::scan::plural;
 use crate::state::{self, Manifest};
+use against::{Against, Removal};
 use budget::{Forecast, write_took};
 use collect::{Collected, Columns, Ids, Records};
-use folder::{Begun, Folder, Marks, Start};
+use folder::{Begun, Folder, Marks, Start, Table};
 use sources::Sources;
 use summary::{ChangedFile, Summary};
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     /// The number of the record over the whole input, from 1: ids need not be unique.
     record: u64,
     reason: &'static str,
-    representative: &'a str,
+    representative: Cow<'a, str>,
     representative_record: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<u32>,
@@ -57,14 +61,27 @@ struct RemovedLine<'a> {
     cluster: u64,
 }
 
+/// A document that a reference has.
+#[derive(Serialize)]
+struct ReferredLine<'a> {
+    id: Cow<'a, str>,
+    record: u64,
+    reason: &'static str,
+    /// The id of its partner in the reference, and the file or index where that is.
+    reference: &'a str,
+    reference_file: &'a str,
+    /// What decided.
+    score: f32,
+}
+
 #[derive(Serialize)]
 struct ClusterLine<'a> {
     cluster: u64,
     /// A name that the same documents have in every run.
     name: String,
     size: usize,
-    representative: &'a str,
-    members: Vec<&'a str>,
+    representative: Cow<'a, str>,
+    members: Vec<Cow<'a, str>>,
     records: Vec<u64>,
 }
 
@@ -83,6 +100,9 @@ struct Run<'a> {
     /// What is written in place of the input's formats.
     conversion: Option<Conversion>,
     dry_run: bool,
+    /// What has to be absent from the results.
+    against: &'a [PathBuf],
+    keep_state: bool,
 }
 
 /// How the search of fingerprints is done, from the command line.
@@ -116,9 +136,11 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     // A shard is of whole batches.
     let most = usize::try_from(state::shard_bytes()).unwrap_or(usize::MAX);
     options.batch_bytes = options.batch_bytes.min(most);
+    check_state_options(args, &way)?;
+    against::check_output(&args.against, &args.output)?;
     let inputs = Inputs::resolve(&args.input.inputs, options)?;
     let clustering = args.cluster.map_or(way.clustering(), clustering_of);
-    let manifest = Manifest::new(&inputs, deciding(args, &keep, clustering, &way));
+    let manifest = Manifest::new(&inputs, deciding(args, &keep, clustering, &way)?);
     let start = if args.resume { Start::Resume } else { Start::Afresh };
     let folder = match Folder::begin(&args.output, &inputs, manifest.as_ref(), start)? {
         Begun::Work(folder) => folder,
@@ -141,6 +163,8 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         source_field: args.source_field.as_deref(),
         conversion: conversion(args)?,
         dry_run: args.dry_run,
+        against: &args.against,
+        keep_state: args.keep_state,
     };
     let begun = Instant::now();
     let forecast = match folder.state() {
@@ -183,13 +207,23 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
 }
 
 /// What decides the result, by its name: threads and memory do not.
-fn deciding(args: &Dedup, keep: &Keep, clustering: Clustering, way: &Way) -> Vec<(String, String)> {
+///
+/// # Errors
+/// A reference that cannot be read.
+fn deciding(
+    args: &Dedup,
+    keep: &Keep,
+    clustering: Clustering,
+    way: &Way,
+) -> Result<Vec<(String, String)>, Failure> {
     let (recipe, near) = match way {
         Way::Simhash { recipe, max_distance } => (recipe, format!("distance {max_distance}")),
         Way::Sketch { recipe, rule } => (recipe, rule.to_string()),
     };
     let reading = &args.input.reading;
-    [
+    let against: Vec<String> =
+        args.against.iter().map(|path| against::identity(path)).collect::<Result<_, Failure>>()?;
+    let settings = [
         ("recipe", format!("{recipe} (digest {:016x})", recipe.digest())),
         ("idf", format!("{:?}", args.recipe.idf)),
         ("near", near),
@@ -201,9 +235,30 @@ fn deciding(args: &Dedup, keep: &Keep, clustering: Clustering, way: &Way) -> Vec
         ("--source-field", format!("{:?}", args.source_field)),
         ("--output-format", format!("{:?} {:?}", args.output_format, args.output_compression)),
         ("reading", format!("{reading:?}")),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+        ("--against", against.join(", ")),
+        ("--keep-state", args.keep_state.to_string()),
+    ];
+    Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
+}
+
+/// Refuses what `--against` and `--keep-state` cannot do.
+fn check_state_options(args: &Dedup, way: &Way) -> Result<(), Failure> {
+    let option = match (args.against.is_empty(), args.keep_state) {
+        (false, _) => "--against",
+        (true, true) => "--keep-state",
+        (true, false) => return Ok(()),
+    };
+    if matches!(way, Way::Simhash { .. }) {
+        return Err(Failure::new(format!(
+            "{option} is of --method sketch, and SimHash was asked by --method, --max-distance, --bits or --recipe: leave one of them out"
+        )));
+    }
+    if args.keep_state && (args.dry_run || args.output_format.is_some()) {
+        return Err(Failure::new(
+            "--keep-state is of documents that are kept in the input's format: leave out --dry-run and --output-format",
+        ));
+    }
+    Ok(())
 }
 
 fn print(summary: &Summary, output: &Path, global: &Global) -> Result<(), Failure> {
@@ -238,6 +293,7 @@ impl Run<'_> {
         &self,
         collected: &Collected<C>,
         found: &Found<'_>,
+        against: &Against,
         mut summary: Summary,
         sample: &examples::Sample,
         score: impl Fn(u32, u32) -> Option<f32>,
@@ -246,11 +302,31 @@ impl Run<'_> {
         interrupt::check()?;
         summary.set_capped(found.capped());
         summary.dry_run = self.dry_run;
+        summary.write_inputs(self.inputs, self.folder)?;
         let cluster_of = self.write_clusters(found, collected, &mut summary, &score)?;
         let mut sources =
             Sources::new(self.inputs, records, found.clusters().documents(), self.source_field)?;
         let mut table = self.folder.table("removed.jsonl")?;
+        let mut referred = against.removals().iter().peekable();
+        let refer = |table: &mut Table, summary: &mut Summary, removal: &Removal| {
+            summary.count_referred(removal.reason());
+            table.line(&ReferredLine {
+                id: ids.get(removal.document),
+                record: records.of(removal.document) + 1,
+                reason: match removal.reason() {
+                    Reason::Exact => "exact-duplicate-of-reference",
+                    Reason::Near => "near-duplicate-of-reference",
+                },
+                reference: &removal.id,
+                reference_file: against.file(removal),
+                score: removal.score,
+            })
+        };
         for removal in found.removals() {
+            while let Some(earlier) = referred.next_if(|r| r.document < removal.document) {
+                sources.count_referred(earlier.document);
+                refer(&mut table, &mut summary, earlier)?;
+            }
             let reason = match removal.reason {
                 Reason::Exact => "exact-duplicate",
                 Reason::Near => "near-duplicate",
@@ -273,13 +349,20 @@ impl Run<'_> {
                 cluster: cluster_of[removal.representative as usize],
             })?;
         }
+        for later in referred {
+            sources.count_referred(later.document);
+            refer(&mut table, &mut summary, later)?;
+        }
         table.finish()?;
+        summary.against.clone_from(&against.references);
         summary.sources = Some(sources.table()).filter(|table| table.sources.len() > 1);
 
-        self.write_partial(ids, records, found, &mut summary)?;
+        let is_kept = |document: u32| found.clusters().is_kept(document) && !against.has(document);
+        self.write_partial(ids, records, is_kept, &mut summary)?;
         if !self.dry_run {
-            summary.changed_files = self.write_kept(records, found)?;
+            summary.changed_files = self.write_kept(records, is_kept)?;
         }
+        ids.check()?;
         interrupt::check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
         let report = summary.report(examples);
@@ -306,10 +389,12 @@ impl Run<'_> {
         for (number, group) in (1..).zip(clusters.members().duplicates()) {
             number_of[group.representative as usize] = number;
             summary.count_group(&group, found, ids, score);
-            let members: Vec<&str> = group.members.iter().map(|&m| ids.get(m)).collect();
+            let members: Vec<Cow<'_, str>> = group.members.iter().map(|&m| ids.get(m)).collect();
             table.line(&ClusterLine {
                 cluster: number,
-                name: ClusterId::of(&members).map(|name| name.to_string()).unwrap_or_default(),
+                name: ClusterId::of(members.iter().map(|id| id.as_bytes()))
+                    .map(|name| name.to_string())
+                    .unwrap_or_default(),
                 size: group.members.len(),
                 representative: ids.get(group.representative),
                 members,
@@ -326,7 +411,7 @@ impl Run<'_> {
         &self,
         ids: &Ids,
         records: &Records,
-        found: &Found<'_>,
+        is_kept: impl Fn(u32) -> bool + Sync,
         summary: &mut Summary,
     ) -> Result<(), Failure> {
         if !self.partial {
@@ -336,7 +421,6 @@ impl Run<'_> {
         let folder = self.folder.path("");
         let mut table = self.folder.table("partial.jsonl")?;
         let source = Source { inputs, global, ids, records, memory, folder: &folder };
-        let is_kept = |document| found.clusters().is_kept(document);
         summary.partial = Some(each_passage(&source, is_kept, |line| table.line(line))?);
         table.finish()
     }
@@ -346,7 +430,7 @@ impl Run<'_> {
     fn write_kept(
         &self,
         records: &Records,
-        found: &Found<'_>,
+        is_kept: impl Fn(u32) -> bool + Sync,
     ) -> Result<Vec<ChangedFile>, Failure> {
         let folder = self.folder;
         folder.make("kept")?;
@@ -357,7 +441,7 @@ impl Run<'_> {
         };
         let decide = |record: u64| match records.document(record) {
             None => Decision::Unreadable,
-            Some(document) if found.clusters().is_kept(document) => Decision::Keep,
+            Some(document) if is_kept(document) => Decision::Keep,
             Some(_) => Decision::Drop,
         };
         // Several inputs may be in one converted file: how far it is would not be known.
@@ -394,7 +478,7 @@ impl Run<'_> {
 
 /// A line for the terminal about a member of a group.
 fn member_line(ids: &Ids, document: u32, what: &str) -> String {
-    format!("    {what:<9} {}", escaped(ids.get(document)))
+    format!("    {what:<9} {}", escaped(&ids.get(document)))
 }
 
 /// `3 documents kept, 2 removed`.

@@ -4,6 +4,8 @@
 //! `N.columns` all else; it is written last, so a shard is there when that file is. Only the newest
 //! sample is kept: it counts the shards before it too.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::collect::{Columns, Counts};
@@ -47,7 +49,7 @@ pub fn write<'i, C: Columns>(
     state: &State,
     shard: usize,
     head: &Head,
-    ids: impl Iterator<Item = &'i str>,
+    ids: impl Iterator<Item = Cow<'i, str>>,
     columns: &mut C,
     first: u32,
 ) -> Result<(), Failure> {

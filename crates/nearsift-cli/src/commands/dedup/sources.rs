@@ -105,6 +105,14 @@ impl<'a> Sources<'a> {
         self.matrix[row][column] += 1;
     }
 
+    /// Counts a document that went because a reference has it.
+    pub fn count_referred(&mut self, document: u32) {
+        let row = self.place[self.of(document)] as usize;
+        let line = &mut self.lines[row];
+        line.kept -= 1;
+        line.removed_by_reference += 1;
+    }
+
     fn of(&self, document: u32) -> usize {
         let source = match &self.of {
             Of::Documents(sources) => sources[document as usize],

@@ -7,17 +7,19 @@ use nearsift::cluster::{Capped, Cluster};
 use nearsift::dedup::{Clustering, Found, Keep, Reason};
 use nearsift::hamming::CHANCE_WARNING;
 use nearsift::recipe::Recipe;
-use nearsift_io::Inputs;
+use nearsift_io::{InputFile, Inputs};
 use serde::Serialize;
 
+use super::against::Reference;
 use super::collect::{Collected, Columns, Counts, Ids};
+use super::folder::Folder;
 use super::{kept_and_removed, member_line};
 use crate::commands::partial::PartialSummary;
 use crate::failure::Failure;
 use crate::near::{Decision, Rule};
 use crate::output::{Out, escaped};
 use crate::report::{
-    Example, Gone, Group, Nearness, Report, Setting, Sizes, SourceTable, grouped, visible,
+    Example, Gone, Group, Nearness, Report, Setting, Sizes, SourceTable, grouped, is_zero, visible,
     visible_line,
 };
 use crate::scan::{UNREADABLE, plural, plural_of};
@@ -33,7 +35,13 @@ pub struct Summary {
     cluster: &'static str,
     #[serde(flatten)]
     search: Search,
+    /// The first [`INPUTS`] files; when there are more, all of them are in `inputs.jsonl`.
     inputs: Vec<InputLine>,
+    #[serde(skip_serializing_if = "is_zero")]
+    more_inputs: u64,
+    /// How many files of each format there are.
+    #[serde(skip)]
+    formats: BTreeMap<String, u64>,
     skipped_files: u64,
     /// Nothing was removed, and no document was written.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -42,6 +50,9 @@ pub struct Summary {
     text_bytes: u64,
     pub kept: u64,
     pub removed: Removed,
+    /// What the documents were compared with beside each other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<Reference>,
     unreadable: u64,
     without_text: u64,
     navigation_only: u64,
@@ -164,18 +175,45 @@ fn score_bin(score: f64) -> usize {
 pub struct Removed {
     exact: u64,
     near: u64,
+    /// What references have.
+    #[serde(skip_serializing_if = "is_zero")]
+    exact_of_reference: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    near_of_reference: u64,
 }
 
 impl Removed {
     pub fn total(&self) -> u64 {
-        self.exact + self.near
+        self.exact + self.near + self.of_reference()
+    }
+
+    fn of_reference(&self) -> u64 {
+        self.exact_of_reference + self.near_of_reference
     }
 }
 
+/// So many input files are listed in the summary.
+const INPUTS: usize = 1000;
+
+/// A file of the input.
 #[derive(Debug, Serialize)]
 struct InputLine {
     file: String,
     format: String,
+}
+
+impl InputLine {
+    fn of(file: &InputFile) -> InputLine {
+        InputLine { file: file.name(), format: file.format().to_string() }
+    }
+}
+
+fn formats(inputs: &Inputs) -> BTreeMap<String, u64> {
+    let mut formats = BTreeMap::new();
+    for file in inputs.files() {
+        *formats.entry(file.format().to_string()).or_default() += 1;
+    }
+    formats
 }
 
 /// A file that was not the same in all passes, and what differed.
@@ -221,17 +259,16 @@ impl Summary {
                 Clustering::Majority => "majority",
             },
             search,
-            inputs: inputs
-                .files()
-                .iter()
-                .map(|f| InputLine { file: f.name(), format: f.format().to_string() })
-                .collect(),
+            inputs: inputs.files().iter().take(INPUTS).map(InputLine::of).collect(),
+            more_inputs: inputs.files().len().saturating_sub(INPUTS) as u64,
+            formats: formats(inputs),
             skipped_files: inputs.skipped().files,
             dry_run: false,
             documents,
             text_bytes: counts.text_bytes,
             kept: documents,
             removed: Removed::default(),
+            against: Vec::new(),
             unreadable: collected.problems.count(),
             without_text: counts.without_text,
             navigation_only: counts.navigation_only,
@@ -251,6 +288,19 @@ impl Summary {
             sources: None,
             largest: Vec::new(),
         }
+    }
+
+    /// Writes the list of all input files, when the summary has only the first.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn write_inputs(&self, inputs: &Inputs, folder: &Folder) -> Result<(), Failure> {
+        if self.more_inputs == 0 {
+            return Ok(());
+        }
+        let mut table = folder.table("inputs.jsonl")?;
+        inputs.files().iter().try_for_each(|file| table.line(&InputLine::of(file)))?;
+        table.finish()
     }
 
     /// Counts a pair at a Hamming distance.
@@ -289,6 +339,15 @@ impl Summary {
         self.kept -= 1;
     }
 
+    /// Counts a document that went because a reference has it.
+    pub fn count_referred(&mut self, reason: Reason) {
+        match reason {
+            Reason::Exact => self.removed.exact_of_reference += 1,
+            Reason::Near => self.removed.near_of_reference += 1,
+        }
+        self.kept -= 1;
+    }
+
     /// Counts a group, and remembers it while it is among the largest. `score` is what decided about two
     /// documents, where they were compared with each other.
     pub fn count_group(
@@ -321,13 +380,13 @@ impl Summary {
                 },
             };
             lines.push(member_line(ids, m, &what));
-            removed.push(Gone { id: visible_line(ids.get(m)), why: what });
+            removed.push(Gone { id: visible_line(&ids.get(m)), why: what });
         }
         let more = (members.len() - 1).saturating_sub(MEMBERS);
         if more > 0 {
             lines.push(format!("    and {} more", grouped(more as u64)));
         }
-        let shown = Shown { size, kept: visible_line(ids.get(representative)), removed, lines };
+        let shown = Shown { size, kept: visible_line(&ids.get(representative)), removed, lines };
         // Equal sizes keep the order of their first members.
         let place = self.largest.partition_point(|s| s.size >= size);
         self.largest.insert(place, shown);
@@ -466,6 +525,14 @@ impl Summary {
             grouped(self.removed.exact),
             grouped(self.removed.near)
         ))?;
+        if !self.against.is_empty() {
+            out.line(&format!(
+                "of these, {} went because a reference has them ({} with the same text, {} near)",
+                grouped(self.removed.of_reference()),
+                grouped(self.removed.exact_of_reference),
+                grouped(self.removed.near_of_reference)
+            ))?;
+        }
         for warning in self.warnings() {
             out.line(&format!("note: {}", escaped(&warning)))?;
         }
@@ -497,6 +564,7 @@ impl Summary {
             ("Kept is", self.keep.clone()),
             ("Search plan", self.search.plan().to_owned()),
         ];
+        let against = self.against.iter().map(|reference| ("Against", reference.to_string()));
         let largest = self.largest.iter().map(|g| Group {
             size: g.size,
             kept: g.kept.clone(),
@@ -507,8 +575,8 @@ impl Summary {
             documents: self.documents,
             text_bytes: self.text_bytes,
             kept: self.kept,
-            removed_exact: self.removed.exact,
-            removed_near: self.removed.near,
+            removed_exact: self.removed.exact + self.removed.exact_of_reference,
+            removed_near: self.removed.near + self.removed.near_of_reference,
             unreadable: self.unreadable,
             groups: self.groups,
             largest_group: self.largest_group,
@@ -525,21 +593,18 @@ impl Summary {
             largest: largest.collect(),
             examples,
             settings: settings
-                .map(|(name, value)| Setting { name, value: visible(&value) })
                 .into_iter()
+                .chain(against)
+                .map(|(name, value)| Setting { name, value: visible(&value) })
                 .collect(),
         }
     }
 
     /// How many files of which formats there were.
     fn input(&self) -> String {
-        let mut formats: BTreeMap<&str, u64> = BTreeMap::new();
-        for line in &self.inputs {
-            *formats.entry(&line.format).or_default() += 1;
-        }
         let formats: Vec<String> =
-            formats.iter().map(|(format, &n)| format!("{} {format}", grouped(n))).collect();
-        let files = plural(self.inputs.len() as u64, "file");
+            self.formats.iter().map(|(format, &n)| format!("{} {format}", grouped(n))).collect();
+        let files = plural(self.formats.values().sum(), "file");
         format!("{files}: {}", formats.join(", "))
     }
 }

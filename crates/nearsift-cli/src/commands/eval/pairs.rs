@@ -17,7 +17,7 @@ use super::table::{self, about};
 use crate::args::Eval;
 use crate::commands::dedup;
 use crate::failure::Failure;
-use crate::near::{Candidates, Extent, Rule, Way, decide, join_settings, way};
+use crate::near::{Candidates, Extent, Rule, Way, Workspace, decide, join_settings, way};
 use crate::output::escaped;
 
 /// Pairs with scores, and which of them count as accepted.
@@ -79,9 +79,11 @@ fn by_sketch(
         .map_err(Failure::new)?;
     let frequencies = sample.table(DocumentFrequencies::shipped());
     let candidates = Candidates::find(&corpus, &join, Extent::All, rule);
-    let decision = decide(&corpus, candidates, frequencies, floor, None, |_| Ok(documents))?;
+    let folder = std::env::temp_dir();
+    let workspace = Workspace { state: None, folder: &folder };
+    let decision = decide(&corpus, candidates, frequencies, floor, workspace, |_| Ok(documents))?;
     let first = corpus.first_of_text();
-    let pairs = decision.of_all_documents(&first);
+    let pairs = decision.of_all_documents(&first)?;
     let pairs: Vec<ScoredPair> = pairs
         .map(|near| ScoredPair { a: near.a, b: near.b, score: f64::from(near.score()) })
         .collect();

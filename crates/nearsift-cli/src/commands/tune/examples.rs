@@ -46,8 +46,8 @@ pub fn example(texts: &impl TextSource, ids: &Ids, a: u32, b: u32) -> Result<Exa
     let (left, right) = (texts.text(a)?, texts.text(b)?);
     let (left, right) = (start(&left, COMPARED), start(&right, COMPARED));
     Ok(Example {
-        a: ids.get(a).to_owned(),
-        b: ids.get(b).to_owned(),
+        a: ids.get(a).into_owned(),
+        b: ids.get(b).into_owned(),
         score: None,
         cosine: None,
         alignment: None,

@@ -67,6 +67,14 @@ impl Sketches {
         (words != NO_SKETCH).then_some(Sketch::from_words(words))
     }
 
+    /// Takes the sketch of a document away.
+    ///
+    /// # Panics
+    /// When there is no such document.
+    pub fn remove(&mut self, document: usize) {
+        self.words[document] = NO_SKETCH;
+    }
+
     /// The documents that have a sketch, ascending.
     pub(super) fn present(&self) -> impl Iterator<Item = (u32, &[u64; WORDS])> {
         (0u32..).zip(&self.words).filter(|(_, words)| **words != NO_SKETCH)

@@ -26,6 +26,7 @@
 //! ```
 
 mod columns;
+mod cross;
 mod crowd;
 mod groups;
 mod kernels;
@@ -42,6 +43,7 @@ use groups::Groups;
 use kernels::Kernel;
 
 pub use columns::{KeyColumns, KeySource, NO_KEY, Sketches};
+pub use cross::{CrossPair, CrossSettings, CrossWork, Keyed, cross};
 pub use plan::{Explanation, KEY_WINDOW_BYTES, Plan, Recall};
 pub use search::Work;
 

@@ -1,0 +1,80 @@
+//! An index as a reference: it has sketches and no texts, so the score of sketches decides.
+
+use std::path::Path;
+
+use nearsift::dedup::Reason;
+use nearsift::recipe::{Recipe, Sketched as SketchAndKeys};
+use nearsift::sketch::join::KeyColumns;
+use nearsift_store::{Access, Ask, Kind, Near, Options, RecipeMark, Store, StoreError, Value};
+use rayon::prelude::*;
+
+use super::{Matched, Partner};
+use crate::commands::dedup::Run;
+use crate::commands::dedup::collect::{Collected, Sketched};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::near::Rule;
+
+/// What a summary calls it.
+pub const KIND: &str = "index";
+
+impl Run<'_> {
+    pub(super) fn against_index(
+        &self,
+        collected: &Collected<Sketched>,
+        rule: Rule,
+        recipe: &Recipe,
+        path: &Path,
+    ) -> Result<Matched, Failure> {
+        let asked = Some(RecipeMark::of(recipe));
+        let options = Options { access: Access::ReadOnly, recipe: asked, ..Options::default() };
+        let store = Store::open_with(path, options)?;
+        if !matches!(store.kind(), Kind::Sketches { .. }) {
+            return Err(Failure::new(format!(
+                "{}: the index holds {}, and --against compares sketches: make one by `nearsift index create` with the recipe {recipe}",
+                path.display(),
+                store.kind()
+            )));
+        }
+        let ask =
+            Ask { near: Some(Near::Score(rule.sketch_score())), limit: Some(1), ..Ask::default() };
+        let corpus = &collected.corpus.corpus;
+        let file = path.display().to_string();
+        let mut partners = Vec::new();
+        let mut of_rows = |first: u32, keys: &KeyColumns| -> Result<(), Failure> {
+            interrupt::check()?;
+            let found: Vec<Partner> = (0..keys.len())
+                .into_par_iter()
+                .with_min_len(64)
+                .filter_map(|row| {
+                    let document = first + row as u32;
+                    let sketch = corpus.sketch(document)?;
+                    let keys = std::array::from_fn(|key| keys.column(key)[row]);
+                    let features = u32::from(u8::MAX);
+                    let value = Value::Sketch(SketchAndKeys { sketch, keys, features });
+                    let nearest = store.query(&value, &ask).map(|mut answer| answer.matches.pop());
+                    nearest.transpose().map(|nearest| {
+                        nearest.map(|near| Partner {
+                            document,
+                            id: near.id.to_string(),
+                            file: file.clone(),
+                            reason: Reason::Near,
+                            score: match near.near {
+                                Near::Score(score) => score.value() as f32,
+                                Near::Distance(_) => 0.0,
+                            },
+                        })
+                    })
+                })
+                .collect::<Result<_, StoreError>>()?;
+            partners.extend(found);
+            Ok(())
+        };
+        match &collected.keys {
+            Some(keys) => keys.each_shard(of_rows)?,
+            None => of_rows(0, corpus.keys())?,
+        }
+        let documents = store.stats().documents;
+        Ok(Matched { kind: KIND, documents, unreadable: 0, partners })
+    }
+}

@@ -1,0 +1,284 @@
+//! `--against`: what a reference has goes, before the documents are compared with each other. The
+//! reference is read and never written.
+//!
+//! A document goes when the reference has its text, or a near duplicate of it. What is left is then
+//! deduplicated as if the input had been without it.
+
+mod documents;
+mod index;
+pub mod kept;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use nearsift::dedup::Reason;
+use nearsift::recipe::Recipe;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Run;
+use super::collect::{Collected, Sketched};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::near::Rule;
+use crate::output::{Level, tell};
+use crate::state::State;
+
+/// What references have of the input.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Against {
+    pub references: Vec<Reference>,
+    /// Ascending by document, each once.
+    removals: Vec<Removal>,
+    /// The files of references that have any, each once.
+    files: Vec<String>,
+}
+
+/// A reference, and what it had.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reference {
+    reference: String,
+    /// What it is: documents, an earlier output, or an index.
+    kind: String,
+    documents: u64,
+    /// Documents of it that could not be read.
+    unreadable: u64,
+    removed_exact: u64,
+    removed_near: u64,
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Reference { reference, kind, documents, removed_exact, removed_near, .. } = self;
+        let removed = removed_exact + removed_near;
+        write!(f, "{reference} ({kind}, {documents} documents): has {removed} of the input")
+    }
+}
+
+/// A document that goes because a reference has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Removal {
+    pub document: u32,
+    /// The id that its partner has in the reference.
+    pub id: String,
+    /// The number of the partner's file.
+    file: u32,
+    is_exact: bool,
+    /// What decided.
+    pub score: f32,
+}
+
+impl Removal {
+    pub fn reason(&self) -> Reason {
+        if self.is_exact { Reason::Exact } else { Reason::Near }
+    }
+}
+
+/// A partner in a reference, on the way to a [`Removal`].
+struct Partner {
+    document: u32,
+    id: String,
+    file: String,
+    reason: Reason,
+    score: f32,
+}
+
+/// What a kind of reference found.
+struct Matched {
+    kind: &'static str,
+    documents: u64,
+    unreadable: u64,
+    partners: Vec<Partner>,
+}
+
+impl Against {
+    /// The removals, ascending by document.
+    pub fn removals(&self) -> &[Removal] {
+        &self.removals
+    }
+
+    /// Whether a document goes.
+    pub fn has(&self, document: u32) -> bool {
+        self.removals.binary_search_by_key(&document, |removal| removal.document).is_ok()
+    }
+
+    /// The file of a removal's partner.
+    pub fn file(&self, removal: &Removal) -> &str {
+        &self.files[removal.file as usize]
+    }
+
+    fn add(&mut self, path: &Path, matched: Matched) {
+        let Matched { kind, documents, unreadable, mut partners } = matched;
+        let mut reference = Reference {
+            reference: path.display().to_string(),
+            kind: kind.to_owned(),
+            documents,
+            unreadable,
+            removed_exact: 0,
+            removed_near: 0,
+        };
+        partners.sort_by_key(|partner| partner.document);
+        let mut numbers: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
+        for Partner { document, id, file, reason, score } in partners {
+            match reason {
+                Reason::Exact => reference.removed_exact += 1,
+                Reason::Near => reference.removed_near += 1,
+            }
+            let file = *numbers.entry(file).or_insert_with_key(|file| {
+                self.files.push(file.clone());
+                self.files.len() as u32 - 1
+            });
+            let is_exact = reason == Reason::Exact;
+            self.removals.push(Removal { document, id, file, is_exact, score });
+        }
+        self.removals.sort_by_key(|removal| removal.document);
+        self.references.push(reference);
+    }
+
+    /// The name of its file in the state.
+    const NAME: &str = "against";
+
+    fn load(state: &State) -> Result<Option<Against>, Failure> {
+        let content = state.read(Against::NAME)?;
+        Ok(content.and_then(|content| serde_json::from_slice(&content).ok()))
+    }
+}
+
+impl Run<'_> {
+    /// Finds what the references have, and takes it out of the search.
+    pub(super) fn against(
+        &self,
+        collected: &mut Collected<Sketched>,
+        rule: Rule,
+        recipe: &Recipe,
+    ) -> Result<Against, Failure> {
+        if self.against.is_empty() {
+            return Ok(Against::default());
+        }
+        let earlier = self.folder.state().map(Against::load).transpose()?.flatten();
+        let found = match earlier {
+            Some(found) => {
+                exclude(collected, &found.removals);
+                found
+            }
+            None => {
+                let mut found = Against::default();
+                for (number, path) in self.against.iter().enumerate() {
+                    interrupt::check()?;
+                    let matched = match Kind::of(path)? {
+                        Kind::Index => self.against_index(collected, rule, recipe, path)?,
+                        Kind::Output => self.against_output(collected, rule, recipe, path)?,
+                        Kind::Documents(place) => {
+                            self.against_documents(collected, rule, recipe, &place, number)?
+                        }
+                    };
+                    // What one reference has is not looked for in the next.
+                    found.add(path, matched);
+                    exclude(collected, &found.removals);
+                }
+                if let Some(state) = self.folder.state() {
+                    let content = serde_json::to_vec(&found).map_err(Failure::new)?;
+                    state.write(Against::NAME, &content)?;
+                }
+                found
+            }
+        };
+        if !self.global.quiet {
+            for Reference { reference, kind, documents, unreadable, .. } in &found.references {
+                if *unreadable > 0 {
+                    let said = format!(
+                        "{reference}: {unreadable} of this reference could not be read; compared with {documents} documents"
+                    );
+                    tell(Level::Warning, &said);
+                } else if kind == index::KIND && rule != Rule::Scored(rule.sketch_score()) {
+                    let said = format!(
+                        "{reference}: an index keeps no texts: sketches that score {} or more are near",
+                        rule.sketch_score().value()
+                    );
+                    tell(Level::Note, &said);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn exclude(collected: &mut Collected<Sketched>, removals: &[Removal]) {
+    let corpus = &mut collected.corpus.corpus;
+    removals.iter().for_each(|removal| corpus.exclude(removal.document));
+}
+
+/// What lies at a path.
+enum Kind {
+    Index,
+    /// Of an earlier run, with the sketches of what it kept.
+    Output,
+    /// Files, or a folder of them: of an earlier run without sketches, what it kept.
+    Documents(PathBuf),
+}
+
+impl Kind {
+    fn of(path: &Path) -> Result<Kind, Failure> {
+        if let Err(e) = fs::metadata(path) {
+            return Err(Failure::at(path, "read the reference", &e));
+        }
+        if path.join("MANIFEST").is_file() {
+            return Ok(Kind::Index);
+        }
+        if kept::is_in(path) {
+            return Ok(Kind::Output);
+        }
+        let is_output = path.join("summary.json").is_file() && path.join("kept").is_dir();
+        Ok(Kind::Documents(if is_output { path.join("kept") } else { path.to_owned() }))
+    }
+}
+
+/// Refuses an output inside a reference, which would change it.
+///
+/// # Errors
+/// When one is.
+pub fn check_output(references: &[PathBuf], output: &Path) -> Result<(), Failure> {
+    // The output need not be there yet: the nearest folder above it is.
+    let above = output.ancestors().find_map(|folder| match folder.as_os_str().is_empty() {
+        true => Path::new(".").canonicalize().ok(),
+        false => folder.canonicalize().ok(),
+    });
+    for reference in references {
+        let whole = reference.canonicalize().ok();
+        if let Some((above, whole)) = above.as_ref().zip(whole)
+            && above.starts_with(&whole)
+        {
+            return Err(Failure::new(format!(
+                "{}: the output would lie in the reference {}: choose another folder",
+                output.display(),
+                reference.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What tells whether a reference has changed: the names, sizes and times of its files.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn identity(path: &Path) -> Result<String, Failure> {
+    fn walk(path: &Path, lines: &mut Vec<String>) -> std::io::Result<()> {
+        let meta = fs::metadata(path)?;
+        if meta.is_dir() {
+            for entry in fs::read_dir(path)? {
+                walk(&entry?.path(), lines)?;
+            }
+        } else {
+            let modified = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            let modified = modified.map_or(0, |at| at.as_nanos());
+            lines.push(format!("{} {} {modified}", path.display(), meta.len()));
+        }
+        Ok(())
+    }
+    let mut lines = Vec::new();
+    walk(path, &mut lines).map_err(|e| Failure::at(path, "read the reference", &e))?;
+    lines.sort_unstable();
+    Ok(format!("{} ({:016x})", path.display(), xxh3_64(lines.join("\n").as_bytes())))
+}

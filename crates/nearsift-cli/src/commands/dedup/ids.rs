@@ -1,0 +1,209 @@
+//! The ids of documents: in memory, and when they are many in a file without a name.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::failure::Failure;
+use crate::near::read_at;
+use crate::scan::locked;
+
+/// More bytes of ids than this lie in a file, where there is a folder for it.
+const IN_MEMORY: u64 = 256 << 20;
+
+/// Tests set this to have few ids in a file.
+const IN_MEMORY_VARIABLE: &str = "NEARSIFT_ID_BYTES";
+
+/// Ids that are read together.
+const BLOCK: usize = 64;
+/// Ids that are written together: whole blocks.
+const WRITTEN: usize = 64 * BLOCK;
+/// Blocks that were read last.
+const KEPT: usize = 256;
+
+/// The ids of documents by their numbers.
+#[derive(Default)]
+pub struct Ids {
+    /// Those that are in no file.
+    text: String,
+    ends: Vec<u64>,
+    file: Option<Spilled>,
+    /// Where the file goes, and from how many bytes on.
+    bound: Option<(PathBuf, u64)>,
+}
+
+struct Spilled {
+    file: File,
+    /// Where each block ends.
+    ends: Vec<u64>,
+    kept: Mutex<Vec<Option<Block>>>,
+    failed: Mutex<Option<Failure>>,
+}
+
+/// A block and its number.
+type Block = (usize, Arc<Vec<u8>>);
+
+impl Ids {
+    /// No ids; when they are many they go to a folder.
+    pub fn in_folder(folder: &Path) -> Ids {
+        let asked = std::env::var(IN_MEMORY_VARIABLE).ok().and_then(|bytes| bytes.parse().ok());
+        Ids::bounded(folder, asked.unwrap_or(IN_MEMORY))
+    }
+
+    fn bounded(folder: &Path, bytes: u64) -> Ids {
+        Ids { bound: Some((folder.to_owned(), bytes)), ..Ids::default() }
+    }
+
+    /// Appends the id of the next document.
+    ///
+    /// # Errors
+    /// When the disk is full or refuses.
+    pub fn push(&mut self, id: &str) -> Result<(), Failure> {
+        self.text.push_str(id);
+        self.ends.push(self.text.len() as u64);
+        let Some((folder, most)) = &self.bound else { return Ok(()) };
+        let is_full = self.ends.len().is_multiple_of(WRITTEN)
+            && (self.file.is_some() || self.bytes() > *most);
+        if !is_full {
+            return Ok(());
+        }
+        let error = |e| Failure::at(folder, "keep ids in", &e);
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let file = tempfile::tempfile_in(folder).map_err(error)?;
+                let kept = Mutex::new(vec![None; KEPT]);
+                none.insert(Spilled { file, ends: Vec::new(), kept, failed: Mutex::default() })
+            }
+        };
+        let (mut bytes, mut start) = (Vec::new(), 0);
+        let mut end = file.ends.last().copied().unwrap_or(0);
+        for ids in self.ends.chunks(BLOCK) {
+            let before = bytes.len();
+            for &own in ids {
+                let id = &self.text[start as usize..own as usize];
+                bytes.extend_from_slice(&(id.len() as u32).to_le_bytes());
+                bytes.extend_from_slice(id.as_bytes());
+                start = own;
+            }
+            end += (bytes.len() - before) as u64;
+            file.ends.push(end);
+        }
+        file.file.write_all(&bytes).map_err(error)?;
+        self.text.clear();
+        self.ends.clear();
+        Ok(())
+    }
+
+    /// Documents whose ids are in the file.
+    fn spilled(&self) -> usize {
+        self.file.as_ref().map_or(0, |file| file.ends.len() * BLOCK)
+    }
+
+    /// The id of a document; an empty one when it cannot be read, which [`Ids::check`] then tells.
+    ///
+    /// # Panics
+    /// When there is no such document.
+    pub fn get(&self, document: u32) -> Cow<'_, str> {
+        let document = document as usize;
+        let place = match (&self.file, document.checked_sub(self.spilled())) {
+            (Some(file), None) => return Cow::Owned(file.get(document)),
+            (_, place) => place.unwrap_or(document),
+        };
+        let start = if place == 0 { 0 } else { self.ends[place - 1] };
+        Cow::Borrowed(&self.text[start as usize..self.ends[place] as usize])
+    }
+
+    /// Why an id could not be read, if one could not.
+    ///
+    /// # Errors
+    /// Just that.
+    pub fn check(&self) -> Result<(), Failure> {
+        let failed = self.file.as_ref().and_then(|file| locked(&file.failed).take());
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// The memory that they take.
+    pub fn bytes(&self) -> u64 {
+        let blocks = self.file.as_ref().map_or(0, |file| file.ends.len());
+        self.text.len() as u64 + 8 * (self.ends.len() + blocks) as u64
+    }
+
+    /// How many documents have an id that an earlier one has.
+    pub fn duplicates(&self) -> u64 {
+        let documents = self.spilled() + self.ends.len();
+        let mut hashes: Vec<u64> = (0..documents as u32)
+            .map(|document| nearsift::feature::hash_token(&self.get(document)))
+            .collect();
+        hashes.sort_unstable();
+        hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64
+    }
+}
+
+impl Spilled {
+    fn get(&self, document: usize) -> String {
+        let found = self.block(document / BLOCK).and_then(|block| {
+            let mut rest = block.as_slice();
+            for _ in 0..document % BLOCK {
+                rest = id_and_rest(rest)?.1;
+            }
+            Ok(String::from_utf8_lossy(id_and_rest(rest)?.0).into_owned())
+        });
+        found.unwrap_or_else(|error| {
+            let failure = Failure::new(format!("cannot read the ids kept aside: {error}"));
+            locked(&self.failed).get_or_insert(failure);
+            String::new()
+        })
+    }
+
+    fn block(&self, number: usize) -> std::io::Result<Arc<Vec<u8>>> {
+        if let Some((_, block)) =
+            locked(&self.kept)[number % KEPT].as_ref().filter(|kept| kept.0 == number)
+        {
+            return Ok(Arc::clone(block));
+        }
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let mut bytes = vec![0; (self.ends[number] - start) as usize];
+        read_at(&self.file, &mut bytes, start)?;
+        let block = Arc::new(bytes);
+        locked(&self.kept)[number % KEPT] = Some((number, Arc::clone(&block)));
+        Ok(block)
+    }
+}
+
+/// The first id of some, and the others.
+fn id_and_rest(bytes: &[u8]) -> std::io::Result<(&[u8], &[u8])> {
+    let (len, rest) = bytes.split_first_chunk::<4>().ok_or(std::io::ErrorKind::InvalidData)?;
+    let len = u32::from_le_bytes(*len) as usize;
+    Ok(rest.split_at_checked(len).ok_or(std::io::ErrorKind::InvalidData)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_the_same_from_memory_and_from_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let all: Vec<String> =
+            (0..20_000usize).map(|n| "编号x".repeat(n % 7) + &(n % 15_000).to_string()).collect();
+        for most in [u64::MAX, 100_000, 0] {
+            let mut ids = Ids::bounded(folder.path(), most);
+            for (document, id) in (0u32..).zip(&all) {
+                ids.push(id).expect("kept");
+                assert_eq!(ids.get(document), *id);
+            }
+            assert_eq!(ids.file.is_some(), most < u64::MAX);
+            for document in (0..all.len()).rev().chain((0..all.len()).step_by(67)) {
+                assert_eq!(ids.get(document as u32), all[document]);
+            }
+            let mut sorted = all.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            assert_eq!(ids.duplicates(), (all.len() - sorted.len()) as u64);
+            ids.check().expect("all were read");
+        }
+    }
+}
