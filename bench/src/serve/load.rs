@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     /// Answers each connection's requests in turn: stored, known, refused; and hangs up on the fourth.
-    fn serve(listener: TcpListener) {
+    fn serve(listener: &TcpListener) {
         for stream in listener.incoming() {
             let mut stream = BufReader::new(stream.unwrap());
             std::thread::spawn(move || {
@@ -310,7 +310,7 @@ mod tests {
     fn every_request_is_counted_once() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || serve(listener));
+        std::thread::spawn(move || serve(&listener));
         let load = Load { rate: Some(100.0), time: Duration::from_millis(600), connections: 5 };
         let mut numbers = Vec::new();
         let answers = run(address, load, |number, bytes| {

@@ -66,9 +66,7 @@ fn nothing_that_a_client_sends_can_write_a_log_of_its_own() {
                 format!(
                     "GET /v1/stats HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: {text}\r\nUser-Agent: {text}\r\nAuthorization: Bearer {text}\r\nConnection: close\r\n\r\n"
                 ),
-                format!(
-                    "GET /v1/stats HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: evil\r\n forged\r\nConnection: close\r\n\r\n"
-                ),
+                "GET /v1/stats HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: evil\r\n forged\r\nConnection: close\r\n\r\n".to_owned(),
                 format!("GET /v1/stats HTTP/1.1\r\nHost: {text}\r\nConnection: close\r\n\r\n"),
                 format!(
                     "EVIL{text} /v1/stats HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -106,14 +104,16 @@ struct Quiet {
 
 impl Quiet {
     fn start(mut command: Command, log: &Path) -> Quiet {
-        let child = command.spawn().unwrap();
+        let address = ([127, 0, 0, 1], 0).into();
+        let mut quiet = Quiet { child: command.spawn().unwrap(), address };
         let begun = Instant::now();
         loop {
             let text = std::fs::read_to_string(log).unwrap();
             if let Some((_, rest)) = text.split_once("http://") {
                 let end = rest.find(|c: char| !(c.is_ascii_digit() || ".:".contains(c)));
                 if let Some(Ok(address)) = end.map(|end| rest[..end].parse()) {
-                    return Quiet { child, address };
+                    quiet.address = address;
+                    return quiet;
                 }
             }
             assert!(begun.elapsed() < Duration::from_secs(60), "{text}");
