@@ -3,6 +3,7 @@
 use std::fmt;
 
 use nearsift::fingerprint::Bits;
+use nearsift::hamming::Budget;
 use nearsift::recipe::Recipe;
 use nearsift::sketch::{KEYS, Score, WORDS};
 use siphasher::sip::SipHasher13;
@@ -29,6 +30,22 @@ pub enum Kind {
         /// The score from which on documents are near unless a query says otherwise.
         min_score: Score,
     },
+}
+
+/// Sketches that a search which decides is compared with, at most.
+const SKETCHES_COMPARED: u64 = 4096;
+
+impl Kind {
+    /// What a search costs at most when it decides whether a document is new: as much as it takes among
+    /// fingerprints, which are found exactly; 4,096 comparisons among sketches, because keys are shared by chance
+    /// or for a page's template too, by a thousandth of all documents and more. Beyond that, rare keys and
+    /// documents that share two of the others come first, and [`Answer::truncated`](crate::Answer::truncated) is set.
+    pub fn budget(self) -> Budget {
+        match self {
+            Kind::Fingerprints { .. } => Budget::Unlimited,
+            Kind::Sketches { .. } => Budget::Fingerprints(SKETCHES_COMPARED),
+        }
+    }
 }
 
 impl fmt::Display for Kind {

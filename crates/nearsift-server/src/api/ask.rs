@@ -73,7 +73,7 @@ impl Wanted {
             ));
         }
         let budget = match self.budget {
-            None => Budget::Unlimited,
+            None => kind.budget(),
             Some(0) => {
                 return Err(Problem::field(
                     "/budget",

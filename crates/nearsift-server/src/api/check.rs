@@ -58,7 +58,7 @@ pub(super) struct Check {
     /// The most matches, 10 unless given.
     #[schema(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// The most stored documents that it is compared with.
+    /// The most stored documents that it is compared with: of sketches 4,096 unless given.
     budget: Option<u64>,
 }
 
@@ -315,7 +315,7 @@ pub(super) struct Query {
     /// The most matches, 1 to 1,000; 10 unless given.
     #[schema(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// The most stored documents that it is compared with.
+    /// The most stored documents that it is compared with: of sketches 4,096 unless given.
     budget: Option<u64>,
 }
 

@@ -207,7 +207,8 @@ impl Shared {
         now: u64,
     ) -> Result<Vec<(Near, OwnId)>, StoreError> {
         let mut answer = Answer::default();
-        let hits = self.hits(state, words, keys, near, Budget::Unlimited, now, &mut answer)?;
+        let hits =
+            self.hits(state, words, keys, near, self.schema.kind.budget(), now, &mut answer)?;
         let found = hits
             .into_iter()
             .map(|(rank, place)| Ok((near_of(near, rank), state.describe(place)?.0)));
@@ -323,18 +324,15 @@ fn by_score(
     let query = Sketch::from_words(std::array::from_fn(|i| words[i]));
     let mut hits = Vec::new();
     let mut candidates = Vec::new();
-    let mut left = match budget {
-        Budget::Unlimited => u64::MAX,
-        Budget::Fingerprints(most) => most,
-    };
+    let mut shares = Shares::new(state, budget);
     let tables = [Some(&state.active), state.frozen.as_ref().map(|frozen| &*frozen.memory)];
     for (memory, place) in
         tables.into_iter().zip([Place::Active as fn(u32) -> Place, Place::Frozen])
     {
         let Some(memory) = memory else { continue };
         candidates.clear();
-        answer.truncated |= memory.candidates(keys, left, &mut candidates);
-        left -= candidates.len() as u64;
+        answer.truncated |= memory.candidates(keys, shares.next(memory.len()), &mut candidates);
+        shares.used(&candidates);
         answer.work.candidates += candidates.len() as u64;
         let first = hits.len();
         for &slot in &candidates {
@@ -351,8 +349,9 @@ fn by_score(
     }
     for (i, segment) in (0u32..).zip(&state.segments) {
         candidates.clear();
-        answer.truncated |= segment.candidates(keys, left, &mut candidates);
-        left -= candidates.len() as u64;
+        answer.truncated |=
+            segment.candidates(keys, shares.next(segment.documents), &mut candidates);
+        shares.used(&candidates);
         answer.work.candidates += candidates.len() as u64;
         let first = hits.len();
         for &rank in &candidates {
@@ -369,6 +368,44 @@ fn by_score(
     }
     answer.work.probes += nearsift::sketch::KEYS as u64 * (1 + state.segments.len() as u64);
     hits
+}
+
+/// A budget that is divided among memory and segments by their documents; what one of them does not use is for
+/// those after it.
+struct Shares {
+    left: u64,
+    documents: u64,
+}
+
+impl Shares {
+    fn new(state: &State, budget: Budget) -> Shares {
+        let left = match budget {
+            Budget::Unlimited => u64::MAX,
+            Budget::Fingerprints(most) => most,
+        };
+        let frozen = state.frozen.as_ref().map_or(0, |frozen| frozen.memory.len());
+        let segments: u64 = state.segments.iter().map(|segment| u64::from(segment.documents)).sum();
+        Shares { left, documents: u64::from(state.active.len()) + u64::from(frozen) + segments }
+    }
+
+    /// What the next one may compare, which has so many documents.
+    fn next(&mut self, documents: u32) -> u64 {
+        let of = self.documents;
+        self.documents -= u64::from(documents);
+        match self.left {
+            u64::MAX => u64::MAX,
+            left => {
+                let share = u128::from(left) * u128::from(documents) / u128::from(of.max(1));
+                share as u64
+            }
+        }
+    }
+
+    fn used(&mut self, candidates: &[u32]) {
+        if self.left != u64::MAX {
+            self.left -= candidates.len() as u64;
+        }
+    }
 }
 
 /// Leaves each of the last hits in once: a document is a candidate by each key that it shares. Nearly all candidates
