@@ -33,17 +33,13 @@ impl Segment {
             file.read_vec(range.start, (range.end - range.start) as usize)
         };
         let mut lost = BTreeSet::new();
-        let words = match schema.kind {
-            Kind::Fingerprints { .. } => 0,
-            Kind::Sketches { .. } => schema.words() as u64,
-        };
         for &page in &pages {
             let bytes = page * PAGE as u64..(page + 1) * PAGE as u64;
             for (section, size) in [
                 (Section::Numbers, 8),
                 (Section::Expiries, 4),
                 (Section::Offsets, OFFSET_BYTES as u64),
-                (Section::Values, 8 * words),
+                (Section::Values, 8 * schema.words() as u64),
             ] {
                 let range = contents.section(section);
                 if bytes.end <= range.start || range.end <= bytes.start {
