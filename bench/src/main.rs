@@ -134,7 +134,13 @@ struct Settings {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000000,10000000")]
     fingerprints: Vec<usize>,
     /// Stored fingerprints of the durable index, a run for each number.
-    #[arg(long, visible_alias = "n", value_name = "N,...", value_delimiter = ',', default_value = "1000000")]
+    #[arg(
+        long,
+        visible_alias = "n",
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "1000000"
+    )]
     stored: Vec<u64>,
     /// The most stored fingerprints of the durable index's peers.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -182,9 +188,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let done = match &settings.store_writer {
-        Some(dir) => {
-            store::insert_until_killed(dir, settings.seed, settings.stored.iter().sum())
-        }
+        Some(dir) => store::insert_until_killed(dir, settings.seed, settings.stored.iter().sum()),
         None => run(&settings),
     };
     match done {

@@ -4,7 +4,6 @@
 mod own;
 mod peers;
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -188,7 +187,8 @@ fn bytes_of(folder: &Path) -> Result<u64, String> {
     let mut bytes = 0;
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        let listed = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let listed =
+            std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         for entry in listed {
             let entry = entry.map_err(|e| e.to_string())?;
             let metadata = entry.metadata().map_err(|e| e.to_string())?;
@@ -209,10 +209,7 @@ fn named(documents: u64, who: &str) -> String {
 /// What the store is beside its peers.
 fn ratios(documents: u64, report: &mut Report) {
     let figure = |who: &str, column| report.figure(&named(documents, who), column);
-    let own: HashMap<&str, f64> = ["queries/s", "inserts/s, 16 writers"]
-        .into_iter()
-        .filter_map(|column| Some((column, figure("nearsift, numbers, merged", column)?)))
-        .collect();
+    let queries = figure("nearsift, numbers, merged", "queries/s");
     let inserts = figure("nearsift, numbers", "inserts/s, 16 writers");
     let bytes = figure("nearsift, numbers, merged", "disk B/document");
     let mut facts = Vec::new();
@@ -229,7 +226,7 @@ fn ratios(documents: u64, report: &mut Report) {
             format!("nearsift beside {peer}, {documents}"),
             format!(
                 "{} times the queries, {} times the durable inserts, {} times the bytes",
-                times(own.get("queries/s").copied(), figure(peer, "queries/s")),
+                times(queries, figure(peer, "queries/s")),
                 times(inserts, best),
                 times(bytes, figure(peer, "disk B/document")),
             ),

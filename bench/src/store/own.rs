@@ -45,7 +45,12 @@ fn fill(batch: &mut Batch, ids: IdKind, seed: u64, first: u64, end: u64) -> Resu
 }
 
 /// Inserts a part of the documents in batches, by so many threads. Returns how many a second.
-fn insert(store: &Store, load: &Load, numbers: std::ops::Range<u64>, writers: u64) -> Result<f64, String> {
+fn insert(
+    store: &Store,
+    load: &Load,
+    numbers: std::ops::Range<u64>,
+    writers: u64,
+) -> Result<f64, String> {
     let next = AtomicU64::new(numbers.start);
     let write = || -> Result<(), StoreError> {
         let mut batch = store.batch();
@@ -106,9 +111,8 @@ pub fn measure(
     let one = insert(&store, load, 0..alone, 1)?;
     let many = insert(&store, load, alone..load.documents, WRITERS)?;
     let live = asked(&store, load, &who, report)?;
-    let row = Row::new(who.clone())
-        .with("inserts/s, 1 writer", one)
-        .with("inserts/s, 16 writers", many);
+    let row =
+        Row::new(who.clone()).with("inserts/s, 1 writer", one).with("inserts/s, 16 writers", many);
     let row = bytes(&store, live.on(row));
     drop(store);
     let begun = Instant::now();

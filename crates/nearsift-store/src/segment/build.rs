@@ -171,9 +171,9 @@ impl<'a> Writer<'a> {
         hashes: Vec<u64>,
     ) -> Result<(), StoreError> {
         match schema.ids {
-            IdKind::Numbers => self.section(Section::Numbers, |source, i| {
-                source.number(i).to_le_bytes()
-            })?,
+            IdKind::Numbers => {
+                self.section(Section::Numbers, |source, i| source.number(i).to_le_bytes())?
+            }
             IdKind::Texts => self.numbers::<8>(Section::Numbers, std::iter::empty())?,
         }
         let expire = |source: &Source<'_>| (0..source.len()).any(|i| source.expires(i) != 0);

@@ -191,11 +191,7 @@ impl State {
     }
 
     /// Several documents by their ids, faster than one by one: they wait for memory together.
-    fn find_many(
-        &self,
-        hashes: &[u64],
-        ids: &[Id<'_>],
-    ) -> Result<Vec<Option<Place>>, StoreError> {
+    fn find_many(&self, hashes: &[u64], ids: &[Id<'_>]) -> Result<Vec<Option<Place>>, StoreError> {
         let mut places: Vec<Option<Place>> = vec![None; ids.len()];
         if self.active.len() > 0 {
             for ((place, &hash), &id) in places.iter_mut().zip(hashes).zip(ids) {

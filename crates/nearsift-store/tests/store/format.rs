@@ -156,9 +156,11 @@ impl<'a> Reader<'a> {
             assert_eq!(offset % 64, 0);
             &content[offset..offset + len]
         });
-        let [numbers, expiries, records, offsets, values, finder, directory, tags, ranks] = sections;
+        let [numbers, expiries, records, offsets, values, finder, directory, tags, ranks] =
+            sections;
         let at = |bytes: &[u8], i: usize, size: usize| Bytes(&bytes[i * size..]).number(size);
-        let fingerprints = if self.candidate_keys == 0 { fingerprints(finder, n) } else { Vec::new() };
+        let fingerprints =
+            if self.candidate_keys == 0 { fingerprints(finder, n) } else { Vec::new() };
         let mut hashes = Vec::new();
         for rank in 0..n {
             let record = match offsets.is_empty() {
@@ -352,7 +354,8 @@ fn fingerprints(index: &[u8], n: usize) -> Vec<Vec<u64>> {
         }
         let (long, count) = (number(232, 8), number(240, 8));
         for record in (0..count).map(|i| long + 32 * i) {
-            let (key, len, from) = (number(record, 4), number(record + 4, 4), number(record + 8, 8));
+            let (key, len, from) =
+                (number(record, 4), number(record + 4, 4), number(record + 8, 8));
             assert_eq!(from, values.len() as u64);
             values.extend((from..from + len).map(|place| value(key, place)));
         }

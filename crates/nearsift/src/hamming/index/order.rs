@@ -71,11 +71,7 @@ impl Index<'_> {
     ///
     /// # Complexity
     /// O(log n) to find the first one, and O(1) for each.
-    pub fn each_value_from(
-        &self,
-        first: u64,
-        each: &mut dyn FnMut(&[u64]) -> ControlFlow<()>,
-    ) {
+    pub fn each_value_from(&self, first: u64, each: &mut dyn FnMut(&[u64]) -> ControlFlow<()>) {
         wide!(&self.layout, layout => {
             let value = layout.value_of(&self.bytes, first);
             let each = &mut |found: Walked<'_, _>| {
