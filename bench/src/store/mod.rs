@@ -239,7 +239,6 @@ fn ratios(documents: u64, report: &mut Report) {
 
 /// What was promised of 10^8 fingerprints, held against the largest number that was measured.
 fn goals(documents: u64, report: &mut Report) {
-    let figure = |who: &str, column: &str| report.figure(&named(documents, who), column);
     type Bound = fn(&mut Report, &str, f64, &str, f64);
     let goals: [(&str, &str, Bound, f64, &str); 9] = [
         ("nearsift, numbers", "inserts/s, 16 writers", Report::goal_at_least, 1e6, "a second"),
@@ -253,7 +252,7 @@ fn goals(documents: u64, report: &mut Report) {
         ("nearsift, numbers", "recovery s", Report::goal_at_most, 5.0, "s"),
     ];
     for (who, column, bound, wanted, unit) in goals {
-        if let Some(found) = figure(who, column) {
+        if let Some(found) = report.figure(&named(documents, who), column) {
             bound(report, &format!("{who}: {column}"), wanted, unit, found);
         }
     }

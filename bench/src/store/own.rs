@@ -25,6 +25,7 @@ fn settings(ids: IdKind) -> Stored {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is what an error is mapped by")]
 fn told(error: StoreError) -> String {
     error.to_string()
 }

@@ -172,7 +172,7 @@ impl<'a> Writer<'a> {
     ) -> Result<(), StoreError> {
         match schema.ids {
             IdKind::Numbers => {
-                self.section(Section::Numbers, |source, i| source.number(i).to_le_bytes())?
+                self.section(Section::Numbers, |source, i| source.number(i).to_le_bytes())?;
             }
             IdKind::Texts => self.numbers::<8>(Section::Numbers, std::iter::empty())?,
         }
