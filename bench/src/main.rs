@@ -21,6 +21,7 @@ mod serve;
 mod sketch;
 mod sketch_join;
 mod start;
+mod store;
 mod votes;
 mod words;
 
@@ -81,6 +82,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: sketch_join::run,
     },
     Benchmark {
+        name: "store",
+        about: "the durable index: inserts, bytes, queries, opening, a kill; beside LMDB and fjall",
+        run: store::run,
+    },
+    Benchmark {
         name: "quality",
         about: "recall and precision on real text with known edits, against MinHash and SimHash tools",
         run: quality::run,
@@ -133,13 +139,25 @@ struct Settings {
     /// Fingerprints of the comparison in Hamming space, a run for each number.
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000000,10000000")]
     fingerprints: Vec<usize>,
-    /// Joins of 10^8 and 10^9 fingerprints (join) and queries among them (hamming) too: 15 and 24 GB of
-    /// memory, minutes.
+    /// Stored fingerprints of the durable index, a run for each number.
+    #[arg(
+        long,
+        visible_alias = "n",
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "1000000"
+    )]
+    stored: Vec<u64>,
+    /// The most stored fingerprints of the durable index's peers.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    peers: u64,
+    /// Joins of 10^8 and 10^9 fingerprints (join), queries among them (hamming) and 10^8 of them stored
+    /// (store) too: 15 and 24 GB of memory, minutes.
     #[arg(long)]
     large: bool,
     /// Sketches that the service holds before the load.
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
-    stored: u64,
+    sketches: u64,
     /// Seconds of load on the service; a third of it where it is too much.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
@@ -152,6 +170,9 @@ struct Settings {
     /// Where generated input and output go.
     #[arg(long, value_name = "DIR", default_value = "out/bench")]
     out: PathBuf,
+    /// Adds documents to this store until it is killed: what `store` starts itself for.
+    #[arg(long, hide = true, value_name = "DIR")]
+    store_writer: Option<PathBuf>,
 }
 
 impl Settings {
@@ -181,7 +202,11 @@ fn main() -> ExitCode {
         BENCHMARKS.iter().for_each(|b| println!("{:<14} {}", b.name, b.about));
         return ExitCode::SUCCESS;
     }
-    match run(&settings) {
+    let done = match &settings.store_writer {
+        Some(dir) => store::insert_until_killed(dir, settings.seed, settings.stored.iter().sum()),
+        None => run(&settings),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             println!("{message}");

@@ -59,13 +59,13 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
          sketches are simulated: each key is that of one of 20,000 generated documents, so that a query shares keys with as \
          many as among generated documents; the bits are like no other's.",
     );
-    let folder = settings.out.join(format!("serve-{}", settings.stored));
+    let folder = settings.out.join(format!("serve-{}", settings.sketches));
     let requests = Requests::new(settings.seed);
     let recipe = Recipe::parse("sketch").map_err(|e| e.to_string())?;
     let base = Base::new(&recipe, &requests)?;
     report
         .fact("entries of 10^7 documents with a key of a query", format!("{:.0}", base.entries()));
-    let before = fill(&folder.join("default"), settings.stored, &recipe, &base)?;
+    let before = fill(&folder.join("default"), settings.sketches, &recipe, &base)?;
     let mut service = Service::start(&folder, &settings.out.join("serve.log"))?;
     report.set("stored", before);
     report.set("seconds", settings.seconds);

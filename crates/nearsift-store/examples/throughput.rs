@@ -1,8 +1,9 @@
 //! How fast a store is on this machine: durable inserts, opening, queries, bytes.
 //!
-//!     cargo run --release -p nearsift-store --example throughput -- DIR [documents] [numbers|texts] [batch]
+//!     cargo run --release -p nearsift-store --example throughput -- DIR [documents] [numbers|texts] [batch] [writers]
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use nearsift::fingerprint::{Bits, Fingerprint};
@@ -21,6 +22,7 @@ fn main() -> Result<(), Failure> {
     let documents: u64 = argument(1, "1000000").parse()?;
     let texts = argument(2, "numbers") == "texts";
     let batch_size: u64 = argument(3, "1000").parse()?;
+    let writers: u64 = argument(4, "1").parse()?;
     let path = Path::new(&folder);
     let settings = Settings {
         kind: Kind::Fingerprints { bits: Bits::B64, max_distance: 3 },
@@ -35,29 +37,41 @@ fn main() -> Result<(), Failure> {
         Options { ratio: ratio.unwrap_or(usual.ratio), memory_documents, ..usual }
     };
     let store = Store::create_with(path, &settings, options())?;
-    let mut random = Random::new(1);
-    let mut batch = store.batch();
-    let started = Instant::now();
-    let mut slowest = 0f64;
-    for first in (0..documents).step_by(batch_size as usize) {
-        batch.clear();
-        for number in first..documents.min(first + batch_size) {
-            let value = Fingerprint::from_u64(random.next_u64()).into();
-            if texts {
-                let id = format!("https://www.example.com/archive/page-{number}.html");
-                batch.insert(Id::Text(&id), &value, &Metadata::default())?;
-            } else {
-                batch.insert(Id::Number(number), &value, &Metadata::default())?;
+    let next = AtomicU64::new(0);
+    let insert = || -> Result<f64, nearsift_store::StoreError> {
+        let mut batch = store.batch();
+        let mut slowest = 0f64;
+        loop {
+            let first = next.fetch_add(batch_size, Ordering::Relaxed);
+            if first >= documents {
+                return Ok(slowest);
             }
+            batch.clear();
+            for number in first..documents.min(first + batch_size) {
+                let value = Fingerprint::from_u64(value_of(number)).into();
+                if texts {
+                    let id = format!("https://www.example.com/archive/page-{number}.html");
+                    batch.insert(Id::Text(&id), &value, &Metadata::default())?;
+                } else {
+                    batch.insert(Id::Number(number), &value, &Metadata::default())?;
+                }
+            }
+            let begun = Instant::now();
+            let outcomes = store.write(&batch)?;
+            slowest = slowest.max(begun.elapsed().as_secs_f64());
+            assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Added));
         }
-        let begun = Instant::now();
-        let outcomes = store.write(&batch)?;
-        slowest = slowest.max(begun.elapsed().as_secs_f64());
-        assert!(outcomes.iter().all(|outcome| *outcome == Outcome::Added));
-    }
+    };
+    let started = Instant::now();
+    let slowest = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..writers).map(|_| scope.spawn(insert)).collect();
+        threads.into_iter().try_fold(0f64, |slowest, thread| {
+            Ok::<_, nearsift_store::StoreError>(slowest.max(thread.join().expect("it ends")?))
+        })
+    })?;
     let took = started.elapsed().as_secs_f64();
     println!(
-        "insert   {documents} in batches of {batch_size}: {:.0} a second, slowest batch {:.0} ms",
+        "insert   {documents} in batches of {batch_size} by {writers}: {:.0} a second, slowest batch {:.0} ms",
         documents as f64 / took,
         slowest * 1e3
     );
@@ -91,16 +105,19 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
+fn value_of(number: u64) -> u64 {
+    Random::of_item(1, number).next_u64()
+}
+
 /// Queries of which one in ten finds a document.
 #[expect(clippy::print_stdout, reason = "the figures are the point")]
 fn queries(store: &Store, documents: u64, what: &str) -> Result<(), Failure> {
     const QUERIES: usize = 200_000;
-    let mut stored = Random::new(1);
     let mut random = Random::new(2);
     let queries: Vec<(u64, bool)> = (0..QUERIES)
         .map(|i| {
             if i % 10 == 0 && (i as u64) < documents {
-                (stored.next_u64() ^ 1 << random.below(64) ^ 1 << random.below(64), true)
+                (value_of(i as u64) ^ 1 << random.below(64) ^ 1 << random.below(64), true)
             } else {
                 (random.next_u64(), false)
             }

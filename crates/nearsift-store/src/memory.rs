@@ -29,6 +29,8 @@ pub(crate) struct Memory {
     expiries: Vec<u32>,
     pub(crate) dead: Bitmap,
     finder: Finder,
+    /// Slots that the finder knows.
+    filed: u32,
 }
 
 #[derive(Debug)]
@@ -72,6 +74,7 @@ impl Memory {
             expiries: Vec::new(),
             dead: Bitmap::default(),
             finder,
+            filed: 0,
         })
     }
 
@@ -103,25 +106,16 @@ impl Memory {
         self.slots.find(hash, same).copied()
     }
 
-    /// Adds a document whose id is free.
+    /// Adds a document whose id is free. Searches find it after [`Memory::file`].
     pub(crate) fn put(&mut self, hash: u64, put: &Operation<'_>) -> Result<u32, StoreError> {
         let slot = self.len();
         // Slots are numbered in 32 bits, of which the last stands for none.
         if slot >= NO_SLOT - 1 {
             return Err(StoreError::Invalid("the memory table is full".to_owned()));
         }
-        let start = self.words.len();
         put.words(&self.schema, &mut self.words);
-        match &mut self.finder {
-            Finder::Fingerprints(table) => table.insert(&self.words[start..], u64::from(slot))?,
-            Finder::Sketches(chains) => {
-                let keys = put.keys(&self.schema).expect("a sketch has its keys");
-                let before = std::array::from_fn(|t| {
-                    chains.latest[t].insert(keys[t], slot).unwrap_or(NO_SLOT)
-                });
-                chains.keys.push(keys);
-                chains.before.push(before);
-            }
+        if let Finder::Sketches(chains) = &mut self.finder {
+            chains.keys.push(put.keys(&self.schema).expect("a sketch has its keys"));
         }
         match put.id {
             Id::Number(number) => self.numbers.push(number),
@@ -135,6 +129,28 @@ impl Memory {
         let hashes = &self.hashes;
         self.slots.insert_unique(hash, slot, |&slot| hashes[slot as usize]);
         Ok(slot)
+    }
+
+    /// Lets searches find what was added, all together.
+    pub(crate) fn file(&mut self) -> Result<(), StoreError> {
+        let (first, end) = (self.filed, self.len());
+        match &mut self.finder {
+            Finder::Fingerprints(table) => {
+                let words = &self.words[first as usize * self.schema.words()..];
+                table.insert_many(words, u64::from(first))?;
+            }
+            Finder::Sketches(chains) => {
+                for slot in first..end {
+                    let keys = chains.keys[slot as usize];
+                    let before = std::array::from_fn(|t| {
+                        chains.latest[t].insert(keys[t], slot).unwrap_or(NO_SLOT)
+                    });
+                    chains.before.push(before);
+                }
+            }
+        }
+        self.filed = end;
+        Ok(())
     }
 
     /// Removes a document from the table that is written to.
@@ -164,6 +180,11 @@ impl Memory {
         let slot = slot as usize;
         let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
         &self.records[start as usize..self.ends[slot] as usize]
+    }
+
+    /// Bytes of all records.
+    pub(crate) fn record_bytes(&self) -> u64 {
+        self.records.len() as u64
     }
 
     pub(crate) fn words(&self, slot: u32) -> &[u64] {

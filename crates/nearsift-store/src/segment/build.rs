@@ -1,377 +1,290 @@
 //! Making segments, of a memory table or of other segments.
+//!
+//! What a document costs, beside reading it: its value is brought into the order of each table of the index, one after the
+//! other, by radix; its id and expiry are copied into the order of the first table, which mostly is that of the
+//! sources; the hash of its id is computed and filed, at two lines of memory; and all its bytes are
+//! written once. No id is compared with another.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use nearsift::Threads;
 use nearsift::fingerprint::Bits;
-use nearsift::hamming::index::{BuildError, Ids, Index, Settings};
+use nearsift::hamming::index::{BuildError, Index, Settings};
 use nearsift::sketch::KEYS;
 
-use super::keys::{Layout, directory_bits};
-use super::{Contents, OFFSET_BYTES, Section, Segment, tag_of};
+use super::ids::Ids;
+use super::keys::Layout;
+use super::sources::{Records, Source};
+use super::{Contents, OFFSET_BYTES, Section, Segment};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
-use crate::codec::Output;
 use crate::disk::Disk;
-use crate::document::{Id, Metadata, OwnId, read_record};
-use crate::memory::Memory;
-use crate::planted::{Bug, is_planted};
+use crate::document::{Metadata, OwnId};
 use crate::schema::{IdKind, Kind, Schema};
-use crate::sealed::{Cursor, Identity, SealError, SealedWriter};
+use crate::sealed::{Identity, SealError, SealedWriter};
 
-/// Where a segment's documents come from, in order of their hashes.
-pub(crate) enum Source<'a> {
-    Memory {
-        memory: &'a Memory,
-        /// The slots in order.
-        slots: Vec<u32>,
-        next: usize,
-    },
-    Segment {
-        segment: &'a Segment,
-        /// Documents that are left out.
-        dead: Vec<u64>,
-        now: u64,
-        next: u32,
-        /// For text ids.
-        records: Records<'a>,
-    },
+/// Bytes of records that are brought into order at a time.
+const RECORD_BYTES: u64 = 64 << 20;
+
+/// The documents of all sources, one after the other.
+struct Input<'a> {
+    sources: Vec<Source<'a>>,
+    /// The position of each source's first document.
+    starts: Vec<u32>,
+    documents: u32,
 }
 
-/// The records of a segment, read in order.
-pub(crate) struct Records<'a> {
-    segment: &'a Segment,
-    offsets: Cursor<'a>,
-    records: Cursor<'a>,
-}
-
-impl<'a> Records<'a> {
-    pub(crate) fn new(segment: &'a Segment) -> Records<'a> {
-        let (offsets, records) = (Section::Offsets, Section::Records);
-        Records { segment, offsets: segment.cursor(offsets), records: segment.cursor(records) }
-    }
-
-    fn place(&mut self, rank: u32) -> Result<std::ops::Range<u64>, StoreError> {
-        let at = self.segment.contents.section(Section::Offsets).start
-            + u64::from(rank) * OFFSET_BYTES as u64;
-        let offsets = self.offsets.bytes(at, 2 * OFFSET_BYTES)?;
-        self.segment.record_place(offsets, at)
-    }
-
-    /// A document's record, not of one before the last one asked for.
-    fn record(&mut self, rank: u32) -> Result<&[u8], StoreError> {
-        if self.segment.contents.section(Section::Offsets).is_empty() {
-            return Ok(&[0]);
+impl<'a> Input<'a> {
+    fn new(sources: Vec<Source<'a>>) -> Result<Input<'a>, StoreError> {
+        let total: u64 = sources.iter().map(|source| source.len() as u64).sum();
+        if total > u64::from(u32::MAX - 1) {
+            let what = format!("a segment of {total} documents is more than one takes");
+            return Err(StoreError::Invalid(what));
         }
-        let place = self.place(rank)?;
-        self.records.bytes(place.start, (place.end - place.start) as usize)
-    }
-
-    fn len(&mut self, rank: u32) -> Result<u64, StoreError> {
-        if self.segment.contents.section(Section::Offsets).is_empty() {
-            return Ok(1);
+        let mut starts = Vec::with_capacity(sources.len());
+        let mut documents = 0;
+        for source in &sources {
+            starts.push(documents);
+            documents += source.len() as u32;
         }
-        let place = self.place(rank)?;
-        Ok(place.end - place.start)
-    }
-}
-
-fn holds(words: &[u64], number: u32) -> bool {
-    words.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
-}
-
-impl<'a> Source<'a> {
-    pub(crate) fn of_memory(memory: &'a Memory, dead: &[u64], now: u64) -> Source<'a> {
-        Source::Memory { memory, slots: memory.ranked(dead, now), next: 0 }
+        Ok(Input { sources, starts, documents })
     }
 
-    pub(crate) fn of_segment(segment: &'a Segment, dead: &[u64], now: u64) -> Source<'a> {
-        let records = Records::new(segment);
-        let dead = match is_planted(Bug::TombstonesIgnored) {
-            true => vec![0; dead.len()],
-            false => dead.to_vec(),
-        };
-        Source::Segment { segment, dead, now, next: 0, records }
+    /// The source of a document, and its place there.
+    #[inline]
+    fn of(&self, position: u32) -> (&Source<'a>, usize) {
+        let (source, place) = self.place(position);
+        (&self.sources[source], place)
     }
 
-    /// The number of documents that it gives in all.
-    fn count(&self) -> u64 {
-        match self {
-            Source::Memory { slots, .. } => slots.len() as u64,
-            Source::Segment { segment, dead, now, .. } => {
-                let kept = |&rank: &u32| {
-                    !holds(dead, rank) && !crate::store::has_expired(segment.expires(rank), *now)
-                };
-                (0..segment.documents).filter(kept).count() as u64
-            }
+    #[inline]
+    fn place(&self, position: u32) -> (usize, usize) {
+        let source = self.starts.partition_point(|&start| start <= position) - 1;
+        (source, (position - self.starts[source]) as usize)
+    }
+
+    fn hashes(&self) -> Result<Vec<u64>, StoreError> {
+        let mut hashes = Vec::with_capacity(self.documents as usize);
+        for source in &self.sources {
+            source.each_hash(&mut |hash| hashes.push(hash))?;
         }
-    }
-
-    /// The hash and the slot or rank of the next document.
-    pub(crate) fn next(&mut self) -> Result<Option<(u64, u32)>, StoreError> {
-        match self {
-            Source::Memory { memory, slots, next } => {
-                let slot = slots.get(*next).copied();
-                *next += 1;
-                Ok(slot.map(|slot| (memory.hash(slot), slot)))
-            }
-            Source::Segment { segment, dead, now, next, records } => {
-                while *next < segment.documents {
-                    let rank = *next;
-                    *next += 1;
-                    if holds(dead, rank) || crate::store::has_expired(segment.expires(rank), *now) {
-                        continue;
-                    }
-                    let hash = match segment.number_of(rank) {
-                        Some(number) => segment.schema.hash(Id::Number(number)),
-                        None => {
-                            let record = records.record(rank)?;
-                            let id = read_record(record, IdKind::Texts).and_then(|(id, _)| id);
-                            let id = id.ok_or_else(|| {
-                                StoreError::damaged(segment.path(), 0, "a record has no id")
-                            })?;
-                            segment.schema.hash(Id::Text(id))
-                        }
-                    };
-                    return Ok(Some((hash, rank)));
-                }
-                Ok(None)
-            }
-        }
-    }
-
-    fn number(&self, at: u32) -> u64 {
-        match self {
-            Source::Memory { memory, .. } => match memory.id(at) {
-                Id::Number(number) => number,
-                Id::Text(_) => 0,
-            },
-            Source::Segment { segment, .. } => segment.number_of(at).unwrap_or(0),
-        }
-    }
-
-    fn expires(&self, at: u32) -> u32 {
-        match self {
-            Source::Memory { memory, .. } => memory.expires(at),
-            Source::Segment { segment, .. } => segment.expires(at),
-        }
-    }
-}
-
-/// The documents of a segment to be, in order: by source, and by slot or rank there.
-struct Order {
-    sources: Vec<u16>,
-    places: Vec<u32>,
-}
-
-impl Order {
-    fn iter(&self) -> impl Iterator<Item = (usize, u32)> {
-        self.sources.iter().zip(&self.places).map(|(source, place)| (usize::from(*source), *place))
+        Ok(hashes)
     }
 }
 
 /// Builds a segment of the sources' documents; `None` if there are none, and then no file either.
 ///
 /// # Complexity
-/// Memory: 5 bytes a document beside what building its index takes.
+/// Memory: 12 bytes a document and its words, beside what building its index takes.
 pub(crate) fn build(
     disk: &dyn Disk,
     path: &Path,
     identity: Identity,
     schema: &Arc<Schema>,
-    mut sources: Vec<Source<'_>>,
+    sources: Vec<Source<'_>>,
     threads: Threads,
 ) -> Result<Option<Segment>, SealError> {
-    let total: u64 = sources.iter().map(Source::count).sum();
-    if total == 0 {
+    let input = Input::new(sources.into_iter().filter(|source| source.len() > 0).collect())?;
+    if input.documents == 0 {
         return Ok(None);
     }
-    if total > u64::from(u32::MAX - 1) {
-        let what = format!("a segment of {total} documents is more than one takes");
-        return Err(StoreError::Invalid(what).into());
-    }
-    let documents = total as u32;
-    let bits = directory_bits(documents);
-    let mut order = Order { sources: Vec::new(), places: Vec::new() };
-    order.sources.reserve_exact(documents as usize);
-    order.places.reserve_exact(documents as usize);
-    let texts = schema.ids == IdKind::Texts;
-    let mut directory = vec![0u32; (1 << bits) + 1];
-    let mut tags = Vec::new();
-    // A merge of few sources: the least head is found by looking at all.
-    let mut heads = sources.iter_mut().map(Source::next).collect::<Result<Vec<_>, _>>()?;
-    while let Some((source, (hash, place))) = heads
-        .iter()
-        .enumerate()
-        .filter_map(|(source, head)| head.map(|head| (source, head)))
-        .min_by_key(|(source, (hash, _))| (*hash, *source))
-    {
-        heads[source] = sources[source].next()?;
-        order.sources.push(source as u16);
-        order.places.push(place);
-        let bucket = if bits == 0 { 0 } else { (hash >> (64 - bits)) as usize };
-        directory[bucket + 1] += 1;
-        if texts {
-            tags.push(tag_of(hash, bits));
+    // For each rank the position of its document, and for each position the hash of its id.
+    let (index, order, hashes) = match schema.kind {
+        Kind::Fingerprints { bits, max_distance } => {
+            let mut values = Vec::with_capacity(input.documents as usize * bits.words());
+            for source in &input.sources {
+                source.each_words(|words| values.extend_from_slice(words));
+            }
+            let (index, order) =
+                build_index(bits, &values, max_distance, threads).map_err(StoreError::from)?;
+            drop(values);
+            (Some(index), order, input.hashes()?)
         }
-    }
-    let mut sum = 0;
-    for start in &mut directory {
-        sum += *start;
-        *start = sum;
-    }
+        Kind::Sketches { .. } => {
+            let hashes = input.hashes()?;
+            let mut order: Vec<u32> = (0..input.documents).collect();
+            order.sort_unstable_by_key(|&position| (hashes[position as usize], position));
+            (None, order, hashes)
+        }
+    };
     let mut writer = Writer {
         file: SealedWriter::create(disk, path, identity)?,
-        contents: Contents { documents, sections: std::array::from_fn(|_| 0..0) },
+        contents: Contents { documents: input.documents, sections: std::array::from_fn(|_| 0..0) },
+        input,
+        order,
     };
-    let index = writer.write(schema, &sources, &order, &directory, &tags, threads)?;
+    writer.write(schema, index.as_ref(), hashes)?;
     writer.finish()?;
     Ok(Some(Segment::open_with(disk, path, identity, schema, index)?))
 }
 
-struct Writer {
+struct Writer<'a> {
     file: SealedWriter,
     contents: Contents,
+    input: Input<'a>,
+    /// For each rank the position of its document.
+    order: Vec<u32>,
 }
 
-impl Writer {
-    fn section<T>(
+impl<'a> Writer<'a> {
+    fn begin(&mut self) -> Result<u64, StoreError> {
+        self.file.align()?;
+        Ok(self.file.position())
+    }
+
+    fn end(&mut self, section: Section, start: u64) {
+        self.contents.sections[section as usize] = start..self.file.position();
+    }
+
+    /// Writes a section of so many bytes for each document, by rank.
+    fn section<const N: usize>(
         &mut self,
         section: Section,
-        write: impl FnOnce(&mut SealedWriter) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.file.align()?;
-        let start = self.file.position();
-        let written = write(&mut self.file)?;
-        self.contents.sections[section as usize] = start..self.file.position();
-        Ok(written)
+        bytes: impl Fn(&Source<'a>, usize) -> [u8; N],
+    ) -> Result<(), StoreError> {
+        let start = self.begin()?;
+        for &position in &self.order {
+            let (source, place) = self.input.of(position);
+            self.file.put(&bytes(source, place))?;
+        }
+        self.end(section, start);
+        Ok(())
+    }
+
+    /// Writes a section of numbers.
+    fn numbers<const N: usize>(
+        &mut self,
+        section: Section,
+        mut numbers: impl Iterator<Item = [u8; N]>,
+    ) -> Result<(), StoreError> {
+        let start = self.begin()?;
+        numbers.try_for_each(|number| self.file.put(&number))?;
+        self.end(section, start);
+        Ok(())
     }
 
     fn write(
         &mut self,
-        schema: &Arc<Schema>,
-        sources: &[Source<'_>],
-        order: &Order,
-        directory: &[u32],
-        tags: &[u8],
-        threads: Threads,
-    ) -> Result<Option<Index<'static>>, StoreError> {
-        self.section(Section::Directory, |file| {
-            directory.iter().try_for_each(|start| file.put(&start.to_le_bytes()))
-        })?;
-        self.section(Section::Tags, |file| file.put(tags))?;
-        self.section(Section::Numbers, |file| {
-            if schema.ids == IdKind::Texts {
-                return Ok(());
+        schema: &Schema,
+        index: Option<&Index<'_>>,
+        hashes: Vec<u64>,
+    ) -> Result<(), StoreError> {
+        match schema.ids {
+            IdKind::Numbers => {
+                self.section(Section::Numbers, |source, i| source.number(i).to_le_bytes())?;
             }
-            order.iter().try_for_each(|(s, at)| file.put(&sources[s].number(at).to_le_bytes()))
-        })?;
-        let expires = order.iter().any(|(s, at)| sources[s].expires(at) != 0);
-        self.section(Section::Expiries, |file| {
-            if !expires {
-                return Ok(());
-            }
-            order.iter().try_for_each(|(s, at)| file.put(&sources[s].expires(at).to_le_bytes()))
-        })?;
-        self.write_records(schema, sources, order)?;
-        let values = self.write_values(schema, sources, order)?;
-        match schema.kind {
-            Kind::Fingerprints { bits, max_distance } => {
-                let index = build_index(bits, &values, max_distance, threads)?;
-                drop(values);
-                self.section(Section::Finder, |file| file.put(index.as_bytes()))?;
-                Ok(Some(index))
-            }
-            Kind::Sketches { .. } => {
-                self.section(Section::Finder, |file| write_tables(sources, order, file))?;
-                Ok(None)
-            }
+            IdKind::Texts => self.numbers::<8>(Section::Numbers, std::iter::empty())?,
         }
+        let expire = |source: &Source<'_>| (0..source.len()).any(|i| source.expires(i) != 0);
+        if self.input.sources.iter().any(expire) {
+            self.section(Section::Expiries, |source, i| source.expires(i).to_le_bytes())?;
+        } else {
+            self.numbers::<4>(Section::Expiries, std::iter::empty())?;
+        }
+        self.write_records(schema)?;
+        self.write_values(schema)?;
+        let start = self.begin()?;
+        match index {
+            Some(index) => self.file.put(index.as_bytes())?,
+            None => self.write_tables()?,
+        }
+        self.end(Section::Finder, start);
+        let order = &self.order;
+        let hash = |rank: u32| hashes[order[rank as usize] as usize];
+        let ids = Ids::build(self.input.documents, hash);
+        drop(hashes);
+        let (directory, tags, ranks) = ids.parts();
+        self.numbers(Section::Directory, directory.iter().map(|start| start.to_le_bytes()))?;
+        self.numbers(Section::Tags, tags.iter().map(|tag| tag.to_le_bytes()))?;
+        self.numbers(Section::Ranks, ranks.iter().map(|rank| rank.to_le_bytes()))
     }
 
-    fn write_records(
-        &mut self,
-        schema: &Schema,
-        sources: &[Source<'_>],
-        order: &Order,
-    ) -> Result<(), StoreError> {
-        let mut readers: Vec<RecordReader<'_>> = sources.iter().map(RecordReader::new).collect();
-        let mut lengths = 0u64;
-        let mut plain = schema.ids == IdKind::Numbers;
-        for (s, at) in order.iter() {
-            let len = readers[s].len(at)?;
-            // A record of one byte says that nothing is known.
-            plain &= len == 1;
-            lengths += len;
+    /// Writes the records. They are read in the sources' order, a part of the ranks at a time.
+    fn write_records(&mut self, schema: &Schema) -> Result<(), StoreError> {
+        let start = self.begin()?;
+        if schema.ids == IdKind::Numbers && self.input.sources.iter().all(Source::is_plain) {
+            self.end(Section::Records, start);
+            self.end(Section::Offsets, start);
+            return Ok(());
         }
-        if plain {
-            self.section(Section::Offsets, |_| Ok(()))?;
-            return self.section(Section::Records, |_| Ok(()));
+        let sources = &self.input.sources;
+        let total: u64 = sources.iter().map(Source::record_bytes).sum();
+        let mean = total / u64::from(self.input.documents) + 1;
+        let part = (RECORD_BYTES / mean).clamp(1 << 10, 1 << 24) as usize;
+        let mut offsets = Vec::with_capacity(self.order.len() + 1);
+        let (mut offset, mut bytes) = (0u64, Vec::new());
+        for order in self.order.chunks(part) {
+            let mut wanted: Vec<(u32, u32)> = order.iter().copied().zip(0..).collect();
+            wanted.sort_unstable();
+            let mut places = vec![0..0; order.len()];
+            bytes.clear();
+            for same in wanted.chunk_by(|a, b| self.input.place(a.0).0 == self.input.place(b.0).0) {
+                let (source, _) = self.input.of(same[0].0);
+                let mut next = same.iter().map(|(_, nth)| *nth as usize);
+                let at = same.iter().map(|(position, _)| self.input.place(*position).1);
+                source.each_record(at, |record| {
+                    let from = bytes.len();
+                    bytes.extend_from_slice(record);
+                    if let Some(nth) = next.next() {
+                        places[nth] = from..bytes.len();
+                    }
+                })?;
+            }
+            for place in places {
+                offsets.push(offset);
+                offset += place.len() as u64;
+                self.file.put(&bytes[place])?;
+            }
         }
-        if lengths >= 1 << (8 * OFFSET_BYTES) {
-            let what = format!("{lengths} bytes of ids and metadata are more than a segment takes");
+        offsets.push(offset);
+        self.end(Section::Records, start);
+        if offset >= 1 << (8 * OFFSET_BYTES) {
+            let what = format!("{offset} bytes of ids and metadata are more than a segment takes");
             return Err(StoreError::Invalid(what));
         }
-        let mut readers: Vec<RecordReader<'_>> = sources.iter().map(RecordReader::new).collect();
-        self.section(Section::Offsets, |file| {
-            let mut offset = 0u64;
-            for (s, at) in order.iter() {
-                file.put(&offset.to_le_bytes()[..OFFSET_BYTES])?;
-                offset += readers[s].len(at)?;
-            }
-            file.put(&offset.to_le_bytes()[..OFFSET_BYTES])
-        })?;
-        let mut readers: Vec<RecordReader<'_>> = sources.iter().map(RecordReader::new).collect();
-        self.section(Section::Records, |file| {
-            for (s, at) in order.iter() {
-                file.put(readers[s].record(at)?)?;
-            }
-            Ok(())
-        })
+        let cut = |offset: u64| {
+            let [a, b, c, d, e, ..] = offset.to_le_bytes();
+            [a, b, c, d, e]
+        };
+        self.numbers::<OFFSET_BYTES>(Section::Offsets, offsets.into_iter().map(cut))
     }
 
-    /// Writes the words of all documents, and gives those of fingerprints back.
-    fn write_values(
-        &mut self,
-        schema: &Schema,
-        sources: &[Source<'_>],
-        order: &Order,
-    ) -> Result<Vec<u64>, StoreError> {
-        let words = schema.words();
-        let held = matches!(schema.kind, Kind::Fingerprints { .. });
-        let mut values = Vec::with_capacity(if held { order.places.len() * words } else { 0 });
-        let mut cursors: Vec<Option<(u64, Cursor<'_>)>> = Vec::new();
-        for source in sources {
-            cursors.push(match source {
-                Source::Segment { segment, .. } => {
-                    Some((segment.values_start(), segment.values_cursor()))
-                }
-                Source::Memory { .. } => None,
-            });
-        }
-        self.section(Section::Values, |file| {
-            let mut bytes = Vec::with_capacity(8 * words);
-            for (s, at) in order.iter() {
-                let value = match (&sources[s], &mut cursors[s]) {
-                    (Source::Memory { memory, .. }, _) => {
-                        bytes.clear();
-                        memory.words(at).iter().for_each(|word| bytes.put_u64(*word));
-                        &bytes[..]
-                    }
-                    (_, Some((start, cursor))) => {
-                        cursor.bytes(*start + u64::from(at) * 8 * words as u64, 8 * words)?
-                    }
-                    (_, None) => &[],
-                };
-                file.put(value)?;
-                if held {
-                    values.extend(value.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
+    /// Writes the words of sketches.
+    fn write_values(&mut self, schema: &Schema) -> Result<(), StoreError> {
+        let start = self.begin()?;
+        if let Kind::Sketches { .. } = schema.kind {
+            for &position in &self.order {
+                let (source, i) = self.input.of(position);
+                for word in source.sketch(i) {
+                    self.file.put(&word.to_le_bytes())?;
                 }
             }
-            Ok(())
-        })?;
-        Ok(values)
+        }
+        self.end(Section::Values, start);
+        Ok(())
+    }
+
+    /// Writes the tables of keys.
+    fn write_tables(&mut self) -> Result<(), StoreError> {
+        let layout = Layout::new(self.input.documents);
+        let mut ranks = vec![0; self.order.len()];
+        for (&position, rank) in self.order.iter().zip(0u32..) {
+            ranks[position as usize] = rank;
+        }
+        let mut entries: Vec<(u32, u32)> = Vec::with_capacity(self.order.len());
+        let mut table = Vec::new();
+        for t in 0..KEYS {
+            entries.clear();
+            for (source, &start) in self.input.sources.iter().zip(&self.input.starts) {
+                source.each_key(t, |key, i| entries.push((key, ranks[start as usize + i])));
+            }
+            entries.sort_unstable();
+            table.clear();
+            layout.write(&entries, &mut table);
+            self.file.put(&table)?;
+        }
+        Ok(())
     }
 
     fn finish(mut self) -> Result<(), SealError> {
@@ -381,13 +294,14 @@ impl Writer {
     }
 }
 
-/// Builds the index of a segment. A large one takes a plan that saves memory, where there is one.
+/// Builds the index of a segment, and tells the position of the document of each rank. A large one takes a plan
+/// that saves memory, where there is one.
 fn build_index(
     bits: Bits,
     values: &[u64],
     max_distance: u32,
     threads: Threads,
-) -> Result<Index<'static>, BuildError> {
+) -> Result<(Index<'static>, Vec<u32>), BuildError> {
     /// Documents from which on memory counts more than time.
     const LARGE: usize = 1 << 22;
     /// Bytes of an entry beside the words that it is of.
@@ -397,99 +311,18 @@ fn build_index(
     if documents >= LARGE {
         let bytes = documents as u64 * (8 * bits.words() as u64 + BESIDE);
         let saving = Settings { memory_bytes: Some(bytes), ..settings };
-        match Index::build(bits, values, Ids::Positions, &saving) {
+        match Index::build_ordered(bits, values, &saving) {
             Err(BuildError::Plan(_)) => {}
             built => return built,
         }
     }
-    Index::build(bits, values, Ids::Positions, &settings)
-}
-
-/// The records of a source, in order.
-enum RecordReader<'a> {
-    Memory(&'a Memory),
-    Segment(Box<Records<'a>>),
-}
-
-impl<'a> RecordReader<'a> {
-    fn new(source: &'a Source<'_>) -> RecordReader<'a> {
-        match source {
-            Source::Memory { memory, .. } => RecordReader::Memory(memory),
-            Source::Segment { segment, .. } => {
-                RecordReader::Segment(Box::new(Records::new(segment)))
-            }
-        }
-    }
-
-    fn len(&mut self, at: u32) -> Result<u64, StoreError> {
-        match self {
-            RecordReader::Memory(memory) => Ok(memory.record(at).len() as u64),
-            RecordReader::Segment(records) => records.len(at),
-        }
-    }
-
-    fn record(&mut self, at: u32) -> Result<&[u8], StoreError> {
-        match self {
-            RecordReader::Memory(memory) => Ok(memory.record(at)),
-            RecordReader::Segment(records) => records.record(at),
-        }
-    }
-}
-
-/// Writes the tables of keys.
-fn write_tables(
-    sources: &[Source<'_>],
-    order: &Order,
-    file: &mut SealedWriter,
-) -> Result<(), StoreError> {
-    const NONE: u32 = u32::MAX;
-    let layout = Layout::new(order.places.len() as u32);
-    // Of each source's slots or ranks the new rank.
-    let mut ranks: Vec<Vec<u32>> = sources
-        .iter()
-        .map(|source| match source {
-            Source::Memory { memory, .. } => vec![NONE; memory.len() as usize],
-            Source::Segment { segment, .. } => vec![NONE; segment.documents as usize],
-        })
-        .collect();
-    for (rank, (s, at)) in (0u32..).zip(order.iter()) {
-        ranks[s][at as usize] = rank;
-    }
-    let mut entries: Vec<(u32, u32)> = Vec::with_capacity(order.places.len());
-    let mut table = Vec::new();
-    for t in 0..KEYS {
-        entries.clear();
-        for (source, ranks) in sources.iter().zip(&ranks) {
-            let new = |at: u32| ranks.get(at as usize).copied().filter(|&rank| rank != NONE);
-            match source {
-                Source::Memory { memory, .. } => entries.extend(
-                    (0..memory.len()).filter_map(|slot| Some((memory.keys(slot)?[t], new(slot)?))),
-                ),
-                Source::Segment { segment, .. } => entries.extend(
-                    segment.keys_of_table(t).filter_map(|(key, rank)| Some((key, new(rank)?))),
-                ),
-            }
-        }
-        entries.sort_unstable();
-        table.clear();
-        layout.write(&entries, &mut table);
-        file.put(&table)?;
-    }
-    Ok(())
+    Index::build_ordered(bits, values, &settings)
 }
 
 impl Segment {
-    fn values_start(&self) -> u64 {
-        self.contents.section(Section::Values).start
-    }
-
-    fn values_cursor(&self) -> Cursor<'_> {
-        self.cursor(Section::Values)
-    }
-
-    fn keys_of_table(&self, t: usize) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
+    pub(super) fn keys_of_table(&self, t: usize) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
         match &self.finder {
-            super::Finder::Fingerprints { .. } | super::Finder::None => {
+            super::Finder::Fingerprints(_) | super::Finder::Saved(_) => {
                 Box::new(std::iter::empty())
             }
             super::Finder::Sketches { tables, layout, .. } => Box::new(layout.table(tables, t)),
@@ -536,8 +369,10 @@ impl Segment {
         ranks: &[u32],
         mut each: impl FnMut(OwnId, &[u64], Metadata),
     ) -> Result<(), StoreError> {
+        let (Some(&first), Some(&last)) = (ranks.first(), ranks.last()) else { return Ok(()) };
         let words = self.schema.words();
-        let (start, mut values) = (self.values_start(), self.values_cursor());
+        let mut values = Vec::with_capacity((last - first + 1) as usize * words);
+        self.each_words(first..last + 1, |value| values.extend_from_slice(value));
         let mut records = Records::new(self);
         for &rank in ranks {
             let (text, metadata) = self.parse_record_of(rank, records.record(rank)?)?;
@@ -545,9 +380,7 @@ impl Segment {
                 (Some(number), _) => OwnId::Number(number),
                 (None, text) => OwnId::Text(text.unwrap_or_default().into()),
             };
-            let at = start + u64::from(rank) * 8 * words as u64;
-            let value = super::words_of(values.bytes(at, 8 * words)?);
-            each(id, &value, metadata);
+            each(id, &values[(rank - first) as usize * words..][..words], metadata);
         }
         Ok(())
     }

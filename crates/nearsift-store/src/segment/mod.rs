@@ -1,20 +1,21 @@
 //! Segments: documents in a file that never changes, and what finds them.
 //!
-//! A segment ranks its documents by the hash of their ids, so that an id is looked up in one bucket, and
-//! so that segments are merged from their beginnings to their ends. What searches need is held in memory;
-//! text ids, metadata and fingerprints by rank are read when they are asked for.
+//! A segment of fingerprints ranks its documents as its index does, which so needs no ids, and holds the only copy of the
+//! fingerprints; one of sketches ranks them by the hash of their ids. What searches need is held in memory;
+//! text ids and metadata are read when they are asked for.
 
 mod build;
+mod ids;
 pub(crate) mod keys;
-mod resident;
 mod salvage;
+mod sources;
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use nearsift::hamming::Outcome;
-use nearsift::hamming::index::{Ask, Index, Scratch, Search, SearchError};
+use nearsift::hamming::index::{Ask, FormatError, Index, Scratch, Search, SearchError};
 use nearsift::sketch::{Keys, Sketch};
 
 use crate::StoreError;
@@ -24,35 +25,38 @@ use crate::disk::Disk;
 use crate::document::{Id, read_record};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
+use ids::Ids;
 use keys::directory_bits;
-use resident::{AlignedBytes, Filed};
 
-pub(crate) use build::{Source, build, read_tombstones, write_tombstones};
+pub(crate) use build::{build, read_tombstones, write_tombstones};
+pub(crate) use sources::Source;
 
 const MAGIC: &[u8; 8] = b"nsftsegm";
 
 /// The sections of a segment, in the order in which they lie in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
-    /// For each bucket of hashes the first rank, and the number of documents: 4 bytes each.
-    Directory,
-    /// Of text ids: the 8 bits of the hash after those of the bucket, a byte each.
-    Tags,
     /// Of numbers: the ids, 8 bytes each.
     Numbers,
     /// Where a document expires: the second of each, or 0, 4 bytes.
     Expiries,
-    /// Where records start in their section, and where the last ends: 5 bytes each.
-    Offsets,
     /// Text ids and metadata.
     Records,
-    /// The words of fingerprints or sketches.
+    /// Where records start in their section, and where the last ends: 5 bytes each.
+    Offsets,
+    /// The words of sketches.
     Values,
     /// The index of fingerprints, or the tables of keys.
     Finder,
+    /// For each bucket of hashes the first place, and the number of documents: 4 bytes each.
+    Directory,
+    /// The 16 bits of the hash after those of the bucket, 2 bytes for each place.
+    Tags,
+    /// The rank of each place, 4 bytes; none where they are the same.
+    Ranks,
 }
 
-const SECTIONS: usize = 8;
+const SECTIONS: usize = 9;
 /// Magic, documents, directory bits, and offset and length of each section.
 const CONTENTS_BYTES: usize = 16 + 16 * SECTIONS;
 /// Bytes of an offset.
@@ -101,15 +105,18 @@ impl Contents {
         let texts = schema.ids == IdKind::Texts;
         let len = |section| contents.section(section).end - contents.section(section).start;
         let or_none = |section, expected| len(section) == 0 || len(section) == expected;
+        let sketches = matches!(schema.kind, Kind::Sketches { .. });
+        let words = if sketches { schema.words() as u64 } else { 0 };
         let fits = documents > 0
             && bits == Some(directory_bits(documents))
             && len(Section::Directory) == (buckets + 1) * 4
-            && len(Section::Tags) == if texts { n } else { 0 }
+            && len(Section::Tags) == n * 2
+            && or_none(Section::Ranks, n * 4)
             && len(Section::Numbers) == if texts { 0 } else { n * 8 }
             && or_none(Section::Expiries, n * 4)
             && or_none(Section::Offsets, (n + 1) * OFFSET_BYTES as u64)
             && (len(Section::Offsets) > 0 || (!texts && len(Section::Records) == 0))
-            && len(Section::Values) == n * 8 * schema.words() as u64;
+            && len(Section::Values) == n * 8 * words;
         if !fits {
             return Err(damaged("the sections do not fit the number of documents"));
         }
@@ -130,8 +137,7 @@ pub(crate) struct Segment {
     schema: Arc<Schema>,
     file: SealedFile,
     contents: Contents,
-    directory: Vec<u32>,
-    tags: Vec<u8>,
+    ids: Ids,
     numbers: Vec<u64>,
     expiries: Vec<u32>,
     finder: Finder,
@@ -139,18 +145,26 @@ pub(crate) struct Segment {
 
 #[derive(Debug)]
 enum Finder {
-    Fingerprints {
-        index: Filed,
-        /// Memory of earlier queries.
-        scratches: Mutex<Vec<Scratch>>,
-    },
+    Fingerprints(Index<'static>),
     Sketches {
         sketches: Vec<u64>,
         tables: Vec<u8>,
         layout: keys::Layout,
     },
-    /// Of a damaged segment: nothing.
-    None,
+    /// Of a damaged segment of fingerprints: the words of each document.
+    Saved(Vec<u64>),
+}
+
+/// Why an index was not read.
+enum Unread {
+    Store(StoreError),
+    Index(FormatError),
+}
+
+impl From<FormatError> for Unread {
+    fn from(error: FormatError) -> Unread {
+        Unread::Index(error)
+    }
 }
 
 fn words_of(bytes: &[u8]) -> Vec<u64> {
@@ -187,25 +201,33 @@ impl Segment {
             file.read_vec(range.start, (range.end - range.start) as usize)
         };
         let documents = contents.documents;
-        let directory = halves_of(&read(Section::Directory)?);
-        if !directory.is_sorted() || directory.last() != Some(&documents) {
+        let tags = read(Section::Tags)?;
+        let ids = Ids::of_parts(
+            documents,
+            halves_of(&read(Section::Directory)?),
+            tags.as_chunks().0.iter().map(|tag| u16::from_le_bytes(*tag)).collect(),
+            halves_of(&read(Section::Ranks)?),
+        );
+        drop(tags);
+        let ids = ids.ok_or_else(|| {
             let at = contents.section(Section::Directory).start;
-            return Err(StoreError::damaged(path, at, "the directory is not in order"));
-        }
+            StoreError::damaged(path, at, "the directory of ids is not in order")
+        })?;
         let finder = contents.section(Section::Finder);
         let finder_len = (finder.end - finder.start) as usize;
         let finder = match schema.kind {
             Kind::Fingerprints { bits, max_distance } => {
                 let index = match built {
-                    Some(index) => Filed::Built(index),
-                    None => {
-                        let mut bytes = AlignedBytes::zeroed(finder_len);
-                        file.read(bytes.as_mut(), finder.start)?;
-                        Filed::from_bytes(bytes)
-                            .map_err(|e| StoreError::damaged(path, finder.start, e))?
-                    }
+                    Some(index) => index,
+                    None => Index::read_with(finder_len, |to| {
+                        file.read(to, finder.start).map_err(Unread::Store)
+                    })
+                    .map_err(|unread| match unread {
+                        Unread::Store(error) => error,
+                        Unread::Index(error) => StoreError::damaged(path, finder.start, error),
+                    })?,
                 };
-                let held = index.get();
+                let held = &index;
                 if held.bits() != bits
                     || held.max_distance() < max_distance
                     || held.documents() != u64::from(documents)
@@ -213,7 +235,7 @@ impl Segment {
                     let what = "the index is of other documents";
                     return Err(StoreError::damaged(path, finder.start, what));
                 }
-                Finder::Fingerprints { index, scratches: Mutex::default() }
+                Finder::Fingerprints(index)
             }
             Kind::Sketches { .. } => {
                 let layout = keys::Layout::new(documents);
@@ -230,8 +252,7 @@ impl Segment {
             documents,
             dead: Bitmap::new(documents),
             schema: Arc::clone(schema),
-            directory,
-            tags: read(Section::Tags)?,
+            ids,
             numbers: words_of(&read(Section::Numbers)?),
             expiries: halves_of(&read(Section::Expiries)?),
             finder,
@@ -269,39 +290,45 @@ impl Segment {
     /// Bytes that it holds in memory, those of ids left out.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let finder = match &self.finder {
-            Finder::Fingerprints { index, .. } => index.get().as_bytes().len(),
+            Finder::Fingerprints(index) => index.as_bytes().len(),
             Finder::Sketches { sketches, tables, .. } => 8 * sketches.len() + tables.len(),
-            Finder::None => 0,
+            Finder::Saved(values) => 8 * values.len(),
         };
         let pages = self.file.content().div_ceil(crate::sealed::PAGE as u64) * 8;
-        let own = 4 * self.directory.len() + self.tags.len() + 4 * self.expiries.len();
+        let own = self.ids.bytes() + 4 * self.expiries.len();
         (finder + own) as u64 + u64::from(self.documents).div_ceil(8) + pages
     }
 
     /// The rank of a document that was not removed.
     pub(crate) fn find(&self, hash: u64, id: Id<'_>) -> Result<Option<u32>, StoreError> {
-        let bits = directory_bits(self.documents);
-        let bucket = if bits == 0 { 0 } else { (hash >> (64 - bits)) as usize };
-        let ranks = self.directory[bucket]..self.directory[bucket + 1];
+        for rank in self.ids.candidates(hash) {
+            if !self.dead.contains(rank) && self.is_called(rank, id)? {
+                return Ok(Some(rank));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls `each` with the number and the rank of every one of several documents that is here and was not
+    /// removed. `hashes` are those of the ids.
+    pub(crate) fn find_many(
+        &self,
+        hashes: &[u64],
+        asked: &[Id<'_>],
+        mut each: impl FnMut(usize, u32),
+    ) -> Result<(), StoreError> {
+        let mut failed = None;
+        self.ids.each_present(hashes, |i| match self.find(hashes[i], asked[i]) {
+            Ok(rank) => rank.into_iter().for_each(|rank| each(i, rank)),
+            Err(error) => drop(failed.get_or_insert(error)),
+        });
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn is_called(&self, rank: u32, id: Id<'_>) -> Result<bool, StoreError> {
         match id {
-            Id::Number(number) => {
-                let numbers = &self.numbers[ranks.start as usize..ranks.end as usize];
-                let same = ranks.zip(numbers).filter(|(_, other)| **other == number);
-                let mut ranks = same.map(|(rank, _)| rank);
-                Ok(ranks.find(|&rank| !self.dead.contains(rank)))
-            }
-            Id::Text(text) => {
-                let tag = tag_of(hash, bits);
-                for rank in ranks {
-                    if self.tags[rank as usize] == tag
-                        && !self.dead.contains(rank)
-                        && self.record(rank)?.0.as_deref() == Some(text)
-                    {
-                        return Ok(Some(rank));
-                    }
-                }
-                Ok(None)
-            }
+            Id::Number(number) => Ok(self.number_of(rank) == Some(number)),
+            Id::Text(text) => Ok(self.record(rank)?.0.as_deref() == Some(text)),
         }
     }
 
@@ -371,40 +398,77 @@ impl Segment {
     }
 
     /// The words of a document's fingerprint or sketch.
-    pub(crate) fn words(&self, rank: u32) -> Result<Vec<u64>, StoreError> {
-        let words = self.schema.words();
-        if let Finder::Sketches { sketches, .. } = &self.finder {
-            return Ok(sketches[rank as usize * words..][..words].to_vec());
-        }
-        let at = self.contents.section(Section::Values).start + u64::from(rank) * 8 * words as u64;
-        Ok(words_of(&self.file.read_vec(at, 8 * words)?))
+    pub(crate) fn words(&self, rank: u32) -> Vec<u64> {
+        let mut found = Vec::new();
+        self.each_words(rank..rank + 1, |words| found.extend_from_slice(words));
+        found
     }
 
-    /// Calls `each` with the rank and distance of every fingerprint within the distance, dead ones included.
-    pub(crate) fn within(
+    /// Calls `each` with the words of the documents of these ranks.
+    pub(crate) fn each_words(&self, ranks: Range<u32>, mut each: impl FnMut(&[u64])) {
+        let words = self.schema.words();
+        let held = |held: &[u64], each: &mut dyn FnMut(&[u64])| {
+            let part = &held[ranks.start as usize * words..ranks.end as usize * words];
+            part.chunks_exact(words).for_each(each);
+        };
+        match &self.finder {
+            Finder::Sketches { sketches, .. } => held(sketches, &mut each),
+            Finder::Saved(values) => held(values, &mut each),
+            Finder::Fingerprints(index) => {
+                let mut left = ranks.len();
+                index.each_value_from(u64::from(ranks.start), &mut |value| {
+                    if left == 0 {
+                        return ControlFlow::Break(());
+                    }
+                    left -= 1;
+                    each(value);
+                    ControlFlow::Continue(())
+                });
+            }
+        }
+    }
+
+    /// The first step of a search for fingerprints, see [`Index::begin`].
+    pub(crate) fn begin(
         &self,
         query: &[u64],
         ask: &Ask,
+        scratch: &mut Scratch,
+    ) -> Result<(), SearchError> {
+        match &self.finder {
+            Finder::Fingerprints(index) => index.begin(query, ask, scratch),
+            Finder::Sketches { .. } | Finder::Saved(_) => Ok(()),
+        }
+    }
+
+    /// The second step.
+    pub(crate) fn look_up(&self, scratch: &mut Scratch) {
+        if let Finder::Fingerprints(index) = &self.finder {
+            index.look_up(scratch);
+        }
+    }
+
+    /// The last step: calls `each` with the rank and distance of every fingerprint within the distance, dead ones
+    /// included.
+    pub(crate) fn finish(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        scratch: &mut Scratch,
         each: &mut dyn FnMut(u32, u32),
-    ) -> Result<Outcome, SearchError> {
-        let Finder::Fingerprints { index, scratches } = &self.finder else {
-            return Ok(Outcome::default());
-        };
-        let held = || scratches.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut scratch = held().pop().unwrap_or_default();
-        let outcome = index.get().visit(query, ask, &mut scratch, &mut |hit| {
+    ) -> Outcome {
+        let Finder::Fingerprints(index) = &self.finder else { return Outcome::default() };
+        index.finish(query, ask, scratch, &mut |hit| {
             hit.each_id(|rank| each(rank as u32, hit.distance()));
             ControlFlow::Continue(())
-        });
-        held().push(scratch);
-        outcome
+        })
     }
 
     /// Appends the ranks of up to `most` documents that share a key, the same one perhaps more than
     /// once, and tells whether there are more.
     pub(crate) fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
         match &self.finder {
-            Finder::Fingerprints { .. } | Finder::None => false,
+            Finder::Fingerprints(_) | Finder::Saved(_) => false,
             Finder::Sketches { tables, layout, .. } => layout.candidates(tables, keys, most, to),
         }
     }
@@ -413,7 +477,7 @@ impl Segment {
     #[inline]
     pub(crate) fn sketch(&self, rank: u32) -> Option<Sketch> {
         match &self.finder {
-            Finder::Fingerprints { .. } | Finder::None => None,
+            Finder::Fingerprints(_) | Finder::Saved(_) => None,
             Finder::Sketches { sketches, .. } => {
                 let words = sketches.as_chunks().0.get(rank as usize)?;
                 Some(Sketch::from_words(*words))
@@ -435,8 +499,8 @@ impl Segment {
         if let Err(error) = self.check_order() {
             bad(error);
         }
-        if let Finder::Fingerprints { index, .. } = &self.finder
-            && let Err(error) = index.get().verify()
+        if let Finder::Fingerprints(index) = &self.finder
+            && let Err(error) = index.verify()
         {
             bad(StoreError::damaged(
                 self.path(),
@@ -447,19 +511,23 @@ impl Segment {
     }
 
     fn check_order(&self) -> Result<(), StoreError> {
-        let bits = directory_bits(self.documents);
-        let mut source = Source::of_segment(self, &[], 0);
+        let source = Source::of_segment(self, &[], 0);
         let mut rank = 0;
-        while let Some((hash, _)) = source.next()? {
-            let bucket = if bits == 0 { 0 } else { (hash >> (64 - bits)) as usize };
-            let inside = (self.directory[bucket]..self.directory[bucket + 1]).contains(&rank);
-            let tagged = self.tags.get(rank as usize).is_none_or(|&tag| tag == tag_of(hash, bits));
-            if !inside || !tagged {
-                let at = self.contents.section(Section::Directory).start;
-                let what = format!("document {rank} is not in its bucket");
-                return Err(StoreError::damaged(self.path(), at, what));
+        let mut astray = None;
+        source.each_hash(&mut |hash| {
+            if !self.ids.files(rank, hash) {
+                astray.get_or_insert(rank);
             }
             rank += 1;
+        })?;
+        let at = self.contents.section(Section::Directory).start;
+        if let Some(rank) = astray {
+            let what = format!("document {rank} is not in its bucket");
+            return Err(StoreError::damaged(self.path(), at, what));
+        }
+        if !self.ids.is_permutation() {
+            let what = "a document is in two buckets";
+            return Err(StoreError::damaged(self.path(), at, what));
         }
         Ok(())
     }
@@ -467,9 +535,4 @@ impl Segment {
     fn cursor(&self, section: Section) -> Cursor<'_> {
         Cursor::new(&self.file, self.contents.section(section))
     }
-}
-
-/// The 8 bits of a hash after those of its bucket.
-fn tag_of(hash: u64, directory_bits: u32) -> u8 {
-    (hash << directory_bits >> 56) as u8
 }

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use nearsift::fingerprint::Bits;
+use nearsift::hamming::index::{Index, Search};
 use nearsift::sketch::KEYS;
 
-use super::{Contents, Finder, OFFSET_BYTES, Section, Segment, halves_of, keys, words_of};
+use super::ids::Ids;
+use super::{Contents, Finder, OFFSET_BYTES, Section, Segment, Unread, halves_of, keys, words_of};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::disk::Disk;
@@ -30,7 +33,7 @@ impl Segment {
             file.read_vec(range.start, (range.end - range.start) as usize)
         };
         let mut lost = BTreeSet::new();
-        for page in pages {
+        for &page in &pages {
             let bytes = page * PAGE as u64..(page + 1) * PAGE as u64;
             for (section, size) in [
                 (Section::Numbers, 8),
@@ -51,23 +54,24 @@ impl Segment {
             }
         }
         let finder = match schema.kind {
-            Kind::Fingerprints { .. } => None,
-            Kind::Sketches { .. } => Some(Finder::Sketches {
+            Kind::Fingerprints { bits, .. } => {
+                Finder::Saved(save_values(&file, &contents, bits, &pages, &mut lost)?)
+            }
+            Kind::Sketches { .. } => Finder::Sketches {
                 sketches: words_of(&read(Section::Values)?),
                 tables: read(Section::Finder)?,
                 layout: keys::Layout::new(documents),
-            }),
+            },
         };
         let mut segment = Segment {
             number: identity.number,
             documents,
             dead: Bitmap::new(documents),
             schema: Arc::clone(schema),
-            directory: Vec::new(),
-            tags: Vec::new(),
+            ids: Ids::default(),
             numbers: words_of(&read(Section::Numbers)?),
             expiries: halves_of(&read(Section::Expiries)?),
-            finder: finder.unwrap_or(Finder::None),
+            finder,
             file,
             contents,
         };
@@ -124,4 +128,44 @@ impl Segment {
             lost.extend((0u32..).zip(&seen).filter(|(_, seen)| **seen != 1).map(|(rank, _)| rank));
         }
     }
+}
+
+/// The words of all documents of a damaged index, and which of them are lost.
+fn save_values(
+    file: &SealedFile,
+    contents: &Contents,
+    bits: Bits,
+    pages: &[u64],
+    lost: &mut BTreeSet<u32>,
+) -> Result<Vec<u64>, StoreError> {
+    let finder = contents.section(Section::Finder);
+    let index = Index::read_with((finder.end - finder.start) as usize, |to| {
+        file.read(to, finder.start).map_err(Unread::Store)
+    });
+    let unfit = |what: String| StoreError::damaged(file.path(), finder.start, what);
+    let index = index.map_err(|unread| match unread {
+        Unread::Store(error) => error,
+        Unread::Index(error) => unfit(error.to_string()),
+    })?;
+    let documents = contents.documents as usize;
+    if index.bits() != bits || index.documents() != documents as u64 {
+        return Err(unfit("the index is of other documents".to_owned()));
+    }
+    let damaged: BTreeSet<u64> = pages.iter().copied().collect();
+    let whole = |part: std::ops::Range<usize>| {
+        let first = (finder.start + part.start as u64) / PAGE as u64;
+        let last = (finder.start + part.end as u64 - 1) / PAGE as u64;
+        damaged.range(first..=last).next().is_none()
+    };
+    let words = bits.words();
+    let mut values = vec![0; documents * words];
+    let mut known = vec![false; documents];
+    index.each_whole_value(&whole, &mut |place, value| {
+        if let Some(known) = known.get_mut(place as usize) {
+            *known = true;
+            values[place as usize * words..][..words].copy_from_slice(value);
+        }
+    });
+    lost.extend((0u32..).zip(&known).filter(|(_, known)| !**known).map(|(rank, _)| rank));
+    Ok(values)
 }

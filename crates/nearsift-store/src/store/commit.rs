@@ -1,6 +1,15 @@
-//! Writes. Threads that wait for the log have their batches written by the first of them, in one frame.
+//! Writes. Threads that wait have their batches written by one of them, in one frame with one sync.
+//!
+//! What limits them: one thread that waits for each of its batches writes one a sync, however short. Several
+//! share a sync; then what counts is the work for each document, which the thread that leads does alone. Of a fingerprint with a
+//! numbered id that is, beside the id's hash: 18 bytes of log; for each segment and memory table a look for the
+//! id, a line of tags or two that is mostly fetched beside those of the batch's other ids; and in the memory table
+//! a bucket and the lines of an entry and its id in each of four tables. A document is written once to the log, once
+//! with its segment, and once more each time that segment is merged: with a ratio of 8, once for each factor
+//! of 8 between the store and a memory table.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use hashbrown::HashTable;
 
@@ -8,10 +17,12 @@ use super::{Maintenance, Near, Place, Shared, State, Writer, has_expired, held};
 use crate::StoreError;
 use crate::batch::{Batch, MAX_BATCH_BYTES, Outcome};
 use crate::codec::Input;
-use crate::document::{Operation, OwnId, Tag};
+use crate::document::{Id, Operation, OwnId, Tag};
 use crate::log::{AppendError, FRAME_HEADER, Log, LogIdentity};
 use crate::manifest::Name;
 use crate::memory::Memory;
+use crate::schema::Schema;
+use crate::sync::MutexGuard;
 
 /// A batch that waits to be written.
 #[derive(Debug)]
@@ -19,6 +30,67 @@ pub(super) struct Request {
     bytes: Vec<u8>,
     operations: u32,
     answer: OnceLock<Result<Vec<Outcome>, StoreError>>,
+}
+
+/// Batches that wait, and who writes.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: Vec<Arc<Request>>,
+    /// Whether a thread is writing for all.
+    led: bool,
+    /// Whether it waits for more batches.
+    gathering: bool,
+    /// Batches of the last group, and how long it took.
+    before: usize,
+    took: Duration,
+}
+
+/// The longest that a group is waited for. No time goes by under a scheduler that decides who goes on.
+const MOST_GATHERING: Duration = Duration::from_millis(if cfg!(schedules) { 0 } else { 2 });
+
+/// A group of batches that one thread writes. When it is dropped, all of them have their answers.
+struct Led<'a> {
+    shared: &'a Shared,
+    group: Vec<Arc<Request>>,
+}
+
+impl Led<'_> {
+    fn write(self) {
+        let begun = Instant::now();
+        let mut writer = held(&self.shared.writer);
+        let written = match writer.as_mut() {
+            Some(writer) => self.shared.write_group(writer, &self.group),
+            None => Err(StoreError::OpenedForReading { path: self.shared.dir.clone() }),
+        };
+        drop(writer);
+        match written {
+            Ok(outcomes) => {
+                for (request, outcomes) in self.group.iter().zip(outcomes) {
+                    let _empty = request.answer.set(Ok(outcomes));
+                }
+            }
+            Err(error) => self.refuse(&error),
+        }
+        held(&self.shared.queue).took = begun.elapsed();
+    }
+
+    fn refuse(&self, error: &StoreError) {
+        for request in &self.group {
+            // Those that were written before the error have theirs.
+            let _empty = request.answer.set(Err(error.clone()));
+        }
+    }
+}
+
+impl Drop for Led<'_> {
+    fn drop(&mut self) {
+        if self.group.iter().any(|request| request.answer.get().is_none()) {
+            let because = "a thread that wrote did not come to its end".to_owned();
+            self.refuse(&StoreError::Failed { path: self.shared.dir.clone(), because });
+        }
+        held(&self.shared.queue).led = false;
+        self.shared.commits.notify_all();
+    }
 }
 
 /// An operation that changes something, on its way into the log and the memory table.
@@ -53,38 +125,49 @@ impl Shared {
             operations: batch.len,
             answer: OnceLock::new(),
         });
-        held(&self.queue).push_back(Arc::clone(&request));
-        let mut writer = held(&self.writer);
-        if request.answer.get().is_none() {
-            let group = self.take_group();
-            let written = match writer.as_mut() {
-                Some(writer) => self.write_group(writer, &group),
-                None => Err(StoreError::OpenedForReading { path: self.dir.clone() }),
-            };
-            match written {
-                Ok(outcomes) => {
-                    for (request, outcomes) in group.iter().zip(outcomes) {
-                        let _empty = request.answer.set(Ok(outcomes));
-                    }
-                }
-                Err(error) => {
-                    for request in &group {
-                        let _empty = request.answer.set(Err(error.clone()));
-                    }
-                }
-            }
+        let mut queue = held(&self.queue);
+        queue.waiting.push(Arc::clone(&request));
+        if queue.gathering {
+            self.commits.notify_all();
         }
-        drop(writer);
+        while request.answer.get().is_none() {
+            if queue.led {
+                let waited = self.commits.wait(queue);
+                queue = waited.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            queue = self.gather(queue);
+            let group = std::mem::take(&mut queue.waiting);
+            queue.before = group.len();
+            drop(queue);
+            // That of the caller is among them, for it has no answer yet and only who leads takes any.
+            Led { shared: self, group }.write();
+            queue = held(&self.queue);
+        }
+        drop(queue);
         if self.options.maintenance == Maintenance::Inline {
             self.maintain_inline();
         }
         request.answer.get().cloned().expect("every request of a group is answered")
     }
 
-    /// All batches that wait. That of the caller is among them, for it has no answer yet and only who
-    /// has the writer takes any.
-    fn take_group(&self) -> Vec<Arc<Request>> {
-        held(&self.queue).drain(..).collect()
+    /// Waits a little for as many batches as the last group had: their threads have been answered and
+    /// may be about to write again, and a sync takes longer than they need. One alone never waits.
+    fn gather<'q>(&self, mut queue: MutexGuard<'q, Queue>) -> MutexGuard<'q, Queue> {
+        let begun = Instant::now();
+        queue.led = true;
+        queue.gathering = true;
+        while queue.waiting.len() < queue.before {
+            let most = (queue.took / 4).min(MOST_GATHERING);
+            let left = most.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            let waited = self.commits.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queue.gathering = false;
+        queue
     }
 
     fn write_group(
@@ -159,35 +242,35 @@ impl Shared {
         frame: &mut Vec<u8>,
     ) -> Result<(Vec<Vec<Outcome>>, Vec<Decided<'a>>), StoreError> {
         let now = self.now();
-        let mut decided: Vec<Decided<'a>> = Vec::new();
-        // The last decided operation of each id, where a group can have two.
-        let mut latest: HashTable<u32> = HashTable::new();
-        let operations: u32 = group.iter().map(|request| request.operations).sum();
-        let mut all = Vec::with_capacity(group.len());
+        let operations: usize = group.iter().map(|request| request.operations as usize).sum();
+        let mut given = Given::with_capacity(operations);
         for request in group {
-            let mut outcomes = Vec::with_capacity(request.operations as usize);
             let mut from = Input(&request.bytes);
             for _ in 0..request.operations {
-                let operation = Operation::read(&mut from, &self.schema)
-                    .expect("a batch holds what was put into it");
-                let hash = self.schema.hash(operation.id);
-                let same = |&i: &u32| {
-                    let other = &decided[i as usize];
-                    other.hash == hash && other.operation.id == operation.id
+                let operation = Operation::read(&mut from, &self.schema);
+                given.push(operation.expect("a batch holds what was put into it"), &self.schema);
+            }
+        }
+        let places = state.find_many(&given.hashes, &given.ids)?;
+        let mut decided: Vec<Decided<'a>> = Vec::with_capacity(operations);
+        let mut latest = Latest::new(operations);
+        let mut all = Vec::with_capacity(group.len());
+        let mut asked = given.operations.into_iter().zip(given.hashes).zip(places);
+        for request in group {
+            let mut outcomes = Vec::with_capacity(request.operations as usize);
+            for _ in 0..request.operations {
+                let ((operation, hash), place) = asked.next().expect("as many as were given");
+                let (prior, found) = match latest.find(&decided, hash, operation.id) {
+                    Some(i) if decided[i as usize].operation.tag != Tag::Delete => {
+                        let expires = decided[i as usize].operation.expires;
+                        (Some(Prior::Pending(i)), !has_expired(expires, now))
+                    }
+                    Some(_) => (None, false),
+                    None => {
+                        let seen = place.is_some_and(|p| !has_expired(state.expires(p), now));
+                        (place.map(Prior::Stored), seen)
+                    }
                 };
-                let (prior, found) =
-                    match latest.find(hash, same).map(|&i| (i, &decided[i as usize])) {
-                        Some((i, other)) if other.operation.tag != Tag::Delete => {
-                            let seen = !has_expired(other.operation.expires, now);
-                            (Some(Prior::Pending(i)), seen)
-                        }
-                        Some(_) => (None, false),
-                        None => {
-                            let place = state.find(hash, operation.id)?;
-                            let seen = place.is_some_and(|p| !has_expired(state.expires(p), now));
-                            (place.map(Prior::Stored), seen)
-                        }
-                    };
                 let outcome = match operation.tag {
                     Tag::Delete if found => Outcome::Removed,
                     Tag::Delete => Outcome::Absent,
@@ -207,21 +290,8 @@ impl Shared {
                 let tag = if operation.tag == Tag::Delete { Tag::Delete } else { Tag::Put };
                 frame.push(tag as u8);
                 frame.extend_from_slice(operation.body);
-                let i = decided.len() as u32;
                 decided.push(Decided { operation: Operation { tag, ..operation }, hash, prior });
-                if operations > 1 {
-                    let hash_of = |&i: &u32| decided[i as usize].hash;
-                    let same = |&other: &u32| {
-                        let other = &decided[other as usize];
-                        other.hash == hash && other.operation.id == operation.id
-                    };
-                    match latest.find_mut(hash, same) {
-                        Some(other) => *other = i,
-                        None => {
-                            latest.insert_unique(hash, i, hash_of);
-                        }
-                    }
-                }
+                latest.note(&decided);
             }
             all.push(outcomes);
         }
@@ -316,6 +386,68 @@ impl Shared {
     }
 }
 
+/// Operations, with what is looked up for all of them together.
+struct Given<'a> {
+    operations: Vec<Operation<'a>>,
+    hashes: Vec<u64>,
+    ids: Vec<Id<'a>>,
+}
+
+impl<'a> Given<'a> {
+    fn with_capacity(operations: usize) -> Given<'a> {
+        Given {
+            operations: Vec::with_capacity(operations),
+            hashes: Vec::with_capacity(operations),
+            ids: Vec::with_capacity(operations),
+        }
+    }
+
+    fn push(&mut self, operation: Operation<'a>, schema: &Schema) {
+        self.hashes.push(schema.hash(operation.id));
+        self.ids.push(operation.id);
+        self.operations.push(operation);
+    }
+}
+
+/// The last decided operation of each id, where there can be two.
+struct Latest {
+    table: HashTable<u32>,
+    several: bool,
+}
+
+impl Latest {
+    fn new(operations: usize) -> Latest {
+        let several = operations > 1;
+        let table = HashTable::with_capacity(if several { operations } else { 0 });
+        Latest { table, several }
+    }
+
+    fn find(&self, decided: &[Decided<'_>], hash: u64, id: Id<'_>) -> Option<u32> {
+        let same = |&i: &u32| {
+            let other = &decided[i as usize];
+            other.hash == hash && other.operation.id == id
+        };
+        self.table.find(hash, same).copied()
+    }
+
+    /// Takes note of the last one that was decided.
+    fn note(&mut self, decided: &[Decided<'_>]) {
+        let Some((last, before)) = decided.split_last().filter(|_| self.several) else { return };
+        let i = before.len() as u32;
+        let same = |&other: &u32| {
+            let other = &decided[other as usize];
+            other.hash == last.hash && other.operation.id == last.operation.id
+        };
+        match self.table.find_mut(last.hash, same) {
+            Some(other) => *other = i,
+            None => {
+                let hash_of = |&i: &u32| decided[i as usize].hash;
+                self.table.insert_unique(last.hash, i, hash_of);
+            }
+        }
+    }
+}
+
 /// Does what was decided to the memory table. The log has it already.
 fn apply(state: &mut State, decided: &[Decided<'_>]) -> Result<(), StoreError> {
     let mut slots = vec![u32::MAX; decided.len()];
@@ -329,30 +461,42 @@ fn apply(state: &mut State, decided: &[Decided<'_>]) -> Result<(), StoreError> {
             slots[i] = state.active.put(*hash, operation)?;
         }
     }
-    Ok(())
+    state.active.file()
 }
 
-/// Does the operations of a logged frame again.
+/// Does the operations of a logged frame again. `None` when they are none of this version.
 pub(super) fn replay(
     state: &mut State,
-    schema: &crate::schema::Schema,
+    schema: &Schema,
     payload: &[u8],
 ) -> Result<Option<u32>, StoreError> {
     let mut from = Input(payload);
     let Some(count) = from.u32() else { return Ok(None) };
+    // No operation takes less than two bytes.
+    let mut given = Given::with_capacity((count as usize).min(payload.len() / 2));
     for _ in 0..count {
-        let Some(operation) = Operation::read(&mut from, schema) else { return Ok(None) };
-        let hash = schema.hash(operation.id);
-        if let Some(place) = state.find(hash, operation.id)? {
-            state.remove(place);
-        }
-        match operation.tag {
-            Tag::Put => {
-                state.active.put(hash, &operation)?;
+        match Operation::read(&mut from, schema) {
+            Some(operation) if matches!(operation.tag, Tag::Put | Tag::Delete) => {
+                given.push(operation, schema);
             }
-            Tag::Delete => {}
-            Tag::Insert | Tag::InsertUnlessNear => return Ok(None),
+            _ => return Ok(None),
         }
     }
-    Ok(from.0.is_empty().then_some(count))
+    if !from.0.is_empty() {
+        return Ok(None);
+    }
+    let places = state.find_many(&given.hashes, &given.ids)?;
+    let mut decided: Vec<Decided<'_>> = Vec::with_capacity(places.len());
+    let mut latest = Latest::new(places.len());
+    for ((operation, hash), place) in given.operations.into_iter().zip(given.hashes).zip(places) {
+        let prior = match latest.find(&decided, hash, operation.id) {
+            Some(i) if decided[i as usize].operation.tag == Tag::Delete => None,
+            Some(i) => Some(Prior::Pending(i)),
+            None => place.map(Prior::Stored),
+        };
+        decided.push(Decided { operation, hash, prior });
+        latest.note(&decided);
+    }
+    apply(state, &decided)?;
+    Ok(Some(count))
 }

@@ -9,7 +9,7 @@
 //! | `copy` | snapshots and restoring them |
 //! | `check` | verifying every byte, and saving what is whole |
 //!
-//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`.
+//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`, `queue`.
 
 mod check;
 mod commit;
@@ -20,9 +20,10 @@ mod query;
 mod recover;
 mod stats;
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError};
+
+use nearsift::hamming::index::Scratch;
 
 use crate::StoreError;
 use crate::batch::{Batch, Outcome};
@@ -76,7 +77,11 @@ struct Shared {
     /// `None` of a store that is opened for reading.
     writer: Mutex<Option<Writer>>,
     /// Batches that wait for a writer.
-    queue: Mutex<VecDeque<Arc<commit::Request>>>,
+    queue: Mutex<commit::Queue>,
+    /// Batches were answered, or one has come that is waited for.
+    commits: Condvar,
+    /// Memory of earlier queries: a scratch for each segment.
+    scratches: Mutex<Vec<Vec<Scratch>>>,
     structure: Mutex<Structure>,
     next_file: AtomicU64,
     /// Held while a memory table becomes a segment.
@@ -184,6 +189,27 @@ impl State {
         Ok(None)
     }
 
+    /// Several documents by their ids, faster than one by one: they wait for memory together.
+    fn find_many(&self, hashes: &[u64], ids: &[Id<'_>]) -> Result<Vec<Option<Place>>, StoreError> {
+        let mut places: Vec<Option<Place>> = vec![None; ids.len()];
+        if self.active.len() > 0 {
+            for ((place, &hash), &id) in places.iter_mut().zip(hashes).zip(ids) {
+                *place = self.active.find(hash, id).map(Place::Active);
+            }
+        }
+        if let Some(Frozen { memory, .. }) = &self.frozen {
+            for ((place, &hash), &id) in places.iter_mut().zip(hashes).zip(ids) {
+                *place = place.or_else(|| memory.find(hash, id).map(Place::Frozen));
+            }
+        }
+        for (i, segment) in (0u32..).zip(&self.segments) {
+            segment.find_many(hashes, ids, |n, rank| {
+                places[n].get_or_insert(Place::Segment(i, rank));
+            })?;
+        }
+        Ok(places)
+    }
+
     fn remove(&mut self, place: Place) {
         match place {
             Place::Active(slot) => self.active.remove(slot),
@@ -284,7 +310,7 @@ impl Store {
     /// like when a file is not what was written; or the system's.
     ///
     /// # Complexity
-    /// Reads what is held in memory, about 17 bytes a fingerprint of 64 bits and 8 for a numbered
+    /// Reads what is held in memory, about 18 bytes a fingerprint of 64 bits and 8 for a numbered
     /// document, and does the log again.
     pub fn open(dir: &Path) -> Result<Store, StoreError> {
         Store::open_with(dir, Options::default())

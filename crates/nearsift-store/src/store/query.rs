@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use nearsift::hamming::index::{self, Budget, Work};
+use nearsift::hamming::index::{self, Budget, Scratch, Work};
 use nearsift::sketch::{Keys, Score, Sketch};
 
-use super::{Place, Shared, State, Store, has_expired};
+use super::{Place, Shared, State, Store, has_expired, held};
 use crate::StoreError;
 use crate::document::{Document, Id, Metadata, OwnId, StoredValue, Value, read_record};
 use crate::schema::{Kind, Schema};
@@ -155,7 +155,7 @@ impl Store {
         match place.filter(|&place| !has_expired(state.expires(place), now)) {
             Some(place) => {
                 let (id, metadata) = state.describe(place)?;
-                let value = StoredValue::of(&shared.schema, &state.words(place)?);
+                let value = StoredValue::of(&shared.schema, &state.words(place));
                 Ok(Some(Document { id, value, metadata }))
             }
             None => Ok(None),
@@ -234,7 +234,10 @@ impl Shared {
                     return Err(beyond.into());
                 }
                 let mut search = ByDistance { state, now, asked, budget, hits: Vec::new(), answer };
-                search.run(words)?;
+                let mut scratches = held(&self.scratches).pop().unwrap_or_default();
+                let searched = search.run(words, &mut scratches);
+                held(&self.scratches).push(scratches);
+                searched?;
                 Ok(search.hits)
             }
             (Kind::Sketches { .. }, Near::Score(least), Some(keys)) => {
@@ -262,11 +265,17 @@ struct ByDistance<'a> {
 }
 
 impl ByDistance<'_> {
-    fn run(&mut self, words: &[u64]) -> Result<(), StoreError> {
+    /// Each step is done in all segments before the next one, so that the memory which they wait for is
+    /// fetched at the same time.
+    fn run(&mut self, words: &[u64], scratches: &mut Vec<Scratch>) -> Result<(), StoreError> {
         let state = self.state;
+        scratches.resize_with(state.segments.len().max(scratches.len()), Scratch::default);
         let now = self.now;
         let mut hits = std::mem::take(&mut self.hits);
         let ask = self.ask();
+        for (segment, scratch) in state.segments.iter().zip(&mut *scratches) {
+            segment.begin(words, &ask, scratch)?;
+        }
         let outcome = state.active.within(words, &ask, &mut |slot, distance| {
             if !state.active.dead.contains(slot) && !has_expired(state.active.expires(slot), now) {
                 hits.push((distance, Place::Active(slot)));
@@ -282,12 +291,15 @@ impl ByDistance<'_> {
             })?;
             self.add(outcome);
         }
-        for (i, segment) in (0u32..).zip(&state.segments) {
-            let outcome = segment.within(words, &self.ask(), &mut |rank, distance| {
+        for (segment, scratch) in state.segments.iter().zip(&mut *scratches) {
+            segment.look_up(scratch);
+        }
+        for ((i, segment), scratch) in (0u32..).zip(&state.segments).zip(&mut *scratches) {
+            let outcome = segment.finish(words, &self.ask(), scratch, &mut |rank, distance| {
                 if !segment.dead.contains(rank) && !has_expired(segment.expires(rank), now) {
                     hits.push((distance, Place::Segment(i, rank)));
                 }
-            })?;
+            });
             self.add(outcome);
         }
         self.hits = hits;
@@ -447,12 +459,12 @@ impl State {
         }
     }
 
-    fn words(&self, place: Place) -> Result<Vec<u64>, StoreError> {
+    fn words(&self, place: Place) -> Vec<u64> {
         match place {
-            Place::Active(slot) => Ok(self.active.words(slot).to_vec()),
+            Place::Active(slot) => self.active.words(slot).to_vec(),
             Place::Frozen(slot) => {
                 let frozen = self.frozen.as_ref().expect("a place is of this state");
-                Ok(frozen.memory.words(slot).to_vec())
+                frozen.memory.words(slot).to_vec()
             }
             Place::Segment(i, rank) => self.segments[i as usize].words(rank),
         }

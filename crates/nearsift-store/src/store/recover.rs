@@ -1,6 +1,5 @@
 //! Creating a store, and opening one: what its files say, and the log done again.
 
-use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -101,7 +100,9 @@ fn shared(dir: &Path, options: Options, opened: Opened, writer: Option<Writer>) 
         options,
         state: RwLock::new(state),
         writer: Mutex::new(writer),
-        queue: Mutex::new(VecDeque::new()),
+        queue: Mutex::default(),
+        commits: Condvar::new(),
+        scratches: Mutex::default(),
         next_file: AtomicU64::new(manifest.next_file),
         structure: Mutex::new(Structure { manifest, pins: 0, obsolete: Vec::new() }),
         flushing: Mutex::new(()),

@@ -11,7 +11,7 @@ use crate::support::{ALL, Hands, Model, Op, contents, dir, random_op, small, wri
 #[test]
 fn a_full_disk_refuses_writes_reads_go_on_and_writes_resume() {
     for shape in ALL {
-        for spare in (0..20_000u64).step_by(997) {
+        for spare in (0..12_000u64).step_by(601) {
             let (disk, hands) = (SimDisk::new(), Hands::at(1));
             let options = small(Arc::new(disk.clone()), 16, &hands);
             let store =

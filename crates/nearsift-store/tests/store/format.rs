@@ -147,17 +147,20 @@ impl<'a> Reader<'a> {
     }
 
     fn segment(&mut self, content: &[u8], n: usize, removed: &[u64]) {
-        let mut from = Bytes(&content[content.len() - 144..]);
+        let mut from = Bytes(&content[content.len() - 160..]);
         assert_eq!(from.take(8), b"nsftsegm");
         let b = n.ilog2().saturating_sub(3);
         assert_eq!((from.number(4), from.number(4)), (n as u64, u64::from(b)));
-        let sections: [&[u8]; 8] = std::array::from_fn(|_| {
+        let sections: [&[u8]; 9] = std::array::from_fn(|_| {
             let (offset, len) = (from.number(8) as usize, from.number(8) as usize);
             assert_eq!(offset % 64, 0);
             &content[offset..offset + len]
         });
-        let [directory, tags, numbers, expiries, offsets, records, values, finder] = sections;
+        let [numbers, expiries, records, offsets, values, finder, directory, tags, ranks] =
+            sections;
         let at = |bytes: &[u8], i: usize, size: usize| Bytes(&bytes[i * size..]).number(size);
+        let fingerprints =
+            if self.candidate_keys == 0 { fingerprints(finder, n) } else { Vec::new() };
         let mut hashes = Vec::new();
         for rank in 0..n {
             let record = match offsets.is_empty() {
@@ -181,20 +184,32 @@ impl<'a> Reader<'a> {
             }
             let hash = self.hash(&id);
             hashes.push(hash);
-            let bucket = if b == 0 { 0 } else { hash >> (64 - b) } as usize;
-            let ranks = at(directory, bucket, 4)..at(directory, bucket + 1, 4);
-            assert!(ranks.contains(&(rank as u64)));
-            if self.texts {
-                assert_eq!(u64::from(tags[rank]), hash << b >> 56);
-            }
-            let words = (0..self.words).map(|w| at(values, rank * self.words + w, 8)).collect();
+            let words = match self.candidate_keys {
+                0 => fingerprints[rank].clone(),
+                _ => (0..self.words).map(|w| at(values, rank * self.words + w, 8)).collect(),
+            };
             if removed[rank / 64] >> (rank % 64) & 1 == 0 {
                 assert!(self.documents.insert(id, (words, metadata)).is_none());
             }
         }
-        assert!(hashes.is_sorted());
+        assert_eq!((directory.len(), tags.len()), ((4 << b) + 4, 2 * n));
+        let mut placed = Vec::new();
+        for bucket in 0..1u64 << b {
+            let before = placed.len();
+            for place in at(directory, bucket as usize, 4)..at(directory, bucket as usize + 1, 4) {
+                let rank = if ranks.is_empty() { place } else { at(ranks, place as usize, 4) };
+                let hash = hashes[rank as usize];
+                assert_eq!(if b == 0 { 0 } else { hash >> (64 - b) }, bucket);
+                assert_eq!(at(tags, place as usize, 2), hash << b >> 48);
+                placed.push(rank);
+            }
+            assert!(placed[before..].is_sorted());
+        }
+        placed.sort_unstable();
+        assert!(placed.into_iter().eq(0..n as u64));
+        assert!(self.candidate_keys == 0 || (hashes.is_sorted() && ranks.is_empty()));
         match self.candidate_keys {
-            0 => assert_eq!(&finder[..8], b"nsfthidx"),
+            0 => {}
             keys => {
                 let k = b.min(24);
                 let l = (32 - k).div_ceil(8) as usize;
@@ -258,6 +273,101 @@ impl<'a> Reader<'a> {
             assert!(from.0.is_empty());
         }
     }
+}
+
+/// The fingerprints of an index in its own order, which is that of ranks.
+fn fingerprints(index: &[u8], n: usize) -> Vec<Vec<u64>> {
+    let number = |at: u64, len: usize| Bytes(&index[at as usize..]).number(len);
+    assert_eq!((&index[..8], number(8, 4)), (&b"nsfthidx"[..], 1));
+    let words = (number(12, 4) / 64) as usize;
+    let (distinct, starts) = (number(40, 8), number(96, 8));
+    let mask = |at| (0..words as u64).map(|w| number(at + 8 * w, 8)).collect::<Vec<_>>();
+    let (window, plain, dropped) = (mask(128), mask(160), number(192, 4));
+    let (directory, entries) = (number(208, 8), number(216, 8));
+    // Bit positions, lowest first.
+    let under = |mask: &[u64]| {
+        let bits = (0..64 * words).filter(|bit| mask[bit / 64] >> (bit % 64) & 1 == 1);
+        bits.collect::<Vec<usize>>()
+    };
+    let (window, plain) = (under(&window), under(&plain));
+    let by_code = !window.is_empty();
+    // Positions of data bits in the window, from 1; of those the key's.
+    let data: Vec<u64> = (1..=31u64).filter(|p| !p.is_power_of_two()).collect();
+    let in_key = &data[if by_code { dropped as usize } else { data.len() }..];
+    let hidden = |bit: &usize| {
+        let place = window.iter().position(|other| other == bit);
+        place.is_some_and(|place| dropped > 3 && !in_key.contains(&(place as u64 + 1)))
+    };
+    let rest: Vec<usize> = (0..64 * words)
+        .filter(|bit| (!window.contains(bit) && !plain.contains(bit)) || hidden(bit))
+        .collect();
+    let low = if by_code && dropped <= 3 { dropped } else { 0 };
+    let rest_at = if by_code { 5 + low } else { 0 };
+    let size = (rest.len() + rest_at as usize).div_ceil(8);
+    let value = |key: u64, place: u64| {
+        let entry = &index[entries as usize + place as usize * size..][..size];
+        let bit = |at: u64| u64::from(entry[at as usize / 8] >> (at % 8) & 1);
+        let mut value = vec![0u64; words];
+        let mut set = |at: usize, bit: u64| value[at / 64] |= bit << (at % 64);
+        for (i, &at) in rest.iter().enumerate() {
+            set(at, bit(rest_at + i as u64));
+        }
+        let key_data = in_key.len() as u64;
+        for (i, &at) in plain.iter().enumerate() {
+            set(at, key >> (key_data + i as u64) & 1);
+        }
+        if by_code {
+            let wrong = (0..5).fold(0, |wrong, i| wrong | bit(i) << i);
+            let mut codeword = 0u64;
+            for (i, position) in in_key.iter().enumerate() {
+                codeword |= (key >> i & 1) << position;
+            }
+            for (i, position) in data.iter().enumerate().take(low as usize) {
+                codeword |= bit(5 + i as u64) << position;
+            }
+            // The check bits make the positions of the ones add up to none.
+            let sum = (1..32).filter(|p| codeword >> p & 1 == 1).fold(0u64, |sum, p| sum ^ p);
+            (0..5).for_each(|i| codeword |= (sum >> i & 1) << (1 << i));
+            codeword ^= if wrong == 0 { 0 } else { 1 << wrong };
+            for (i, &at) in window.iter().enumerate() {
+                if dropped <= 3 || in_key.contains(&(i as u64 + 1)) {
+                    set(at, codeword >> (i + 1) & 1);
+                }
+            }
+        }
+        value
+    };
+    let keys = 1u64 << (in_key.len() + plain.len());
+    let mut values = Vec::new();
+    if number(196, 4) == 1 {
+        for key in 0..keys {
+            let places = number(directory + 4 * key, 4)..number(directory + 4 * key + 4, 4);
+            values.extend(places.map(|place| value(key, place)));
+        }
+    } else {
+        for key in 0..keys {
+            let line = directory + key / 56 * 64;
+            assert!(key % 56 != 0 || number(line, 8) == values.len() as u64);
+            let count = number(line + 8 + key % 56, 1);
+            let from = values.len() as u64;
+            values.extend((0..count % 255).map(|i| value(key, from + i)));
+        }
+        let (long, count) = (number(232, 8), number(240, 8));
+        for record in (0..count).map(|i| long + 32 * i) {
+            let (key, len, from) =
+                (number(record, 4), number(record + 4, 4), number(record + 8, 8));
+            assert_eq!(from, values.len() as u64);
+            values.extend((from..from + len).map(|place| value(key, place)));
+        }
+    }
+    assert_eq!(values.len() as u64, distinct);
+    let start = |i: usize| if starts == 0 { i as u64 } else { number(starts + 4 * i as u64, 4) };
+    let times = |i: usize| (start(i + 1) - start(i)) as usize;
+    let all: Vec<Vec<u64>> = (values.iter().enumerate())
+        .flat_map(|(i, value)| std::iter::repeat_n(value.clone(), times(i)))
+        .collect();
+    assert_eq!(all.len(), n);
+    all
 }
 
 /// The bytes of a store's document as the reader has them.

@@ -139,8 +139,31 @@ fn cut(bits: u32, blocks: u32, i: u32) -> Range<usize> {
 pub(super) struct Source<'a, const W: usize> {
     pub(super) values: &'a [[u64; W]],
     pub(super) ids: Ids<'a>,
+    pub(super) keep: Keep,
     pub(super) workers: &'a Workers,
 }
+
+/// Where the ids of the documents go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Into the image.
+    Inside,
+    /// To the caller, in the order of the first table's entries.
+    Apart,
+}
+
+impl<const W: usize> Source<'_, W> {
+    /// Bytes of an id in the image.
+    fn id_bytes(&self) -> usize {
+        match self.keep {
+            Keep::Inside => self.ids.bytes(),
+            Keep::Apart => 0,
+        }
+    }
+}
+
+/// An image, what is where in it, and the ids that are kept apart.
+pub(super) type Built<const W: usize> = (Pages, Layout<W>, Vec<u32>);
 
 /// An entry on its way into a bucket. Entries are ordered by it, so that the bytes depend on nothing
 /// but the input.
@@ -177,6 +200,8 @@ struct Postings {
     id_bytes: usize,
     /// The next id's place in the image.
     at: usize,
+    /// The ids, if they are kept apart.
+    apart: Option<Vec<u32>>,
 }
 
 impl Postings {
@@ -188,6 +213,9 @@ impl Postings {
             shared.extend_from_slice(&packed.shared);
         }
         self.entries += packed.shared.len();
+        if let Some(apart) = &mut self.apart {
+            return apart.extend(packed.ids.iter().map(|&id| id as u32));
+        }
         for id in &packed.ids {
             let bytes = id.to_le_bytes();
             image[self.at..self.at + self.id_bytes].copy_from_slice(&bytes[..self.id_bytes]);
@@ -201,8 +229,8 @@ pub(super) fn build<const W: usize>(
     source: &Source<'_, W>,
     plan: Plan,
     max_distance: u32,
-) -> Result<(Pages, Layout<W>), PlanError> {
-    let (mut image, mut layout) = build_tables(source, plan, max_distance)?;
+) -> Result<Built<W>, PlanError> {
+    let (mut image, mut layout, apart) = build_tables(source, plan, max_distance)?;
     let mut inner = Vec::new();
     let mut len = layout.len;
     for part in &layout.parts {
@@ -217,9 +245,9 @@ pub(super) fn build<const W: usize>(
             let values: Vec<[u64; W]> = (start..start + u64::from(count))
                 .map(|i| part.table.unfile(Plain, key, &read_entry(entries, i as usize * size)))
                 .collect();
-            let source = Source { values: &values, ids: Ids::None, workers: source.workers };
+            let source = Source { values: &values, ids: Ids::None, keep: Keep::Inside, ..*source };
             let plan = crowded_plan(64 * W as u32, max_distance, count);
-            let (mut bytes, inner_layout) = build_tables(&source, plan, max_distance)?;
+            let (mut bytes, inner_layout, _) = build_tables(&source, plan, max_distance)?;
             inner_layout.write(&mut bytes);
             len = len.next_multiple_of(LINE);
             inner.push((record, len, bytes));
@@ -241,7 +269,7 @@ pub(super) fn build<const W: usize>(
         }
     }
     layout.write(&mut image);
-    Ok((image, layout))
+    Ok((image, layout, apart))
 }
 
 /// The plan for the values of a crowded bucket: they agree on nearly all of the bits that the table
@@ -257,11 +285,11 @@ fn build_tables<const W: usize>(
     source: &Source<'_, W>,
     plan: Plan,
     max_distance: u32,
-) -> Result<(Pages, Layout<W>), PlanError> {
+) -> Result<Built<W>, PlanError> {
     let order = bit_order(source.values, &block_sizes(plan, 64 * W as u32));
     let tables = tables_of::<W>(plan, &order)?;
     let n = source.values.len() as u64;
-    let id_bytes = source.ids.bytes();
+    let id_bytes = source.id_bytes();
     let header = header_bytes(tables.len());
     // Address space for the most that there can be: what is never written takes no memory.
     let most: u64 = tables
@@ -279,7 +307,8 @@ fn build_tables<const W: usize>(
     let mut image = Pages::zeroed(most as usize);
     let ids_at = header..header + source.values.len() * id_bytes;
     let mut at = ids_at.end.next_multiple_of(LINE);
-    let mut postings = Postings { shared: None, entries: 0, id_bytes, at: ids_at.start };
+    let apart = (source.keep == Keep::Apart).then(|| Vec::with_capacity(source.values.len()));
+    let mut postings = Postings { shared: None, entries: 0, id_bytes, at: ids_at.start, apart };
     let mut parts: Vec<Part<W>> = Vec::with_capacity(tables.len());
     for (table, blocks) in tables {
         let postings = parts.is_empty().then_some(&mut postings);
@@ -297,7 +326,7 @@ fn build_tables<const W: usize>(
         }
         parts.push(part);
     }
-    let starts_at = postings.shared.filter(|_| id_bytes > 0).map(|shared| {
+    let starts_at = postings.shared.filter(|_| source.ids.bytes() > 0).map(|shared| {
         let from = at;
         let mut start = 0u32;
         for count in std::iter::once(0).chain(shared) {
@@ -319,7 +348,7 @@ fn build_tables<const W: usize>(
         parts,
         len: at,
     };
-    Ok((image, layout))
+    Ok((image, layout, postings.apart.unwrap_or_default()))
 }
 
 fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {

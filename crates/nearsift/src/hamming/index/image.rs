@@ -26,7 +26,8 @@
 //! so crowded that its values are filed again in an index of their own, that index's offset and length (8
 //! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry. *Entries* are followed by 64
 //! bytes of 0. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
-//! starts say (4 bytes each, one more than values) where each value's ids begin.
+//! starts say (4 bytes each, one more than values) where each value's ids begin. Ids of 0 bytes are the
+//! documents' places in that order, or, without starts, the values'.
 
 use std::ops::Range;
 
@@ -391,19 +392,26 @@ impl<const W: usize> Layout<W> {
         }
     }
 
-    /// Calls `id` for every id of the first table's entry `rank`; without ids for the rank itself.
-    pub(super) fn ids_of(&self, bytes: &[u8], rank: u64, id: &mut dyn FnMut(u64)) {
-        if self.id_bytes == 0 {
-            return id(rank);
-        }
-        let (start, end) = match &self.starts_at {
-            None => (rank, rank + 1),
+    /// The places of a value's documents in the order of the first table's entries.
+    pub(super) fn places_of(&self, bytes: &[u8], value: u64) -> Range<u64> {
+        match &self.starts_at {
+            None => value..value + 1,
             Some(at) => {
                 let starts = &bytes[at.clone()];
-                let at = rank as usize * 4;
-                (u64::from(u32_at(starts, at)), u64::from(u32_at(starts, at + 4)))
+                let at = value as usize * 4;
+                u64::from(u32_at(starts, at))..u64::from(u32_at(starts, at + 4))
             }
-        };
+        }
+    }
+
+    /// Calls `id` for every id of the first table's entry `rank`; without ids for the places of its documents.
+    pub(super) fn ids_of(&self, bytes: &[u8], rank: u64, id: &mut dyn FnMut(u64)) {
+        let places = self.places_of(bytes, rank);
+        if self.id_bytes == 0 {
+            // Damaged starts name no documents that there are not.
+            return (places.start..places.end.min(self.documents)).for_each(id);
+        }
+        let (start, end) = (places.start, places.end);
         let ids = &bytes[self.ids_at.clone()];
         let (from, to) = (start as usize * self.id_bytes, end as usize * self.id_bytes);
         for bytes in ids.get(from..to).unwrap_or_default().chunks_exact(self.id_bytes) {

@@ -37,8 +37,10 @@ mod fresh;
 mod image;
 mod kernel;
 mod linear;
+mod order;
 mod query;
 mod search;
+mod staged;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -48,7 +50,7 @@ use std::ops::ControlFlow;
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{Plan, PlanError, Question};
 use crate::threads::Workers;
-use build::Source;
+use build::{Built, Keep, Source};
 use image::Layout;
 use kernel::pages::Pages;
 use kernel::{Job, Kernel, Lanes};
@@ -188,6 +190,20 @@ enum Wide<A, B, C> {
     Four(C),
 }
 
+/// The layout that the bytes state, and the length of the index.
+fn layout_of(bytes: &[u8]) -> Result<(Layouts, usize), FormatError> {
+    let layout = match image::width(bytes)? {
+        64 => Wide::One(Layout::read(bytes)?),
+        128 => Wide::Two(Layout::read(bytes)?),
+        256 => Wide::Four(Layout::read(bytes)?),
+        _ => return Err(FormatError::Damaged { what: "no possible width" }),
+    };
+    let len = wide!(&layout, layout => layout.len);
+    Ok((layout, len))
+}
+
+type Layouts = Wide<Layout<1>, Layout<2>, Layout<4>>;
+
 /// Fingerprints filed so that all within a distance of a query are found fast. It never changes.
 ///
 /// # Complexity
@@ -196,7 +212,7 @@ enum Wide<A, B, C> {
 #[derive(Debug)]
 pub struct Index<'a> {
     bytes: Bytes<'a>,
-    layout: Wide<Layout<1>, Layout<2>, Layout<4>>,
+    layout: Layouts,
     kernel: Kernel,
 }
 
@@ -215,6 +231,16 @@ impl Index<'static> {
         ids: Ids<'_>,
         settings: &Settings,
     ) -> Result<Index<'static>, BuildError> {
+        Index::build_kept(bits, words, ids, Keep::Inside, settings).map(|(index, _)| index)
+    }
+
+    fn build_kept(
+        bits: Bits,
+        words: &[u64],
+        ids: Ids<'_>,
+        keep: Keep,
+        settings: &Settings,
+    ) -> Result<(Index<'static>, Vec<u32>), BuildError> {
         if bits == Bits::B32 {
             return Err(BuildError::Width { bits: bits.count() });
         }
@@ -240,30 +266,32 @@ impl Index<'static> {
         let workers = Workers::start(settings.threads).map_err(BuildError::Threads)?;
         fn build<const W: usize>(
             words: &[u64],
-            ids: Ids<'_>,
+            (ids, keep): (Ids<'_>, Keep),
             workers: &Workers,
             plan: Plan,
             max_distance: u32,
-        ) -> Result<(Pages, Layout<W>), PlanError> {
-            let source = Source { values: words.as_chunks::<W>().0, ids, workers };
+        ) -> Result<Built<W>, PlanError> {
+            let source = Source { values: words.as_chunks::<W>().0, ids, keep, workers };
             build::build(&source, plan, max_distance)
         }
         let max_distance = settings.max_distance;
-        let (pages, layout) = match bits.words() {
+        let ids = (ids, keep);
+        let (pages, layout, apart) = match bits.words() {
             1 => {
-                let (pages, layout) = build(words, ids, &workers, plan, max_distance)?;
-                (pages, Wide::One(layout))
+                let (pages, layout, apart) = build(words, ids, &workers, plan, max_distance)?;
+                (pages, Wide::One(layout), apart)
             }
             2 => {
-                let (pages, layout) = build(words, ids, &workers, plan, max_distance)?;
-                (pages, Wide::Two(layout))
+                let (pages, layout, apart) = build(words, ids, &workers, plan, max_distance)?;
+                (pages, Wide::Two(layout), apart)
             }
             _ => {
-                let (pages, layout) = build(words, ids, &workers, plan, max_distance)?;
-                (pages, Wide::Four(layout))
+                let (pages, layout, apart) = build(words, ids, &workers, plan, max_distance)?;
+                (pages, Wide::Four(layout), apart)
             }
         };
-        Ok(Index { bytes: Bytes::Owned(pages), layout, kernel: Kernel::best() })
+        let index = Index { bytes: Bytes::Owned(pages), layout, kernel: Kernel::best() };
+        Ok((index, apart))
     }
 }
 
@@ -281,13 +309,7 @@ impl<'a> Index<'a> {
     /// # Complexity
     /// O(tables).
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Index<'a>, FormatError> {
-        let layout = match image::width(bytes)? {
-            64 => Wide::One(Layout::read(bytes)?),
-            128 => Wide::Two(Layout::read(bytes)?),
-            256 => Wide::Four(Layout::read(bytes)?),
-            _ => return Err(FormatError::Damaged { what: "no possible width" }),
-        };
-        let len = wide!(&layout, layout => layout.len);
+        let (layout, len) = layout_of(bytes)?;
         Ok(Index { bytes: Bytes::Borrowed(&bytes[..len]), layout, kernel: Kernel::best() })
     }
 

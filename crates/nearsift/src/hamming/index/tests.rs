@@ -10,7 +10,7 @@ use crate::hamming::distance;
 
 /// Shapes of data that break naive indexes.
 #[derive(Debug, Clone, Copy)]
-enum Shape {
+pub(super) enum Shape {
     Uniform,
     Clustered,
     AllEqual,
@@ -19,7 +19,7 @@ enum Shape {
     BiasedBits,
 }
 
-const SHAPES: [Shape; 6] = [
+pub(super) const SHAPES: [Shape; 6] = [
     Shape::Uniform,
     Shape::Clustered,
     Shape::AllEqual,
@@ -28,7 +28,7 @@ const SHAPES: [Shape; 6] = [
     Shape::BiasedBits,
 ];
 
-fn values(shape: Shape, n: usize, words: usize, seed: u64) -> Vec<u64> {
+pub(super) fn values(shape: Shape, n: usize, words: usize, seed: u64) -> Vec<u64> {
     let mut random = Random::new(seed);
     let centres: Vec<u64> = (0..4 * words).map(|_| random.next_u64()).collect();
     let mut all = Vec::with_capacity(n * words);
@@ -178,9 +178,11 @@ proptest! {
         for shape in SHAPES {
             let values = values(shape, n, words, seed);
             let mut fresh = FreshTable::new(bits, max_distance, 200).unwrap();
-            for (value, id) in values.chunks(words).zip(0..) {
+            let (alone, together) = values.split_at(n / 3 * words);
+            for (value, id) in alone.chunks(words).zip(0..) {
                 fresh.insert(value, id).unwrap();
             }
+            fresh.insert_many(together, n as u64 / 3).unwrap();
             let mut gone = vec![false; n];
             for at in removed.iter().map(|&at| at as usize).filter(|&at| at < n) {
                 let was = fresh.remove(&values[at * words..(at + 1) * words], at as u64).unwrap();

@@ -353,6 +353,22 @@ pub(super) fn prefetch(bytes: &[u8], at: u64) {
     let _ = (bytes, at);
 }
 
+/// Asks for the cache line of one of several things to be fetched; what lies outside is ignored.
+#[inline(always)]
+pub(super) fn prefetch_one<T>(things: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(thing) = things.get(at) {
+        // SAFETY: a prefetch of memory that can be read; it reads nothing that the program sees.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+                std::ptr::from_ref(thing).cast(),
+            );
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (things, at);
+}
+
 /// Asks for the line of a directory of counts that a probe needs.
 #[inline(always)]
 pub(super) fn prefetch_counts(directory: &[u8], probe: &Probe) {

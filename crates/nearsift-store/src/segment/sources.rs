@@ -1,0 +1,202 @@
+//! Where a new segment's documents come from: a memory table, or other segments.
+
+use std::ops::Range;
+
+use super::{OFFSET_BYTES, Section, Segment};
+use crate::StoreError;
+use crate::document::{Id, read_record};
+use crate::memory::Memory;
+use crate::planted::{Bug, is_planted};
+use crate::schema::IdKind;
+use crate::sealed::Cursor;
+use crate::store::has_expired;
+
+/// Documents of a memory table or a segment.
+pub(crate) struct Source<'a> {
+    held: Held<'a>,
+    /// The slots or ranks of those that are taken, ascending.
+    kept: Vec<u32>,
+}
+
+enum Held<'a> {
+    Memory(&'a Memory),
+    Segment(&'a Segment),
+}
+
+fn holds(words: &[u64], number: u32) -> bool {
+    words.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+}
+
+impl<'a> Source<'a> {
+    /// The documents of a memory table that are not among the dead and have not expired.
+    pub(crate) fn of_memory(memory: &'a Memory, dead: &[u64], now: u64) -> Source<'a> {
+        let gone = |slot| holds(dead, slot) || has_expired(memory.expires(slot), now);
+        let kept = (0..memory.len()).filter(|&slot| !gone(slot)).collect();
+        Source { held: Held::Memory(memory), kept }
+    }
+
+    /// The same of a segment.
+    pub(crate) fn of_segment(segment: &'a Segment, dead: &[u64], now: u64) -> Source<'a> {
+        let dead = if is_planted(Bug::TombstonesIgnored) { &[] } else { dead };
+        let gone = |rank| holds(dead, rank) || has_expired(segment.expires(rank), now);
+        let kept = (0..segment.documents).filter(|&rank| !gone(rank)).collect();
+        Source { held: Held::Segment(segment), kept }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The hashes of the ids, in order.
+    pub(super) fn each_hash(&self, each: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
+        let segment = match self.held {
+            Held::Memory(memory) => {
+                self.kept.iter().for_each(|&slot| each(memory.hash(slot)));
+                return Ok(());
+            }
+            Held::Segment(segment) => segment,
+        };
+        let mut records = Records::new(segment);
+        for &rank in &self.kept {
+            let hash = match segment.number_of(rank) {
+                Some(number) => segment.schema.hash(Id::Number(number)),
+                None => {
+                    let record = read_record(records.record(rank)?, IdKind::Texts);
+                    let id = record.and_then(|(id, _)| id).ok_or_else(|| {
+                        StoreError::damaged(segment.path(), 0, "a record has no id")
+                    })?;
+                    segment.schema.hash(Id::Text(id))
+                }
+            };
+            each(hash);
+        }
+        Ok(())
+    }
+
+    /// The words of the values, in order.
+    pub(super) fn each_words(&self, mut each: impl FnMut(&[u64])) {
+        match self.held {
+            Held::Memory(memory) => self.kept.iter().for_each(|&slot| each(memory.words(slot))),
+            Held::Segment(segment) => {
+                let (mut rank, mut kept) = (0, self.kept.iter().copied().peekable());
+                segment.each_words(0..segment.documents, |words| {
+                    if kept.next_if_eq(&rank).is_some() {
+                        each(words);
+                    }
+                    rank += 1;
+                });
+            }
+        }
+    }
+
+    pub(super) fn number(&self, i: usize) -> u64 {
+        match self.held {
+            Held::Memory(memory) => match memory.id(self.kept[i]) {
+                Id::Number(number) => number,
+                Id::Text(_) => 0,
+            },
+            Held::Segment(segment) => segment.number_of(self.kept[i]).unwrap_or(0),
+        }
+    }
+
+    pub(super) fn expires(&self, i: usize) -> u32 {
+        match self.held {
+            Held::Memory(memory) => memory.expires(self.kept[i]),
+            Held::Segment(segment) => segment.expires(self.kept[i]),
+        }
+    }
+
+    /// Of sketches: the words of one.
+    pub(super) fn sketch(&self, i: usize) -> Vec<u64> {
+        match self.held {
+            Held::Memory(memory) => memory.words(self.kept[i]).to_vec(),
+            Held::Segment(segment) => segment.words(self.kept[i]),
+        }
+    }
+
+    /// Of sketches: the candidate keys of one table, each with its document's place among those that are taken.
+    pub(super) fn each_key(&self, table: usize, mut each: impl FnMut(u32, usize)) {
+        match self.held {
+            Held::Memory(memory) => {
+                for (i, &slot) in self.kept.iter().enumerate() {
+                    memory.keys(slot).iter().for_each(|keys| each(keys[table], i));
+                }
+            }
+            Held::Segment(segment) => {
+                for (key, rank) in segment.keys_of_table(table) {
+                    if let Ok(i) = self.kept.binary_search(&rank) {
+                        each(key, i);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether no document has an id or metadata in a record.
+    pub(super) fn is_plain(&self) -> bool {
+        match self.held {
+            // A record of one byte says that nothing is known.
+            Held::Memory(memory) => self.kept.iter().all(|&slot| memory.record(slot).len() == 1),
+            Held::Segment(segment) => segment.contents.section(Section::Offsets).is_empty(),
+        }
+    }
+
+    /// Bytes of the records, about.
+    pub(super) fn record_bytes(&self) -> u64 {
+        match self.held {
+            Held::Memory(memory) => memory.record_bytes(),
+            Held::Segment(segment) => {
+                let records = segment.contents.section(Section::Records);
+                records.end - records.start
+            }
+        }
+    }
+
+    /// The records of documents, for each of ascending places among those that are taken.
+    pub(super) fn each_record(
+        &self,
+        places: impl Iterator<Item = usize>,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), StoreError> {
+        match self.held {
+            Held::Memory(memory) => places.for_each(|i| each(memory.record(self.kept[i]))),
+            Held::Segment(segment) => {
+                let mut records = Records::new(segment);
+                for i in places {
+                    each(records.record(self.kept[i])?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The records of a segment, read in order.
+pub(super) struct Records<'a> {
+    segment: &'a Segment,
+    offsets: Cursor<'a>,
+    records: Cursor<'a>,
+}
+
+impl<'a> Records<'a> {
+    pub(super) fn new(segment: &'a Segment) -> Records<'a> {
+        let (offsets, records) = (Section::Offsets, Section::Records);
+        Records { segment, offsets: segment.cursor(offsets), records: segment.cursor(records) }
+    }
+
+    fn place(&mut self, rank: u32) -> Result<Range<u64>, StoreError> {
+        let at = self.segment.contents.section(Section::Offsets).start
+            + u64::from(rank) * OFFSET_BYTES as u64;
+        let offsets = self.offsets.bytes(at, 2 * OFFSET_BYTES)?;
+        self.segment.record_place(offsets, at)
+    }
+
+    /// A document's record, not of one before the last one asked for.
+    pub(super) fn record(&mut self, rank: u32) -> Result<&[u8], StoreError> {
+        if self.segment.contents.section(Section::Offsets).is_empty() {
+            return Ok(&[0]);
+        }
+        let place = self.place(rank)?;
+        self.records.bytes(place.start, (place.end - place.start) as usize)
+    }
+}

@@ -1,0 +1,201 @@
+//! One query in several indexes: a step is done in all of them before the next one, so that the memory that
+//! the others wait for is fetched at the same time.
+
+use std::ops::ControlFlow;
+
+use super::image::Layout;
+use super::kernel::{Job, Lanes};
+use super::query::Flight;
+use super::search::{self, Ask, Hit, Scratch, SearchError};
+use super::{Index, Wide};
+use crate::hamming::Outcome;
+
+impl Index<'_> {
+    /// The first of three steps of a search, which together do what [`Search::visit`] does: asks for what
+    /// says where the entries are. `scratch` is for this index alone until the last step.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use nearsift::fingerprint::Bits;
+    /// use nearsift::hamming::index::{Ask, Ids, Index, Scratch, Settings};
+    /// let build = |values: &[u64]| {
+    ///     Index::build(Bits::B64, values, Ids::Positions, &Settings::new(3))
+    /// };
+    /// let indexes = [build(&[0b0011, 0xff00])?, build(&[0b0111])?];
+    /// let mut scratches = [Scratch::default(), Scratch::default()];
+    /// let (query, ask) = ([0b1111], Ask::within(1));
+    /// for (index, scratch) in indexes.iter().zip(&mut scratches) {
+    ///     index.begin(&query, &ask, scratch)?;
+    /// }
+    /// for (index, scratch) in indexes.iter().zip(&mut scratches) {
+    ///     index.look_up(scratch);
+    /// }
+    /// let mut found = Vec::new();
+    /// for (i, (index, scratch)) in indexes.iter().zip(&mut scratches).enumerate() {
+    ///     index.finish(&query, &ask, scratch, &mut |hit| {
+    ///         hit.each_id(|id| found.push((i, id)));
+    ///         ControlFlow::Continue(())
+    ///     });
+    /// }
+    /// assert_eq!(found, [(1, 0)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Search::visit`].
+    pub fn begin(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        scratch: &mut Scratch,
+    ) -> Result<(), SearchError> {
+        search::check(self, query, ask)?;
+        wide!(&self.layout, layout => {
+            let [flight, ..] = layout.flights(scratch);
+            let query = &query.as_chunks().0[0];
+            self.kernel.run(Begin { index: self, layout, flight, query, ask });
+        });
+        Ok(())
+    }
+
+    /// The second step: looks up where the entries are, and asks for them.
+    pub fn look_up(&self, scratch: &mut Scratch) {
+        wide!(&self.layout, layout => {
+            let [flight, ..] = layout.flights(scratch);
+            self.kernel.run(LookUp { index: self, layout, flight });
+        });
+    }
+
+    /// The last step: calls `each` with every hit. `query` and the distance are those of the first step; the budget
+    /// is this one's.
+    pub fn finish(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        scratch: &mut Scratch,
+        each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
+    ) -> Outcome {
+        wide!(&self.layout, layout => {
+            if let Some(scan) = layout.scan(&self.bytes) {
+                let query = &query.as_chunks().0[..1];
+                let each = &mut |_, hit: &Hit<'_>| each(hit);
+                return layout.scan_batch(&scan, &self.bytes, query, ask, each);
+            }
+            let [flight, ..] = layout.flights(scratch);
+            self.kernel.run(Finish { index: self, layout, flight, ask, each })
+        })
+    }
+}
+
+struct Begin<'a, const W: usize> {
+    index: &'a Index<'a>,
+    layout: &'a Layout<W>,
+    flight: &'a mut Flight<W>,
+    query: &'a [u64; W],
+    ask: &'a Ask,
+}
+
+impl<const W: usize> Job for Begin<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Begin { index, layout, flight, query, ask } = self;
+        flight.start(lanes, layout, query, ask.max_distance);
+        flight.fetch_directories(layout, &index.bytes);
+    }
+}
+
+struct LookUp<'a, const W: usize> {
+    index: &'a Index<'a>,
+    layout: &'a Layout<W>,
+    flight: &'a mut Flight<W>,
+}
+
+impl<const W: usize> Job for LookUp<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let LookUp { index, layout, flight } = self;
+        flight.look_up(lanes, layout, &index.bytes, None);
+        flight.fetch_entries(layout, &index.bytes);
+    }
+}
+
+struct Finish<'a, const W: usize> {
+    index: &'a Index<'a>,
+    layout: &'a Layout<W>,
+    flight: &'a mut Flight<W>,
+    ask: &'a Ask,
+    each: &'a mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
+}
+
+impl<const W: usize> Job for Finish<'_, W> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Outcome {
+        let Finish { index, layout, flight, ask, each } = self;
+        flight.scan(lanes, layout, &index.bytes, None, ask, &mut |found| {
+            let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
+            each(&Hit::new(found.distance, &found.value, &ids))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{SHAPES, values};
+    use super::super::{Budget, Ids, Search, Settings};
+    use super::*;
+    use crate::fingerprint::Bits;
+    use crate::hamming::planner::Plan;
+
+    #[test]
+    fn three_steps_find_what_one_finds() {
+        let plans = [
+            Plan::Linear,
+            Plan::MultiIndex { blocks: 4, key_bits: 6 },
+            Plan::MultiIndex { blocks: 2, key_bits: 9 },
+            Plan::PerfectCode { tables: 2, key_bits: 10 },
+            Plan::Permuted { blocks: 4, matched: 1, key_bits: 8 },
+        ];
+        for (shape, bits) in
+            SHAPES.into_iter().flat_map(|shape| [(shape, Bits::B64), (shape, Bits::B256)])
+        {
+            let words = values(shape, 900, bits.words(), 8);
+            let indexes = plans.map(|plan| {
+                let settings = Settings { plan: Some(plan), ..Settings::new(3) };
+                Index::build(bits, &words, Ids::Positions, &settings).unwrap()
+            });
+            let mut scratches = plans.map(|_| Scratch::default());
+            for query in words.chunks(bits.words()).step_by(37) {
+                let wide = Ask::within(3);
+                for ask in [wide, Ask { budget: Budget::Fingerprints(5), ..wide }] {
+                    for (index, scratch) in indexes.iter().zip(&mut scratches) {
+                        index.begin(query, &ask, scratch).unwrap();
+                    }
+                    for (index, scratch) in indexes.iter().zip(&mut scratches) {
+                        index.look_up(scratch);
+                    }
+                    for (index, scratch) in indexes.iter().zip(&mut scratches) {
+                        let mut found = Vec::new();
+                        let outcome = index.finish(query, &ask, scratch, &mut |hit| {
+                            hit.each_id(|id| found.push((hit.distance(), id)));
+                            ControlFlow::Continue(())
+                        });
+                        let mut expect = Vec::new();
+                        let whole = index
+                            .visit(query, &ask, &mut Scratch::default(), &mut |hit| {
+                                hit.each_id(|id| expect.push((hit.distance(), id)));
+                                ControlFlow::Continue(())
+                            })
+                            .unwrap();
+                        assert_eq!((found, outcome), (expect, whole), "{shape:?} {bits:?}");
+                    }
+                }
+            }
+        }
+    }
+}
