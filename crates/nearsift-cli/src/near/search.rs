@@ -362,7 +362,7 @@ pub fn decide<'c, T: TextSource>(
             let mut rest = ordered.iter();
             for part in 0.. {
                 interrupt::check()?;
-                progress.at((part * PART) as u64);
+                progress.at(count.min((part * PART) as u64));
                 let pairs = rest.by_ref().take(PART).map(|of| of.map(|of| of.pair));
                 let pairs: Vec<Pair> = pairs.collect::<Result<_, Failure>>()?;
                 if pairs.is_empty() {

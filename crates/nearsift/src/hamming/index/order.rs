@@ -274,7 +274,7 @@ mod tests {
             Some(Plan::MultiIndex { blocks: 4, key_bits: 5 }),
             Some(Plan::MultiIndex { blocks: 2, key_bits: 12 }),
             Some(Plan::PerfectCode { tables: 2, key_bits: 9 }),
-            Some(Plan::PerfectCode { tables: 2, key_bits: 26 }),
+            Some(Plan::PerfectCode { tables: 2, key_bits: 18 }),
             Some(Plan::Permuted { blocks: 4, matched: 1, key_bits: 8 }),
         ];
         for shape in SHAPES {
