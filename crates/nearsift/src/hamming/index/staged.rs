@@ -11,7 +11,7 @@ use super::{Index, Wide};
 use crate::hamming::Outcome;
 
 impl Index<'_> {
-    /// The first of three steps of a search, which together do what [`Search::visit`] does: asks for what
+    /// The first of three steps of a search, which together do what [`Search::visit`](super::Search::visit) does: asks for what
     /// says where the entries are. `scratch` is for this index alone until the last step.
     ///
     /// ```
@@ -42,7 +42,7 @@ impl Index<'_> {
     /// ```
     ///
     /// # Errors
-    /// As [`Search::visit`].
+    /// As [`Search::visit`](super::Search::visit).
     pub fn begin(
         &self,
         query: &[u64],
