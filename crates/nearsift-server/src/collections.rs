@@ -19,7 +19,8 @@ use self_cell::self_cell;
 
 use crate::ServeError;
 use crate::problem::{self, Problem};
-use crate::writer::{Bounds, Writer};
+use crate::queue::Bounds;
+use crate::writer::Writer;
 
 /// The collection that routes without a collection's name are for.
 pub(crate) const DEFAULT: &str = "default";

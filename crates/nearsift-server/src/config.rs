@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::ServeError;
-use crate::writer::Bounds;
+use crate::queue::Bounds;
 
 /// How the service runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,8 +103,8 @@ pub struct Setting {
 }
 
 impl Config {
-    /// How many writes to a collection wait, and for how long they may.
-    pub(crate) fn writes(&self) -> Bounds {
+    /// How many jobs wait for each kind of thread, and for how long they may.
+    pub(crate) fn bounds(&self) -> Bounds {
         Bounds { capacity: self.queue, patience: self.queue_timeout }
     }
 }

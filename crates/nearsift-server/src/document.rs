@@ -7,7 +7,7 @@ use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
 use nearsift::sketch::{KEYS, Sketch};
 use nearsift::text::decode::{Content as Bytes, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
-use nearsift_store::{Id, IdKind, Kind, Metadata, Value};
+use nearsift_store::{Id, IdKind, Kind, Metadata, OwnId, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -178,7 +178,7 @@ impl Document {
         self,
         ids: IdKind,
         now: u64,
-    ) -> Result<(String, Content, Metadata), Problem> {
+    ) -> Result<(OwnId, Content, Metadata), Problem> {
         let Document {
             id,
             text,
@@ -191,7 +191,7 @@ impl Document {
             source,
             ttl_seconds,
         } = self;
-        parse_id(&id, ids)?;
+        let id = parse_id(&id, ids)?.into();
         let metadata = metadata(time, source, ttl_seconds, now)?;
         let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
         Ok((id, content, metadata))

@@ -11,7 +11,7 @@
 //! | `document` | what is sent of a document, and its fingerprint or sketch |
 //! | `api` | the routes, one table for all uses |
 //! | `guard`, `body` | who may ask, for what; how much, in which time |
-//! | `pool` | threads for work, with bounded queues |
+//! | `queue`, `pool` | work that waits, bounded; threads for it |
 //! | `writer` | one thread a collection, for all that writes |
 //! | `connection`, `tls` | connections and their ends |
 //! | `problem` | errors, RFC 9457 |
@@ -37,6 +37,7 @@ mod log;
 mod metrics;
 mod pool;
 mod problem;
+mod queue;
 mod tls;
 mod writer;
 
@@ -111,7 +112,7 @@ impl Server {
             .map_err(|source| ServeError::Listen { address, source })?;
         let address =
             listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
-        let collections = Collections::open(&config.dir, config.max_collections, config.writes())?;
+        let collections = Collections::open(&config.dir, config.max_collections, config.bounds())?;
         let key_count = keys.len();
         let app = State::start(config, keys, collections)?;
         let router = api::router(App::clone(&app));

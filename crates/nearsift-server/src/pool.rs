@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 use crate::ServeError;
+use crate::queue::{Bounds, Queue};
 
 /// Why work was not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,53 +30,25 @@ enum Turn {
     Late,
 }
 
-struct Job {
-    queued: Instant,
-    run: Box<dyn FnOnce(Turn) + Send>,
-}
-
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
-    is_closed: bool,
-}
-
-struct Shared {
-    queue: Mutex<Queue>,
-    ready: Condvar,
-    capacity: usize,
-    patience: Duration,
-}
-
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+type Job = Box<dyn FnOnce(Turn) + Send>;
 
 /// Threads with a bounded queue.
 pub(crate) struct Pool {
-    shared: Arc<Shared>,
+    queue: Arc<Queue<Job>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Pool {
-    pub(crate) fn start(
-        name: &str,
-        threads: usize,
-        capacity: usize,
-        patience: Duration,
-    ) -> Result<Pool, ServeError> {
-        let shared =
-            Arc::new(Shared { queue: Mutex::default(), ready: Condvar::new(), capacity, patience });
+    pub(crate) fn start(name: &str, threads: usize, bounds: Bounds) -> Result<Pool, ServeError> {
+        let queue = Arc::new(Queue::new(bounds));
         let threads = (0..threads).map(|_| {
-            let shared = Arc::clone(&shared);
-            std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&shared))
+            let queue = Arc::clone(&queue);
+            std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&queue))
         });
         let threads = threads
             .collect::<Result<Vec<_>, _>>()
             .map_err(|source| ServeError::System { doing: "start a thread", source })?;
-        Ok(Pool { shared, threads: Mutex::new(threads) })
+        Ok(Pool { queue, threads: Mutex::new(threads) })
     }
 
     /// Does the work on one of the threads. When nobody waits for the answer any more before its turn has come, it
@@ -96,29 +68,18 @@ impl Pool {
             };
             let _nobody_waits = answer.send(done);
         });
-        {
-            let mut queue = self.shared.queue();
-            if queue.is_closed {
-                return Err(Undone::Stopped);
-            }
-            if queue.jobs.len() >= self.shared.capacity {
-                return Err(Undone::Full);
-            }
-            queue.jobs.push_back(Job { queued: Instant::now(), run });
-        }
-        self.shared.ready.notify_one();
+        self.queue.push(run)?;
         answered.await.unwrap_or(Err(Undone::Stopped))
     }
 
     /// Jobs that wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.shared.queue().jobs.len()
+        self.queue.len()
     }
 
     /// Ends the threads after what is queued.
     pub(crate) fn stop(&self) {
-        self.shared.queue().is_closed = true;
-        self.shared.ready.notify_all();
+        self.queue.close();
         let threads =
             std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
@@ -127,29 +88,23 @@ impl Pool {
     }
 }
 
-fn work(shared: &Shared) {
-    loop {
-        let mut queue = shared.queue();
-        let job = loop {
-            if let Some(job) = queue.jobs.pop_front() {
-                break job;
-            }
-            if queue.is_closed {
-                return;
-            }
-            queue = shared.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        };
-        drop(queue);
-        let turn = if job.queued.elapsed() > shared.patience { Turn::Late } else { Turn::InTime };
-        (job.run)(turn);
+fn work(queue: &Queue<Job>) {
+    while let Some(queued) = queue.take(VecDeque::pop_front).flatten() {
+        let turn = if queue.is_late(&queued) { Turn::Late } else { Turn::InTime };
+        (queued.job)(turn);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::time::Duration;
 
     use super::*;
+
+    fn bounds(capacity: usize, patience: Duration) -> Bounds {
+        Bounds { capacity, patience }
+    }
 
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap()
@@ -157,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_refuses_and_a_late_job_is_not_done() {
-        let pool = Arc::new(Pool::start("test", 1, 1, Duration::from_millis(20)).unwrap());
+        let pool = Arc::new(Pool::start("test", 1, bounds(1, Duration::from_millis(20))).unwrap());
         let runtime = runtime();
         let (begun, has_begun) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel::<()>();
@@ -185,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_panic_costs_its_own_job_alone() {
-        let pool = Pool::start("test", 1, 4, Duration::from_secs(60)).unwrap();
+        let pool = Pool::start("test", 1, bounds(4, Duration::from_secs(60))).unwrap();
         let runtime = runtime();
         let done = runtime.block_on(pool.run(|| -> u8 { panic!("as meant") }));
         assert_eq!(done, Err(Undone::Panicked));

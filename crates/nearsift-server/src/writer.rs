@@ -5,9 +5,8 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use nearsift_store::{Batch, Metadata, Outcome, OwnId, Store, StoreError, Value};
 use tokio::sync::oneshot;
@@ -15,6 +14,7 @@ use tokio::sync::oneshot;
 use crate::ServeError;
 use crate::pool::Undone;
 use crate::problem::Problem;
+use crate::queue::{Bounds, Queue, Queued};
 
 /// Operations of requests that are written together. One request may have more, and is then written alone.
 const GROUP: usize = 1024;
@@ -43,28 +43,8 @@ pub(crate) type Written = Vec<Result<Outcome, StoreError>>;
 type Answer = Result<Result<Written, StoreError>, Undone>;
 
 struct Job {
-    queued: Instant,
     operations: Vec<Operation>,
     answer: oneshot::Sender<Answer>,
-}
-
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
-    is_closed: bool,
-}
-
-struct Shared {
-    queue: Mutex<Queue>,
-    ready: Condvar,
-    capacity: usize,
-    patience: Duration,
-}
-
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A write on its way.
@@ -77,30 +57,21 @@ impl Pending {
     }
 }
 
-/// How many writes wait, and for how long they may.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
-    pub(crate) capacity: usize,
-    pub(crate) patience: Duration,
-}
-
 /// The thread that writes to a store.
 pub(crate) struct Writer {
-    shared: Arc<Shared>,
+    queue: Arc<Queue<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(crate) fn start(store: Arc<Store>, bounds: Bounds) -> Result<Writer, ServeError> {
-        let Bounds { capacity, patience } = bounds;
-        let shared =
-            Arc::new(Shared { queue: Mutex::default(), ready: Condvar::new(), capacity, patience });
-        let own = Arc::clone(&shared);
+        let queue = Arc::new(Queue::new(bounds));
+        let own = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("nearsift-writes".to_owned())
             .spawn(move || work(&own, &store))
             .map_err(|source| ServeError::System { doing: "start a thread", source })?;
-        Ok(Writer { shared, thread: Some(thread) })
+        Ok(Writer { queue, thread: Some(thread) })
     }
 
     /// Queues a write.
@@ -109,33 +80,18 @@ impl Writer {
     /// The queue is full, or closed.
     pub(crate) fn submit(&self, operations: Vec<Operation>) -> Result<Pending, Undone> {
         let (answer, answered) = oneshot::channel();
-        let was_empty = {
-            let mut queue = self.shared.queue();
-            if queue.is_closed {
-                return Err(Undone::Stopped);
-            }
-            if queue.jobs.len() >= self.shared.capacity {
-                return Err(Undone::Full);
-            }
-            queue.jobs.push_back(Job { queued: Instant::now(), operations, answer });
-            queue.jobs.len() == 1
-        };
-        // The thread takes all that wait: it is woken for the first of them alone.
-        if was_empty {
-            self.shared.ready.notify_one();
-        }
+        self.queue.push(Job { operations, answer })?;
         Ok(Pending(answered))
     }
 
     /// Writes that wait.
     pub(crate) fn waiting(&self) -> usize {
-        self.shared.queue().jobs.len()
+        self.queue.len()
     }
 
     /// Ends the thread after what is queued.
     pub(crate) fn stop(&mut self) {
-        self.shared.queue().is_closed = true;
-        self.shared.ready.notify_one();
+        self.queue.close();
         if let Some(thread) = self.thread.take() {
             let _panics_were_caught = thread.join();
         }
@@ -148,31 +104,22 @@ impl Drop for Writer {
     }
 }
 
-fn work(shared: &Shared, store: &Store) {
+fn work(queue: &Queue<Job>, store: &Store) {
     let mut batch = store.batch();
-    loop {
-        let mut group = {
-            let mut queue = shared.queue();
-            loop {
-                if !queue.jobs.is_empty() {
-                    break take_group(&mut queue.jobs);
-                }
-                if queue.is_closed {
-                    return;
-                }
-                queue = shared.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
+    while let Some(group) = queue.take(take_group) {
+        let in_time = group.into_iter().filter_map(|queued| {
+            let is_late = queue.is_late(&queued);
+            let job = queued.job;
+            if job.answer.is_closed() {
+                return None;
             }
-        };
-        group.retain_mut(|job| {
-            let is_wanted = !job.answer.is_closed();
-            let is_late = job.queued.elapsed() > shared.patience;
-            if is_wanted && is_late {
-                let (nobody, _) = oneshot::channel();
-                let _nobody_waits =
-                    std::mem::replace(&mut job.answer, nobody).send(Err(Undone::Late));
+            if is_late {
+                let _nobody_waits = job.answer.send(Err(Undone::Late));
+                return None;
             }
-            is_wanted && !is_late
+            Some(job)
         });
+        let group: Vec<Job> = in_time.collect();
         if !group.is_empty() {
             // Those of a group that panicked learn it by the end of their channel.
             let _answered = catch_unwind(AssertUnwindSafe(|| write(store, &mut batch, group)));
@@ -181,10 +128,10 @@ fn work(shared: &Shared, store: &Store) {
 }
 
 /// The first jobs, as many as are written together.
-fn take_group(jobs: &mut VecDeque<Job>) -> Vec<Job> {
+fn take_group(jobs: &mut VecDeque<Queued<Job>>) -> Vec<Queued<Job>> {
     let mut operations = 0;
-    let fits = |job: &&Job| {
-        operations += job.operations.len();
+    let fits = |queued: &&Queued<Job>| {
+        operations += queued.job.operations.len();
         operations <= GROUP
     };
     let count = jobs.iter().take_while(fits).count().max(1);
@@ -225,6 +172,8 @@ fn put(batch: &mut Batch, operation: &Operation) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use nearsift::fingerprint::{Bits, Fingerprint};
     use nearsift_store::{IdKind, Kind, RecipeMark, Settings};
 
@@ -299,17 +248,16 @@ mod tests {
 
     #[test]
     fn groups_keep_requests_whole() {
-        let job = |operations: usize| Job {
-            queued: Instant::now(),
-            operations: (0..operations as u64).map(|n| insert(n, n)).collect(),
-            answer: oneshot::channel().0,
-        };
-        let mut jobs: VecDeque<Job> =
-            [1, GROUP - 2, 1, 1, 2 * GROUP, 1].into_iter().map(job).collect();
+        let queue = Queue::new(bounds(10));
+        for operations in [1, GROUP - 2, 1, 1, 2 * GROUP, 1] {
+            let operations = (0..operations as u64).map(|n| insert(n, n)).collect();
+            queue.push(Job { operations, answer: oneshot::channel().0 }).unwrap();
+        }
+        queue.close();
         let mut groups = Vec::new();
-        while !jobs.is_empty() {
-            let group = take_group(&mut jobs);
-            groups.push(group.iter().map(|job| job.operations.len()).collect::<Vec<_>>());
+        while let Some(group) = queue.take(take_group) {
+            let operations = group.iter().map(|queued| queued.job.operations.len());
+            groups.push(operations.collect::<Vec<_>>());
         }
         assert_eq!(groups, [vec![1, GROUP - 2, 1], vec![1], vec![2 * GROUP], vec![1]]);
     }

@@ -139,11 +139,9 @@ fn verdict(found: &[Found]) -> Verdict {
 fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
     let Check { id, text, html_base64, charset, fingerprint, sketch, keys, insert, .. } = request;
     let Check { time, source, ttl_seconds, max_distance, min_score, limit, budget, .. } = request;
-    if let Some(id) = &id {
-        parse_id(id, collection.store.ids())?;
-    }
+    let own = id.as_deref().map(|id| parse_id(id, collection.store.ids())).transpose()?;
     if insert {
-        if id.is_none() {
+        if own.is_none() {
             return Err(Problem::field(
                 "/id",
                 "A document that may be stored needs an id.",
@@ -190,13 +188,13 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
             }));
         }
     };
-    if let (true, Some(id)) = (insert, &id) {
+    if let (true, Some(id), Some(own)) = (insert, &id, own) {
         metadata.length = text.as_ref().map(|about| u64::from(about.characters));
         // The store looks for what is near when it decides. Most pages of a crawl are new: for them that is the only
         // search, and the answer is waited for elsewhere.
         let operation = Operation::Put {
             mode: Mode::InsertUnlessNear,
-            id: parse_id(id, collection.store.ids())?.into(),
+            id: own.into(),
             value: Box::new(value),
             metadata,
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use nearsift_store::{Id, IdKind, Metadata, Outcome, StoredValue, Value};
+use nearsift_store::{Id, Metadata, Outcome, OwnId, StoredValue, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -146,7 +146,7 @@ impl Became {
 
 /// A document that is ready to be stored, or what became of it.
 enum Prepared {
-    Ready { id: String, value: Value, metadata: Metadata },
+    Ready { id: OwnId, value: Box<Value>, metadata: Metadata },
     Not(Became),
 }
 
@@ -193,11 +193,11 @@ fn prepare(number: usize, json: &RawValue, collection: &Collection, now: u64) ->
         Ok(made) => match made.value {
             Ok(value) => {
                 metadata.length = made.text.map(|about| u64::from(about.characters));
-                Prepared::Ready { id, value, metadata }
+                Prepared::Ready { id, value: Box::new(value), metadata }
             }
             Err(reason) => Prepared::Not(Became {
                 reason: Some(reason.to_string()),
-                ..Became::new(Some(id), Name::NoFingerprint)
+                ..Became::new(Some(given), Name::NoFingerprint)
             }),
         },
     }
@@ -210,25 +210,19 @@ enum Waits {
 }
 
 /// The operations of what is ready, and who waits for them, in order.
-fn operations(
-    prepared: Vec<Prepared>,
-    ids: IdKind,
-    mode: Mode,
-) -> Result<(Vec<Operation>, Vec<Waits>), Problem> {
+fn operations(prepared: Vec<Prepared>, mode: Mode) -> (Vec<Operation>, Vec<Waits>) {
     let mut operations = Vec::with_capacity(prepared.len());
     let mut waiting = Vec::with_capacity(prepared.len());
     for prepared in prepared {
         match prepared {
             Prepared::Not(became) => waiting.push(Waits::Not(Box::new(became))),
             Prepared::Ready { id, value, metadata } => {
-                let value = Box::new(value);
-                let own = parse_id(&id, ids)?.into();
-                operations.push(Operation::Put { mode, id: own, value, metadata });
-                waiting.push(Waits::For(id));
+                waiting.push(Waits::For(id.to_string()));
+                operations.push(Operation::Put { mode, id, value, metadata });
             }
         }
     }
-    Ok((operations, waiting))
+    (operations, waiting)
 }
 
 /// What became of each, in order.
@@ -284,7 +278,7 @@ pub(super) async fn add(
         (false, Existing::Replace) => Mode::Replace,
     };
     let prepared = prepared.into_iter().flatten().collect();
-    let (operations, waiting) = operations(prepared, collection.store.ids(), mode)?;
+    let (operations, waiting) = operations(prepared, mode);
     let written = match operations.is_empty() {
         true => Vec::new(),
         false => collection.writer.submit(operations)?.done().await?,

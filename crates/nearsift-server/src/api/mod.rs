@@ -66,14 +66,8 @@ impl State {
         keys: Keys,
         collections: Collections,
     ) -> Result<App, ServeError> {
-        let documents =
-            Pool::start("nearsift-documents", config.threads, config.queue, config.queue_timeout)?;
-        let stores = Pool::start(
-            "nearsift-stores",
-            config.store_threads,
-            config.queue,
-            config.queue_timeout,
-        )?;
+        let documents = Pool::start("nearsift-documents", config.threads, config.bounds())?;
+        let stores = Pool::start("nearsift-stores", config.store_threads, config.bounds())?;
         let mut run = [0; 4];
         getrandom::fill(&mut run).map_err(|error| ServeError::System {
             doing: "get random bytes",
