@@ -1,10 +1,10 @@
 //! What the program keeps of Parquet files with odd columns, compared by pyarrow.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::steps::Outcome;
-use crate::tools::{cargo, quiet, repository, works};
+use crate::tools::{cargo, python_with, quiet, repository, skipped_without};
 
 /// The version that the files are made and compared with.
 const PYARROW: &str = "pyarrow==26.0.1";
@@ -12,14 +12,12 @@ const PYARROW: &str = "pyarrow==26.0.1";
 /// Makes the files, removes their duplicates, and compares every column, the schema and the metadata. Without Python or the
 /// network there is nothing to compare with, and the step says so.
 pub fn run() -> Outcome {
-    let python = match interpreter() {
-        Ok(python) => python,
-        Err(why) => {
-            let why = why.lines().last().unwrap_or_default().to_owned();
-            return Ok(format!("skipped: no {PYARROW}: {why}"));
-        }
+    let folder = repository().join("target/pyarrow");
+    let python = match python_with(PYARROW, &folder) {
+        Ok(programs) => programs.join("python"),
+        Err(why) => return Ok(skipped_without(PYARROW, &why)),
     };
-    let folder = repository().join("target/pyarrow/files");
+    let folder = folder.join("files");
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
@@ -34,26 +32,4 @@ fn script(python: &Path, what: &str, folder: &Path) -> Outcome {
     let mut command = Command::new(python);
     command.arg(repository().join("xtask/src/round_trip.py")).arg(what).arg(folder);
     quiet(command)
-}
-
-/// An interpreter that has pyarrow, in the target folder.
-fn interpreter() -> Result<PathBuf, String> {
-    let venv = repository().join("target/pyarrow/venv");
-    let python = venv.join("bin/python");
-    let has = || {
-        let mut command = Command::new(&python);
-        let (_, version) = PYARROW.split_once("==").unwrap_or_default();
-        let check = format!("import pyarrow; assert pyarrow.__version__ == '{version}'");
-        command.args(["-c", &check]);
-        python.exists() && works(command)
-    };
-    if !has() {
-        let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(&venv);
-        quiet(make)?;
-        let mut install = Command::new(&python);
-        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYARROW]);
-        quiet(install)?;
-    }
-    Ok(python)
 }

@@ -30,6 +30,39 @@ pub fn quiet(mut command: Command) -> Result<String, String> {
     }
 }
 
+/// The programs of a Python environment in a folder, with one package as `name==version`; made unless it is there.
+///
+/// # Errors
+/// Without Python or the network: what they say.
+pub fn python_with(package: &str, folder: &Path) -> Result<PathBuf, String> {
+    let venv = folder.join("venv");
+    let programs = venv.join("bin");
+    let python = programs.join("python");
+    let has = || {
+        let mut command = Command::new(&python);
+        let (name, version) = package.split_once("==").unwrap_or_default();
+        let check = format!(
+            "from importlib.metadata import version; assert version('{name}') == '{version}'"
+        );
+        command.args(["-c", &check]);
+        python.exists() && works(command)
+    };
+    if !has() {
+        let mut make = Command::new("python3");
+        make.args(["-m", "venv"]).arg(&venv);
+        quiet(make)?;
+        let mut install = Command::new(&python);
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
+        quiet(install)?;
+    }
+    Ok(programs)
+}
+
+/// What a step says that is left out because a Python package is not to be had.
+pub fn skipped_without(package: &str, why: &str) -> String {
+    format!("skipped: no {package}: {}", why.lines().last().unwrap_or_default())
+}
+
 /// Runs a command whose output goes straight to ours.
 pub fn loud(mut command: Command) -> Result<(), String> {
     match command.status() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::steps::Outcome;
-use crate::tools::{cargo, quiet, repository, works};
+use crate::tools::{cargo, python_with, quiet, repository, skipped_without};
 
 /// The version that makes the requests.
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";
@@ -44,10 +44,7 @@ pub fn run(api: &Api) -> Result<(), String> {
 pub fn step() -> Outcome {
     match schemathesis() {
         Ok(_) => measure(USUAL, 1),
-        Err(why) => {
-            let why = why.lines().last().unwrap_or_default().to_owned();
-            Ok(format!("skipped: no {SCHEMATHESIS}: {why}"))
-        }
+        Err(why) => Ok(skipped_without(SCHEMATHESIS, &why)),
     }
 }
 
@@ -94,27 +91,7 @@ fn folder() -> PathBuf {
 
 /// The program, in the target folder.
 fn schemathesis() -> Result<PathBuf, String> {
-    let venv = folder().join("venv");
-    let python = venv.join("bin/python");
-    let has = || {
-        let mut command = Command::new(&python);
-        let (name, version) = SCHEMATHESIS.split_once("==").unwrap_or_default();
-        let check = format!(
-            "from importlib.metadata import version; assert version('{name}') == '{version}'"
-        );
-        command.args(["-c", &check]);
-        python.exists() && works(command)
-    };
-    if !has() {
-        let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(&venv);
-        quiet(make)?;
-        let mut install = Command::new(&python);
-        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        install.arg(SCHEMATHESIS);
-        quiet(install)?;
-    }
-    Ok(venv.join("bin/schemathesis"))
+    Ok(python_with(SCHEMATHESIS, &folder())?.join("schemathesis"))
 }
 
 /// A service with an empty folder and a key for all, so that requests without one are refused.

@@ -1,10 +1,9 @@
 //! Reliability tests with larger counts than those of every day.
 //!
-//! Those of the store are the same tests, told by variables how long to go on.
+//! Those of the store and the service are the same tests, told by variables how long to go on.
 
 pub mod api;
 mod resume;
-mod service;
 
 use clap::Subcommand;
 
@@ -18,9 +17,20 @@ pub enum Run {
     /// Generated requests on the service's own OpenAPI, by schemathesis: no 5xx, every answer as described
     Api(api::Api),
     /// A service under load is killed; what it acknowledged must be there
-    ServeKill(service::Kill),
+    ServeKill {
+        /// Kills
+        #[arg(default_value_t = 500)]
+        cycles: u64,
+        /// What the moments are drawn from
+        #[arg(long, default_value_t = 1, value_name = "SEED")]
+        seed: u64,
+    },
     /// Clients that send a byte now and then, beside good ones: p99 of those below 50 ms
-    Slow(service::Slow),
+    Slow {
+        /// Clients, each of which holds a connection: the limit of open files must be twice as high
+        #[arg(default_value_t = 2_000)]
+        clients: u64,
+    },
     /// Random loads on a simulated disk with faults and a crash
     Sim {
         /// Loads
@@ -121,8 +131,21 @@ pub fn run(run: &Run) -> Result<(), String> {
     let tests = match *run {
         Run::Resume(ref resume) => return resume::run(resume),
         Run::Api(ref api) => return api::run(api),
-        Run::ServeKill(ref kill) => return service::kill(kill),
-        Run::Slow(ref slow) => return service::slow(slow),
+        Run::ServeKill { cycles, seed } => Tests {
+            package: "nearsift-cli",
+            binary: "cli",
+            names: &["serve::kill::"],
+            variables: vec![
+                ("NEARSIFT_SERVE_KILL_CYCLES", cycles),
+                ("NEARSIFT_SERVE_KILL_SEED", seed),
+            ],
+        },
+        Run::Slow { clients } => Tests {
+            package: "nearsift-server",
+            binary: "service",
+            names: &["limits::slow_heads"],
+            variables: vec![("NEARSIFT_SLOW_CLIENTS", clients)],
+        },
         Run::Sim { seeds, first } => {
             store(&["crash::"], &[("NEARSIFT_SIM_SEEDS", seeds), ("NEARSIFT_SIM_FIRST", first)])
         }
@@ -158,8 +181,9 @@ pub fn run(run: &Run) -> Result<(), String> {
         },
     };
     let mut command =
-        cargo(&["test", "--release", "--package", tests.package, "--test", tests.binary, "--"]);
+        cargo(&["test", "--release", "--locked", "--package", tests.package, "--test"]);
     command
+        .args([tests.binary, "--"])
         .args(tests.names)
         .arg("--nocapture")
         .envs(tests.variables.iter().map(|(name, value)| (name, value.to_string())));
