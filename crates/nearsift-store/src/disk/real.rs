@@ -61,10 +61,23 @@ impl Disk for RealDisk {
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
+            Ok(()) => Ok(Some(Box::new(Locked(file)))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A locked file.
+///
+/// It is unlocked by name, for closing it would not do: a process that is being started by another
+/// thread holds every open file of this one for a moment, and with it the lock.
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing unlocks it at the latest.
+        let _ = self.0.unlock();
     }
 }
 
@@ -110,5 +123,24 @@ impl DiskFile for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_ends_though_the_file_is_open_elsewhere() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("LOCK");
+        let file = File::create(&path).expect("created");
+        file.try_lock().expect("locked");
+        assert!(RealDisk.lock(&path).expect("looked at").is_none());
+
+        let elsewhere = file.try_clone().expect("another handle of the same open file");
+        drop(Locked(file));
+        assert!(RealDisk.lock(&path).expect("looked at").is_some());
+        drop(elsewhere);
     }
 }
