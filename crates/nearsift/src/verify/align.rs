@@ -414,7 +414,8 @@ pub(super) mod tests {
             prop_assert!(aligner.common(&a, &b, expect + 1, expect + 1) <= expect);
             let least = (share * a.len() as f64) as usize;
             let found = aligner.common(&b, &a, least, expect);
-            prop_assert!(if expect >= least { found == expect } else { found <= expect });
+            let is_right = if expect >= least { found == expect } else { found <= expect };
+            prop_assert!(is_right, "{} {} {}", found, expect, least);
         }
     }
 
