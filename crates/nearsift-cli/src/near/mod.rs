@@ -2,7 +2,7 @@
 
 mod crowds;
 mod order;
-mod profiles;
+mod recent;
 mod runs;
 mod search;
 mod texts;
