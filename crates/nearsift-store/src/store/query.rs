@@ -391,13 +391,10 @@ struct Shares {
 
 impl Shares {
     fn new(state: &State, budget: Budget) -> Shares {
-        let left = match budget {
-            Budget::Unlimited => u64::MAX,
-            Budget::Fingerprints(most) => most,
-        };
         let frozen = state.frozen.as_ref().map_or(0, |frozen| frozen.memory.len());
         let segments: u64 = state.segments.iter().map(|segment| u64::from(segment.documents)).sum();
-        Shares { left, documents: u64::from(state.active.len()) + u64::from(frozen) + segments }
+        let documents = u64::from(state.active.len()) + u64::from(frozen) + segments;
+        Shares { left: budget.limit(), documents }
     }
 
     /// What the next one may compare, which has so many documents.
