@@ -126,6 +126,11 @@ impl Contents {
     fn section(&self, section: Section) -> Range<u64> {
         self.sections[section as usize].clone()
     }
+
+    /// Where the file says where a document's record starts; where it ends is said right after that.
+    fn offset_at(&self, rank: u32) -> u64 {
+        self.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64
+    }
 }
 
 /// A segment that is open. Documents can be removed from it, and are then in `dead`.
@@ -354,8 +359,7 @@ impl Segment {
         if self.contents.section(Section::Offsets).is_empty() {
             return Ok((None, crate::document::Metadata::default()));
         }
-        let at =
-            self.contents.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64;
+        let at = self.contents.offset_at(rank);
         let mut bytes = [0; 2 * OFFSET_BYTES];
         self.file.read(&mut bytes, at)?;
         let place = self.record_place(&bytes, at)?;
