@@ -25,6 +25,7 @@ use crate::disk::Disk;
 use crate::document::{Id, read_record};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
+use crate::store::has_expired;
 use ids::Ids;
 use keys::directory_bits;
 
@@ -343,10 +344,16 @@ impl Segment {
         self.expiries.get(rank as usize).copied().unwrap_or(0)
     }
 
+    /// Whether a document was not removed and has not expired.
+    #[inline]
+    pub(crate) fn is_live(&self, rank: u32, now: u64) -> bool {
+        !self.dead.contains(rank) && !has_expired(self.expires(rank), now)
+    }
+
     /// Documents that were removed or expire by `now`.
     pub(crate) fn gone(&self, now: u64) -> u64 {
         let expired = (0u32..).zip(&self.expiries).filter(|&(rank, &expires)| {
-            crate::store::has_expired(expires, now) && !self.dead.contains(rank)
+            has_expired(expires, now) && !self.dead.contains(rank)
         });
         self.dead.count() + expired.count() as u64
     }

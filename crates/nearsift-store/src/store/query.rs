@@ -277,7 +277,7 @@ impl ByDistance<'_> {
             segment.begin(words, &ask, scratch)?;
         }
         let outcome = state.active.within(words, &ask, &mut |slot, distance| {
-            if !state.active.dead.contains(slot) && !has_expired(state.active.expires(slot), now) {
+            if state.active.is_live(slot, now) {
                 hits.push((distance, Place::Active(slot)));
             }
         })?;
@@ -285,7 +285,7 @@ impl ByDistance<'_> {
         if let Some(frozen) = &state.frozen {
             let memory = &*frozen.memory;
             let outcome = memory.within(words, &self.ask(), &mut |slot, distance| {
-                if !memory.dead.contains(slot) && !has_expired(memory.expires(slot), now) {
+                if memory.is_live(slot, now) {
                     hits.push((distance, Place::Frozen(slot)));
                 }
             })?;
@@ -296,7 +296,7 @@ impl ByDistance<'_> {
         }
         for ((i, segment), scratch) in (0u32..).zip(&state.segments).zip(&mut *scratches) {
             let outcome = segment.finish(words, &self.ask(), scratch, &mut |rank, distance| {
-                if !segment.dead.contains(rank) && !has_expired(segment.expires(rank), now) {
+                if segment.is_live(rank, now) {
                     hits.push((distance, Place::Segment(i, rank)));
                 }
             });
@@ -350,10 +350,7 @@ fn by_score(
         for &slot in &candidates {
             let words = memory.words(slot);
             let score = query.score(&Sketch::from_words(std::array::from_fn(|i| words[i])));
-            if score >= least
-                && !memory.dead.contains(slot)
-                && !has_expired(memory.expires(slot), now)
-            {
+            if score >= least && memory.is_live(slot, now) {
                 hits.push((Near::Score(score).rank(), place(slot)));
             }
         }
@@ -369,10 +366,7 @@ fn by_score(
         for &rank in &candidates {
             let Some(sketch) = segment.sketch(rank) else { continue };
             let score = query.score(&sketch);
-            if score >= least
-                && !segment.dead.contains(rank)
-                && !has_expired(segment.expires(rank), now)
-            {
+            if score >= least && segment.is_live(rank, now) {
                 hits.push((Near::Score(score).rank(), Place::Segment(i, rank)));
             }
         }
