@@ -352,9 +352,9 @@ impl Segment {
 
     /// Documents that were removed or expire by `now`.
     pub(crate) fn gone(&self, now: u64) -> u64 {
-        let expired = (0u32..).zip(&self.expiries).filter(|&(rank, &expires)| {
-            has_expired(expires, now) && !self.dead.contains(rank)
-        });
+        let expired = (0u32..)
+            .zip(&self.expiries)
+            .filter(|&(rank, &expires)| has_expired(expires, now) && !self.dead.contains(rank));
         self.dead.count() + expired.count() as u64
     }
 

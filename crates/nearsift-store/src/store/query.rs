@@ -6,9 +6,10 @@ use std::sync::Arc;
 use nearsift::hamming::index::{self, Budget, Scratch, Work};
 use nearsift::sketch::{Keys, Score, Sketch};
 
-use super::{Place, Shared, State, Store, has_expired, held};
+use super::{Frozen, Place, Shared, State, Store, has_expired, held};
 use crate::StoreError;
 use crate::document::{Document, Id, Metadata, OwnId, StoredValue, Value, read_record};
+use crate::memory::Memory;
 use crate::schema::{Kind, Schema};
 use crate::segment::Segment;
 
@@ -241,7 +242,12 @@ impl Shared {
                 Ok(search.hits)
             }
             (Kind::Sketches { .. }, Near::Score(least), Some(keys)) => {
-                Ok(by_score(state, words, keys, least, budget, now, answer))
+                let mut search = ByScore::new(state, words, keys, least, budget, now);
+                search.look_in(&state.active, Place::Active);
+                search.look_in_old(state.frozen.as_ref(), &state.segments);
+                answer.truncated = search.truncated;
+                answer.work = search.work;
+                Ok(search.hits)
             }
             _ => Err(StoreError::Invalid(format!(
                 "the store holds {}: ask {} of it",
@@ -324,56 +330,119 @@ impl ByDistance<'_> {
     }
 }
 
-fn by_score(
-    state: &State,
-    words: &[u64],
-    keys: &Keys,
+/// Sketches that are filed by their keys: a memory table, or a segment.
+trait Filed {
+    fn documents(&self) -> u32;
+
+    /// Appends the numbers of up to `most` documents that share a key, the same one perhaps more than once, and tells
+    /// whether there are more.
+    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool;
+
+    fn sketch(&self, number: u32) -> Option<Sketch>;
+
+    fn is_live(&self, number: u32, now: u64) -> bool;
+}
+
+impl Filed for Memory {
+    fn documents(&self) -> u32 {
+        self.len()
+    }
+
+    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+        Memory::candidates(self, keys, most, to)
+    }
+
+    #[inline]
+    fn sketch(&self, slot: u32) -> Option<Sketch> {
+        Some(Sketch::from_words(*self.words(slot).first_chunk()?))
+    }
+
+    fn is_live(&self, slot: u32, now: u64) -> bool {
+        Memory::is_live(self, slot, now)
+    }
+}
+
+impl Filed for Segment {
+    fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+        Segment::candidates(self, keys, most, to)
+    }
+
+    #[inline]
+    fn sketch(&self, rank: u32) -> Option<Sketch> {
+        Segment::sketch(self, rank)
+    }
+
+    fn is_live(&self, rank: u32, now: u64) -> bool {
+        Segment::is_live(self, rank, now)
+    }
+}
+
+/// A search for sketches, which goes from table to table.
+struct ByScore<'a> {
+    query: Sketch,
+    keys: &'a Keys,
     least: Score,
-    budget: Budget,
     now: u64,
-    answer: &mut Answer,
-) -> Vec<Hit> {
-    let query = Sketch::from_words(std::array::from_fn(|i| words[i]));
-    let mut hits = Vec::new();
-    let mut candidates = Vec::new();
-    let mut shares = Shares::new(state, budget);
-    let tables = [Some(&state.active), state.frozen.as_ref().map(|frozen| &*frozen.memory)];
-    for (memory, place) in
-        tables.into_iter().zip([Place::Active as fn(u32) -> Place, Place::Frozen])
-    {
-        let Some(memory) = memory else { continue };
-        candidates.clear();
-        answer.truncated |= memory.candidates(keys, shares.next(memory.len()), &mut candidates);
-        shares.used(&candidates);
-        answer.work.candidates += candidates.len() as u64;
-        let first = hits.len();
-        for &slot in &candidates {
-            let words = memory.words(slot);
-            let score = query.score(&Sketch::from_words(std::array::from_fn(|i| words[i])));
-            if score >= least && memory.is_live(slot, now) {
-                hits.push((Near::Score(score).rank(), place(slot)));
+    shares: Shares,
+    candidates: Vec<u32>,
+    hits: Vec<Hit>,
+    truncated: bool,
+    work: Work,
+}
+
+impl<'a> ByScore<'a> {
+    fn new(
+        state: &State,
+        words: &[u64],
+        keys: &'a Keys,
+        least: Score,
+        budget: Budget,
+        now: u64,
+    ) -> ByScore<'a> {
+        ByScore {
+            query: Sketch::from_words(std::array::from_fn(|i| words[i])),
+            keys,
+            least,
+            now,
+            shares: Shares::new(state, budget),
+            candidates: Vec::new(),
+            hits: Vec::new(),
+            truncated: false,
+            work: Work::default(),
+        }
+    }
+
+    fn look_in(&mut self, filed: &impl Filed, place: impl Fn(u32) -> Place) {
+        self.candidates.clear();
+        let most = self.shares.next(filed.documents());
+        self.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
+        self.shares.used(&self.candidates);
+        self.work.candidates += self.candidates.len() as u64;
+        self.work.probes += nearsift::sketch::KEYS as u64;
+        let first = self.hits.len();
+        for &number in &self.candidates {
+            let Some(sketch) = filed.sketch(number) else { continue };
+            let score = self.query.score(&sketch);
+            if score >= self.least && filed.is_live(number, self.now) {
+                self.hits.push((Near::Score(score).rank(), place(number)));
             }
         }
-        once_each(&mut hits, first);
+        once_each(&mut self.hits, first);
     }
-    for (i, segment) in (0u32..).zip(&state.segments) {
-        candidates.clear();
-        answer.truncated |=
-            segment.candidates(keys, shares.next(segment.documents), &mut candidates);
-        shares.used(&candidates);
-        answer.work.candidates += candidates.len() as u64;
-        let first = hits.len();
-        for &rank in &candidates {
-            let Some(sketch) = segment.sketch(rank) else { continue };
-            let score = query.score(&sketch);
-            if score >= least && segment.is_live(rank, now) {
-                hits.push((Near::Score(score).rank(), Place::Segment(i, rank)));
-            }
+
+    /// Looks in what is not written to any more.
+    fn look_in_old(&mut self, frozen: Option<&Frozen>, segments: &[Arc<Segment>]) {
+        if let Some(frozen) = frozen {
+            self.look_in(&*frozen.memory, Place::Frozen);
         }
-        once_each(&mut hits, first);
+        for (i, segment) in (0u32..).zip(segments) {
+            self.look_in(&**segment, |rank| Place::Segment(i, rank));
+        }
     }
-    answer.work.probes += nearsift::sketch::KEYS as u64 * (1 + state.segments.len() as u64);
-    hits
 }
 
 /// A budget that is divided among memory and segments by their documents; what one of them does not use is for
