@@ -68,5 +68,5 @@ pub use error::StoreError;
 pub use schema::{IdKind, Kind, RecipeMark, Settings};
 pub use store::{
     Access, Answer, Ask, Clock, Documents, Maintenance, Match, Near, Options, Repaired,
-    SegmentStats, Stats, Store, Verified, repair, restore, verify,
+    SegmentStats, Sighting, Stats, Store, Verified, repair, restore, verify,
 };

@@ -10,7 +10,7 @@ use super::{Frozen, Place, Shared, State, Store, has_expired, held};
 use crate::StoreError;
 use crate::document::{Document, Id, Metadata, OwnId, StoredValue, Value, read_record};
 use crate::memory::Memory;
-use crate::schema::{Kind, Schema};
+use crate::schema::{IdKind, Kind, Schema};
 use crate::segment::Segment;
 
 /// How near a document is, or must be, by what the store holds.
@@ -106,8 +106,35 @@ pub struct Answer {
     pub work: Work,
 }
 
+impl Answer {
+    /// Describes the nearest of the hits, up to the limit.
+    pub(super) fn tell(
+        &mut self,
+        mut hits: Vec<Hit>,
+        near: Near,
+        limit: Option<usize>,
+        describe: impl Fn(Place) -> Result<(OwnId, Metadata), StoreError>,
+    ) -> Result<(), StoreError> {
+        hits.sort_unstable_by_key(|hit| hit.0);
+        if let Some(limit) = limit.filter(|&limit| limit < hits.len()) {
+            // All that are as near as the last one are candidates for its place.
+            let last = limit.checked_sub(1).map(|last| hits[last].0);
+            hits.retain(|hit| last.is_some_and(|last| hit.0 <= last));
+        }
+        for (rank, place) in hits {
+            let (id, metadata) = describe(place)?;
+            self.matches.push(Match { id, near: near_of(near, rank), metadata });
+        }
+        self.matches.sort_unstable_by(|a, b| {
+            a.near.rank().cmp(&b.near.rank()).then_with(|| a.id.cmp(&b.id))
+        });
+        self.matches.truncate(limit.unwrap_or(usize::MAX));
+        Ok(())
+    }
+}
+
 /// A document that was found, and how near it is.
-type Hit = (u32, Place);
+pub(super) type Hit = (u32, Place);
 
 impl Store {
     /// The documents that are near a value. Fingerprints are found exactly; sketches by their keys, with the chance
@@ -124,22 +151,8 @@ impl Store {
         let state = shared.state();
         let now = shared.now();
         let mut answer = Answer::default();
-        let mut hits =
-            shared.hits(&state, value.words(), keys, near, ask.budget, now, &mut answer)?;
-        hits.sort_unstable_by_key(|hit| hit.0);
-        if let Some(limit) = ask.limit.filter(|&limit| limit < hits.len()) {
-            // All that are as near as the last one are candidates for its place.
-            let last = limit.checked_sub(1).map(|last| hits[last].0);
-            hits.retain(|hit| last.is_some_and(|last| hit.0 <= last));
-        }
-        for (rank, place) in hits {
-            let (id, metadata) = state.describe(place)?;
-            answer.matches.push(Match { id, near: near_of(near, rank), metadata });
-        }
-        answer.matches.sort_unstable_by(|a, b| {
-            a.near.rank().cmp(&b.near.rank()).then_with(|| a.id.cmp(&b.id))
-        });
-        answer.matches.truncate(ask.limit.unwrap_or(usize::MAX));
+        let hits = shared.hits(&state, value.words(), keys, near, ask.budget, now, &mut answer)?;
+        answer.tell(hits, near, ask.limit, |place| state.describe(place))?;
         Ok(answer)
     }
 
@@ -218,7 +231,7 @@ impl Shared {
 
     /// Where the documents are that are near a value, were not removed and have not expired.
     #[expect(clippy::too_many_arguments, reason = "a query and what it is asked of")]
-    fn hits(
+    pub(super) fn hits(
         &self,
         state: &State,
         words: &[u64],
@@ -382,20 +395,20 @@ impl Filed for Segment {
 }
 
 /// A search for sketches, which goes from table to table.
-struct ByScore<'a> {
+pub(super) struct ByScore<'a> {
     query: Sketch,
     keys: &'a Keys,
     least: Score,
     now: u64,
     shares: Shares,
     candidates: Vec<u32>,
-    hits: Vec<Hit>,
-    truncated: bool,
-    work: Work,
+    pub(super) hits: Vec<Hit>,
+    pub(super) truncated: bool,
+    pub(super) work: Work,
 }
 
 impl<'a> ByScore<'a> {
-    fn new(
+    pub(super) fn new(
         state: &State,
         words: &[u64],
         keys: &'a Keys,
@@ -416,7 +429,7 @@ impl<'a> ByScore<'a> {
         }
     }
 
-    fn look_in(&mut self, filed: &impl Filed, place: impl Fn(u32) -> Place) {
+    pub(super) fn look_in(&mut self, filed: &impl Filed, place: impl Fn(u32) -> Place) {
         self.candidates.clear();
         let most = self.shares.next(filed.documents());
         self.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
@@ -435,7 +448,7 @@ impl<'a> ByScore<'a> {
     }
 
     /// Looks in what is not written to any more.
-    fn look_in_old(&mut self, frozen: Option<&Frozen>, segments: &[Arc<Segment>]) {
+    pub(super) fn look_in_old(&mut self, frozen: Option<&Frozen>, segments: &[Arc<Segment>]) {
         if let Some(frozen) = frozen {
             self.look_in(&*frozen.memory, Place::Frozen);
         }
@@ -499,23 +512,10 @@ fn once_each(hits: &mut Vec<Hit>, first: usize) {
 
 impl State {
     /// A document's id and metadata.
-    fn describe(&self, place: Place) -> Result<(OwnId, Metadata), StoreError> {
-        let of_memory = |memory: &crate::memory::Memory, slot| {
-            let id = memory.id(slot);
-            let kind = match id {
-                Id::Number(_) => crate::schema::IdKind::Numbers,
-                Id::Text(_) => crate::schema::IdKind::Texts,
-            };
-            let record = read_record(memory.record(slot), kind);
-            (id.into(), record.map(|(_, metadata)| metadata).unwrap_or_default())
-        };
+    pub(super) fn describe(&self, place: Place) -> Result<(OwnId, Metadata), StoreError> {
         match place {
-            Place::Active(slot) => Ok(of_memory(&self.active, slot)),
-            Place::Frozen(slot) => {
-                let frozen = self.frozen.as_ref().expect("a place is of this state");
-                Ok(of_memory(&frozen.memory, slot))
-            }
-            Place::Segment(i, rank) => describe(&self.segments[i as usize], rank),
+            Place::Active(slot) => Ok(describe_fresh(&self.active, slot)),
+            old => describe_old(self.frozen.as_ref(), &self.segments, old),
         }
     }
 
@@ -529,6 +529,29 @@ impl State {
             Place::Segment(i, rank) => self.segments[i as usize].words(rank),
         }
     }
+}
+
+/// A document's id and metadata, of what is not written to any more.
+pub(super) fn describe_old(
+    frozen: Option<&Frozen>,
+    segments: &[Arc<Segment>],
+    place: Place,
+) -> Result<(OwnId, Metadata), StoreError> {
+    match (place, frozen) {
+        (Place::Segment(i, rank), _) => describe(&segments[i as usize], rank),
+        (Place::Frozen(slot), Some(frozen)) => Ok(describe_fresh(&frozen.memory, slot)),
+        (Place::Frozen(_) | Place::Active(_), _) => unreachable!("a place is of what was searched"),
+    }
+}
+
+pub(super) fn describe_fresh(memory: &Memory, slot: u32) -> (OwnId, Metadata) {
+    let id = memory.id(slot);
+    let kind = match id {
+        Id::Number(_) => IdKind::Numbers,
+        Id::Text(_) => IdKind::Texts,
+    };
+    let record = read_record(memory.record(slot), kind);
+    (id.into(), record.map(|(_, metadata)| metadata).unwrap_or_default())
 }
 
 fn describe(segment: &Segment, rank: u32) -> Result<(OwnId, Metadata), StoreError> {
