@@ -10,10 +10,10 @@ use std::sync::Arc;
 use nearsift::sketch::Keys;
 
 use super::query::{ByScore, describe_fresh, describe_old};
-use super::{Ask, Moment, Near, Place, Shared, State, Store, has_expired};
+use super::{Moment, Near, Place, Shared, State, Store, has_expired};
 use crate::StoreError;
 use crate::document::{OwnId, Value};
-use crate::schema::{Kind, Schema};
+use crate::schema::Schema;
 use crate::store::Answer;
 
 /// Documents written since a sighting that are compared one by one rather than searched.

@@ -344,7 +344,7 @@ impl ByDistance<'_> {
 }
 
 /// Sketches that are filed by their keys: a memory table, or a segment.
-trait Filed {
+pub(super) trait Filed {
     fn documents(&self) -> u32;
 
     /// Appends the numbers of up to `most` documents that share a key, the same one perhaps more than once, and tells
