@@ -55,6 +55,7 @@ mod manifest;
 mod memory;
 mod planted;
 mod schema;
+mod score;
 mod sealed;
 mod segment;
 mod store;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use nearsift::hamming::index::{Ask, FreshTable, Scratch, Search, SearchError};
-use nearsift::sketch::{KEYS, Keys};
+use nearsift::sketch::{KEYS, Keys, WORDS};
 
 use crate::StoreError;
 use crate::bitmap::Bitmap;
@@ -191,6 +191,14 @@ impl Memory {
     pub(crate) fn words(&self, slot: u32) -> &[u64] {
         let words = self.schema.words();
         &self.words[slot as usize * words..(slot as usize + 1) * words]
+    }
+
+    /// The words of all sketches, by slot.
+    pub(crate) fn sketches(&self) -> &[[u64; WORDS]] {
+        match &self.finder {
+            Finder::Fingerprints(_) => &[],
+            Finder::Sketches(_) => self.words.as_chunks().0,
+        }
     }
 
     pub(crate) fn keys(&self, slot: u32) -> Option<&Keys> {

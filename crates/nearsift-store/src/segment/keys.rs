@@ -165,8 +165,8 @@ impl<'a> Run<'a> {
     }
 
     fn ranks(&self) -> impl Iterator<Item = u32> + use<'a> {
-        let at = self.size - 4;
-        self.entries.chunks_exact(self.size).map(move |entry| little_endian(&entry[at..]))
+        let last = |entry: &[u8]| entry.last_chunk().map_or(0, |rank| u32::from_le_bytes(*rank));
+        self.entries.chunks_exact(self.size).map(last)
     }
 }
 

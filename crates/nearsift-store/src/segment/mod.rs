@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use nearsift::hamming::Outcome;
 use nearsift::hamming::index::{Ask, FormatError, Index, Scratch, Search, SearchError};
-use nearsift::sketch::{Keys, Sketch};
+use nearsift::sketch::{Keys, WORDS};
 
 use crate::StoreError;
 use crate::bitmap::Bitmap;
@@ -484,15 +484,11 @@ impl Segment {
         }
     }
 
-    /// A document's sketch.
-    #[inline]
-    pub(crate) fn sketch(&self, rank: u32) -> Option<Sketch> {
+    /// The words of all sketches, by rank.
+    pub(crate) fn sketches(&self) -> &[[u64; WORDS]] {
         match &self.finder {
-            Finder::Fingerprints(_) | Finder::Saved(_) => None,
-            Finder::Sketches { sketches, .. } => {
-                let words = sketches.as_chunks().0.get(rank as usize)?;
-                Some(Sketch::from_words(*words))
-            }
+            Finder::Fingerprints(_) | Finder::Saved(_) => &[],
+            Finder::Sketches { sketches, .. } => sketches.as_chunks().0,
         }
     }
 

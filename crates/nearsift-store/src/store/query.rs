@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use nearsift::hamming::index::{self, Budget, Scratch, Work};
-use nearsift::sketch::{Keys, Score, Sketch};
+use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
 use super::{Frozen, Place, Shared, State, Store, has_expired, held};
 use crate::StoreError;
 use crate::document::{Document, Id, Metadata, OwnId, StoredValue, Value, read_record};
 use crate::memory::Memory;
 use crate::schema::{IdKind, Kind, Schema};
+use crate::score::{Candidates, Kernel};
 use crate::segment::Segment;
 
 /// How near a document is, or must be, by what the store holds.
@@ -351,7 +352,8 @@ pub(super) trait Filed {
     /// whether there are more.
     fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool;
 
-    fn sketch(&self, number: u32) -> Option<Sketch>;
+    /// All sketches, by number.
+    fn sketches(&self) -> &[[u64; WORDS]];
 
     fn is_live(&self, number: u32, now: u64) -> bool;
 }
@@ -365,9 +367,8 @@ impl Filed for Memory {
         Memory::candidates(self, keys, most, to)
     }
 
-    #[inline]
-    fn sketch(&self, slot: u32) -> Option<Sketch> {
-        Some(Sketch::from_words(*self.words(slot).first_chunk()?))
+    fn sketches(&self) -> &[[u64; WORDS]] {
+        Memory::sketches(self)
     }
 
     fn is_live(&self, slot: u32, now: u64) -> bool {
@@ -384,9 +385,8 @@ impl Filed for Segment {
         Segment::candidates(self, keys, most, to)
     }
 
-    #[inline]
-    fn sketch(&self, rank: u32) -> Option<Sketch> {
-        Segment::sketch(self, rank)
+    fn sketches(&self) -> &[[u64; WORDS]] {
+        Segment::sketches(self)
     }
 
     fn is_live(&self, rank: u32, now: u64) -> bool {
@@ -401,6 +401,7 @@ pub(super) struct ByScore<'a> {
     least: Score,
     now: u64,
     shares: Shares,
+    kernel: Kernel,
     candidates: Vec<u32>,
     pub(super) hits: Vec<Hit>,
     pub(super) truncated: bool,
@@ -422,6 +423,7 @@ impl<'a> ByScore<'a> {
             least,
             now,
             shares: Shares::new(state, budget),
+            kernel: Kernel::best(),
             candidates: Vec::new(),
             hits: Vec::new(),
             truncated: false,
@@ -437,14 +439,14 @@ impl<'a> ByScore<'a> {
         self.work.candidates += self.candidates.len() as u64;
         self.work.probes += nearsift::sketch::KEYS as u64;
         let first = self.hits.len();
-        for &number in &self.candidates {
-            let Some(sketch) = filed.sketch(number) else { continue };
-            let score = self.query.score(&sketch);
-            if score >= self.least && filed.is_live(number, self.now) {
-                self.hits.push((Near::Score(score).rank(), place(number)));
+        let ByScore { candidates, hits, now, .. } = self;
+        let candidates = Candidates { sketches: filed.sketches(), numbers: candidates };
+        self.kernel.each_near(&self.query, self.least, candidates, &mut |number, score| {
+            if filed.is_live(number, *now) {
+                hits.push((Near::Score(score).rank(), place(number)));
             }
-        }
-        once_each(&mut self.hits, first);
+        });
+        once_each(hits, first);
     }
 
     /// Looks in what is not written to any more.
