@@ -1,6 +1,7 @@
 //! The service under load: check-and-insert of Chinese documents of 4 KB over a store of millions, by a client on the same
 //! machine, every success synced.
 
+pub mod budget;
 mod load;
 
 use std::fs::File;
@@ -163,6 +164,16 @@ impl Sum {
     }
 }
 
+/// What the collection `default` of a service holds.
+fn collection(recipe: &Recipe, ids: IdKind) -> nearsift_store::Settings {
+    nearsift_store::Settings {
+        kind: Kind::Sketches { min_score: Score::at_least(MIN_SCORE) },
+        ids,
+        recipe: RecipeMark::of(recipe),
+        hash_key: None,
+    }
+}
+
 /// A store with so many simulated sketches, made unless it is there; and how many it has.
 fn fill(dir: &Path, stored: u64, recipe: &Recipe, base: &Base) -> Result<u64, String> {
     if dir.exists() {
@@ -174,12 +185,7 @@ fn fill(dir: &Path, stored: u64, recipe: &Recipe, base: &Base) -> Result<u64, St
         std::fs::remove_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     }
     std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let settings = nearsift_store::Settings {
-        kind: Kind::Sketches { min_score: Score::at_least(MIN_SCORE) },
-        ids: IdKind::Texts,
-        recipe: RecipeMark::of(recipe),
-        hash_key: None,
-    };
+    let settings = collection(recipe, IdKind::Texts);
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let options = Options::default().with_threads(threads);
     let store = Store::create_with(dir, &settings, options).map_err(|e| e.to_string())?;

@@ -119,8 +119,8 @@ pub fn random_op(shape: &Shape, random: &mut Random, ids: usize, now: u64) -> Op
         expires: some(random).then(|| (now + random.below(100) as u64) as u32 + 1),
     };
     match kind {
-        3..5 => Op::Insert(id, value, metadata),
-        5 | 6 => Op::InsertUnlessNear(id, value, metadata),
+        3..6 => Op::Insert(id, value, metadata),
+        6 => Op::InsertUnlessNear(id, value, metadata),
         _ => Op::Upsert(id, value, metadata),
     }
 }
