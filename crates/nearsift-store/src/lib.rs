@@ -50,6 +50,7 @@ mod codec;
 pub mod disk;
 mod document;
 mod error;
+mod huge;
 mod log;
 mod manifest;
 mod memory;

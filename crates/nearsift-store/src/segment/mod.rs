@@ -23,6 +23,7 @@ use crate::bitmap::Bitmap;
 use crate::codec::{Input, Output};
 use crate::disk::Disk;
 use crate::document::{Id, read_record};
+use crate::huge;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
 use crate::store::has_expired;
@@ -249,8 +250,15 @@ impl Segment {
                     let what = "the tables of keys have another length";
                     return Err(StoreError::damaged(path, finder.start, what));
                 }
-                let sketches = words_of(&read(Section::Values)?);
-                Finder::Sketches { sketches, tables: read(Section::Finder)?, layout }
+                let values = read(Section::Values)?;
+                let mut sketches = huge::words(values.len() / 8);
+                for (word, bytes) in sketches.iter_mut().zip(values.as_chunks().0) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
+                drop(values);
+                let mut tables = huge::bytes(finder_len);
+                file.read(&mut tables, finder.start)?;
+                Finder::Sketches { sketches, tables, layout }
             }
         };
         Ok(Segment {

@@ -1,5 +1,7 @@
 //! Writes. Threads that wait have their batches written by one of them, in one frame with one sync.
 //!
+//! A document that may not be near another takes a search, which `look` does ahead and beside them.
+//!
 //! What limits them: one thread that waits for each of its batches writes one a sync, however short. Several
 //! share a sync; then what counts is the work for each document, which the thread that leads does alone. Of a fingerprint with a
 //! numbered id that is, beside the id's hash: 18 bytes of log; for each segment and memory table a look for the
