@@ -185,7 +185,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
                 false => Status::SomeUnreadable,
             };
             write_took(&folder, forecast, begun, summary.documents(), args.matching.memory)?;
-            folder.publish(status)?;
+            folder.publish()?;
             Ok((summary, status))
         })
         .inspect_err(|failure| {
