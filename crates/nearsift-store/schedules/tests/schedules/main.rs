@@ -14,8 +14,8 @@ mod support;
 
 use std::sync::Arc;
 
-use nearsift_store::disk::{Fault, SimDisk};
 use nearsift::fingerprint::Fingerprint;
+use nearsift_store::disk::{Fault, SimDisk};
 use nearsift_store::{Maintenance, Metadata, Options, Outcome, Store, StoreError, Value, verify};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::{self, JoinHandle};
