@@ -243,8 +243,9 @@ pub(super) fn build<const W: usize>(
                 continue;
             }
             let start = u64_at(&image, record + 8);
+            let entries = part.entries(&image);
             let values: Vec<[u64; W]> = (start..start + u64::from(count))
-                .filter_map(|i| part.entry(&image, i))
+                .filter_map(|i| entries.entry(i))
                 .map(|entry| part.table.unfile(Plain, key, &entry))
                 .collect();
             let source = Source { values: &values, ids: Ids::None, keep: Keep::Inside, ..*source };

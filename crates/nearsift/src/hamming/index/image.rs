@@ -123,29 +123,47 @@ impl<const W: usize> Part<W> {
         if self.high_at.is_some() { LOW_SIZE } else { self.table.packing.bytes() }
     }
 
-    /// The planes that the entries stand in, or `None` if they stand whole.
+    /// The entries, wherever they stand.
     #[inline(always)]
-    pub(super) fn planes<'a>(&self, bytes: &'a [u8]) -> Option<Planes<'a>> {
-        let high_at = self.high_at.clone()?;
-        Some(Planes {
-            low: &bytes[self.entries_at.clone()],
-            high: &bytes[high_at],
-            high_size: self.table.packing.bytes() - LOW_SIZE,
-        })
+    pub(super) fn entries<'a>(&self, bytes: &'a [u8]) -> Entries<'a> {
+        let (entries, size) = (&bytes[self.entries_at.clone()], self.table.packing.bytes());
+        match &self.high_at {
+            // Known for other widths at compile time.
+            Some(high_at) if W == 1 => Entries::InPlanes(Planes {
+                low: entries,
+                high: &bytes[high_at.clone()],
+                high_size: size - LOW_SIZE,
+            }),
+            _ => Entries::Whole(entries, size),
+        }
     }
+}
 
+/// The entries of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Entries<'a> {
+    /// One after the other, of so many bytes each.
+    Whole(&'a [u8], usize),
+    /// Of one word, in two planes.
+    InPlanes(Planes<'a>),
+}
+
+impl Entries<'_> {
     /// The entry at a place, with anything above its bits; `None` past the end.
     #[inline(always)]
-    pub(super) fn entry(&self, bytes: &[u8], place: u64) -> Option<[u64; W]> {
-        if let Some(planes) = self.planes(bytes) {
-            let mut entry = [0; W];
-            entry[0] = planes.entry(place)?;
-            return Some(entry);
+    pub(super) fn entry<const W: usize>(&self, place: u64) -> Option<[u64; W]> {
+        match self {
+            Entries::Whole(entries, size) => {
+                let at = usize::try_from(place).ok()?.checked_mul(*size)?;
+                let end = at.checked_add(8 * W)?;
+                (end <= entries.len()).then(|| read_entry(entries, at))
+            }
+            Entries::InPlanes(planes) => {
+                let mut entry = [0; W];
+                entry[0] = planes.entry(place)?;
+                Some(entry)
+            }
         }
-        let entries = &bytes[self.entries_at.clone()];
-        let at = usize::try_from(place).ok()?.checked_mul(self.table.packing.bytes())?;
-        let end = at.checked_add(8 * W)?;
-        (end <= entries.len()).then(|| read_entry(entries, at))
     }
 }
 

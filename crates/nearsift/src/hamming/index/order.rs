@@ -174,9 +174,10 @@ where
         told_at: &Range<usize>,
     ) -> ControlFlow<()> {
         let part = &self.layout.parts[0];
+        let entries = part.entries(self.bytes);
         // What damaged bytes name beyond the entries is none.
         for place in places.start.max(self.first)..places.end.min(self.layout.distinct) {
-            let Some(entry) = part.entry(self.bytes, place) else { break };
+            let Some(entry) = entries.entry(place) else { break };
             let value = part.table.unfile(lanes, key, &entry);
             (self.each)(Walked { place, value: &value, told_at: told_at.clone() })?;
         }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use super::bits::{distance_in, lowest};
-use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
+use super::image::{Directory, Entries, LONG_RECORD, Layout, Part, u32_at, u64_at};
 use super::kernel::{
     FETCHED, Job, Kernel, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts, prefetch_run,
 };
@@ -238,6 +238,7 @@ impl<const W: usize> Flight<W> {
         let mut left = ask.budget.limit();
         for t in 0..self.searches.len() {
             let part = &layout.parts[t];
+            let entries = part.entries(bytes);
             outcome.work.probes += self.searches[t].probed as u64;
             if !self.searches[t].crowded.is_empty() {
                 let ask = Ask { budget: Budget::Fingerprints(left), ..*ask };
@@ -269,21 +270,20 @@ impl<const W: usize> Flight<W> {
                 let runs = &self.searches[t].runs[from..end];
                 let target = &self.searches[t].aim.target;
                 let ahead = std::mem::take(&mut ahead);
-                match part.planes(bytes) {
-                    Some(planes) => {
-                        let target = target.first();
-                        lanes.scan_planes(&planes, runs, ahead, &target, &mut self.near);
-                    }
-                    None => {
-                        let entries = &bytes[part.entries_at.clone()];
+                match &entries {
+                    Entries::Whole(entries, _) => {
                         let packing = &part.table.packing;
                         lanes.scan(entries, packing, runs, ahead, target, &mut self.near);
+                    }
+                    Entries::InPlanes(planes) => {
+                        let target = target.first();
+                        lanes.scan_planes(planes, runs, ahead, &target, &mut self.near);
                     }
                 }
                 for near in &self.near {
                     let run = &runs[near.run as usize];
                     let at = run.start + u64::from(near.entry);
-                    let Some(entry) = part.entry(bytes, at) else { continue };
+                    let Some(entry) = entries.entry(at) else { continue };
                     let value = part.table.unfile(lanes, run.key, &entry);
                     if !self.owns(layout, t, &value) {
                         continue;
@@ -488,11 +488,12 @@ pub(super) fn rank_of<const W: usize>(
         }
     };
     // The entries of a bucket are in ascending order.
+    let entries = part.entries(bytes);
     let live = lowest::<W>(part.table.packing.bits);
     let (mut low, mut high) = (run.0, run.0.checked_add(u64::from(run.1))?);
     while low < high {
         let middle = low + (high - low) / 2;
-        let found = part.entry(bytes, middle)?;
+        let found: [u64; W] = entries.entry(middle)?;
         match std::array::from_fn(|w| found[w] & live[w]).cmp(&entry) {
             Ordering::Equal => return Some(middle),
             Ordering::Less => low = middle + 1,

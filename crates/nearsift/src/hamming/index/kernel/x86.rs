@@ -347,7 +347,9 @@ static HIGH_BYTES: [[u8; LINE]; LOW_SIZE + 1] = {
 };
 
 /// Low words, sixteen at once; the further bytes only of sixteen of which one may be near.
-#[inline]
+///
+/// Apart from its callers, where its constants would take registers from the scan of whole entries.
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
 fn scan_planes_avx512(
     planes: &Planes<'_>,
