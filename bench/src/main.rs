@@ -111,6 +111,11 @@ const BENCHMARKS: &[Benchmark] = &[
         about: "the service: check-and-insert at a fixed rate, at three times it, and beyond what it can do",
         run: serve::run,
     },
+    Benchmark {
+        name: "budget",
+        about: "what the budget of a decision among sketches costs in recall, on natural text",
+        run: serve::budget::run,
+    },
 ];
 
 /// Benchmarks of nearsift against its peers; answers are checked.

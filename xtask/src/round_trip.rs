@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::steps::Outcome;
-use crate::tools::{cargo, python_with, quiet, repository, skipped_without};
+use crate::tools::{program, python_with, quiet, repository, skipped_without};
 
 /// The version that the files are made and compared with.
 const PYARROW: &str = "pyarrow==26.0.1";
@@ -22,7 +22,7 @@ pub fn run() -> Outcome {
         std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
     script(&python, "make", &folder)?;
-    let mut dedup = cargo(&["run", "--quiet", "--locked", "--package", "nearsift-cli", "--"]);
+    let mut dedup = Command::new(program()?);
     dedup.arg("dedup").arg(folder.join("in")).arg("--output").arg(folder.join("out")).arg("-q");
     quiet(dedup)?;
     script(&python, "compare", &folder).map(|told| told.trim().to_owned())

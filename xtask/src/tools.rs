@@ -16,6 +16,15 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// The program as the tests have it, which is built unless it is there.
+///
+/// Built as a part of the tests: by itself it would have dependencies with fewer features, and they would all be
+/// compiled once more.
+pub fn program() -> Result<PathBuf, String> {
+    quiet(cargo(&["test", "--workspace", "--all-features", "--locked", "--no-run", "--quiet"]))?;
+    Ok(repository().join("target/debug/nearsift"))
+}
+
 /// Runs a command with its output held back; that output is the error when it fails.
 pub fn quiet(mut command: Command) -> Result<String, String> {
     let output = command

@@ -1,6 +1,7 @@
 //! The service under load: check-and-insert of Chinese documents of 4 KB over a store of millions, by a client on the same
 //! machine, every success synced.
 
+pub mod budget;
 mod load;
 
 use std::fs::File;
@@ -40,6 +41,9 @@ const COMMON: u32 = 130;
 
 /// Characters of a sentence that is no other document's.
 const SENTENCE: usize = 20;
+
+/// Characters that texts are drawn from, each as often as it is there.
+const CHARACTERS: usize = 1 << 15;
 
 /// Of so many requests one is a near-duplicate of an earlier one.
 const ONE_IN: u64 = 10;
@@ -160,6 +164,16 @@ impl Sum {
     }
 }
 
+/// What the collection `default` of a service holds.
+fn collection(recipe: &Recipe, ids: IdKind) -> nearsift_store::Settings {
+    nearsift_store::Settings {
+        kind: Kind::Sketches { min_score: Score::at_least(MIN_SCORE) },
+        ids,
+        recipe: RecipeMark::of(recipe),
+        hash_key: None,
+    }
+}
+
 /// A store with so many simulated sketches, made unless it is there; and how many it has.
 fn fill(dir: &Path, stored: u64, recipe: &Recipe, base: &Base) -> Result<u64, String> {
     if dir.exists() {
@@ -171,12 +185,7 @@ fn fill(dir: &Path, stored: u64, recipe: &Recipe, base: &Base) -> Result<u64, St
         std::fs::remove_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     }
     std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let settings = nearsift_store::Settings {
-        kind: Kind::Sketches { min_score: Score::at_least(MIN_SCORE) },
-        ids: IdKind::Texts,
-        recipe: RecipeMark::of(recipe),
-        hash_key: None,
-    };
+    let settings = collection(recipe, IdKind::Texts);
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let options = Options::default().with_threads(threads);
     let store = Store::create_with(dir, &settings, options).map_err(|e| e.to_string())?;
@@ -305,7 +314,7 @@ struct Requests {
     /// What documents have in common.
     sentences: Vec<String>,
     /// What the rest of them is made of, as often as they stand in those.
-    characters: Vec<String>,
+    characters: Vec<char>,
     /// Sets the documents of this run apart from those of others.
     run: u64,
 }
@@ -323,7 +332,9 @@ impl Requests {
             corpus.push_text(index, &mut text);
         }
         let sentences = text.split_inclusive('。').map(str::to_owned).collect();
-        let characters = text.chars().filter(|c| c.is_alphanumeric()).map(String::from).collect();
+        let all: Vec<char> = text.chars().filter(|c| c.is_alphanumeric()).collect();
+        // Few enough for the cache: the client shares the machine with the service.
+        let characters = (0..CHARACTERS).map(|i| all[i * all.len() / CHARACTERS]).collect();
         let run = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64);
         Requests { sentences, characters, run }
     }
@@ -335,7 +346,8 @@ impl Requests {
                 continue;
             }
             for _ in 0..SENTENCE {
-                text.extend_from_slice(random.pick(&self.characters).as_bytes());
+                let character = random.pick(&self.characters);
+                text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             }
             text.extend_from_slice("。".as_bytes());
         }

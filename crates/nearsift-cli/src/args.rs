@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::trim::{Stays, Unit};
+
 /// Find near-duplicate documents, Chinese first and every language after.
 ///
 /// Results go to standard output, everything else to standard error.
@@ -48,6 +50,8 @@ pub enum Color {
 pub enum Command {
     /// Remove near-duplicates: write the documents worth keeping, and why the others went.
     Dedup(Dedup),
+    /// Remove the lines or paragraphs that documents repeat, and keep the rest of the documents.
+    Trim(Trim),
     /// Print near-duplicate pairs as JSON lines.
     Pairs(Pairs),
     /// Print each document's fingerprint as a JSON line.
@@ -288,6 +292,27 @@ pub enum ClusterRule {
     Components,
     /// Only what is linked to the kept document itself.
     Star,
+}
+
+#[derive(Debug, Args)]
+pub struct Trim {
+    #[command(flatten)]
+    pub input: Input,
+    /// The folder for the results; it must be empty or not exist.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// What texts are cut into.
+    #[arg(help_heading = "What repeats", long, value_name = "UNIT", default_value = "line")]
+    pub unit: Unit,
+    /// How often a piece must be there, in one document or several, before it is removed.
+    #[arg(help_heading = "What repeats", long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub min_count: u32,
+    /// Pieces with fewer bytes of letters and digits (in UTF-8: a Chinese character has 3) always stay.
+    #[arg(help_heading = "What repeats", long, value_name = "BYTES", default_value = "24")]
+    pub min_bytes: usize,
+    /// Which of equal pieces stays.
+    #[arg(help_heading = "What repeats", long, value_name = "WHICH", default_value = "first")]
+    pub keep: Stays,
 }
 
 #[derive(Debug, Args)]

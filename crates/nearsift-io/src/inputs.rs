@@ -176,6 +176,13 @@ impl Inputs {
         Some(seen.first..seen.first + seen.records)
     }
 
+    /// The files that have records, as the index behind the last of these and the number of the file: ascending, once
+    /// all are read to their ends.
+    pub fn ends(&self) -> impl Iterator<Item = (u64, usize)> {
+        let records = |file| self.records(file).filter(|records| !records.is_empty());
+        (0..self.files.len()).filter_map(move |file| Some((records(file)?.end, file)))
+    }
+
     /// How they are read.
     pub fn options(&self) -> &ReadOptions {
         &self.options

@@ -61,4 +61,4 @@ pub use options::{Format, Limits, ReadOptions};
 pub use output::{prepare_output, prepare_output_around};
 pub use parse::{Body, Document, Parser, Value};
 pub use reader::Reader;
-pub use write::{Codec, Conversion, Decision, KeptWriter, TextOf, Written};
+pub use write::{Codec, Conversion, Decide, Decision, KeptWriter, Rewriting, TextOf, Written};

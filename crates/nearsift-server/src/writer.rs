@@ -1,4 +1,5 @@
-//! Writes to a collection: one thread, which hands to the store at once whatever has come while it was syncing.
+//! Writes to a collection: one thread, which hands to the store at once whatever has come while it was syncing. What
+//! documents are near was looked for before, by the threads that work on documents.
 //!
 //! Requests that wait share a sync, and each is answered as soon as its own write is durable. What one request writes
 //! is never parted: it is there as a whole or not at all.
@@ -8,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use nearsift_store::{Batch, Metadata, Outcome, OwnId, Store, StoreError, Value};
+use nearsift_store::{Batch, Metadata, Outcome, OwnId, Sighting, Store, StoreError, Value};
 use tokio::sync::oneshot;
 
 use crate::ServeError;
@@ -22,8 +23,16 @@ const GROUP: usize = 1024;
 /// What is done to a document.
 #[derive(Debug)]
 pub(crate) enum Operation {
-    Put { mode: Mode, id: OwnId, value: Box<Value>, metadata: Metadata },
+    Put { what: Put, id: OwnId, metadata: Metadata },
     Delete(OwnId),
+}
+
+/// What is stored, and when.
+#[derive(Debug)]
+pub(crate) enum Put {
+    Insert(Box<Value>),
+    InsertUnlessNear(Sighting),
+    Replace(Box<Value>),
 }
 
 /// When a document is stored.
@@ -35,6 +44,21 @@ pub(crate) enum Mode {
     InsertUnlessNear,
     /// Always.
     Replace,
+}
+
+/// Near documents that a sighting tells for the writer: should one be removed until then, the next one is told.
+const SIGHTED: usize = 4;
+
+impl Mode {
+    /// Does what can be done of it before its turn to be written comes, which for
+    /// [`Mode::InsertUnlessNear`] is nearly all. CPU work.
+    pub(crate) fn prepare(self, value: Value, store: &Store) -> Result<Put, StoreError> {
+        match self {
+            Mode::Insert => Ok(Put::Insert(Box::new(value))),
+            Mode::InsertUnlessNear => store.look(&value, SIGHTED).map(Put::InsertUnlessNear),
+            Mode::Replace => Ok(Put::Replace(Box::new(value))),
+        }
+    }
 }
 
 /// What became of each operation, or why it could not be put into a batch.
@@ -161,10 +185,12 @@ fn write(store: &Store, batch: &mut Batch, group: Vec<Job>) {
 
 fn put(batch: &mut Batch, operation: &Operation) -> Result<(), StoreError> {
     match operation {
-        Operation::Put { mode, id, value, metadata } => match mode {
-            Mode::Insert => batch.insert(id.as_id(), value, metadata),
-            Mode::InsertUnlessNear => batch.insert_unless_near(id.as_id(), value, metadata),
-            Mode::Replace => batch.upsert(id.as_id(), value, metadata),
+        Operation::Put { what, id, metadata } => match what {
+            Put::Insert(value) => batch.insert(id.as_id(), value, metadata),
+            Put::InsertUnlessNear(sighting) => {
+                batch.insert_unless_near_since(id.as_id(), sighting, metadata)
+            }
+            Put::Replace(value) => batch.upsert(id.as_id(), value, metadata),
         },
         Operation::Delete(id) => batch.delete(id.as_id()),
     }
@@ -189,13 +215,10 @@ mod tests {
         Arc::new(Store::create(&folder.path().join("store"), &settings).unwrap())
     }
 
-    fn insert(id: u64, value: u64) -> Operation {
-        Operation::Put {
-            mode: Mode::InsertUnlessNear,
-            id: OwnId::Number(id),
-            value: Box::new(Fingerprint::from_u64(value).into()),
-            metadata: Metadata::default(),
-        }
+    fn insert(store: &Store, id: u64, value: u64) -> Operation {
+        let value = Fingerprint::from_u64(value).into();
+        let what = Mode::InsertUnlessNear.prepare(value, store).unwrap();
+        Operation::Put { what, id: OwnId::Number(id), metadata: Metadata::default() }
     }
 
     fn bounds(capacity: usize) -> Bounds {
@@ -205,12 +228,13 @@ mod tests {
     #[test]
     fn every_request_gets_the_outcomes_of_its_own_operations() {
         let folder = tempfile::tempdir().unwrap();
-        let mut writer = Writer::start(store(&folder), bounds(10_000)).unwrap();
+        let store = store(&folder);
+        let mut writer = Writer::start(Arc::clone(&store), bounds(10_000)).unwrap();
         // Of each three that are near each other the first is added.
         let spread = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let pending: Vec<Pending> = (0..500)
             .map(|n| {
-                let three = (0..3).map(|i| insert(3 * n + i, spread(n) ^ i)).collect();
+                let three = (0..3).map(|i| insert(&store, 3 * n + i, spread(n) ^ i)).collect();
                 writer.submit(three).unwrap()
             })
             .collect();
@@ -234,9 +258,11 @@ mod tests {
     #[test]
     fn an_operation_that_does_not_fit_costs_no_other_one() {
         let folder = tempfile::tempdir().unwrap();
-        let writer = Writer::start(store(&folder), bounds(10)).unwrap();
+        let store = store(&folder);
+        let writer = Writer::start(Arc::clone(&store), bounds(10)).unwrap();
         let text = Operation::Delete(OwnId::Text("a text".into()));
-        let pending = writer.submit(vec![insert(1, 1), text, insert(2, 1 << 40)]).unwrap();
+        let operations = vec![insert(&store, 1, 1), text, insert(&store, 2, 1 << 40)];
+        let pending = writer.submit(operations).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let written = runtime.block_on(pending.done()).unwrap();
         let is_right = matches!(
@@ -250,7 +276,8 @@ mod tests {
     fn groups_keep_requests_whole() {
         let queue = Queue::new(bounds(10));
         for operations in [1, GROUP - 2, 1, 1, 2 * GROUP, 1] {
-            let operations = (0..operations as u64).map(|n| insert(n, n)).collect();
+            let operations =
+                (0..operations as u64).map(|n| Operation::Delete(OwnId::Number(n))).collect();
             queue.push(Job { operations, answer: oneshot::channel().0 }).unwrap();
         }
         queue.close();

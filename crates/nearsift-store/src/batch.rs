@@ -3,7 +3,7 @@
 use crate::StoreError;
 use crate::document::{Id, Metadata, OwnId, Tag, Value};
 use crate::schema::Schema;
-use crate::store::Near;
+use crate::store::{Near, Sighting};
 
 /// The most bytes of a batch.
 pub const MAX_BATCH_BYTES: usize = 64 << 20;
@@ -33,6 +33,8 @@ pub struct Batch {
     pub(crate) schema: std::sync::Arc<Schema>,
     pub(crate) bytes: Vec<u8>,
     pub(crate) len: u32,
+    /// What was looked for ahead, by the number of the operation, ascending.
+    pub(crate) sightings: Vec<(u32, Sighting)>,
 }
 
 /// What became of an operation.
@@ -59,7 +61,7 @@ pub enum Outcome {
 
 impl Batch {
     pub(crate) fn new(schema: std::sync::Arc<Schema>) -> Batch {
-        Batch { schema, bytes: Vec::new(), len: 0 }
+        Batch { schema, bytes: Vec::new(), len: 0, sightings: Vec::new() }
     }
 
     /// The number of operations.
@@ -76,6 +78,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.len = 0;
+        self.sightings.clear();
     }
 
     /// Adds a document unless one has this id.
@@ -104,6 +107,23 @@ impl Batch {
         metadata: &Metadata,
     ) -> Result<(), StoreError> {
         self.put(Tag::InsertUnlessNear, id, value, metadata)
+    }
+
+    /// The same of a value that was looked for ahead by [`Store::look`](crate::Store::look): who writes the batch compares it
+    /// only with what was written since. What becomes of it is what [`insert_unless_near`](Batch::insert_unless_near)
+    /// would find.
+    ///
+    /// # Errors
+    /// As [`insert`](Batch::insert).
+    pub fn insert_unless_near_since(
+        &mut self,
+        id: Id<'_>,
+        sighting: &Sighting,
+        metadata: &Metadata,
+    ) -> Result<(), StoreError> {
+        self.put(Tag::InsertUnlessNear, id, sighting.value(), metadata)?;
+        self.sightings.push((self.len - 1, sighting.clone()));
+        Ok(())
     }
 
     /// Adds a document, in place of one that has this id.

@@ -50,11 +50,13 @@ mod codec;
 pub mod disk;
 mod document;
 mod error;
+mod huge;
 mod log;
 mod manifest;
 mod memory;
 mod planted;
 mod schema;
+mod score;
 mod sealed;
 mod segment;
 mod store;
@@ -68,5 +70,5 @@ pub use error::StoreError;
 pub use schema::{IdKind, Kind, RecipeMark, Settings};
 pub use store::{
     Access, Answer, Ask, Clock, Documents, Maintenance, Match, Near, Options, Repaired,
-    SegmentStats, Stats, Store, Verified, repair, restore, verify,
+    SegmentStats, Sighting, Stats, Store, Verified, repair, restore, verify,
 };

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use nearsift::hamming::index::{Ask, FreshTable, Scratch, Search, SearchError};
-use nearsift::sketch::{KEYS, Keys};
+use nearsift::sketch::{KEYS, Keys, WORDS};
 
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::document::{Id, Operation, read_record};
 use crate::schema::{IdKind, Kind, Schema};
+use crate::store::has_expired;
 
 /// Documents in slots, in the order in which they came. A slot is never used again.
 #[derive(Debug)]
@@ -192,6 +193,14 @@ impl Memory {
         &self.words[slot as usize * words..(slot as usize + 1) * words]
     }
 
+    /// The words of all sketches, by slot.
+    pub(crate) fn sketches(&self) -> &[[u64; WORDS]] {
+        match &self.finder {
+            Finder::Fingerprints(_) => &[],
+            Finder::Sketches(_) => self.words.as_chunks().0,
+        }
+    }
+
     pub(crate) fn keys(&self, slot: u32) -> Option<&Keys> {
         match &self.finder {
             Finder::Fingerprints(_) => None,
@@ -201,6 +210,12 @@ impl Memory {
 
     pub(crate) fn expires(&self, slot: u32) -> u32 {
         self.expiries[slot as usize]
+    }
+
+    /// Whether a document was not removed and has not expired.
+    #[inline]
+    pub(crate) fn is_live(&self, slot: u32, now: u64) -> bool {
+        !self.dead.contains(slot) && !has_expired(self.expires(slot), now)
     }
 
     /// Calls `each` with the slot and distance of every fingerprint within the distance, dead ones included.
@@ -238,13 +253,13 @@ impl Memory {
         false
     }
 
-    /// The slots of documents that were not removed and do not expire by `now`, in the order in which a segment ranks them.
-    /// `dead` says which were removed.
+    /// The slots of documents that were not removed and do not expire by `now`, ascending by the hash of their ids: an
+    /// order that does not tell who wrote first. `dead` says which were removed.
     pub(crate) fn ranked(&self, dead: &[u64], now: u64) -> Vec<u32> {
         let is_dead =
             |slot: u32| dead.get(slot as usize / 64).is_some_and(|w| w >> (slot % 64) & 1 == 1);
         let mut slots: Vec<u32> = (0..self.len())
-            .filter(|&slot| !is_dead(slot) && !crate::store::has_expired(self.expires(slot), now))
+            .filter(|&slot| !is_dead(slot) && !has_expired(self.expires(slot), now))
             .collect();
         slots.sort_unstable_by_key(|&slot| (self.hashes[slot as usize], slot));
         slots

@@ -2,14 +2,14 @@
 //! answer must be what the description says.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::steps::Outcome;
-use crate::tools::{cargo, python_with, quiet, repository, skipped_without};
+use crate::tools::{program, python_with, quiet, repository, skipped_without};
 
 /// The version that makes the requests.
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";
@@ -49,9 +49,8 @@ pub fn step() -> Outcome {
 }
 
 fn measure(cases: u64, first_seed: u64) -> Outcome {
-    let program = schemathesis()?;
-    quiet(cargo(&["build", "--quiet", "--locked", "--package", "nearsift-cli"]))?;
-    let service = Service::start()?;
+    let generator = schemathesis()?;
+    let service = Service::start(&program()?)?;
     let mut done = 0;
     let mut seed = first_seed;
     while done < cases {
@@ -59,7 +58,7 @@ fn measure(cases: u64, first_seed: u64) -> Outcome {
         let phases = if seed == first_seed { "coverage,fuzzing,stateful" } else { "fuzzing" };
         let examples =
             if seed == first_seed { 20 } else { (cases - done).div_ceil(28).clamp(10, 100) };
-        let mut command = Command::new(&program);
+        let mut command = Command::new(&generator);
         command
             .current_dir(folder())
             .args(["run", &format!("{}/openapi.json", service.url)])
@@ -102,13 +101,12 @@ struct Service {
 }
 
 impl Service {
-    fn start() -> Result<Service, String> {
+    fn start(program: &Path) -> Result<Service, String> {
         let (data, log) = (folder().join("data"), folder().join("log"));
         if data.exists() {
             std::fs::remove_dir_all(&data).map_err(|e| format!("{}: {e}", data.display()))?;
         }
-        let program = repository().join("target/debug/nearsift");
-        let mut make = Command::new(&program);
+        let mut make = Command::new(program);
         make.args(["serve", "--new-key", "admin"]);
         let made = quiet(make)?;
         let mut lines = made.lines().filter(|line| !line.starts_with('#'));
@@ -116,7 +114,7 @@ impl Service {
             return Err(format!("no key in:\n{made}"));
         };
         let shown = |e: std::io::Error| format!("{}: {e}", log.display());
-        let mut child = Command::new(&program)
+        let mut child = Command::new(program)
             .arg("serve")
             .arg(&data)
             .args(["--listen", "127.0.0.1:0", "--keys", line, "--log", "json"])

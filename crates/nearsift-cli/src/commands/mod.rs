@@ -12,6 +12,7 @@ pub mod partial;
 pub mod recipes;
 #[cfg(unix)]
 pub mod serve;
+pub mod trim;
 pub mod tune;
 pub mod vectors;
 

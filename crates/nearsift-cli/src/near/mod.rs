@@ -2,7 +2,7 @@
 
 mod crowds;
 mod order;
-mod profiles;
+mod recent;
 mod runs;
 mod search;
 mod texts;
@@ -15,6 +15,7 @@ use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Settings};
 use nearsift::verify::MIN_SCORE;
 
+pub use runs::{Sorted, Sorter, Stored};
 pub use search::{Candidates, Decision, Extent, Near, PairLine, Workspace, decide};
 pub use texts::{TextSource, Texts, read_at};
 pub use verify::{Examiner, verify};

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 
 use super::texts::read_at;
 use crate::failure::Failure;
+use crate::state::bound_of_tests;
 
 /// Records in memory before they become a run.
 const RECORDS: usize = 1 << 20;
@@ -53,8 +54,8 @@ pub struct Sorter<T> {
 impl<T: Stored> Sorter<T> {
     /// Of records that go to a folder when they are many.
     pub fn new(folder: &Path) -> Sorter<T> {
-        let asked = std::env::var(RECORDS_VARIABLE).ok().and_then(|records| records.parse().ok());
-        Sorter::with_most(folder, asked.unwrap_or(RECORDS).max(1))
+        let asked = bound_of_tests(RECORDS_VARIABLE).map_or(RECORDS, |records| records as usize);
+        Sorter::with_most(folder, asked.max(1))
     }
 
     fn with_most(folder: &Path, most: usize) -> Sorter<T> {

@@ -1,16 +1,16 @@
 //! The texts of those documents that are compared exactly, read again and kept aside.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use nearsift::text::normalise::normalise;
 use nearsift_io::Inputs;
 
+use super::recent::Recent;
 use crate::args::Global;
 use crate::commands::dedup::collect::Records;
 use crate::failure::Failure;
@@ -48,20 +48,32 @@ impl Wanted {
         let parts = documents.iter().map(part).collect();
         Wanted { documents, parts }
     }
-
-    fn part(&self, place: usize) -> usize {
-        self.parts.get(place).copied().unwrap_or(0).into()
-    }
 }
 
 /// The normalised texts of some documents of the input, in memory, or compressed in files when they
 /// are many.
 pub struct Texts {
-    wanted: Wanted,
+    /// Ascending.
+    documents: Vec<u32>,
+    kept: Kept,
+}
+
+/// Texts by their place among those that are wanted.
+struct Kept {
+    parts: Parts,
     /// Where each text begins: in the memory, or among the texts of its part.
     starts: Vec<u64>,
     lens: Vec<u32>,
     body: Body,
+}
+
+/// Of each text the part of the work in which it is wanted, or nothing when that is not known.
+struct Parts(Vec<u8>);
+
+impl Parts {
+    fn of(&self, place: usize) -> usize {
+        self.0.get(place).copied().unwrap_or(0).into()
+    }
 }
 
 enum Body {
@@ -72,7 +84,8 @@ enum Body {
 /// Texts in compressed blocks, one after the other in a file for each part.
 struct Blocks {
     parts: Vec<Part>,
-    opened: Opened,
+    /// The blocks that were read last, by part and number.
+    opened: Recent<(u32, u32), Vec<u8>>,
     /// Decompressors that nobody uses, each with room for a block.
     idle: Mutex<Vec<Opener>>,
 }
@@ -88,18 +101,8 @@ struct Opener {
     packed: Vec<u8>,
 }
 
-/// The blocks that were read last.
-struct Opened {
-    shards: [Mutex<Generations>; SHARDS],
-}
-
-/// Blocks by part and number: those of late, and those before them.
-type Generations = [HashMap<(u32, u32), Arc<Vec<u8>>>; 2];
-
-/// Locks, so that workers seldom wait for each other.
-const SHARDS: usize = 16;
-/// Blocks of a shard, late and before: 128 MiB in all.
-const OPENED: usize = (128 << 20) / BLOCK / SHARDS / 2;
+/// Bytes of blocks that are kept as they were read.
+const OPENED: usize = 128 << 20;
 
 /// More bytes of text than this are kept in files, unless a memory limit says otherwise.
 const IN_MEMORY: u64 = 1 << 30;
@@ -135,8 +138,9 @@ impl Texts {
         memory: Option<u64>,
         folder: &Path,
     ) -> Result<Texts, Failure> {
-        let mut store = Store::new(wanted.into(), memory.unwrap_or(IN_MEMORY));
-        let documents = store.wanted.documents.clone();
+        let Wanted { documents, parts } = wanted.into();
+        let most = memory.unwrap_or(IN_MEMORY);
+        let mut store = Store::new(documents.len(), Parts(parts), most);
         let is_wanted = |record| {
             let document = records.document(record);
             document.is_some_and(|document| documents.binary_search(&document).is_ok())
@@ -160,13 +164,13 @@ impl Texts {
                 "the input changed while it was read: documents of the first pass are missing in the second; run again on files that stay as they are",
             ));
         }
-        store.finish(folder)
+        Ok(Texts { documents, kept: store.finish(folder)? })
     }
 }
 
 /// Takes texts in the order of the documents.
 struct Store {
-    wanted: Wanted,
+    parts: Parts,
     most: u64,
     starts: Vec<u64>,
     lens: Vec<u32>,
@@ -264,10 +268,10 @@ impl Filling {
 }
 
 impl Store {
-    fn new(wanted: Wanted, most: u64) -> Store {
-        let room = wanted.documents.len();
+    /// For so many texts.
+    fn new(room: usize, parts: Parts, most: u64) -> Store {
         Store {
-            wanted,
+            parts,
             most,
             starts: Vec::with_capacity(room),
             lens: Vec::with_capacity(room),
@@ -282,7 +286,7 @@ impl Store {
         // No record of 4 GiB is read.
         self.lens.push(text.len() as u32);
         if let Some(packed) = &mut self.packed {
-            let part = self.wanted.part(place);
+            let part = self.parts.of(place);
             self.starts.push(packed.push(part, text.as_bytes(), folder).map_err(error)?);
             return Ok(());
         }
@@ -293,51 +297,25 @@ impl Store {
             let all = std::mem::take(&mut self.bytes);
             for (place, start) in self.starts.iter_mut().enumerate() {
                 let text = &all[*start as usize..][..self.lens[place] as usize];
-                *start = packed.push(self.wanted.part(place), text, folder).map_err(error)?;
+                *start = packed.push(self.parts.of(place), text, folder).map_err(error)?;
             }
             self.packed = Some(packed);
         }
         Ok(())
     }
 
-    fn finish(self, folder: &Path) -> Result<Texts, Failure> {
+    fn finish(self, folder: &Path) -> Result<Kept, Failure> {
         let error = |e| Failure::at(folder, "keep texts in", &e);
         let body = match self.packed {
             None => Body::Memory(self.bytes),
             Some(Packed { parts, mut compressor }) => {
                 let parts = parts.into_iter().map(|part| part.finish(&mut compressor, folder));
                 let parts = parts.collect::<std::io::Result<_>>().map_err(error)?;
-                let opened = Opened { shards: Default::default() };
+                let opened = Recent::new(OPENED, Vec::len);
                 Body::Files(Box::new(Blocks { parts, opened, idle: Mutex::default() }))
             }
         };
-        Ok(Texts { wanted: self.wanted, starts: self.starts, lens: self.lens, body })
-    }
-}
-
-impl Opened {
-    fn shard(&self, block: (u32, u32)) -> MutexGuard<'_, Generations> {
-        locked(&self.shards[block.1 as usize % SHARDS])
-    }
-
-    fn get(&self, block: (u32, u32)) -> Option<Arc<Vec<u8>>> {
-        let mut shard = self.shard(block);
-        let [late, before] = &mut *shard;
-        if let Some(bytes) = late.get(&block) {
-            return Some(Arc::clone(bytes));
-        }
-        let bytes = before.remove(&block)?;
-        drop(shard);
-        self.keep(block, &bytes);
-        Some(bytes)
-    }
-
-    fn keep(&self, block: (u32, u32), bytes: &Arc<Vec<u8>>) {
-        let [late, before] = &mut *self.shard(block);
-        if late.len() == OPENED {
-            *before = std::mem::take(late);
-        }
-        late.insert(block, Arc::clone(bytes));
+        Ok(Kept { parts: self.parts, starts: self.starts, lens: self.lens, body })
     }
 }
 
@@ -379,16 +357,22 @@ impl Blocks {
         let size = (texts - before.1) as usize;
         let bytes = Arc::new(opener.context.decompress(&opener.packed, size)?);
         locked(&self.idle).push(opener);
-        self.opened.keep(name, &bytes);
+        self.opened.keep(name, Arc::clone(&bytes));
         Ok(bytes)
     }
 }
 
 impl TextSource for Texts {
     fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure> {
-        let Ok(place) = self.wanted.documents.binary_search(&document) else {
-            return Ok(Cow::Borrowed(""));
-        };
+        match self.documents.binary_search(&document) {
+            Ok(place) => self.kept.text(place),
+            Err(_) => Ok(Cow::Borrowed("")),
+        }
+    }
+}
+
+impl Kept {
+    fn text(&self, place: usize) -> Result<Cow<'_, str>, Failure> {
         let start = self.starts[place];
         let range = start..start + u64::from(self.lens[place]);
         let damaged = |_| Failure::new("the texts kept aside are not what was written there");
@@ -399,7 +383,7 @@ impl TextSource for Texts {
             }
             Body::Files(blocks) => {
                 let bytes = blocks
-                    .read(self.wanted.part(place), range)
+                    .read(self.parts.of(place), range)
                     .map_err(|e| Failure::new(format!("cannot read the texts kept aside: {e}")))?;
                 String::from_utf8(bytes).map(Cow::Owned).map_err(|e| damaged(e.utf8_error()))
             }
@@ -443,12 +427,13 @@ mod tests {
         let texts: Vec<String> =
             (0..900usize).map(|n| format!("{n} 文本 ").repeat(n * n % 977)).collect();
         for (most, parts) in [(u64::MAX, 3), (100_000, 1), (100_000, 128), (0, 7)] {
-            let documents = (0..900).map(|n| 2 * n + 1).collect();
+            let documents: Vec<u32> = (0..900).map(|n| 2 * n + 1).collect();
             let wanted = Wanted::in_parts(documents, |document| (document * 31 % parts) as u8);
-            let mut store = Store::new(wanted, most);
+            let mut store = Store::new(wanted.documents.len(), Parts(wanted.parts), most);
             texts.iter().for_each(|text| store.push(text, folder.path()).expect("kept"));
             let kept = store.finish(folder.path()).expect("kept");
-            assert_eq!(matches!(kept.body, Body::Memory(_)), most == u64::MAX);
+            let kept = Texts { documents: wanted.documents, kept };
+            assert_eq!(matches!(kept.kept.body, Body::Memory(_)), most == u64::MAX);
             for n in (0..900).rev().chain(0..900) {
                 let text = &texts[n as usize];
                 assert_eq!(&kept.text(2 * n + 1).expect("read"), text);

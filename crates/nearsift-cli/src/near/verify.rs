@@ -9,13 +9,23 @@ use nearsift::sketch::join::Pair;
 use nearsift::verify::{Profile, Profiler, Verified, Verifier};
 
 use super::order::by_neighbourhood;
-use super::profiles::Profiles;
+use super::recent::Recent;
 use super::texts::TextSource;
 use crate::failure::Failure;
 use crate::interrupt;
 
 /// Pairs that one worker takes at a time.
 const CHUNK: usize = 256;
+
+/// The profiles of the documents that were compared last.
+type Profiles = Recent<u32, Profile>;
+
+/// Bytes of profiles that are kept.
+const KEPT: usize = 256 << 20;
+
+fn profiles() -> Profiles {
+    Recent::new(KEPT, Profile::bytes)
+}
 
 /// What those pairs measure that score `min_score` or more, each with its place among the pairs, in
 /// ascending order. The pairs may come in any order.
@@ -33,7 +43,7 @@ pub fn verify(
     // Pairs of the same documents follow each other, so that each profile is made about once, and the
     // workers take turns along that order, so that they need the same profiles at the same time.
     let order = by_neighbourhood(pairs);
-    let profiles = Profiles::default();
+    let profiles = profiles();
     let next = AtomicUsize::new(0);
     let work = |_: rayon::BroadcastContext<'_>| {
         let mut examiner = Examiner::sharing(texts, frequencies, min_score, &profiles);
@@ -82,7 +92,7 @@ impl<'t, T: TextSource> Examiner<'t, T> {
         frequencies: &'t DocumentFrequencies,
         min_score: f64,
     ) -> Examiner<'t, T> {
-        Examiner::with(texts, frequencies, min_score, Shared::Own(Box::default()))
+        Examiner::with(texts, frequencies, min_score, Shared::Own(Box::new(profiles())))
     }
 
     fn sharing(

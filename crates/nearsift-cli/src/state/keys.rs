@@ -6,12 +6,21 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use nearsift::dedup::SketchCorpus;
 use nearsift::sketch::KEYS;
 use nearsift::sketch::join::{KeyColumns, KeySource, NO_KEY};
 
 use super::file;
 use crate::failure::Failure;
 use crate::near::read_at;
+
+/// The keys of documents: of the files, or else in memory.
+pub fn key_source<'a>(files: &'a Option<FileKeys>, corpus: &'a SketchCorpus) -> &'a dyn KeySource {
+    match files {
+        Some(files) => files,
+        None => corpus.keys(),
+    }
+}
 
 /// The files of keys of a run, in the order of its documents.
 #[derive(Debug, Default)]

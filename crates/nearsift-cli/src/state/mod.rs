@@ -16,7 +16,7 @@ use std::time::UNIX_EPOCH;
 use nearsift_io::Inputs;
 use serde::{Deserialize, Serialize};
 
-pub use keys::FileKeys;
+pub use keys::{FileKeys, key_source};
 
 use crate::failure::Failure;
 
@@ -143,8 +143,12 @@ impl Writer {
 
 /// Bytes of a shard.
 pub fn shard_bytes() -> u64 {
-    let asked = std::env::var(SHARD_BYTES_VARIABLE).ok().and_then(|bytes| bytes.parse().ok());
-    asked.unwrap_or(SHARD_BYTES)
+    bound_of_tests(SHARD_BYTES_VARIABLE).unwrap_or(SHARD_BYTES)
+}
+
+/// A bound that tests set so low that a few documents exceed it.
+pub fn bound_of_tests(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 impl State {

@@ -295,6 +295,12 @@ pub const TOO_LITTLE_MEMORY: Answer = answer(
     "bytes at least and may use 1000: raise the memory limit to ",
     "The message has the number that works; nothing is written.",
 );
+pub const NOT_REWRITTEN: Answer = answer(
+    "`trim`: file whose texts cannot be rewritten",
+    2,
+    "error: page.html: the text of html cannot be rewritten in its place: convert it first, by `nearsift dedup --output-format jsonl`",
+    "Nothing is read or written.",
+);
 pub const UNKNOWN_IDS: Answer = answer(
     "`eval`: truth whose ids are all unknown",
     2,
@@ -366,6 +372,7 @@ pub const ALL: &[&Answer] = &[
     &LARGE_GROUP,
     &SCORE_OUT_OF_RANGE,
     &TOO_LITTLE_MEMORY,
+    &NOT_REWRITTEN,
     &UNKNOWN_IDS,
     &ONE_CLASS,
     &CONTRADICTION,

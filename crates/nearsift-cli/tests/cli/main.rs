@@ -17,4 +17,5 @@ mod same_bytes;
 mod serve;
 mod sketch;
 mod support;
+mod trim;
 mod tune;

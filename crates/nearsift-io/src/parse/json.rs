@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -51,6 +52,52 @@ fn parse_str<'a>(text: &'a str, plan: &Plan) -> Result<Slots<'a>, Reason> {
     }
     deserializer.end().map_err(|e| syntax(&e, text))?;
     Ok(slots)
+}
+
+/// Where the value of the text stands in an object, if it is a string: the last of several of the name, as it is
+/// parsed.
+pub(crate) fn text_range(object: &str, plan: &Plan) -> Option<Range<usize>> {
+    let value = Locate { plan, depth: 0 }.find(object).ok()??;
+    let start = value.as_ptr() as usize - object.as_ptr() as usize;
+    value.starts_with('"').then(|| start..start + value.len())
+}
+
+/// Finds the value of the text in an object, as it is written.
+struct Locate<'p> {
+    plan: &'p Plan,
+    depth: usize,
+}
+
+impl Locate<'_> {
+    fn find(self, object: &str) -> serde_json::Result<Option<&str>> {
+        serde_json::Deserializer::from_str(object).deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Locate<'_> {
+    type Value = Option<&'de str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let Locate { plan, depth } = self;
+        let mut last = None;
+        // Of the paths only the first is asked for, which is the text's.
+        while let Some(found) = map.next_key_seed(Key { plan, depth, live: 1 })? {
+            let value = map.next_value::<&RawValue>()?.get();
+            match found {
+                Found::Nothing => {}
+                Found::Field(_) => last = Some(value),
+                Found::Folder(_) => {
+                    let inner = Locate { plan, depth: depth + 1 }.find(value);
+                    last = inner.ok().flatten().or(last);
+                }
+            }
+        }
+        Ok(last)
+    }
 }
 
 fn syntax(error: &serde_json::Error, text: &str) -> Reason {

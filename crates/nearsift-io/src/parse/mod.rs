@@ -13,7 +13,8 @@ use crate::batch::Record;
 use crate::split::delimiter;
 use crate::{Error, Format, Inputs, Note, ReadOptions, Reason};
 
-pub(crate) use rows::Columns;
+pub(crate) use json::text_range as json_text_range;
+pub(crate) use rows::{Columns, text_range as row_text_range};
 
 /// A document.
 #[derive(Clone, Debug, PartialEq)]

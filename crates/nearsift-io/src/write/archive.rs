@@ -11,9 +11,8 @@ use zip::result::ZipError;
 
 use super::convert::RowSpool;
 use super::target::{Aside, Encoder, Raw, Target};
-use super::{Decision, KeptWriter, Task, Written};
+use super::{Decide, KeptWriter, Task, Written};
 use crate::archive::{Archive, Header, Kind, Member, TarHeader, ZipHeader, prepare};
-use crate::batch::Place;
 use crate::inputs::{InputFile, Seen, State};
 use crate::source::Compression;
 use crate::split::Passed;
@@ -31,7 +30,7 @@ impl KeptWriter {
         number: u32,
         seen: &Seen,
         rows: Option<&mut RowSpool>,
-        decide: &mut dyn FnMut(Place) -> Decision,
+        decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
         let options = self.inputs.options();
         let gone = |reason| Error::Gone { file: file.name(), reason };

@@ -4,6 +4,7 @@ mod archive;
 mod convert;
 mod elements;
 mod pieces;
+mod rewrite;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -14,12 +15,14 @@ use std::path::{Path, PathBuf};
 
 use crate::batch::Place;
 use crate::inputs::{InputFile, Inputs, Seen, State};
+use crate::parse::Columns;
 use crate::source::{Compression, Content, Positioned};
-use crate::split::{Piece, Pieces, Splitter};
+use crate::split::{Piece, Pieces, Splitter, delimiter};
 use crate::{Error, Format, Reason};
 
 pub use convert::{Codec, Conversion, TextOf};
 use pieces::Pair;
+pub use rewrite::{Decide, Rewriting};
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) use target::Raw;
 pub(crate) use target::Target;
@@ -152,25 +155,40 @@ impl KeptWriter {
         file: usize,
         mut decide: impl FnMut(Place) -> Decision,
     ) -> Result<Written, Error> {
+        self.write_file_by(file, &mut decide)
+    }
+
+    /// As [`write_file`](KeptWriter::write_file), with other texts for records that are kept: see [`Decide::rewrite`]. All else of a
+    /// record stays byte for byte, and of a table value for value.
+    ///
+    /// Texts of web pages, WARC records and Arrow files cannot be rewritten, nor can records that are not UTF-8: they are written
+    /// as they are, and not asked about.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn write_file_by(&self, file: usize, decide: &mut dyn Decide) -> Result<Written, Error> {
         let number = file as u32;
         let file = &self.inputs.files()[file];
         let Some(seen) = file.seen.get() else {
             return Err(Error::NotRead { file: file.name() });
         };
         if let Some(plans) = &self.conversion {
-            return self.convert(plans, number, &mut decide);
+            return self.convert(plans, number, decide);
         }
         match (seen.state, file.format()) {
             (State::Closed, _) => Ok(Written::default()),
             (State::Refused, _) => self.put_aside(file, number),
             (State::Read, format) if format.is_archive() => {
-                self.write_archive(file, number, seen, None, &mut decide)
+                self.write_archive(file, number, seen, None, decide)
             }
             (State::Read, format) => {
                 let content = Content::Origin(file.origin().clone());
                 let (name, first) = (file.name(), seen.first);
                 let task = Task { name, number, format, content, first, seen, compression: None };
-                self.records(task, self.targets(file, number), &mut decide)
+                self.records(task, self.targets(file, number), decide)
             }
         }
     }
@@ -179,7 +197,7 @@ impl KeptWriter {
         &self,
         task: Task<'_>,
         targets: [Target; 2],
-        decide: &mut dyn FnMut(Place) -> Decision,
+        decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
         match task.format {
             #[cfg(any(feature = "arrow", feature = "parquet"))]
@@ -193,7 +211,7 @@ impl KeptWriter {
         &self,
         task: Task<'_>,
         targets: [Target; 2],
-        decide: &mut dyn FnMut(Place) -> Decision,
+        decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
         let Task { name, number, format, content, first, seen, compression } = task;
         let mut buffer = Vec::new();
@@ -204,6 +222,8 @@ impl KeptWriter {
         if !format.is_one_document_a_file() {
             pair.kept.open()?;
         }
+        let delimiter = delimiter(format, self.inputs.options());
+        let mut columns = Columns::default();
         let mut written = Written::default();
         let mut records = 0;
         // Whether the record that is too long has begun.
@@ -213,6 +233,7 @@ impl KeptWriter {
             match piece {
                 Piece::Gap(range) => pair.gap(&buffer[range], splitter.around())?,
                 Piece::Header(range) => {
+                    columns = Columns::new(&buffer[range.clone()], delimiter, self.inputs.plan());
                     pair.kept.put(&buffer[range.clone()])?;
                     pair.unreadable.put(&buffer[range])?;
                 }
@@ -223,8 +244,18 @@ impl KeptWriter {
                     if records > seen.records {
                         return Err(seen.changed(&name, "records", seen.records, records));
                     }
-                    let decision = decide(place);
-                    pair.record(&buffer[range], decision)?;
+                    let decision = decide.decide(place);
+                    let record = &buffer[range];
+                    let other = match (decision, decide.rewriting()) {
+                        (Decision::Keep, Rewriting::Some) => {
+                            let plan = self.inputs.plan();
+                            let fields =
+                                rewrite::Fields { format, plan, delimiter, columns: &columns };
+                            fields.rewritten(record, &mut |text| decide.rewrite(place, text))
+                        }
+                        _ => None,
+                    };
+                    pair.record(other.as_deref().unwrap_or(record), decision)?;
                     written.count(decision);
                 }
                 Piece::Long { range, .. } | Piece::Cut(range) if in_long => {
@@ -256,35 +287,28 @@ impl KeptWriter {
         &self,
         task: Task<'_>,
         [mut kept, mut unreadable]: [Target; 2],
-        decide: &mut dyn FnMut(Place) -> Decision,
+        decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
         use crate::table::CopyError;
 
         let Task { name, number, format, content, first, seen, .. } = task;
         let gone = |reason| Error::Gone { file: name.clone(), reason };
         let limits = &self.inputs.options().limits;
-        let mut written = Written::default();
-        let mut records = 0;
-        let count = |line| {
-            let place = Place { file: number, index: first + records, line };
-            records += 1;
-            let decision = decide(place);
-            written.count(decision);
-            decision
-        };
+        let mut rows = Rows { number, first, records: 0, written: Written::default(), decide };
         let (origin, parts) = (content.origin().map_err(gone)?, &seen.passed.parts);
         let copied = match format {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
                 use crate::table::parquet::{Opened, copy};
                 let table = Opened::open(&origin, limits).map_err(gone)?;
-                copy(&table, parts, count, &mut kept, &mut unreadable)
+                let text = self.inputs.plan().text().map(|path| path.full.as_str());
+                copy(&table, parts, text, &mut rows, &mut kept, &mut unreadable)
             }
             #[cfg(feature = "arrow")]
             Format::Arrow => {
                 use crate::table::ipc::{Opened, copy};
                 let table = Opened::open(&origin, limits).map_err(gone)?;
-                copy(table, parts, count, &mut kept, &mut unreadable)
+                copy(table, parts, |line| rows.next(line), &mut kept, &mut unreadable)
             }
             _ => return Err(seen.changed(&name, "tables", 1, 0)),
         };
@@ -295,6 +319,7 @@ impl KeptWriter {
             CopyError::Read(reason) => gone(reason),
             CopyError::Write(source) => kept.error(source),
         })?;
+        let Rows { records, written, .. } = rows;
         let now = Seen { records, passed, ..*seen };
         seen.compare(&now, &name)?;
         unreadable.publish()?;
@@ -324,6 +349,48 @@ impl KeptWriter {
 
     fn targets(&self, file: &InputFile, number: u32) -> [Target; 2] {
         [&self.kept, &self.unreadable].map(|folder| self.target(folder, file, number))
+    }
+}
+
+/// The rows of a table, as they are decided one after another.
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+pub(crate) struct Rows<'a> {
+    number: u32,
+    /// The index of the first row in the whole input.
+    first: u64,
+    /// How many are decided.
+    records: u64,
+    written: Written,
+    decide: &'a mut dyn Decide,
+}
+
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+impl Rows<'_> {
+    /// Decides the next row.
+    pub(crate) fn next(&mut self, line: u64) -> Decision {
+        let place = Place { file: self.number, index: self.first + self.records, line };
+        self.records += 1;
+        let decision = self.decide.decide(place);
+        self.written.count(decision);
+        decision
+    }
+
+    /// How many are decided.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn decided(&self) -> u64 {
+        self.records
+    }
+
+    #[cfg(feature = "parquet")]
+    pub(crate) fn rewriting(&self) -> Rewriting {
+        self.decide.rewriting()
+    }
+
+    /// Another text for a row that is kept, by its number among the decided ones.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn rewrite(&mut self, row: u64, line: u64, text: &str) -> Option<String> {
+        let place = Place { file: self.number, index: self.first + row, line };
+        self.decide.rewrite(place, text)
     }
 }
 

@@ -163,11 +163,17 @@ pub(super) fn search(
     own: Option<&str>,
 ) -> Result<Search, Problem> {
     let one_more = Ask { limit: ask.limit.map(|limit| limit + usize::from(own.is_some())), ..*ask };
-    let Answer { matches, truncated, work } = collection.store.query(value, &one_more)?;
+    let answer = collection.store.query(value, &one_more)?;
+    Ok(told(answer, ask.limit, own))
+}
+
+/// What is told of an answer; a document does not duplicate itself.
+pub(super) fn told(answer: Answer, limit: Option<usize>, own: Option<&str>) -> Search {
+    let Answer { matches, truncated, work } = answer;
     let others = matches.into_iter().filter(|m| own.is_none_or(|own| *m.id.to_string() != *own));
     let found = others
-        .take(ask.limit.unwrap_or(usize::MAX))
+        .take(limit.unwrap_or(usize::MAX))
         .map(|Match { id, near, metadata }| Found::new(&id, near, metadata))
         .collect();
-    Ok(Search { found, truncated, compared: work.candidates })
+    Search { found, truncated, compared: work.candidates }
 }

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use nearsift_store::{Ask, Metadata, Outcome, Value};
+use nearsift_store::{Ask, Metadata, Outcome, Sighting};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ask::{Found, Search, Wanted, search};
+use super::ask::{Found, Search, Wanted, search, told};
 use super::{App, Target, now, ok};
 use crate::body::Body;
 use crate::collections::Collection;
 use crate::document::{About, Fields, Made, metadata, parse_id};
 use crate::problem::{Problem, ProblemDetails};
-use crate::writer::{Mode, Operation, Pending};
+use crate::writer::{Operation, Pending, Put};
 
 /// A page that may have been seen. Exactly one of `text`, `html_base64`, `fingerprint` and `sketch` is given.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -121,7 +121,7 @@ impl Inserted {
 /// A page that is on its way into the store.
 struct Candidate {
     id: String,
-    value: Value,
+    sighting: Sighting,
     ask: Ask,
     text: Option<About>,
 }
@@ -190,16 +190,13 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
     };
     if let (true, Some(id), Some(own)) = (insert, &id, own) {
         metadata.length = text.as_ref().map(|about| u64::from(about.characters));
-        // The store looks for what is near when it decides. Most pages of a crawl are new: for them that is the only
-        // search, and the answer is waited for elsewhere.
-        let operation = Operation::Put {
-            mode: Mode::InsertUnlessNear,
-            id: own.into(),
-            value: Box::new(value),
-            metadata,
-        };
+        // Most pages of a crawl are new: for them this is the only search, and the answer is waited for elsewhere.
+        let sighting =
+            collection.store.look(&value, ask.limit.map_or(usize::MAX, |most| most + 1))?;
+        let what = Put::InsertUnlessNear(sighting.clone());
+        let operation = Operation::Put { what, id: own.into(), metadata };
         let pending = collection.writer.submit(vec![operation])?;
-        let candidate = Candidate { id: id.clone(), value, ask, text };
+        let candidate = Candidate { id: id.clone(), sighting, ask, text };
         return Ok(Step::Insert(Box::new(candidate), pending));
     }
     let Search { found, truncated, .. } = search(collection, &value, &ask, id.as_deref())?;
@@ -213,14 +210,25 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
     }))
 }
 
-/// What a page duplicates that was not added.
-fn look_again(
-    collection: &Collection,
-    candidate: Candidate,
-    outcome: Outcome,
-) -> Result<Checked, Problem> {
-    let Candidate { id, value, ask, text } = candidate;
-    let Search { mut found, truncated, .. } = search(collection, &value, &ask, Some(&id))?;
+impl Candidate {
+    /// What it duplicates, where that was seen before its turn came.
+    fn seen(&self, collection: &Collection, outcome: &Outcome) -> Option<Search> {
+        let Outcome::Near { id, .. } = outcome else { return None };
+        let answer = self.sighting.answer();
+        let is_seen = self.ask.budget == collection.store.kind().budget()
+            && answer.matches.iter().any(|seen| seen.id == *id);
+        is_seen.then(|| told(answer.clone(), self.ask.limit, Some(&self.id)))
+    }
+
+    /// The same by a search.
+    fn search(&self, collection: &Collection) -> Result<Search, Problem> {
+        search(collection, self.sighting.value(), &self.ask, Some(&self.id))
+    }
+}
+
+/// What is told of a page that was not added.
+fn refused(search: Search, outcome: Outcome, text: Option<About>) -> Checked {
+    let Search { mut found, truncated, .. } = search;
     let insert = match outcome {
         Outcome::Near { id: nearest, near } => {
             // It may have been removed or have expired in between, and was the reason all the same.
@@ -232,7 +240,7 @@ fn look_again(
         _ => Inserted::Exists,
     };
     let verdict = verdict(&found);
-    Ok(Checked { verdict, matches: found, truncated, insert: Some(insert), reason: None, text })
+    Checked { verdict, matches: found, truncated, insert: Some(insert), reason: None, text }
 }
 
 /// Tells whether a page is new or duplicates what is stored, and stores it if that is asked and it is new.
@@ -273,10 +281,16 @@ pub(super) async fn check(
                     reason: None,
                     text: candidate.text,
                 },
-                other => {
-                    let work = move || look_again(&collection, *candidate, other);
-                    app.documents.run(work).await??
-                }
+                other => match candidate.seen(&collection, &other) {
+                    Some(search) => refused(search, other, candidate.text),
+                    None => {
+                        let work = move || {
+                            let search = candidate.search(&collection)?;
+                            Ok::<_, Problem>(refused(search, other, candidate.text))
+                        };
+                        app.documents.run(work).await??
+                    }
+                },
             }
         }
     };

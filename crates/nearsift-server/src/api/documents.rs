@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use nearsift_store::{Id, Metadata, Outcome, OwnId, StoredValue, Value};
+use nearsift_store::{Id, Metadata, Outcome, OwnId, StoredValue};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -16,7 +16,7 @@ use crate::body::{Body, parse};
 use crate::collections::Collection;
 use crate::document::{Document, parse_id};
 use crate::problem::{Kind, Problem, ProblemDetails};
-use crate::writer::{Mode, Operation, Written};
+use crate::writer::{Mode, Operation, Put, Written};
 
 /// Documents to store. Each is judged by itself: a bad one costs no other.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -146,7 +146,7 @@ impl Became {
 
 /// A document that is ready to be stored, or what became of it.
 enum Prepared {
-    Ready { id: OwnId, value: Box<Value>, metadata: Metadata },
+    Ready { id: OwnId, what: Put, metadata: Metadata },
     Not(Became),
 }
 
@@ -171,7 +171,13 @@ fn turns(documents: Vec<Box<RawValue>>) -> Vec<(usize, Vec<Box<RawValue>>)> {
     parts
 }
 
-fn prepare(number: usize, json: &RawValue, collection: &Collection, now: u64) -> Prepared {
+fn prepare(
+    number: usize,
+    json: &RawValue,
+    collection: &Collection,
+    mode: Mode,
+    now: u64,
+) -> Prepared {
     let place = format!("/documents/{number}");
     let document: Document = match parse(json.get().as_bytes()) {
         Ok(document) => document,
@@ -193,7 +199,10 @@ fn prepare(number: usize, json: &RawValue, collection: &Collection, now: u64) ->
         Ok(made) => match made.value {
             Ok(value) => {
                 metadata.length = made.text.map(|about| u64::from(about.characters));
-                Prepared::Ready { id, value: Box::new(value), metadata }
+                match mode.prepare(value, &collection.store) {
+                    Ok(what) => Prepared::Ready { id, what, metadata },
+                    Err(error) => refused(error.into()),
+                }
             }
             Err(reason) => Prepared::Not(Became {
                 reason: Some(reason.to_string()),
@@ -210,15 +219,15 @@ enum Waits {
 }
 
 /// The operations of what is ready, and who waits for them, in order.
-fn operations(prepared: Vec<Prepared>, mode: Mode) -> (Vec<Operation>, Vec<Waits>) {
+fn operations(prepared: Vec<Prepared>) -> (Vec<Operation>, Vec<Waits>) {
     let mut operations = Vec::with_capacity(prepared.len());
     let mut waiting = Vec::with_capacity(prepared.len());
     for prepared in prepared {
         match prepared {
             Prepared::Not(became) => waiting.push(Waits::Not(Box::new(became))),
-            Prepared::Ready { id, value, metadata } => {
+            Prepared::Ready { id, what, metadata } => {
                 waiting.push(Waits::For(id.to_string()));
-                operations.push(Operation::Put { mode, id, value, metadata });
+                operations.push(Operation::Put { what, id, metadata });
             }
         }
     }
@@ -262,23 +271,23 @@ pub(super) async fn add(
         let detail = "A document that replaces another is not left out because one is near.";
         return Err(Problem::field("/existing", detail, "\"keep\" beside \"unless_near\": true"));
     }
-    let now = now();
-    let parts = turns(documents).into_iter().map(|(first, documents)| {
-        let collection = Arc::clone(&collection);
-        app.documents.run(move || -> Vec<Prepared> {
-            let documents = (first..).zip(&documents);
-            documents.map(|(number, json)| prepare(number, json, &collection, now)).collect()
-        })
-    });
-    let prepared: Vec<Vec<Prepared>> =
-        stream::iter(parts).buffered(app.config.threads).try_collect().await?;
     let mode = match (unless_near, existing) {
         (true, _) => Mode::InsertUnlessNear,
         (false, Existing::Keep) => Mode::Insert,
         (false, Existing::Replace) => Mode::Replace,
     };
+    let now = now();
+    let parts = turns(documents).into_iter().map(|(first, documents)| {
+        let collection = Arc::clone(&collection);
+        app.documents.run(move || -> Vec<Prepared> {
+            let documents = (first..).zip(&documents);
+            documents.map(|(number, json)| prepare(number, json, &collection, mode, now)).collect()
+        })
+    });
+    let prepared: Vec<Vec<Prepared>> =
+        stream::iter(parts).buffered(app.config.threads).try_collect().await?;
     let prepared = prepared.into_iter().flatten().collect();
-    let (operations, waiting) = operations(prepared, mode);
+    let (operations, waiting) = operations(prepared);
     let written = match operations.is_empty() {
         true => Vec::new(),
         false => collection.writer.submit(operations)?.done().await?,

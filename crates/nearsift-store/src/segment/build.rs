@@ -390,8 +390,6 @@ impl Segment {
         rank: u32,
         bytes: &[u8],
     ) -> Result<(Option<String>, Metadata), StoreError> {
-        let at =
-            self.contents.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64;
-        self.parse_record(bytes, at)
+        self.parse_record(bytes, self.contents.offset_at(rank))
     }
 }

@@ -48,6 +48,11 @@ impl Layout {
         if self.bits == 0 { key } else { key & (u32::MAX >> self.bits) }
     }
 
+    /// The bits of a key's bytes in an entry, when four bytes are read from where it begins: the rank is after it.
+    fn key_mask(&self) -> u32 {
+        u32::MAX >> (32 - 8 * self.key_bytes)
+    }
+
     fn bucket(&self, key: u32) -> usize {
         (u64::from(key) >> (32 - self.bits)) as usize
     }
@@ -70,11 +75,9 @@ impl Layout {
     /// The entries of a table's bucket.
     fn bucket_bytes<'a>(&self, table: &'a [u8], bucket: usize) -> &'a [u8] {
         let (directory, entries) = table.split_at(self.directory_bytes());
-        let start = |bucket: usize| {
-            directory.get(bucket * 4..bucket * 4 + 4).map_or(0, little_endian) as usize
-        };
-        let range = start(bucket) * self.entry_bytes()..start(bucket + 1) * self.entry_bytes();
-        entries.get(range).unwrap_or_default()
+        let start = |bucket: usize| first_four(directory.get(bucket * 4..).unwrap_or_default());
+        let place = |bucket| start(bucket) as usize * self.entry_bytes();
+        entries.get(place(bucket)..place(bucket + 1)).unwrap_or_default()
     }
 
     /// The entries of a table's bucket: key and rank.
@@ -83,12 +86,11 @@ impl Layout {
         table: &'a [u8],
         bucket: usize,
     ) -> impl Iterator<Item = (u32, u32)> + use<'a> {
-        let key_bytes = self.key_bytes;
+        let (key_bytes, mask) = (self.key_bytes, self.key_mask());
         let high = if self.bits == 0 { 0 } else { (bucket as u32) << (32 - self.bits) };
-        self.bucket_bytes(table, bucket).chunks_exact(self.entry_bytes()).map(move |entry| {
-            let (low, rank) = entry.split_at(key_bytes);
-            (high | little_endian(low), little_endian(rank))
-        })
+        self.bucket_bytes(table, bucket)
+            .chunks_exact(self.entry_bytes())
+            .map(move |entry| (high | first_four(entry) & mask, first_four(&entry[key_bytes..])))
     }
 
     /// All entries of table `t`, in order of the key.
@@ -115,7 +117,12 @@ impl Layout {
         most: u64,
         to: &mut Vec<u32>,
     ) -> bool {
-        let mut runs: [Run<'_>; KEYS] = std::array::from_fn(|t| self.run(bytes, t, keys[t]));
+        // All directories before any bucket: their lines are fetched at the same time.
+        let buckets: [&[u8]; KEYS] = std::array::from_fn(|t| {
+            let table = &bytes[t * self.table_bytes()..(t + 1) * self.table_bytes()];
+            self.bucket_bytes(table, self.bucket(keys[t]))
+        });
+        let mut runs: [Run<'_>; KEYS] = std::array::from_fn(|t| self.run(buckets[t], keys[t]));
         let all: u64 = runs.iter().map(Run::len).sum();
         if all <= most {
             runs.iter().for_each(|run| to.extend(run.ranks()));
@@ -137,12 +144,10 @@ impl Layout {
         true
     }
 
-    /// The entries of table `t` that have a key.
-    fn run<'a>(&self, bytes: &'a [u8], t: usize, key: u32) -> Run<'a> {
-        let table = &bytes[t * self.table_bytes()..(t + 1) * self.table_bytes()];
-        let (size, low) = (self.entry_bytes(), self.low(key));
-        let bucket = self.bucket_bytes(table, self.bucket(key));
-        let key_at = |i: usize| little_endian(&bucket[i * size..][..self.key_bytes]);
+    /// The entries of a bucket that have a key.
+    fn run<'a>(&self, bucket: &'a [u8], key: u32) -> Run<'a> {
+        let (size, low, mask) = (self.entry_bytes(), self.low(key), self.key_mask());
+        let key_at = |i: usize| first_four(&bucket[i * size..]) & mask;
         let first = partition_point(bucket.len() / size, |i| key_at(i) < low);
         let end = partition_point(bucket.len() / size, |i| key_at(i) <= low);
         Run { entries: &bucket[first * size..end * size], size }
@@ -165,8 +170,8 @@ impl<'a> Run<'a> {
     }
 
     fn ranks(&self) -> impl Iterator<Item = u32> + use<'a> {
-        let at = self.size - 4;
-        self.entries.chunks_exact(self.size).map(move |entry| little_endian(&entry[at..]))
+        let last = |entry: &[u8]| entry.last_chunk().map_or(0, |rank| u32::from_le_bytes(*rank));
+        self.entries.chunks_exact(self.size).map(last)
     }
 }
 
@@ -195,9 +200,10 @@ impl Repeated {
     }
 }
 
-/// A number of up to four bytes.
-fn little_endian(bytes: &[u8]) -> u32 {
-    bytes.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
+/// The number that the first four bytes are, or 0 when there are not so many.
+#[inline]
+fn first_four(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |four| u32::from_le_bytes(*four))
 }
 
 /// How many of the first numbers below `len` a condition holds for that holds for no later one.

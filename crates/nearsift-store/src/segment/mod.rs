@@ -16,15 +16,17 @@ use std::sync::Arc;
 
 use nearsift::hamming::Outcome;
 use nearsift::hamming::index::{Ask, FormatError, Index, Scratch, Search, SearchError};
-use nearsift::sketch::{Keys, Sketch};
+use nearsift::sketch::{Keys, WORDS};
 
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::codec::{Input, Output};
 use crate::disk::Disk;
 use crate::document::{Id, read_record};
+use crate::huge;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
+use crate::store::has_expired;
 use ids::Ids;
 use keys::directory_bits;
 
@@ -125,6 +127,11 @@ impl Contents {
 
     fn section(&self, section: Section) -> Range<u64> {
         self.sections[section as usize].clone()
+    }
+
+    /// Where the file says where a document's record starts; where it ends is said right after that.
+    fn offset_at(&self, rank: u32) -> u64 {
+        self.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64
     }
 }
 
@@ -243,8 +250,15 @@ impl Segment {
                     let what = "the tables of keys have another length";
                     return Err(StoreError::damaged(path, finder.start, what));
                 }
-                let sketches = words_of(&read(Section::Values)?);
-                Finder::Sketches { sketches, tables: read(Section::Finder)?, layout }
+                let values = read(Section::Values)?;
+                let mut sketches = huge::words(values.len() / 8);
+                for (word, bytes) in sketches.iter_mut().zip(values.as_chunks().0) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
+                drop(values);
+                let mut tables = huge::bytes(finder_len);
+                file.read(&mut tables, finder.start)?;
+                Finder::Sketches { sketches, tables, layout }
             }
         };
         Ok(Segment {
@@ -338,11 +352,17 @@ impl Segment {
         self.expiries.get(rank as usize).copied().unwrap_or(0)
     }
 
+    /// Whether a document was not removed and has not expired.
+    #[inline]
+    pub(crate) fn is_live(&self, rank: u32, now: u64) -> bool {
+        !self.dead.contains(rank) && !has_expired(self.expires(rank), now)
+    }
+
     /// Documents that were removed or expire by `now`.
     pub(crate) fn gone(&self, now: u64) -> u64 {
-        let expired = (0u32..).zip(&self.expiries).filter(|&(rank, &expires)| {
-            crate::store::has_expired(expires, now) && !self.dead.contains(rank)
-        });
+        let expired = (0u32..)
+            .zip(&self.expiries)
+            .filter(|&(rank, &expires)| has_expired(expires, now) && !self.dead.contains(rank));
         self.dead.count() + expired.count() as u64
     }
 
@@ -354,8 +374,7 @@ impl Segment {
         if self.contents.section(Section::Offsets).is_empty() {
             return Ok((None, crate::document::Metadata::default()));
         }
-        let at =
-            self.contents.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64;
+        let at = self.contents.offset_at(rank);
         let mut bytes = [0; 2 * OFFSET_BYTES];
         self.file.read(&mut bytes, at)?;
         let place = self.record_place(&bytes, at)?;
@@ -473,15 +492,11 @@ impl Segment {
         }
     }
 
-    /// A document's sketch.
-    #[inline]
-    pub(crate) fn sketch(&self, rank: u32) -> Option<Sketch> {
+    /// The words of all sketches, by rank.
+    pub(crate) fn sketches(&self) -> &[[u64; WORDS]] {
         match &self.finder {
-            Finder::Fingerprints(_) | Finder::Saved(_) => None,
-            Finder::Sketches { sketches, .. } => {
-                let words = sketches.as_chunks().0.get(rank as usize)?;
-                Some(Sketch::from_words(*words))
-            }
+            Finder::Fingerprints(_) | Finder::Saved(_) => &[],
+            Finder::Sketches { sketches, .. } => sketches.as_chunks().0,
         }
     }
 

@@ -91,8 +91,7 @@ impl Segment {
             if lost.contains(&rank) {
                 continue;
             }
-            let at = self.contents.section(Section::Offsets).start
-                + u64::from(rank) * OFFSET_BYTES as u64;
+            let at = self.contents.offset_at(rank);
             let offsets = self.file.read_vec(at, 2 * OFFSET_BYTES)?;
             let whole = self.record_place(&offsets, at).is_ok_and(|place| {
                 let mut pages = place.start / PAGE as u64..=(place.end.max(1) - 1) / PAGE as u64;

@@ -185,8 +185,7 @@ impl<'a> Records<'a> {
     }
 
     fn place(&mut self, rank: u32) -> Result<Range<u64>, StoreError> {
-        let at = self.segment.contents.section(Section::Offsets).start
-            + u64::from(rank) * OFFSET_BYTES as u64;
+        let at = self.segment.contents.offset_at(rank);
         let offsets = self.offsets.bytes(at, 2 * OFFSET_BYTES)?;
         self.segment.record_place(offsets, at)
     }

@@ -1,5 +1,7 @@
 //! Writes. Threads that wait have their batches written by one of them, in one frame with one sync.
 //!
+//! A document that may not be near another takes a search, which `look` does ahead and beside them.
+//!
 //! What limits them: one thread that waits for each of its batches writes one a sync, however short. Several
 //! share a sync; then what counts is the work for each document, which the thread that leads does alone. Of a fingerprint with a
 //! numbered id that is, beside the id's hash: 18 bytes of log; for each segment and memory table a look for the
@@ -13,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use hashbrown::HashTable;
 
-use super::{Maintenance, Near, Place, Shared, State, Writer, has_expired, held};
+use super::{Maintenance, Near, Place, Shared, Sighting, State, Writer, has_expired, held};
 use crate::StoreError;
 use crate::batch::{Batch, MAX_BATCH_BYTES, Outcome};
 use crate::codec::Input;
@@ -29,6 +31,8 @@ use crate::sync::MutexGuard;
 pub(super) struct Request {
     bytes: Vec<u8>,
     operations: u32,
+    /// What was looked for ahead, by the number of the operation, ascending.
+    sightings: Vec<(u32, Sighting)>,
     answer: OnceLock<Result<Vec<Outcome>, StoreError>>,
 }
 
@@ -123,6 +127,7 @@ impl Shared {
         let request = Arc::new(Request {
             bytes: batch.bytes.clone(),
             operations: batch.len,
+            sightings: batch.sightings.clone(),
             answer: OnceLock::new(),
         });
         let mut queue = held(&self.queue);
@@ -258,7 +263,9 @@ impl Shared {
         let mut asked = given.operations.into_iter().zip(given.hashes).zip(places);
         for request in group {
             let mut outcomes = Vec::with_capacity(request.operations as usize);
-            for _ in 0..request.operations {
+            let mut sightings = request.sightings.iter().peekable();
+            for number in 0..request.operations {
+                let sighting = sightings.next_if(|sighting| sighting.0 == number);
                 let ((operation, hash), place) = asked.next().expect("as many as were given");
                 let (prior, found) = match latest.find(&decided, hash, operation.id) {
                     Some(i) if decided[i as usize].operation.tag != Tag::Delete => {
@@ -276,7 +283,10 @@ impl Shared {
                     Tag::Delete => Outcome::Absent,
                     Tag::Put if found => Outcome::Replaced,
                     Tag::Insert | Tag::InsertUnlessNear if found => Outcome::Exists,
-                    Tag::InsertUnlessNear => self.unless_near(state, &decided, &operation, now)?,
+                    Tag::InsertUnlessNear => {
+                        let sighting = sighting.map(|(_, sighting)| sighting);
+                        self.unless_near(state, &decided, &operation, sighting, now)?
+                    }
                     Tag::Put | Tag::Insert => Outcome::Added,
                 };
                 let changes = match outcome {
@@ -305,13 +315,14 @@ impl Shared {
         state: &State,
         decided: &[Decided<'_>],
         operation: &Operation<'_>,
+        sighting: Option<&Sighting>,
         now: u64,
     ) -> Result<Outcome, StoreError> {
         let mut words = Vec::new();
         operation.words(&self.schema, &mut words);
         let keys = operation.keys(&self.schema);
         let limit = Near::limit(self.schema.kind);
-        let replaced = |stored: &OwnId| {
+        let is_replaced = |stored: &OwnId| {
             let hash = self.schema.hash(stored.as_id());
             decided.iter().any(|d| d.hash == hash && d.operation.id == stored.as_id())
         };
@@ -324,8 +335,16 @@ impl Shared {
                 nearest = Some((near, id));
             }
         };
-        for (near, id) in self.search(state, &words, keys.as_ref(), limit, now)? {
-            if !replaced(&id) {
+        let seen = match sighting {
+            Some(sighting) => self.look_again(state, sighting, &is_replaced, now)?,
+            None => None,
+        };
+        let stored = match seen {
+            Some(seen) => seen,
+            None => self.search(state, &words, keys.as_ref(), limit, now)?,
+        };
+        for (near, id) in stored {
+            if !is_replaced(&id) {
                 offer(near, id);
             }
         }
@@ -380,6 +399,7 @@ impl Shared {
         let mut state = self.state_mut();
         let memory = Arc::new(std::mem::replace(&mut state.active, fresh));
         state.frozen = Some(super::Frozen { memory, next_log: number });
+        state.tables += 1;
         drop(state);
         self.ask_to_flush();
         Ok(())

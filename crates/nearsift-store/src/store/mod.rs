@@ -5,6 +5,7 @@
 //! | `commit` | writes: groups of batches, decided, logged, synced, applied |
 //! | `maintain` | memory tables become segments, segments are merged, manifests are written |
 //! | `query` | searches, documents by id, all documents |
+//! | `look` | searches ahead of a write that depends on them |
 //! | `recover` | creating and opening: what the files say, the log done again |
 //! | `copy` | snapshots and restoring them |
 //! | `check` | verifying every byte, and saving what is whole |
@@ -14,12 +15,14 @@
 mod check;
 mod commit;
 mod copy;
+mod look;
 mod maintain;
 mod options;
 mod query;
 mod recover;
 mod stats;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError};
 
@@ -42,6 +45,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWri
 
 pub use check::{Repaired, Verified, repair, verify};
 pub use copy::restore;
+pub use look::Sighting;
 pub use options::{Access, Clock, Maintenance, Options};
 pub use query::{Answer, Ask, Documents, Match, Near};
 pub use stats::{SegmentStats, Stats};
@@ -113,6 +117,8 @@ struct Signals {
 #[derive(Debug)]
 struct State {
     active: Memory,
+    /// Memory tables that were written to before the active one.
+    tables: u64,
     frozen: Option<Frozen>,
     /// Ascending by number.
     segments: Vec<Arc<Segment>>,
@@ -148,6 +154,15 @@ pub(crate) struct Recovery {
     pub(crate) replayed: u64,
     /// Bytes at the log's end that a crash had torn, and that were never accepted.
     pub(crate) dropped: u64,
+}
+
+/// A moment of a store: all that was written before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// [`State::tables`].
+    tables: u64,
+    /// Slots of the active table.
+    slots: u32,
 }
 
 /// Where a document is.
@@ -208,6 +223,31 @@ impl State {
             })?;
         }
         Ok(places)
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { tables: self.tables, slots: self.active.len() }
+    }
+
+    /// What was written since a moment: slots of memory tables, removed and expired documents included. `None` when some
+    /// of it is in segments.
+    fn since(&self, moment: Moment) -> Option<Vec<(&Memory, Range<u32>)>> {
+        let active = (&self.active, 0..self.active.len());
+        if moment.tables == self.tables {
+            return Some(vec![(active.0, moment.slots..active.1.end)]);
+        }
+        let frozen = self.frozen.as_ref().filter(|_| moment.tables + 1 == self.tables)?;
+        Some(vec![(&frozen.memory, moment.slots..frozen.memory.len()), active])
+    }
+
+    /// Whether a document was written before a moment that [`State::since`] knows.
+    fn is_before(&self, moment: Moment, place: Place) -> bool {
+        let is_this = moment.tables == self.tables;
+        match place {
+            Place::Active(slot) => is_this && slot < moment.slots,
+            Place::Frozen(slot) => is_this || slot < moment.slots,
+            Place::Segment(..) => true,
+        }
     }
 
     fn remove(&mut self, place: Place) {

@@ -4,12 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use nearsift::hamming::index::{self, Budget, Scratch, Work};
-use nearsift::sketch::{Keys, Score, Sketch};
+use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
-use super::{Place, Shared, State, Store, has_expired, held};
+use super::{Frozen, Place, Shared, State, Store, has_expired, held};
 use crate::StoreError;
 use crate::document::{Document, Id, Metadata, OwnId, StoredValue, Value, read_record};
-use crate::schema::{Kind, Schema};
+use crate::memory::Memory;
+use crate::schema::{IdKind, Kind, Schema};
+use crate::score::{Candidates, Kernel};
 use crate::segment::Segment;
 
 /// How near a document is, or must be, by what the store holds.
@@ -105,8 +107,35 @@ pub struct Answer {
     pub work: Work,
 }
 
+impl Answer {
+    /// Describes the nearest of the hits, up to the limit.
+    pub(super) fn tell(
+        &mut self,
+        mut hits: Vec<Hit>,
+        near: Near,
+        limit: Option<usize>,
+        describe: impl Fn(Place) -> Result<(OwnId, Metadata), StoreError>,
+    ) -> Result<(), StoreError> {
+        hits.sort_unstable_by_key(|hit| hit.0);
+        if let Some(limit) = limit.filter(|&limit| limit < hits.len()) {
+            // All that are as near as the last one are candidates for its place.
+            let last = limit.checked_sub(1).map(|last| hits[last].0);
+            hits.retain(|hit| last.is_some_and(|last| hit.0 <= last));
+        }
+        for (rank, place) in hits {
+            let (id, metadata) = describe(place)?;
+            self.matches.push(Match { id, near: near_of(near, rank), metadata });
+        }
+        self.matches.sort_unstable_by(|a, b| {
+            a.near.rank().cmp(&b.near.rank()).then_with(|| a.id.cmp(&b.id))
+        });
+        self.matches.truncate(limit.unwrap_or(usize::MAX));
+        Ok(())
+    }
+}
+
 /// A document that was found, and how near it is.
-type Hit = (u32, Place);
+pub(super) type Hit = (u32, Place);
 
 impl Store {
     /// The documents that are near a value. Fingerprints are found exactly; sketches by their keys, with the chance
@@ -123,22 +152,8 @@ impl Store {
         let state = shared.state();
         let now = shared.now();
         let mut answer = Answer::default();
-        let mut hits =
-            shared.hits(&state, value.words(), keys, near, ask.budget, now, &mut answer)?;
-        hits.sort_unstable_by_key(|hit| hit.0);
-        if let Some(limit) = ask.limit.filter(|&limit| limit < hits.len()) {
-            // All that are as near as the last one are candidates for its place.
-            let last = limit.checked_sub(1).map(|last| hits[last].0);
-            hits.retain(|hit| last.is_some_and(|last| hit.0 <= last));
-        }
-        for (rank, place) in hits {
-            let (id, metadata) = state.describe(place)?;
-            answer.matches.push(Match { id, near: near_of(near, rank), metadata });
-        }
-        answer.matches.sort_unstable_by(|a, b| {
-            a.near.rank().cmp(&b.near.rank()).then_with(|| a.id.cmp(&b.id))
-        });
-        answer.matches.truncate(ask.limit.unwrap_or(usize::MAX));
+        let hits = shared.hits(&state, value.words(), keys, near, ask.budget, now, &mut answer)?;
+        answer.tell(hits, near, ask.limit, |place| state.describe(place))?;
         Ok(answer)
     }
 
@@ -217,7 +232,7 @@ impl Shared {
 
     /// Where the documents are that are near a value, were not removed and have not expired.
     #[expect(clippy::too_many_arguments, reason = "a query and what it is asked of")]
-    fn hits(
+    pub(super) fn hits(
         &self,
         state: &State,
         words: &[u64],
@@ -241,7 +256,12 @@ impl Shared {
                 Ok(search.hits)
             }
             (Kind::Sketches { .. }, Near::Score(least), Some(keys)) => {
-                Ok(by_score(state, words, keys, least, budget, now, answer))
+                let mut search = ByScore::new(state, words, keys, least, budget, now);
+                search.look_in(&state.active, Place::Active);
+                search.look_in_old(state.frozen.as_ref(), &state.segments);
+                answer.truncated = search.truncated;
+                answer.work = search.work;
+                Ok(search.hits)
             }
             _ => Err(StoreError::Invalid(format!(
                 "the store holds {}: ask {} of it",
@@ -277,7 +297,7 @@ impl ByDistance<'_> {
             segment.begin(words, &ask, scratch)?;
         }
         let outcome = state.active.within(words, &ask, &mut |slot, distance| {
-            if !state.active.dead.contains(slot) && !has_expired(state.active.expires(slot), now) {
+            if state.active.is_live(slot, now) {
                 hits.push((distance, Place::Active(slot)));
             }
         })?;
@@ -285,7 +305,7 @@ impl ByDistance<'_> {
         if let Some(frozen) = &state.frozen {
             let memory = &*frozen.memory;
             let outcome = memory.within(words, &self.ask(), &mut |slot, distance| {
-                if !memory.dead.contains(slot) && !has_expired(memory.expires(slot), now) {
+                if memory.is_live(slot, now) {
                     hits.push((distance, Place::Frozen(slot)));
                 }
             })?;
@@ -296,7 +316,7 @@ impl ByDistance<'_> {
         }
         for ((i, segment), scratch) in (0u32..).zip(&state.segments).zip(&mut *scratches) {
             let outcome = segment.finish(words, &self.ask(), scratch, &mut |rank, distance| {
-                if !segment.dead.contains(rank) && !has_expired(segment.expires(rank), now) {
+                if segment.is_live(rank, now) {
                     hits.push((distance, Place::Segment(i, rank)));
                 }
             });
@@ -324,62 +344,120 @@ impl ByDistance<'_> {
     }
 }
 
-fn by_score(
-    state: &State,
-    words: &[u64],
-    keys: &Keys,
+/// Sketches that are filed by their keys: a memory table, or a segment.
+pub(super) trait Filed {
+    fn documents(&self) -> u32;
+
+    /// Appends the numbers of up to `most` documents that share a key, the same one perhaps more than once, and tells
+    /// whether there are more.
+    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool;
+
+    /// All sketches, by number.
+    fn sketches(&self) -> &[[u64; WORDS]];
+
+    fn is_live(&self, number: u32, now: u64) -> bool;
+}
+
+impl Filed for Memory {
+    fn documents(&self) -> u32 {
+        self.len()
+    }
+
+    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+        Memory::candidates(self, keys, most, to)
+    }
+
+    fn sketches(&self) -> &[[u64; WORDS]] {
+        Memory::sketches(self)
+    }
+
+    fn is_live(&self, slot: u32, now: u64) -> bool {
+        Memory::is_live(self, slot, now)
+    }
+}
+
+impl Filed for Segment {
+    fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+        Segment::candidates(self, keys, most, to)
+    }
+
+    fn sketches(&self) -> &[[u64; WORDS]] {
+        Segment::sketches(self)
+    }
+
+    fn is_live(&self, rank: u32, now: u64) -> bool {
+        Segment::is_live(self, rank, now)
+    }
+}
+
+/// A search for sketches, which goes from table to table.
+pub(super) struct ByScore<'a> {
+    query: Sketch,
+    keys: &'a Keys,
     least: Score,
-    budget: Budget,
     now: u64,
-    answer: &mut Answer,
-) -> Vec<Hit> {
-    let query = Sketch::from_words(std::array::from_fn(|i| words[i]));
-    let mut hits = Vec::new();
-    let mut candidates = Vec::new();
-    let mut shares = Shares::new(state, budget);
-    let tables = [Some(&state.active), state.frozen.as_ref().map(|frozen| &*frozen.memory)];
-    for (memory, place) in
-        tables.into_iter().zip([Place::Active as fn(u32) -> Place, Place::Frozen])
-    {
-        let Some(memory) = memory else { continue };
-        candidates.clear();
-        answer.truncated |= memory.candidates(keys, shares.next(memory.len()), &mut candidates);
-        shares.used(&candidates);
-        answer.work.candidates += candidates.len() as u64;
-        let first = hits.len();
-        for &slot in &candidates {
-            let words = memory.words(slot);
-            let score = query.score(&Sketch::from_words(std::array::from_fn(|i| words[i])));
-            if score >= least
-                && !memory.dead.contains(slot)
-                && !has_expired(memory.expires(slot), now)
-            {
-                hits.push((Near::Score(score).rank(), place(slot)));
-            }
+    shares: Shares,
+    kernel: Kernel,
+    candidates: Vec<u32>,
+    pub(super) hits: Vec<Hit>,
+    pub(super) truncated: bool,
+    pub(super) work: Work,
+}
+
+impl<'a> ByScore<'a> {
+    pub(super) fn new(
+        state: &State,
+        words: &[u64],
+        keys: &'a Keys,
+        least: Score,
+        budget: Budget,
+        now: u64,
+    ) -> ByScore<'a> {
+        ByScore {
+            query: Sketch::from_words(std::array::from_fn(|i| words[i])),
+            keys,
+            least,
+            now,
+            shares: Shares::new(state, budget),
+            kernel: Kernel::best(),
+            candidates: Vec::new(),
+            hits: Vec::new(),
+            truncated: false,
+            work: Work::default(),
         }
-        once_each(&mut hits, first);
     }
-    for (i, segment) in (0u32..).zip(&state.segments) {
-        candidates.clear();
-        answer.truncated |=
-            segment.candidates(keys, shares.next(segment.documents), &mut candidates);
-        shares.used(&candidates);
-        answer.work.candidates += candidates.len() as u64;
-        let first = hits.len();
-        for &rank in &candidates {
-            let Some(sketch) = segment.sketch(rank) else { continue };
-            let score = query.score(&sketch);
-            if score >= least
-                && !segment.dead.contains(rank)
-                && !has_expired(segment.expires(rank), now)
-            {
-                hits.push((Near::Score(score).rank(), Place::Segment(i, rank)));
+
+    pub(super) fn look_in(&mut self, filed: &impl Filed, place: impl Fn(u32) -> Place) {
+        self.candidates.clear();
+        let most = self.shares.next(filed.documents());
+        self.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
+        self.shares.used(&self.candidates);
+        self.work.candidates += self.candidates.len() as u64;
+        self.work.probes += nearsift::sketch::KEYS as u64;
+        let first = self.hits.len();
+        let ByScore { candidates, hits, now, .. } = self;
+        let candidates = Candidates { sketches: filed.sketches(), numbers: candidates };
+        self.kernel.each_near(&self.query, self.least, candidates, &mut |number, score| {
+            if filed.is_live(number, *now) {
+                hits.push((Near::Score(score).rank(), place(number)));
             }
-        }
-        once_each(&mut hits, first);
+        });
+        once_each(hits, first);
     }
-    answer.work.probes += nearsift::sketch::KEYS as u64 * (1 + state.segments.len() as u64);
-    hits
+
+    /// Looks in what is not written to any more.
+    pub(super) fn look_in_old(&mut self, frozen: Option<&Frozen>, segments: &[Arc<Segment>]) {
+        if let Some(frozen) = frozen {
+            self.look_in(&*frozen.memory, Place::Frozen);
+        }
+        for (i, segment) in (0u32..).zip(segments) {
+            self.look_in(&**segment, |rank| Place::Segment(i, rank));
+        }
+    }
 }
 
 /// A budget that is divided among memory and segments by their documents; what one of them does not use is for
@@ -391,13 +469,10 @@ struct Shares {
 
 impl Shares {
     fn new(state: &State, budget: Budget) -> Shares {
-        let left = match budget {
-            Budget::Unlimited => u64::MAX,
-            Budget::Fingerprints(most) => most,
-        };
         let frozen = state.frozen.as_ref().map_or(0, |frozen| frozen.memory.len());
         let segments: u64 = state.segments.iter().map(|segment| u64::from(segment.documents)).sum();
-        Shares { left, documents: u64::from(state.active.len()) + u64::from(frozen) + segments }
+        let documents = u64::from(state.active.len()) + u64::from(frozen) + segments;
+        Shares { left: budget.limit(), documents }
     }
 
     /// What the next one may compare, which has so many documents.
@@ -439,23 +514,10 @@ fn once_each(hits: &mut Vec<Hit>, first: usize) {
 
 impl State {
     /// A document's id and metadata.
-    fn describe(&self, place: Place) -> Result<(OwnId, Metadata), StoreError> {
-        let of_memory = |memory: &crate::memory::Memory, slot| {
-            let id = memory.id(slot);
-            let kind = match id {
-                Id::Number(_) => crate::schema::IdKind::Numbers,
-                Id::Text(_) => crate::schema::IdKind::Texts,
-            };
-            let record = read_record(memory.record(slot), kind);
-            (id.into(), record.map(|(_, metadata)| metadata).unwrap_or_default())
-        };
+    pub(super) fn describe(&self, place: Place) -> Result<(OwnId, Metadata), StoreError> {
         match place {
-            Place::Active(slot) => Ok(of_memory(&self.active, slot)),
-            Place::Frozen(slot) => {
-                let frozen = self.frozen.as_ref().expect("a place is of this state");
-                Ok(of_memory(&frozen.memory, slot))
-            }
-            Place::Segment(i, rank) => describe(&self.segments[i as usize], rank),
+            Place::Active(slot) => Ok(describe_fresh(&self.active, slot)),
+            old => describe_old(self.frozen.as_ref(), &self.segments, old),
         }
     }
 
@@ -469,6 +531,29 @@ impl State {
             Place::Segment(i, rank) => self.segments[i as usize].words(rank),
         }
     }
+}
+
+/// A document's id and metadata, of what is not written to any more.
+pub(super) fn describe_old(
+    frozen: Option<&Frozen>,
+    segments: &[Arc<Segment>],
+    place: Place,
+) -> Result<(OwnId, Metadata), StoreError> {
+    match (place, frozen) {
+        (Place::Segment(i, rank), _) => describe(&segments[i as usize], rank),
+        (Place::Frozen(slot), Some(frozen)) => Ok(describe_fresh(&frozen.memory, slot)),
+        (Place::Frozen(_) | Place::Active(_), _) => unreachable!("a place is of what was searched"),
+    }
+}
+
+pub(super) fn describe_fresh(memory: &Memory, slot: u32) -> (OwnId, Metadata) {
+    let id = memory.id(slot);
+    let kind = match id {
+        Id::Number(_) => IdKind::Numbers,
+        Id::Text(_) => IdKind::Texts,
+    };
+    let record = read_record(memory.record(slot), kind);
+    (id.into(), record.map(|(_, metadata)| metadata).unwrap_or_default())
 }
 
 fn describe(segment: &Segment, rank: u32) -> Result<(OwnId, Metadata), StoreError> {

@@ -139,7 +139,7 @@ fn open_files(dir: &Path, options: &Options, manifest: Manifest) -> Result<Opene
         segments.push(Arc::new(open_segment(disk, dir, &schema, entry)?));
     }
     let active = Memory::new(&schema, options.memory_documents(&schema))?;
-    let mut state = State { active, frozen: None, segments };
+    let mut state = State { active, tables: 0, frozen: None, segments };
     let logs = Logs::read(disk, dir, &manifest)?;
     let mut recovery = Recovery::default();
     for (i, (number, contents)) in logs.logs.iter().enumerate() {

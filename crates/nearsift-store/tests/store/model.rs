@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use nearsift_store::disk::{Disk, RealDisk, SimDisk};
-use nearsift_store::{Maintenance, Options, Store, restore};
+use nearsift_store::{Maintenance, Options, Sighting, Store, restore};
 use testkit::random::Random;
 
-use crate::support::{ALL, Hands, Model, Op, Shape, contents, count, random_op, small, write};
+use crate::support::{
+    ALL, Hands, Model, Op, Shape, contents, count, fill, random_op, small, write,
+};
 
 struct Run {
     shape: Shape,
@@ -17,7 +19,12 @@ struct Run {
     store: Option<Store>,
     folder: std::path::PathBuf,
     copies: u32,
+    /// Searches ahead of writes, some of long ago.
+    sightings: Vec<Sighting>,
 }
+
+/// Searches ahead that are kept.
+const SIGHTINGS: usize = 8;
 
 impl Run {
     fn new(shape: Shape, disk: Arc<dyn Disk>, root: &Path, maintenance: Maintenance) -> Run {
@@ -33,6 +40,7 @@ impl Run {
             store: Some(store),
             folder,
             copies: 0,
+            sightings: Vec::new(),
         }
     }
 
@@ -43,6 +51,39 @@ impl Run {
     fn reopen(&mut self) {
         self.store.take().expect("open").close().expect("closed");
         self.store = Some(Store::open_with(&self.folder, self.options.clone()).expect("opened"));
+    }
+
+    /// Looks ahead of a write that may come soon or late.
+    fn look(&mut self, random: &mut Random) {
+        let value = self.shape.value(random);
+        let limit = random.below(4);
+        let sighting = self.store().look(&value, limit).expect("looked");
+        let (kind, answer) = (self.shape.kind, sighting.answer().clone());
+        self.model.check_answer(kind, &value, Some(limit), answer, self.hands.now());
+        if self.sightings.len() == SIGHTINGS {
+            self.sightings.swap_remove(random.below(SIGHTINGS));
+        }
+        self.sightings.push(sighting);
+    }
+
+    /// Writes operations, some of those that depend on what is near by what was seen before.
+    fn write(&mut self, random: &mut Random, mut ops: Vec<Op>) {
+        let mut batch = self.store().batch();
+        for op in &mut ops {
+            match op {
+                Op::InsertUnlessNear(id, value, metadata)
+                    if !self.sightings.is_empty() && random.below(4) > 0 =>
+                {
+                    let sighting = &self.sightings[random.below(self.sightings.len())];
+                    *value = *sighting.value();
+                    batch.insert_unless_near_since(id.as_id(), sighting, metadata)
+                }
+                other => fill(&mut batch, std::slice::from_ref(other)),
+            }
+            .expect("it fits");
+        }
+        let outcomes = self.store().write(&batch).expect("written");
+        assert_eq!(outcomes, self.model.apply(self.shape.kind, &ops, self.hands.now()));
     }
 
     fn check(&self) {
@@ -75,7 +116,8 @@ impl Run {
                 let limited = [None, Some(0), Some(1), Some(3)][random.below(4)];
                 self.model.check_query(self.store(), &value, limited, now);
             }
-            20..30 => {
+            20..28 => self.look(random),
+            28..36 => {
                 let id = self.shape.id(random.below(300) as u64);
                 let found = self.store().get(id.as_id()).expect("looked up");
                 let found = found.map(|document| (document.value, document.metadata));
@@ -85,9 +127,9 @@ impl Run {
                 let ops: Vec<Op> = (0..=random.below(8))
                     .map(|_| random_op(&self.shape, random, 300, now))
                     .collect();
-                let outcomes = write(self.store(), &ops).expect("written");
-                assert_eq!(outcomes, self.model.apply(self.shape.kind, &ops, now));
-                return ops.len() as u64;
+                let written = ops.len() as u64;
+                self.write(random, ops);
+                return written;
             }
         }
         1

@@ -13,7 +13,7 @@ pub enum Budget {
 
 impl Budget {
     /// The most fingerprints, where `u64::MAX` stands for no limit.
-    pub(super) fn limit(self) -> u64 {
+    pub fn limit(self) -> u64 {
         match self {
             Budget::Unlimited => u64::MAX,
             Budget::Fingerprints(most) => most,

@@ -4,7 +4,11 @@
 //! Crochemore, Iliopoulos, Pinzon and Reid, 'A fast and practical bit-vector algorithm for the longest
 //! common subsequence problem', Information Processing Letters 80, 2001; Hyyrö, 'Bit-parallel
 //! LCS-length computation revisited', AWOCA 2004; Ukkonen, 'Algorithms for approximate string
-//! matching', Information and Control 64, 1985, for the band.
+//! matching', Information and Control 64, 1985, for the band; Myers, 'A fast bit-vector algorithm for
+//! approximate string matching based on dynamic programming', Journal of the ACM 46(3), 1999, section 4,
+//! for blocks that come into the band and leave it as the table is filled.
+
+use std::ops::Range;
 
 use super::anchor::{self, Anchors};
 
@@ -20,11 +24,14 @@ const LEAST_LOSS: usize = 24;
 /// How many times as many characters the next band may lose.
 const WIDER: usize = 3;
 
-/// Rows between two looks at whether the least can still be reached.
-const ROWS_PER_LOOK: usize = 2 * ROWS;
-
 /// A number for each character that stands in the shorter text.
 const CHARACTERS: usize = char::MAX as usize + 1;
+
+/// Memory for the numbers of more characters than this is not kept.
+const HUGE: usize = 1 << 20;
+
+/// The most blocks of 64 characters that a shorter text has whose table is filled.
+const BLOCKS: usize = 64;
 
 /// Computes longest common subsequences, and keeps its memory from pair to pair.
 ///
@@ -35,7 +42,11 @@ const CHARACTERS: usize = char::MAX as usize + 1;
 pub(super) struct Aligner {
     /// The number of each character that the shorter text has, from 1; 0 for all others.
     numbers: Vec<u16>,
-    /// For each number a bit vector over the shorter text: where that character stands.
+    /// The numbers of the characters of the longer text and of the shorter one.
+    rows: Vec<u16>,
+    columns: Vec<u16>,
+    /// For each number and each block that is in the band a bit vector: where in the block that character
+    /// stands. All zeros between two tables.
     masks: Vec<u64>,
     /// One bit a character of the shorter text: 0 where a longest common subsequence grows.
     column: Vec<u64>,
@@ -46,6 +57,8 @@ impl Aligner {
     pub(super) fn new() -> Aligner {
         Aligner {
             numbers: vec![0; CHARACTERS],
+            rows: Vec::new(),
+            columns: Vec::new(),
             masks: Vec::new(),
             column: Vec::new(),
             anchors: Anchors::default(),
@@ -85,115 +98,188 @@ impl Aligner {
         if columns.is_empty() || columns.len() < least {
             return 0;
         }
-        self.fill_masks(columns);
+        let distinct = self.number(rows, columns);
         // A band narrower than a block saves nothing.
         let mut bound = likely.min(columns.len().saturating_sub(LEAST_LOSS)).max(least);
-        let length = loop {
-            let length = self.banded(rows, columns.len(), bound);
+        loop {
+            let length = self.banded(distinct, bound);
             if length >= bound || bound == least {
-                break length;
+                return length;
             }
             let lost = WIDER * (columns.len() - bound);
             bound = columns.len().saturating_sub(lost).max(least);
-        };
-        for &character in columns {
-            self.numbers[character as usize] = 0;
         }
-        length
     }
 
-    fn fill_masks(&mut self, columns: &[u32]) {
-        let blocks = columns.len().div_ceil(64);
+    /// Numbers the distinct characters of the shorter text, of which there are as many as is returned, and
+    /// writes both texts in these numbers.
+    fn number(&mut self, rows: &[u32], columns: &[u32]) -> usize {
+        let Aligner { numbers, rows: own_rows, columns: own_columns, .. } = self;
         let mut distinct = 0;
-        self.masks.clear();
-        // The first is of the characters that the shorter text does not have.
-        self.masks.resize(blocks, 0);
-        for (at, &character) in columns.iter().enumerate() {
-            let number = &mut self.numbers[character as usize];
-            if *number == 0 {
-                distinct += 1;
-                *number = distinct;
-                self.masks.resize((usize::from(distinct) + 1) * blocks, 0);
-            }
-            self.masks[usize::from(*number) * blocks + at / 64] |= 1 << (at % 64);
+        own_columns.clear();
+        own_columns.extend(columns.iter().map(|&character| {
+            let number = &mut numbers[character as usize];
+            // Without a branch: whether a character came before is a coin toss.
+            distinct += u16::from(*number == 0);
+            *number = if *number == 0 { distinct } else { *number };
+            *number
+        }));
+        if own_rows.capacity() > HUGE {
+            *own_rows = Vec::new();
+        }
+        own_rows.clear();
+        own_rows.extend(rows.iter().map(|&character| numbers[character as usize]));
+        for &character in columns {
+            numbers[character as usize] = 0;
+        }
+        distinct.into()
+    }
+
+    /// As [`Aligner::common`] of the numbered texts, by a table of which only those cells are filled
+    /// that a common subsequence of `least` characters can go through.
+    fn banded(&mut self, distinct: usize, least: usize) -> usize {
+        let lost = self.rows.len() + self.columns.len() - 2 * least;
+        // Between the first block of a band and its last lie at most as many columns as are lost, and those
+        // that a run of rows goes on by.
+        let blocks = lost.div_ceil(64) + 2;
+        match blocks.min(self.columns.len().div_ceil(64)) {
+            ..=8 => self.filled::<8>(distinct, least),
+            9..=16 => self.filled::<16>(distinct, least),
+            _ => self.filled::<BLOCKS>(distinct, least),
         }
     }
 
-    /// As [`Aligner::common`], by a table of which only those cells are filled that a common
-    /// subsequence of `least` characters can go through.
+    /// [`Aligner::banded`] for bands of up to `RING` blocks: the masks of block b have the place b modulo
+    /// `RING` among those of their character.
     ///
-    /// Row j stands for the first j characters of the longer text, and the bits of `column` for the
-    /// steps by which the length grows along the shorter one. A match (i, j) of such a subsequence
-    /// leaves at most `columns - least` characters of one text and `rows - least` of the other
-    /// unmatched, so i - j is bounded on both sides. Blocks to the left of the band keep their
-    /// bits and pass no carry on, as if their later matches did not exist; blocks to its right are all
-    /// ones, through which a carry changes nothing.
-    fn banded(&mut self, rows: &[u32], columns: usize, least: usize) -> usize {
-        let blocks = columns.div_ceil(64);
-        self.column.clear();
-        self.column.resize(blocks, !0);
-        let (left, right) = (rows.len() - least, columns - least);
+    /// Row i stands for the first i characters of the longer text, and the bits of `column` for the
+    /// steps by which the length grows along the shorter one: of its first j characters, as many zeros
+    /// are common to both. Blocks to the left of the band keep their bits and pass no carry on, as if
+    /// their later matches did not exist; blocks to its right are all ones, through which a carry changes
+    /// nothing. So a band only ever hides matches.
+    fn filled<const RING: usize>(&mut self, distinct: usize, least: usize) -> usize {
+        let Aligner { rows, columns, masks, column, .. } = self;
+        let blocks = columns.len().div_ceil(64);
+        column.clear();
+        column.resize(blocks, !0);
+        // The first number is that of the characters that the shorter text does not have.
+        let places = (distinct + 1) * RING;
+        if masks.len() < places {
+            masks.resize(places, 0);
+        }
+        let (masks, _) = masks[..places].as_chunks_mut::<RING>();
+        let mut band = Band { blocks: 0..0, zeros_before: 0 };
+        let mut is_possible = true;
         for (row, rows_here) in (0..).step_by(ROWS).zip(rows.chunks(ROWS)) {
-            if row > 0
-                && row % ROWS_PER_LOOK == 0
-                && self.grown(columns) + (rows.len() - row) < least
-            {
-                return 0;
+            let before = band.blocks.clone();
+            is_possible = band.advance(column, row, rows.len() - least, columns.len() - least);
+            for block in before.start..before.end.min(band.blocks.start) {
+                take_out(masks, columns, block);
             }
-            // A band that is somewhat wider than asked lets more matches count, and no wrong ones.
-            let mut block = row.saturating_sub(left) / 64;
-            let end = (row + rows_here.len() - 1 + right).min(columns - 1) / 64 + 1;
-            let mut starts = [0; ROWS];
-            for (start, &character) in starts.iter_mut().zip(rows_here) {
-                *start = usize::from(self.numbers[character as usize]) * blocks;
+            for block in before.end.max(band.blocks.start)..band.blocks.end {
+                put_in(masks, columns, block);
             }
-            let starts = &starts[..rows_here.len()];
-            let mut carries = 0;
-            while block < end {
-                let (column, masks) = (&mut self.column[block..end], &self.masks[block..]);
-                let taken = match column.len() {
-                    4.. => fill::<4>(column, masks, starts, &mut carries),
-                    3 => fill::<3>(column, masks, starts, &mut carries),
-                    2 => fill::<2>(column, masks, starts, &mut carries),
-                    _ => fill::<1>(column, masks, starts, &mut carries),
+            if !is_possible {
+                break;
+            }
+            let (mut block, mut carries) = (band.blocks.start, 0);
+            while block < band.blocks.end {
+                let column = &mut column[block..band.blocks.end];
+                block += match column.len() {
+                    4.. => fill::<4, RING>(column, masks, block, rows_here, &mut carries),
+                    3 => fill::<3, RING>(column, masks, block, rows_here, &mut carries),
+                    2 => fill::<2, RING>(column, masks, block, rows_here, &mut carries),
+                    _ => fill::<1, RING>(column, masks, block, rows_here, &mut carries),
                 };
-                block += taken;
             }
         }
-        self.grown(columns)
-    }
-
-    /// The length so far: the zeros among the bits of `column`.
-    fn grown(&self, columns: usize) -> usize {
-        let ones: u32 = self.column.iter().map(|block| block.count_ones()).sum();
-        // The bits above the text's own stay ones: no match is there, and a carry leaves them.
-        columns.next_multiple_of(64) - ones as usize
+        for block in band.blocks {
+            take_out(masks, columns, block);
+        }
+        if is_possible { zeros(column) } else { 0 }
     }
 }
 
-/// Fills some rows of the first `WIDTH` blocks of a column, in registers. The masks of a row begin at
-/// its start; `carries` has a bit for each row, of what comes from the blocks to the left and then of
+/// The blocks that matter to a run of rows.
+struct Band {
+    blocks: Range<usize>,
+    /// The zeros in the blocks to the left, which stay as they are.
+    zeros_before: usize,
+}
+
+impl Band {
+    /// Moves on to the rows from `row` on, [`ROWS`] at most, of a common subsequence that leaves out
+    /// at most `left` characters of the longer text and `right` of the shorter one. `false` when there is
+    /// none.
+    ///
+    /// Where such a subsequence has passed the first `row` characters of the one and j of the other, with V
+    /// in common, `row` - V <= `left` and j - V <= `right`. V is at most the number of zeros among the first j
+    /// bits, so the zeros tell where j begins, and the ones where it ends. Each row turns at most
+    /// one of the first j ones into a zero, so that the end holds for the rows that follow with as many ones
+    /// more. Neither end ever goes back.
+    fn advance(&mut self, column: &[u64], row: usize, left: usize, right: usize) -> bool {
+        let Band { blocks, zeros_before } = self;
+        while let Some(block) = column.get(blocks.start) {
+            let zeros = *zeros_before + block.count_zeros() as usize;
+            if zeros + left >= row {
+                break;
+            }
+            *zeros_before = zeros;
+            blocks.start += 1;
+        }
+        let mut ones = 64 * blocks.start - *zeros_before;
+        let mut end = blocks.start;
+        while let Some(block) = column.get(end).filter(|_| ones < right + ROWS) {
+            ones += block.count_ones() as usize;
+            end += 1;
+        }
+        blocks.end = end;
+        blocks.start < end
+    }
+}
+
+/// Sets the bits of a block's characters.
+fn put_in<const RING: usize>(masks: &mut [[u64; RING]], columns: &[u16], block: usize) {
+    for (bit, &number) in columns[64 * block..].iter().take(64).enumerate() {
+        masks[usize::from(number)][block % RING] |= 1 << bit;
+    }
+}
+
+/// Takes them back.
+fn take_out<const RING: usize>(masks: &mut [[u64; RING]], columns: &[u16], block: usize) {
+    for &number in columns[64 * block..].iter().take(64) {
+        masks[usize::from(number)][block % RING] = 0;
+    }
+}
+
+/// The length so far. The bits above the text's own stay ones: no match is there, and a carry leaves them.
+fn zeros(column: &[u64]) -> usize {
+    column.iter().map(|block| block.count_zeros() as usize).sum()
+}
+
+/// Fills some rows of the first `WIDTH` blocks of a column, the first of which is number `block` of all, in
+/// registers. `carries` has a bit for each row, of what comes from the blocks to the left and then of
 /// what goes to those on the right. Returns `WIDTH`.
 ///
 /// In each run of ones that ends with a zero, a row's first match becomes the zero.
 #[inline]
-fn fill<const WIDTH: usize>(
+fn fill<const WIDTH: usize, const RING: usize>(
     column: &mut [u64],
-    masks: &[u64],
-    starts: &[usize],
+    masks: &[[u64; RING]],
+    block: usize,
+    rows: &[u16],
     carries: &mut u64,
 ) -> usize {
     let Some(column) = column.first_chunk_mut::<WIDTH>() else { return WIDTH };
     let (mut bits, mut to_right) = (*column, 0);
-    for (row, &start) in starts.iter().enumerate() {
-        let Some(masks) = masks.get(start..).and_then(|own| own.first_chunk::<WIDTH>()) else {
-            continue;
-        };
+    let places: [usize; WIDTH] = std::array::from_fn(|i| (block + i) % RING);
+    for (row, &number) in rows.iter().enumerate() {
+        let Some(masks) = masks.get(usize::from(number)) else { continue };
         let mut carry = *carries >> row & 1 == 1;
         // Step by step over all blocks: the additions are then one chain that the carry runs through.
         let mut matches = [0; WIDTH];
         for i in 0..WIDTH {
-            matches[i] = bits[i] & masks[i];
+            matches[i] = bits[i] & masks[places[i]];
         }
         let mut sums = [0; WIDTH];
         for i in 0..WIDTH {
@@ -255,8 +341,8 @@ pub(super) mod tests {
     /// A text and a copy of it with some characters replaced, removed and put in.
     pub(in super::super) fn edited(
         alphabet: u32,
-        length: std::ops::Range<usize>,
-        edits: std::ops::Range<usize>,
+        length: Range<usize>,
+        edits: Range<usize>,
     ) -> impl Strategy<Value = (Vec<u32>, Vec<u32>)> {
         let edit = (any::<prop::sample::Index>(), 0u8..3, 0..alphabet);
         (prop::collection::vec(0..alphabet, length), prop::collection::vec(edit, edits)).prop_map(
@@ -302,6 +388,35 @@ pub(super) mod tests {
         check("abcbdab", "bdcaba", 4);
         check("😀a\u{10ffff}", "a\u{10ffff}😀", 2);
         check(&"a".repeat(1000), &"a".repeat(64), 64);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// Bands of every width, and passages that stand elsewhere.
+        #[test]
+        fn equals_the_table_of_long_texts(
+            (a, mut b) in edited(200, 900..2600, 0..400),
+            passage in 1usize..700,
+            from in any::<prop::sample::Index>(),
+            to in any::<prop::sample::Index>(),
+            share in 0.3f64..1.01,
+        ) {
+            let from = from.index(b.len());
+            let passage: Vec<u32> = b.drain(from..(from + passage).min(b.len())).collect();
+            let to = to.index(b.len() + 1);
+            b.splice(to..to, passage);
+            let expect = naive(&a, &b);
+            let mut aligner = Aligner::new();
+            for (least, likely) in [(0, 0), (0, usize::MAX), (expect / 2, expect), (expect, expect)] {
+                prop_assert_eq!(aligner.common(&a, &b, least, likely), expect);
+                prop_assert!(aligner.masks.iter().all(|&mask| mask == 0));
+            }
+            prop_assert!(aligner.common(&a, &b, expect + 1, expect + 1) <= expect);
+            let least = (share * a.len() as f64) as usize;
+            let found = aligner.common(&b, &a, least, expect);
+            let is_right = if expect >= least { found == expect } else { found <= expect };
+            prop_assert!(is_right, "{} {} {}", found, expect, least);
+        }
     }
 
     proptest! {

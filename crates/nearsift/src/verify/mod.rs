@@ -38,6 +38,8 @@ mod tests;
 
 pub use profile::{Profile, Profiler};
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use align::Aligner;
@@ -188,20 +190,26 @@ struct Overlap {
 }
 
 impl Overlap {
+    /// Merges both lists of hashes, the halves of them in turns: a step of a merge waits for the step
+    /// before it, and the processor has room for two.
     fn of(a: &Profile, b: &Profile) -> Overlap {
-        let (mut product, mut smaller) = (0, 0);
-        let (mut i, mut j) = (0, 0);
-        while i < a.hashes.len() && j < b.hashes.len() {
-            let (x, y) = (a.hashes[i], b.hashes[j]);
-            // Which of the two is smaller is a coin toss: no branch asks.
-            let shared = u64::from(x == y);
-            let (v, w) = (u64::from(a.weights[i]), u64::from(b.weights[j]));
-            product += shared * v * w;
-            smaller += shared * v.min(w);
-            i += usize::from(x <= y);
-            j += usize::from(y <= x);
+        let (x, y) = (Features::of(a), Features::of(b));
+        let mut low = Merge::new(0..a.low, 0..b.low);
+        let mut high = Merge::new(a.low..x.hashes.len(), b.low..y.hashes.len());
+        while low.goes_on() && high.goes_on() {
+            low.step(x, y);
+            high.step(x, y);
         }
-        Overlap { product, smaller }
+        while low.goes_on() {
+            low.step(x, y);
+        }
+        while high.goes_on() {
+            high.step(x, y);
+        }
+        Overlap {
+            product: low.shared.product + high.shared.product,
+            smaller: low.shared.smaller + high.shared.smaller,
+        }
     }
 
     /// The product of the squares is rounded before its root is taken, and not after: so the root of a
@@ -211,6 +219,54 @@ impl Overlap {
             return 0.0;
         }
         (self.product as f64 / (a.square as f64 * b.square as f64).sqrt()).min(1.0)
+    }
+}
+
+/// A document's features: as many weights as hashes, which ascend.
+#[derive(Clone, Copy)]
+struct Features<'p> {
+    hashes: &'p [u64],
+    weights: &'p [u16],
+}
+
+impl<'p> Features<'p> {
+    fn of(profile: &'p Profile) -> Features<'p> {
+        let hashes = &profile.hashes[..];
+        Features { hashes, weights: &profile.weights[..hashes.len()] }
+    }
+}
+
+/// A part of two lists on the way to what they share.
+struct Merge {
+    i: usize,
+    j: usize,
+    ends: [usize; 2],
+    shared: Overlap,
+}
+
+impl Merge {
+    #[inline(always)]
+    fn new(a: Range<usize>, b: Range<usize>) -> Merge {
+        let shared = Overlap { product: 0, smaller: 0 };
+        Merge { i: a.start, j: b.start, ends: [a.end, b.end], shared }
+    }
+
+    #[inline(always)]
+    fn goes_on(&self) -> bool {
+        self.i < self.ends[0] && self.j < self.ends[1]
+    }
+
+    #[inline(always)]
+    fn step(&mut self, a: Features<'_>, b: Features<'_>) {
+        let Merge { i, j, shared, .. } = self;
+        let (x, y) = (a.hashes[*i], b.hashes[*j]);
+        // Which of the two is smaller is a coin toss: no branch asks.
+        let is_shared = u64::from(x == y);
+        let (v, w) = (u64::from(a.weights[*i]), u64::from(b.weights[*j]));
+        shared.product += is_shared * v * w;
+        shared.smaller += is_shared * v.min(w);
+        *i += usize::from(x <= y);
+        *j += usize::from(y <= x);
     }
 }
 

@@ -6,6 +6,9 @@ use crate::feature::shingle::Reduced;
 use crate::feature::weight::Weighting;
 use crate::text::script::Class;
 
+/// Hashes are spread evenly: about half of them are below this.
+pub(super) const HALF: u64 = 1 << 63;
+
 /// What is kept of one document to compare it with others: its weighted features and its letters.
 ///
 /// The features are those [by script](crate::feature::by_script) of the normalised text, each with the
@@ -18,6 +21,8 @@ use crate::text::script::Class;
 pub struct Profile {
     /// Distinct, ascending.
     pub(super) hashes: Box<[u64]>,
+    /// How many of them are below [`HALF`].
+    pub(super) low: usize,
     /// In the same order.
     pub(super) weights: Box<[u16]>,
     /// The sum of the weights.
@@ -112,6 +117,7 @@ impl Profiler {
         hashes.truncate(kept);
         Profile {
             hashes: hashes.as_slice().into(),
+            low: hashes.partition_point(|&hash| hash < HALF),
             weights: weights.as_slice().into(),
             sum,
             square,

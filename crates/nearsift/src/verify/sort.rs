@@ -10,6 +10,9 @@ pub(super) struct HashSorter<T> {
 /// The most bits that are looked at: the places of the ends stay in the near cache.
 const MOST_BITS: u32 = 14;
 
+/// So many items of the same highest bits are inserted one by one.
+const FEW: u32 = 16;
+
 impl<T: Copy + Ord + Default> HashSorter<T> {
     /// Sorts the items in ascending order, which has to be first that of their hashes.
     ///
@@ -21,15 +24,16 @@ impl<T: Copy + Ord + Default> HashSorter<T> {
             items.sort_unstable();
             return;
         }
-        let shift = 64 - items.len().ilog2().min(MOST_BITS);
+        let shift = 64 - (items.len().ilog2() + 1).min(MOST_BITS);
         let HashSorter { sorted, ends } = self;
         ends.clear();
         ends.resize(1 << (64 - shift), 0);
         for item in &*items {
             ends[(hash(item) >> shift) as usize] += 1;
         }
-        let mut start = 0;
+        let (mut start, mut most) = (0, 0);
         for end in &mut *ends {
+            most = most.max(*end);
             start += std::mem::replace(end, start);
         }
         sorted.clear();
@@ -39,15 +43,30 @@ impl<T: Copy + Ord + Default> HashSorter<T> {
             sorted[*place as usize] = item;
             *place += 1;
         }
-        let mut start = 0;
-        for &end in &*ends {
-            let end = end as usize;
-            if end - start > 1 {
-                sorted[start..end].sort_unstable();
+        if most <= FEW {
+            // No item is farther than that from its place.
+            insert_in_order(sorted);
+        } else {
+            let mut start = 0;
+            for &end in &*ends {
+                sorted[start..end as usize].sort_unstable();
+                start = end as usize;
             }
-            start = end;
         }
         std::mem::swap(items, sorted);
+    }
+}
+
+/// Sorts what is nearly in order.
+fn insert_in_order<T: Copy + Ord>(items: &mut [T]) {
+    for next in 1..items.len() {
+        let item = items[next];
+        let mut place = next;
+        while place > 0 && items[place - 1] > item {
+            items[place] = items[place - 1];
+            place -= 1;
+        }
+        items[place] = item;
     }
 }
 

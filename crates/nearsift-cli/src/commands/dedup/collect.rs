@@ -56,7 +56,8 @@ pub struct Records {
 }
 
 impl Records {
-    fn skip(&mut self, record: u64) {
+    /// The next record is none: they come in ascending order.
+    pub fn skip(&mut self, record: u64) {
         self.unreadable.push(record);
     }
 

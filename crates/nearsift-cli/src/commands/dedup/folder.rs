@@ -81,14 +81,13 @@ impl Folder {
             }
             Start::Resume if has_work => {
                 if earlier.join(STATE).join(PUBLISHING).is_file() {
-                    return Folder::publish_rest(output, &earlier);
+                    publish(output, &earlier)?;
+                    return Folder::tidy(output, &earlier);
                 }
             }
             // A run that was stopped while it tidied up.
             Start::Resume if earlier.is_dir() && output.join(LAST).is_file() => {
-                let status = status_of(&output.join(LAST))?;
-                fs::remove_dir_all(&earlier).map_err(|e| Failure::at(&earlier, "remove", &e))?;
-                return Ok(Begun::Published(status));
+                return Folder::tidy(output, &earlier);
             }
             // A run that kept nothing.
             Start::Resume if earlier.is_dir() => {
@@ -183,28 +182,16 @@ impl Folder {
 
     /// Gives everything its final name, the summary last. From here on nothing is left to do but this,
     /// and a later run can do it too.
-    pub fn publish(&self, status: Status) -> Result<(), Failure> {
+    pub fn publish(&self) -> Result<(), Failure> {
         if let Some(state) = &self.state {
-            let status = match status {
-                Status::Done => b'0',
-                Status::Nothing => b'1',
-                Status::SomeUnreadable => b'3',
-            };
-            state.write(PUBLISHING, &[status])?;
+            state.write(PUBLISHING, &[])?;
         }
         publish(&self.output, &self.unfinished)
     }
 
-    /// Publishes what an earlier run had done but for this.
-    fn publish_rest(output: &Path, unfinished: &Path) -> Result<Begun, Failure> {
-        let marker = unfinished.join(STATE).join(PUBLISHING);
-        let status = state::file::read(&marker).map_err(|e| Failure::at(&marker, "read", &e))?;
-        let status = match status.as_deref() {
-            Some(b"3") => Status::SomeUnreadable,
-            Some(b"1") => Status::Nothing,
-            _ => Status::Done,
-        };
-        publish(output, unfinished)?;
+    /// Removes what is left of an earlier run that published all.
+    fn tidy(output: &Path, unfinished: &Path) -> Result<Begun, Failure> {
+        let status = status_of(&output.join(LAST))?;
         fs::remove_dir_all(unfinished).map_err(|e| Failure::at(unfinished, "remove", &e))?;
         Ok(Begun::Published(status))
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::failure::Failure;
 use crate::near::read_at;
 use crate::scan::locked;
+use crate::state::bound_of_tests;
 
 /// More bytes of ids than this lie in a file, where there is a folder for it.
 const IN_MEMORY: u64 = 256 << 20;
@@ -48,8 +49,7 @@ type Block = (usize, Arc<Vec<u8>>);
 impl Ids {
     /// No ids; when they are many they go to a folder.
     pub fn in_folder(folder: &Path) -> Ids {
-        let asked = std::env::var(IN_MEMORY_VARIABLE).ok().and_then(|bytes| bytes.parse().ok());
-        Ids::bounded(folder, asked.unwrap_or(IN_MEMORY))
+        Ids::bounded(folder, bound_of_tests(IN_MEMORY_VARIABLE).unwrap_or(IN_MEMORY))
     }
 
     fn bounded(folder: &Path, bytes: u64) -> Ids {

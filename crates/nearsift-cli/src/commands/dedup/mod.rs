@@ -6,7 +6,7 @@ mod by_simhash;
 mod by_sketch;
 pub mod collect;
 mod examples;
-mod folder;
+pub mod folder;
 mod ids;
 mod shard;
 mod sources;
@@ -40,7 +40,8 @@ use budget::{Forecast, write_took};
 use collect::{Collected, Columns, Ids, Records};
 use folder::{Begun, Folder, Marks, Start, Table};
 use sources::Sources;
-use summary::{ChangedFile, Summary};
+pub use summary::ChangedFile;
+use summary::Summary;
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
@@ -185,7 +186,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
                 false => Status::SomeUnreadable,
             };
             write_took(&folder, forecast, begun, summary.documents(), args.matching.memory)?;
-            folder.publish(status)?;
+            folder.publish()?;
             Ok((summary, status))
         })
         .inspect_err(|failure| {

@@ -167,18 +167,16 @@ impl Names {
 }
 
 fn by_folder(inputs: &Inputs, names: &mut Names) -> Vec<(u64, u32)> {
-    let mut files = Vec::with_capacity(inputs.files().len());
-    for (number, file) in inputs.files().iter().enumerate() {
-        let Some(records) = inputs.records(number).filter(|r| !r.is_empty()) else { continue };
-        let path = inputs.output_path(file);
+    let source = |(end, file): (u64, usize)| {
+        let path = inputs.output_path(&inputs.files()[file]);
         let mut parts = path.components().filter_map(|part| match part {
             Component::Normal(name) => Some(name.to_string_lossy()),
             _ => None,
         });
         let name = parts.next().unwrap_or_default();
-        files.push((records.end, names.number(&name)));
-    }
-    files
+        (end, names.number(&name))
+    };
+    inputs.ends().map(source).collect()
 }
 
 /// The value of the last field of each document, by one more pass over the input.

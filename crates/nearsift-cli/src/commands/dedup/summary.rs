@@ -469,6 +469,9 @@ impl Summary {
                 plural(self.capped_links, "link")
             ),
         );
+        for passed_over in self.against.iter().filter_map(Reference::passed_over) {
+            warn(1, passed_over);
+        }
         match &self.search {
             Search::Simhash { chance_neighbours, max_distance, .. } => warn(
                 u64::from(*chance_neighbours > CHANCE_WARNING),

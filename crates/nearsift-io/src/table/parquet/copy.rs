@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use parquet::basic::{Compression, Encoding, PageType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::DataType;
+use parquet::data_type::{ByteArray, DataType};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::{
     SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
@@ -17,27 +17,34 @@ use super::column::{Run, with_typed};
 use super::{CHUNK, Opened};
 use crate::split::Passed;
 use crate::table::CopyError;
-use crate::write::{Decision, Raw, Target};
+use crate::write::{Decision, Raw, Rewriting, Rows, Target};
 
-/// Copies the rows that [`Rows`](super::Rows) handed out to the file of their decision, which is asked for in order.
+/// Copies the rows that the reader handed out to the file of their decision, which is asked for in order, and asks for other
+/// texts of those that are kept.
 ///
 /// Returns what was passed over, as the first pass returns it.
 pub(crate) fn copy(
     file: &Opened,
     parts: &[u64],
-    mut decide: impl FnMut(u64) -> Decision,
+    text: Option<&str>,
+    decide: &mut Rows<'_>,
     kept: &mut Target,
     unreadable: &mut Target,
 ) -> Result<Passed, CopyError> {
     if parts.len() != file.groups().len() {
         return Err(CopyError::Parts { got: file.groups().len() as u64 });
     }
+    let rewritten = match decide.rewriting() {
+        Rewriting::None => None,
+        Rewriting::Some => text.map(|path| file.text(path)).transpose().map_err(CopyError::Read)?,
+    };
     let mut digests = Vec::new();
     let mut kept = Output::open(file, kept)?;
     let mut other: Option<Output> = None;
     let mut line = 1;
     for (number, &rows) in parts.iter().enumerate() {
-        let decisions: Vec<Decision> = (line..line + rows).map(&mut decide).collect();
+        let (first, first_line) = (decide.decided(), line);
+        let decisions: Vec<Decision> = (line..line + rows).map(|line| decide.next(line)).collect();
         line += file.groups()[number].num_rows().max(0).cast_unsigned();
         if rows == 0 {
             digests.push(0);
@@ -61,7 +68,23 @@ pub(crate) fn copy(
                 ColumnSink::next(&mut to_kept, Decision::Keep)?,
                 ColumnSink::next(&mut to_other, Decision::Unreadable)?,
             ];
-            with_typed!(reader, reader => copy_column(reader, schema, &decisions, &mut sinks))?;
+            match reader {
+                ColumnReader::ByteArrayColumnReader(reader) if rewritten == Some(column) => {
+                    let mut other = |row: usize, value: &mut ByteArray| {
+                        let row = row as u64;
+                        let text = std::str::from_utf8(value.data()).ok();
+                        let new =
+                            text.and_then(|t| decide.rewrite(first + row, first_line + row, t));
+                        if let Some(new) = new {
+                            *value = new.into_bytes().into();
+                        }
+                    };
+                    copy_column(reader, schema, &decisions, &mut sinks, Some(&mut other))?;
+                }
+                reader => with_typed!(reader, reader => {
+                    copy_column(reader, schema, &decisions, &mut sinks, None)
+                })?,
+            }
             sinks.into_iter().flatten().try_for_each(ColumnSink::close)?;
         }
         if let Some(group) = to_kept {
@@ -84,12 +107,13 @@ pub(crate) fn copy(
     })
 }
 
-/// Goes over one column of one row group.
+/// Goes over one column of one row group. `other` may change the values of kept rows.
 fn copy_column<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     column: &ColumnDescriptor,
     decisions: &[Decision],
     sinks: &mut [Option<ColumnSink<'_>>; 2],
+    mut other: Option<Change<'_, T::T>>,
 ) -> Result<(), CopyError> {
     let mut run = Run::<T>::default();
     let mut chosen = Run::<T>::default();
@@ -102,6 +126,14 @@ fn copy_column<T: DataType>(
             return Err(CopyError::Read(super::refused("a column has fewer rows than before")));
         }
         let decisions = &decisions[done..done + read];
+        if let Some(other) = &mut other {
+            let is_kept = |row: usize| decisions[row] == Decision::Keep;
+            each_value(&mut run, column, |row, value| {
+                if is_kept(row) {
+                    other(done + row, value);
+                }
+            });
+        }
         done += read;
         for sink in sinks.iter_mut().flatten() {
             if decisions.iter().all(|d| *d == sink.takes) {
@@ -115,6 +147,25 @@ fn copy_column<T: DataType>(
     // What follows is read as the first pass read it, so that both have seen the same.
     drop(super::guarded(|| run.read(&mut reader, column, 1)));
     Ok(())
+}
+
+/// What may change values, given the numbers of their rows.
+type Change<'a, V> = &'a mut dyn FnMut(usize, &mut V);
+
+/// Shows the values of a column that has at most one a row, with the numbers of the rows.
+fn each_value<T: DataType>(
+    run: &mut Run<T>,
+    column: &ColumnDescriptor,
+    mut each: impl FnMut(usize, &mut T::T),
+) {
+    let len = run.len();
+    let mut values = run.values.iter_mut();
+    for row in 0..len {
+        let is_there = run.definitions.get(row).is_none_or(|l| *l == column.max_def_level());
+        if is_there && let Some(value) = values.next() {
+            each(row, value);
+        }
+    }
 }
 
 /// Moves the values of the chosen rows, and copies their levels.

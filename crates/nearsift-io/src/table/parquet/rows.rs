@@ -313,7 +313,7 @@ impl Pieces for Rows {
 
 impl Opened {
     /// The column of the text.
-    fn text(&self, path: &str) -> std::result::Result<usize, Reason> {
+    pub(super) fn text(&self, path: &str) -> std::result::Result<usize, Reason> {
         let wrong = |got| Err(Reason::WrongType { field: path.to_owned(), got });
         match self.field(path) {
             Field::Column(column) if self.is_bytes(column) => Ok(column),

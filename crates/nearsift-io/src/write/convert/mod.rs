@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::target::{Aside, Target};
-use super::{Decision, KeptWriter, Task, Written};
-use crate::batch::Place;
+use super::{Decide, KeptWriter, Task, Written};
 use crate::inputs::{InputFile, Inputs, State};
 use crate::parse::Body;
 use crate::source::{Compression, Content};
@@ -214,7 +213,7 @@ impl KeptWriter {
         &self,
         plans: &Plans,
         number: u32,
-        decide: &mut dyn FnMut(Place) -> Decision,
+        decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
         let Some(unit) = plans.units.get(&number) else { return Ok(Written::default()) };
         let conversion = &plans.conversion;
@@ -256,7 +255,7 @@ impl KeptWriter {
         number: u32,
         target: &Target,
         rows: &mut RowSpool,
-        decide: &mut dyn FnMut(Place) -> Decision,
+        decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
         let Some(seen) = file.seen.get() else { return Ok(Written::default()) };
         let (name, format, first) = (file.name(), file.format(), seen.first);

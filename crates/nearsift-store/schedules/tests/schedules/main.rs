@@ -15,7 +15,8 @@ mod support;
 use std::sync::Arc;
 
 use nearsift_store::disk::{Fault, SimDisk};
-use nearsift_store::{Maintenance, Metadata, Options, Outcome, Store, StoreError, verify};
+use nearsift::fingerprint::Fingerprint;
+use nearsift_store::{Maintenance, Metadata, Options, Outcome, Store, StoreError, Value, verify};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::{self, JoinHandle};
 use shuttle::{Config, Runner};
@@ -147,6 +148,57 @@ fn of_two_near_documents_one_is_added() {
         let outcomes = join(writers.collect());
         let added = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();
         assert_eq!((added, contents(&store).len()), (1, 1), "{outcomes:?}");
+        close(store);
+    });
+}
+
+/// A document that is near every other one of this kind, and is looked for ahead.
+fn insert_seen(store: &Store, number: u64) -> Outcome {
+    let near: Value = Fingerprint::from_u64(1 << number).into();
+    let sighting = store.look(&near, 1).expect("looked");
+    let mut batch = store.batch();
+    let id = SHAPE.id(number);
+    batch.insert_unless_near_since(id.as_id(), &sighting, &Metadata::default()).expect("it fits");
+    store.write(&batch).expect("written").remove(0)
+}
+
+#[test]
+fn of_near_documents_that_were_looked_for_ahead_one_is_added() {
+    schedules("look, then check and insert", || {
+        let (disk, options, store) = store(Maintenance::Background, 2);
+        let writers = (0..3u64).map(|number| {
+            let store = Arc::clone(&store);
+            thread::spawn(move || {
+                // Documents that are like no other push what was written into segments.
+                let other = write(&store, &[upsert(10 + number, 0)]).expect("written");
+                assert_eq!(other, [Outcome::Added]);
+                insert_seen(&store, number)
+            })
+        });
+        let outcomes = join(writers.collect());
+        let added = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();
+        assert_eq!((added, contents(&store).len()), (1, 4), "{outcomes:?}");
+        assert_eq!(contents(&after_a_crash(&disk, &options, 7)).len(), 4);
+        close(store);
+    });
+}
+
+#[test]
+fn what_was_seen_and_removed_since_keeps_nothing_out() {
+    schedules("look, then removal", || {
+        let (_, _, store) = store(Maintenance::Inline, 2);
+        assert_eq!(insert_seen(&store, 0), Outcome::Added);
+        let own = Arc::clone(&store);
+        let remover = thread::spawn(move || {
+            let removed = write(&own, &[delete(0), upsert(10, 0)]).expect("written");
+            assert_eq!(removed, [Outcome::Removed, Outcome::Added]);
+            // Of what it wrote itself it sees all.
+            insert_seen(&own, 1)
+        });
+        let other = insert_seen(&store, 2);
+        let outcomes = [join(vec![remover]).remove(0), other];
+        let added = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();
+        assert_eq!((added, contents(&store).len()), (1, 2), "{outcomes:?}");
         close(store);
     });
 }

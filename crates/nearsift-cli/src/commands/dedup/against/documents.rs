@@ -8,7 +8,7 @@ use std::path::Path;
 use nearsift::dedup::{Keep, MAX_DOCUMENTS, Reason, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
-use nearsift::sketch::join::{CrossPair, CrossSettings, KeySource, Keyed, Pair, cross};
+use nearsift::sketch::join::{CrossPair, CrossSettings, Keyed, Pair, cross};
 use nearsift_io::Inputs;
 
 use super::kept::Kept;
@@ -19,7 +19,7 @@ use crate::commands::dedup::collect::{Collected, Ids, Records, Sketched, collect
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Rule, TextSource, Texts, verify};
-use crate::state::{FileKeys, Manifest, State};
+use crate::state::{FileKeys, Manifest, State, key_source};
 
 /// Candidates that are compared between two looks at whether to go on.
 const PART: usize = 1 << 17;
@@ -71,19 +71,14 @@ impl Run<'_> {
             |_| Ok(()),
         )?;
         let unreadable = read.problems.count();
-        let records = |number: usize| inputs.records(number).filter(|records| !records.is_empty());
-        let ends =
-            (0..inputs.files().len()).filter_map(|number| Some((records(number)?.end, number)));
-        let ends = ends.collect();
+        let ends = inputs.ends().collect();
         let shelf = Shelf {
             corpus: read.corpus.corpus,
             keys: read.keys,
             ids: read.ids,
             origin: Origin::Sketched { inputs, records: read.records, ends },
         };
-        let partners = self.partners(collected, rule, &shelf)?;
-        let documents = shelf.corpus.len() as u64;
-        Ok(Matched { kind: "documents", documents, unreadable, partners })
+        self.matched(collected, rule, &shelf, "documents", unreadable)
     }
 
     /// Against what an earlier run kept, whose sketches lie beside it.
@@ -97,17 +92,17 @@ impl Run<'_> {
         let kept = Kept::open(path, recipe)?;
         let (corpus, ids, keys) = kept.load()?;
         let shelf = Shelf { corpus, keys: Some(keys), ids, origin: Origin::Kept(&kept) };
-        let partners = self.partners(collected, rule, &shelf)?;
-        let documents = shelf.corpus.len() as u64;
-        Ok(Matched { kind: "output", documents, unreadable: 0, partners })
+        self.matched(collected, rule, &shelf, "output", 0)
     }
 
-    fn partners(
+    fn matched(
         &self,
         collected: &Collected<Sketched>,
         rule: Rule,
         shelf: &Shelf<'_>,
-    ) -> Result<Vec<Partner>, Failure> {
+        kind: &'static str,
+        unreadable: u64,
+    ) -> Result<Matched, Failure> {
         let corpus = &collected.corpus.corpus;
         let (own, other) = (corpus.len() as u64, shelf.corpus.len() as u64);
         if own + other > MAX_DOCUMENTS as u64 {
@@ -127,20 +122,9 @@ impl Run<'_> {
                 Some(Decided { reference, reason: Reason::Exact, score: 1.0 });
         }
 
-        let own_keys: &dyn KeySource = match &collected.keys {
-            Some(keys) => keys,
-            None => corpus.keys(),
-        };
-        let other_keys: &dyn KeySource = match &shelf.keys {
-            Some(keys) => keys,
-            None => shelf.corpus.keys(),
-        };
         let settings = CrossSettings::new(rule.candidate((own + other) as usize));
-        let (mut candidates, _) = cross(
-            Keyed { sketches: corpus.sketches(), keys: own_keys },
-            Keyed { sketches: shelf.corpus.sketches(), keys: other_keys },
-            settings,
-        );
+        let (mut candidates, work) =
+            cross(keyed(corpus, &collected.keys), keyed(&shelf.corpus, &shelf.keys), settings);
         [&collected.keys, &shelf.keys].into_iter().flatten().try_for_each(FileKeys::check)?;
         // Documents with the same text follow the first of them.
         candidates.retain(|pair| {
@@ -166,7 +150,8 @@ impl Run<'_> {
         };
         let partners = (0..corpus.len() as u32).filter_map(partner).collect();
         shelf.ids.check()?;
-        Ok(partners)
+        let (documents, passed_over) = (other, work.passed_over);
+        Ok(Matched { kind, documents, unreadable, passed_over, partners })
     }
 
     /// Compares the texts of candidates.
@@ -226,6 +211,10 @@ impl Decided {
             *own = Some(Decided { reference: pair.reference, reason: Reason::Near, score });
         }
     }
+}
+
+fn keyed<'a>(corpus: &'a SketchCorpus, keys: &'a Option<FileKeys>) -> Keyed<'a> {
+    Keyed { sketches: corpus.sketches(), keys: key_source(keys, corpus) }
 }
 
 /// Each text of the input that the reference has, as its first document and the first of the reference.

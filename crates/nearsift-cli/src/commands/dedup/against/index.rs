@@ -75,6 +75,6 @@ impl Run<'_> {
             None => of_rows(0, corpus.keys())?,
         }
         let documents = store.stats().documents;
-        Ok(Matched { kind: KIND, documents, unreadable: 0, partners })
+        Ok(Matched { kind: KIND, documents, unreadable: 0, passed_over: 0, partners })
     }
 }

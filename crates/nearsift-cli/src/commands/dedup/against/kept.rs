@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use nearsift::dedup::{SketchCorpus, SketchEntry};
 use nearsift::recipe::{Recipe, Sketched as SketchAndKeys};
-use nearsift::sketch::join::{KeySource, NO_KEY};
+use nearsift::sketch::join::NO_KEY;
 use nearsift::sketch::{KEYS, Sketch, WORDS};
 use nearsift_io::{Inputs, ReadOptions};
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use crate::commands::dedup::collect::{Collected, Ids, Sketched};
 use crate::commands::dedup::folder::Folder;
 use crate::failure::Failure;
-use crate::state::FileKeys;
 use crate::state::file::{self, Reader, Taken, Writer};
+use crate::state::{FileKeys, key_source};
 
 const FOLDER: &str = "sketches";
 const VERSION: u32 = 1;
@@ -98,10 +98,7 @@ pub fn write(
     columns.write(&content).map_err(|e| error("columns", &e))?;
     columns.finish().map_err(|e| error("columns", &e))?;
 
-    let source: &dyn KeySource = match &collected.keys {
-        Some(keys) => keys,
-        None => corpus.keys(),
-    };
+    let source = key_source(&collected.keys, corpus);
     let mut keys = Writer::begin(&path("keys")).map_err(|e| error("keys", &e))?;
     for key in 0..KEYS {
         let column = source.column(key);

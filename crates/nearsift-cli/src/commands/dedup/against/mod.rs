@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::Rule;
 use crate::output::{Level, tell};
+use crate::report::grouped;
 use crate::state::State;
 
 /// What references have of the input.
@@ -46,6 +47,21 @@ pub struct Reference {
     unreadable: u64,
     removed_exact: u64,
     removed_near: u64,
+    /// Comparisons that were not made, of keys that very many documents of the reference have.
+    comparisons_passed_over: u64,
+}
+
+impl Reference {
+    /// What the comparison with it left out, if anything.
+    pub fn passed_over(&self) -> Option<String> {
+        (self.comparisons_passed_over > 0).then(|| {
+            format!(
+                "{} comparisons with {} were not made, of keys that very many of its documents have; most pairs that are alike share another key.",
+                grouped(self.comparisons_passed_over),
+                self.reference
+            )
+        })
+    }
 }
 
 impl std::fmt::Display for Reference {
@@ -89,6 +105,8 @@ struct Matched {
     kind: &'static str,
     documents: u64,
     unreadable: u64,
+    /// Comparisons that were not made, of keys that very many of its documents have.
+    passed_over: u64,
     partners: Vec<Partner>,
 }
 
@@ -109,7 +127,7 @@ impl Against {
     }
 
     fn add(&mut self, path: &Path, matched: Matched) {
-        let Matched { kind, documents, unreadable, mut partners } = matched;
+        let Matched { kind, documents, unreadable, passed_over, mut partners } = matched;
         let mut reference = Reference {
             reference: path.display().to_string(),
             kind: kind.to_owned(),
@@ -117,6 +135,7 @@ impl Against {
             unreadable,
             removed_exact: 0,
             removed_near: 0,
+            comparisons_passed_over: passed_over,
         };
         partners.sort_by_key(|partner| partner.document);
         let mut numbers: std::collections::HashMap<String, u32> = std::collections::HashMap::new();

@@ -1,0 +1,431 @@
+//! `nearsift trim`: the lines or paragraphs that many documents repeat go, and the documents stay.
+
+mod pieces;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::iter::Peekable;
+
+use nearsift::dedup::MAX_DOCUMENTS;
+use nearsift_io::{
+    Decide, Decision, Error, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting,
+};
+use serde::Serialize;
+
+use pieces::{Keys, Piece, Repeat, repeats};
+pub use pieces::{Stays, Unit};
+
+use super::dedup::ChangedFile;
+use super::dedup::collect::{Ids, Records};
+use super::dedup::folder::{Begun, Folder, Start, Table};
+use crate::Status;
+use crate::args::{Global, Trim};
+use crate::documents::read_options;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::near::{Sorted, Sorter};
+use crate::output::{Level, Out, escaped, tell};
+use crate::report::grouped;
+use crate::scan::{Pass, Problems, plural, plural_of, scan};
+
+/// A document has at most so many pieces that count; those behind them stay.
+const MOST: usize = 1 << 20;
+
+pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
+    let inputs = Inputs::resolve(&args.input.inputs, options(args)?)?;
+    check_formats(&inputs)?;
+    let folder = match Folder::begin(&args.output, &inputs, None, Start::Afresh)? {
+        Begun::Work(folder) => folder,
+        Begun::Published(status) => return Ok(status),
+    };
+    let found = find(args, global, &inputs, &folder)?;
+    let mut summary = found.summary(args, &inputs);
+    write(&inputs, &folder, &found, &mut summary)?;
+    interrupt::check()?;
+    let json = serde_json::to_string_pretty(&summary).map_err(Failure::new)?;
+    folder.text("summary.json", &(json + "\n"))?;
+    folder.publish()?;
+    drop(folder);
+    if !global.quiet {
+        for file in summary.changed_files.iter().take(10) {
+            tell(Level::Warning, &file.message);
+        }
+        match summary.print(args) {
+            Ok(()) | Err(Failure::ClosedPipe) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    match summary.changed_files.is_empty() {
+        true => Ok(found.problems.status()),
+        false => Ok(Status::SomeUnreadable),
+    }
+}
+
+fn options(args: &Trim) -> Result<ReadOptions, Failure> {
+    if let Some(charset) = args.input.reading.charset.as_deref()
+        && !["utf-8", "utf8"].contains(&charset.to_ascii_lowercase().as_str())
+    {
+        return Err(Failure::new(format!(
+            "--charset {charset}: a text that is rewritten must be UTF-8; convert the files first"
+        )));
+    }
+    Ok(read_options(&args.input.reading, Vec::new()))
+}
+
+/// Refuses files whose texts cannot be rewritten.
+fn check_formats(inputs: &Inputs) -> Result<(), Failure> {
+    let cannot = |format| matches!(format, Format::Html | Format::Warc | Format::Arrow);
+    match inputs.files().iter().find(|file| cannot(file.format())) {
+        None => Ok(()),
+        Some(file) => Err(Failure::new(format!(
+            "{}: the text of {} cannot be rewritten in its place: convert it first, by `nearsift dedup --output-format jsonl`",
+            file.name(),
+            file.format()
+        ))),
+    }
+}
+
+/// What the first pass found.
+struct Found {
+    repeats: Sorted<Repeat>,
+    pieces: u64,
+    documents: u64,
+    text_bytes: u64,
+    ids: Ids,
+    records: Records,
+    problems: Problems,
+}
+
+/// What a worker sees of a document: its id, the bytes of its text, and the pieces that count.
+struct Row {
+    id: String,
+    bytes: u64,
+    pieces: Vec<(u128, u32)>,
+}
+
+fn find(args: &Trim, global: &Global, inputs: &Inputs, folder: &Folder) -> Result<Found, Failure> {
+    let aside = folder.path("");
+    let mut pieces = Sorter::new(&aside);
+    let mut ids = Ids::in_folder(&aside);
+    let mut records = Records::default();
+    let mut problems = Problems::new(global);
+    let mut unreadable = folder.table("unreadable.jsonl")?;
+    let (mut documents, mut text_bytes) = (0_usize, 0);
+    let notes = scan(
+        inputs,
+        global,
+        &Pass::new("pieces"),
+        Keys::default,
+        |keys, seen| {
+            let text = &seen.text.text;
+            // A text that cannot be written back is not cut.
+            let is_whole = seen.replaced == 0 && seen.text.page.is_none();
+            let cut = args.unit.pieces(if is_whole { text } else { "" });
+            let counted = (0u32..)
+                .zip(cut)
+                .filter_map(|(number, piece)| Some((keys.key(piece, args.min_bytes)?, number)));
+            Row {
+                id: seen.id.to_owned(),
+                bytes: text.len() as u64,
+                pieces: counted.take(MOST).collect(),
+            }
+        },
+        |place, done| match done {
+            Ok(row) => {
+                if documents == MAX_DOCUMENTS {
+                    return Err(Failure::new(format!(
+                        "more than {MAX_DOCUMENTS} documents: split the input into several runs"
+                    )));
+                }
+                let (document, of) = (documents as u32, row.pieces.len() as u32);
+                documents += 1;
+                text_bytes += row.bytes;
+                ids.push(&row.id)?;
+                row.pieces
+                    .iter()
+                    .try_for_each(|&(key, number)| pieces.push(Piece { key, document, number, of }))
+            }
+            Err(note) => {
+                records.skip(place.index);
+                problems.add(&note);
+                unreadable.line(&note)
+            }
+        },
+    )?;
+    for note in &notes {
+        problems.add(note);
+        unreadable.line(note)?;
+    }
+    unreadable.finish()?;
+    let sorted = pieces.finish()?;
+    let repeats = repeats(&sorted, Sorter::new(&aside), args.min_count as usize, args.keep)?;
+    let documents = documents as u64;
+    Ok(Found { repeats, pieces: sorted.len(), documents, text_bytes, ids, records, problems })
+}
+
+/// The second pass: every file in its own format, with what is left of its texts.
+fn write(
+    inputs: &Inputs,
+    folder: &Folder,
+    found: &Found,
+    summary: &mut Summary,
+) -> Result<(), Failure> {
+    folder.make("kept")?;
+    let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
+    let mut trimming = Trimming {
+        unit: summary.unit,
+        found,
+        repeats: found.repeats.iter().peekable(),
+        cut: HashMap::new(),
+        table: folder.table("removed.jsonl")?,
+        summary,
+        failure: None,
+    };
+    for (number, file) in inputs.files().iter().enumerate() {
+        interrupt::check()?;
+        let done = writer.write_file_by(number, &mut trimming);
+        if let Some(failure) = trimming.failure.take() {
+            return Err(failure);
+        }
+        match done {
+            Ok(_) => {}
+            Err(error @ (Error::Changed { .. } | Error::Gone { .. })) => {
+                let (file, message) = (file.name(), error.to_string());
+                trimming.summary.changed_files.push(ChangedFile { file, message });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    trimming.table.finish()?;
+    found.ids.check()
+}
+
+/// Takes the pieces out of the documents, in the order of the input.
+struct Trimming<'a> {
+    unit: Unit,
+    found: &'a Found,
+    repeats: Peekable<Box<dyn Iterator<Item = Result<Repeat, Failure>> + 'a>>,
+    /// The pieces that go of documents that are decided and not written yet.
+    cut: HashMap<u32, Vec<Repeat>>,
+    table: Table,
+    summary: &'a mut Summary,
+    /// What ends the run, once the writer returns.
+    failure: Option<Failure>,
+}
+
+#[derive(Serialize)]
+struct RemovedLine<'a> {
+    id: Cow<'a, str>,
+    /// The number of the record over the whole input, from 1.
+    record: u64,
+    /// The number of the line or paragraph in the text, from 1; none when the document goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    piece: Option<u32>,
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<First<'a>>,
+}
+
+/// The first of the pieces that are the same.
+#[derive(Serialize)]
+struct First<'a> {
+    id: Cow<'a, str>,
+    record: u64,
+    piece: u32,
+}
+
+impl Trimming<'_> {
+    /// The pieces of a document that go.
+    fn repeats_of(&mut self, document: u32) -> Vec<Repeat> {
+        let mut own = Vec::new();
+        let is_near = |next: &Result<Repeat, Failure>| {
+            next.as_ref().map_or(true, |repeat| repeat.document <= document)
+        };
+        while let Some(next) = self.repeats.next_if(is_near) {
+            match next {
+                Ok(repeat) if repeat.document == document => own.push(repeat),
+                // Of a file that changed.
+                Ok(_) => {}
+                Err(failure) => {
+                    self.failure.get_or_insert(failure);
+                    break;
+                }
+            }
+        }
+        own
+    }
+
+    fn tell(&mut self, gone: &[Repeat], is_whole: bool) -> Result<(), Failure> {
+        let Found { ids, records, .. } = self.found;
+        let Some(&Repeat { document, .. }) = gone.first() else { return Ok(()) };
+        let (id, record) = (ids.get(document), records.of(document) + 1);
+        for repeat in gone {
+            let first = First {
+                id: ids.get(repeat.first),
+                record: records.of(repeat.first) + 1,
+                piece: repeat.first_number + 1,
+            };
+            self.table.line(&RemovedLine {
+                id: id.clone(),
+                record,
+                piece: Some(repeat.number + 1),
+                reason: "repeated",
+                first: Some(first),
+            })?;
+        }
+        self.summary.pieces_removed += gone.len() as u64;
+        if is_whole {
+            self.summary.documents_removed += 1;
+            self.table.line(&RemovedLine {
+                id,
+                record,
+                piece: None,
+                reason: "nothing-left",
+                first: None,
+            })
+        } else {
+            self.summary.documents_changed += 1;
+            Ok(())
+        }
+    }
+}
+
+impl Decide for Trimming<'_> {
+    fn decide(&mut self, place: Place) -> Decision {
+        let Some(document) = self.found.records.document(place.index) else {
+            return Decision::Unreadable;
+        };
+        let gone = self.repeats_of(document);
+        // What does not count is left of a document that goes: short lines between those that all repeat others.
+        if gone.first().is_some_and(|repeat| repeat.of as usize == gone.len()) {
+            if let Err(failure) = self.tell(&gone, true) {
+                self.failure.get_or_insert(failure);
+            }
+            return Decision::Drop;
+        }
+        if !gone.is_empty() {
+            self.cut.insert(document, gone);
+        }
+        Decision::Keep
+    }
+
+    fn rewriting(&self) -> Rewriting {
+        Rewriting::Some
+    }
+
+    fn rewrite(&mut self, place: Place, text: &str) -> Option<String> {
+        let document = self.found.records.document(place.index)?;
+        let gone = self.cut.remove(&document)?;
+        let left = without(self.unit, text, &gone);
+        self.summary.text_bytes_cut += (text.len() - left.len()) as u64;
+        if let Err(failure) = self.tell(&gone, false) {
+            self.failure.get_or_insert(failure);
+        }
+        Some(left)
+    }
+}
+
+/// The text without some of its pieces. It ends with a line break only if it did.
+fn without(unit: Unit, text: &str, gone: &[Repeat]) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut gone = gone.iter().map(|repeat| repeat.number).peekable();
+    for (number, piece) in (0u32..).zip(unit.pieces(text)) {
+        if gone.next_if_eq(&number).is_none() {
+            left.push_str(piece);
+        }
+    }
+    if !text.ends_with('\n') {
+        left.truncate(left.trim_end_matches(['\r', '\n']).len());
+    }
+    left
+}
+
+/// What is told about a run, and stands in `summary.json`.
+#[derive(Serialize)]
+struct Summary {
+    nearsift: &'static str,
+    unit: Unit,
+    min_count: u32,
+    min_bytes: usize,
+    keep: Stays,
+    documents: u64,
+    text_bytes: u64,
+    /// Pieces that are long enough to count.
+    pieces: u64,
+    pieces_removed: u64,
+    /// Documents with less text than before.
+    documents_changed: u64,
+    /// Documents of which every piece that counts repeats another.
+    documents_removed: u64,
+    /// Bytes of UTF-8 that went from documents that stay.
+    text_bytes_cut: u64,
+    unreadable: u64,
+    input_files: usize,
+    /// Files of which nothing was written, because they had changed since they were read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changed_files: Vec<ChangedFile>,
+}
+
+impl Found {
+    fn summary(&self, args: &Trim, inputs: &Inputs) -> Summary {
+        Summary {
+            nearsift: env!("CARGO_PKG_VERSION"),
+            unit: args.unit,
+            min_count: args.min_count,
+            min_bytes: args.min_bytes,
+            keep: args.keep,
+            documents: self.documents,
+            text_bytes: self.text_bytes,
+            pieces: self.pieces,
+            pieces_removed: 0,
+            documents_changed: 0,
+            documents_removed: 0,
+            text_bytes_cut: 0,
+            unreadable: self.problems.count(),
+            input_files: inputs.files().len(),
+            changed_files: Vec::new(),
+        }
+    }
+}
+
+impl Summary {
+    fn print(&self, args: &Trim) -> Result<(), Failure> {
+        let names = match self.unit {
+            Unit::Line => ["line", "lines"],
+            Unit::Paragraph => ["paragraph", "paragraphs"],
+        };
+        let mut out = Out::new();
+        out.line(&format!(
+            "{} of {} removed from {}: {} changed, {} removed because nothing was left of them",
+            plural_of(self.pieces_removed, names),
+            grouped(self.pieces),
+            plural(self.documents, "document"),
+            grouped(self.documents_changed),
+            grouped(self.documents_removed)
+        ))?;
+        let folder = escaped(&args.output.display().to_string());
+        out.line(&format!("results in {folder}: kept/, removed.jsonl, summary.json"))?;
+        out.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_without_pieces() {
+        let check = |unit: Unit, text: &str, gone: &[u32], expect: &str| {
+            let repeat = |&number| Repeat { document: 0, number, of: 9, first: 0, first_number: 0 };
+            let gone: Vec<Repeat> = gone.iter().map(repeat).collect();
+            assert_eq!(without(unit, text, &gone), expect, "{text:?}");
+        };
+        check(Unit::Line, "a\nb\nc", &[1], "a\nc");
+        check(Unit::Line, "a\nb\nc", &[2], "a\nb");
+        check(Unit::Line, "a\r\nb\r\n", &[1], "a\r\n");
+        check(Unit::Line, "a\nb\n", &[0], "b\n");
+        check(Unit::Paragraph, "a\nb\n\nc\n\n\nd", &[1], "a\nb\n\nd");
+        check(Unit::Paragraph, "a\n\nb", &[1], "a");
+        check(Unit::Paragraph, "a\n\nb", &[], "a\n\nb");
+    }
+}
