@@ -26,7 +26,7 @@
 //! so crowded that its values are filed again in an index of their own, that index's offset and length (8
 //! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry. *Entries* are followed by 64
 //! bytes of 0. Where high parts are apart, the entries are their lowest 4 bytes each, and the other bytes of each stand in
-//! the same order at the other place, followed by 64 bytes of 0 too; version 1 had none apart. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
+//! the same order at the other place, followed by 64 bytes of 0 too: version 2. All others are of version 1. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
 //! starts say (4 bytes each, one more than values) where each value's ids begin. Ids of 0 bytes are the
 //! documents' places in that order, or, without starts, the values'.
 
@@ -40,7 +40,9 @@ use crate::hamming::planner::Plan;
 use crate::hamming::scan::Fold;
 
 pub(super) const MAGIC: &[u8; 8] = b"nsfthidx";
+/// Entries may stand in planes.
 pub(super) const VERSION: u32 = 2;
+/// All entries stand whole.
 const OLDEST_VERSION: u32 = 1;
 const HEADER: usize = 128;
 const RECORD: usize = 160;
@@ -266,7 +268,9 @@ impl<const W: usize> Layout<W> {
         let content = xxh3_64(&bytes[header..self.len]);
         bytes[..header].fill(0);
         bytes[..8].copy_from_slice(MAGIC);
-        put_u32(bytes, 8, VERSION);
+        // What version 1 can say is said in it: its readers go on, and the bytes stay the same.
+        let in_planes = self.parts.iter().any(|part| part.high_at.is_some());
+        put_u32(bytes, 8, if in_planes { VERSION } else { OLDEST_VERSION });
         put_u32(bytes, 12, 64 * W as u32);
         put_u64(bytes, 16, self.len as u64);
         put_u64(bytes, 32, content);
