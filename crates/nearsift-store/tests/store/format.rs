@@ -278,12 +278,13 @@ impl<'a> Reader<'a> {
 /// The fingerprints of an index in its own order, which is that of ranks.
 fn fingerprints(index: &[u8], n: usize) -> Vec<Vec<u64>> {
     let number = |at: u64, len: usize| Bytes(&index[at as usize..]).number(len);
-    assert_eq!((&index[..8], number(8, 4)), (&b"nsfthidx"[..], 1));
+    assert_eq!(&index[..8], b"nsfthidx");
+    assert!(matches!(number(8, 4), 1 | 2));
     let words = (number(12, 4) / 64) as usize;
     let (distinct, starts) = (number(40, 8), number(96, 8));
     let mask = |at| (0..words as u64).map(|w| number(at + 8 * w, 8)).collect::<Vec<_>>();
     let (window, plain, dropped) = (mask(128), mask(160), number(192, 4));
-    let (directory, entries) = (number(208, 8), number(216, 8));
+    let (directory, entries, further) = (number(208, 8), number(216, 8), number(264, 8));
     // Bit positions, lowest first.
     let under = |mask: &[u64]| {
         let bits = (0..64 * words).filter(|bit| mask[bit / 64] >> (bit % 64) & 1 == 1);
@@ -305,7 +306,11 @@ fn fingerprints(index: &[u8], n: usize) -> Vec<Vec<u64>> {
     let rest_at = if by_code { 5 + low } else { 0 };
     let size = (rest.len() + rest_at as usize).div_ceil(8);
     let value = |key: u64, place: u64| {
-        let entry = &index[entries as usize + place as usize * size..][..size];
+        let part = |from: u64, size: usize| &index[from as usize + place as usize * size..][..size];
+        let entry = match further {
+            0 => part(entries, size).to_vec(),
+            _ => [part(entries, 4), part(further, size - 4)].concat(),
+        };
         let bit = |at: u64| u64::from(entry[at as usize / 8] >> (at % 8) & 1);
         let mut value = vec![0u64; words];
         let mut set = |at: usize, bit: u64| value[at / 64] |= bit << (at % 64);

@@ -5,16 +5,17 @@ use std::ops::Range;
 use super::Ids;
 use super::image::{Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, u32_at, u64_at};
 use super::kernel::pages::Pages;
-use super::kernel::{Job, Kernel, LINE, LONG, Lanes, PADDING, Plain, line_of, read_entry};
+use super::kernel::{Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, PADDING, Plain, line_of};
 use super::linear::{fold_for, write_plane};
 use super::table::{Table, mask_of};
+use crate::fingerprint::Bits;
 use crate::hamming::planner::{Plan, PlanError};
 use crate::threads::Workers;
 
 /// Values that a part of the key space should hold, so that a part is sorted in the near cache.
-const PART_VALUES: u64 = 1 << 15;
+const PART_VALUES: u64 = if cfg!(test) { 1 << 8 } else { 1 << 15 };
 /// The fewest values that are gathered at a time.
-const SLICE_VALUES: u64 = 1 << 22;
+const SLICE_VALUES: u64 = if cfg!(test) { 1 << 10 } else { 1 << 22 };
 /// Into how many slices a big set is cut: each reads all values once.
 const SLICES: u64 = 6;
 /// Entries from which on a long bucket becomes an index of its own.
@@ -230,7 +231,9 @@ pub(super) fn build<const W: usize>(
     plan: Plan,
     max_distance: u32,
 ) -> Result<Built<W>, PlanError> {
-    let (mut image, mut layout, apart) = build_tables(source, plan, max_distance)?;
+    let in_planes =
+        Bits::from_count(64 * W as u32).is_some_and(|bits| plan.in_planes(bits, max_distance));
+    let (mut image, mut layout, apart) = build_tables(source, plan, max_distance, in_planes)?;
     let mut inner = Vec::new();
     let mut len = layout.len;
     for part in &layout.parts {
@@ -239,15 +242,16 @@ pub(super) fn build<const W: usize>(
             if count < CROWDED {
                 continue;
             }
-            let size = part.table.packing.bytes();
-            let entries = &image[part.entries_at.clone()];
             let start = u64_at(&image, record + 8);
+            let entries = part.entries(&image);
             let values: Vec<[u64; W]> = (start..start + u64::from(count))
-                .map(|i| part.table.unfile(Plain, key, &read_entry(entries, i as usize * size)))
+                .filter_map(|i| entries.entry(i))
+                .map(|entry| part.table.unfile(Plain, key, &entry))
                 .collect();
             let source = Source { values: &values, ids: Ids::None, keep: Keep::Inside, ..*source };
+            // Most of its values are near each other, and their low words tell little.
             let plan = crowded_plan(64 * W as u32, max_distance, count);
-            let (mut bytes, inner_layout, _) = build_tables(&source, plan, max_distance)?;
+            let (mut bytes, inner_layout, _) = build_tables(&source, plan, max_distance, false)?;
             inner_layout.write(&mut bytes);
             len = len.next_multiple_of(LINE);
             inner.push((record, len, bytes));
@@ -285,6 +289,7 @@ fn build_tables<const W: usize>(
     source: &Source<'_, W>,
     plan: Plan,
     max_distance: u32,
+    in_planes: bool,
 ) -> Result<Built<W>, PlanError> {
     let order = bit_order(source.values, &block_sizes(plan, 64 * W as u32));
     let tables = tables_of::<W>(plan, &order)?;
@@ -298,7 +303,7 @@ fn build_tables<const W: usize>(
             directory_for(table, n).bytes(table.key_bits)
                 + n * table.packing.bytes() as u64
                 + n / u64::from(LONG) * LONG_RECORD as u64
-                + (PADDING + 3 * LINE) as u64
+                + (2 * PADDING + 4 * LINE) as u64
         })
         .sum();
     let fold = fold_for::<W>(plan, max_distance);
@@ -312,7 +317,7 @@ fn build_tables<const W: usize>(
     let mut parts: Vec<Part<W>> = Vec::with_capacity(tables.len());
     for (table, blocks) in tables {
         let postings = parts.is_empty().then_some(&mut postings);
-        let mut part = add_table(source, table, blocks, &mut image, at, postings);
+        let mut part = add_table(source, table, (blocks, in_planes), &mut image, at, postings);
         at = part.long_at.end.next_multiple_of(LINE);
         if let Some(fold) = fold {
             let (before, after) = image.split_at_mut(at);
@@ -363,7 +368,7 @@ fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
 fn add_table<const W: usize>(
     source: &Source<'_, W>,
     table: Table<W>,
-    blocks: u64,
+    (blocks, in_planes): (u64, bool),
     image: &mut [u8],
     at: usize,
     mut postings: Option<&mut Postings>,
@@ -385,8 +390,20 @@ fn add_table<const W: usize>(
     let total = |part: usize| counts.iter().map(|c| u64::from(c[part])).sum::<u64>();
     let slice_values = (n as u64).div_ceil(SLICES).max(SLICE_VALUES);
 
-    let mut filer =
-        Filer { directory, size, image, directory_from: at, entries_from, key: 0, entries: 0 };
+    // The high parts stand after as many low words as there can be until their number is known.
+    let high_from =
+        |entries: usize| (entries_from + entries * LOW_SIZE + PADDING).next_multiple_of(LINE);
+    let in_planes = in_planes && table.fits_planes();
+    let mut filer = Filer {
+        directory,
+        size,
+        image,
+        directory_from: at,
+        entries_from,
+        high_from: in_planes.then(|| high_from(n)),
+        key: 0,
+        entries: 0,
+    };
     let mut long = Vec::new();
     let mut first = 0;
     while first < 1 << part_bits {
@@ -426,9 +443,20 @@ fn add_table<const W: usize>(
             postings.append(packed, filer.image);
         }
     }
-    let entries = filer.finish();
-    let entries_at = entries_from..entries_from + entries as usize * size + PADDING;
-    let long_from = entries_at.end.next_multiple_of(LINE);
+    let entries = filer.finish() as usize;
+    let (entries_at, high_at) = if in_planes {
+        let (from, to) = (high_from(n), high_from(entries));
+        let len = entries * (size - LOW_SIZE);
+        if to < from {
+            image.copy_within(from..from + len, to);
+            image[(to + len).max(from)..from + len].fill(0);
+        }
+        (entries_from..entries_from + entries * LOW_SIZE + PADDING, Some(to..to + len + PADDING))
+    } else {
+        (entries_from..entries_from + entries * size + PADDING, None)
+    };
+    let sections_end = high_at.as_ref().map_or(entries_at.end, |at| at.end);
+    let long_from = sections_end.next_multiple_of(LINE);
     let long_at = long_from..long_from + records.len();
     image[long_at.clone()].copy_from_slice(&records);
     Part {
@@ -437,6 +465,7 @@ fn add_table<const W: usize>(
         directory,
         directory_at,
         entries_at,
+        high_at,
         long_at,
         plane: None,
         crowded: Vec::new(),
@@ -451,6 +480,8 @@ struct Filer<'a> {
     image: &'a mut [u8],
     directory_from: usize,
     entries_from: usize,
+    /// Where the high parts go, if entries are in planes.
+    high_from: Option<usize>,
     key: u32,
     entries: u64,
 }
@@ -483,9 +514,22 @@ impl Filer<'_> {
     }
 
     fn append(&mut self, packed: &Packed) {
-        let at = self.entries_from + self.entries as usize * self.size;
-        self.image[at..at + packed.entries.len()].copy_from_slice(&packed.entries);
-        self.entries += (packed.entries.len() / self.size) as u64;
+        let (place, count) = (self.entries as usize, packed.entries.len() / self.size);
+        if let Some(high_from) = self.high_from {
+            let high_size = self.size - LOW_SIZE;
+            let (low_plane, high_plane) = self.image.split_at_mut(high_from);
+            let lows = &mut low_plane[self.entries_from + place * LOW_SIZE..][..count * LOW_SIZE];
+            let highs = &mut high_plane[place * high_size..][..count * high_size];
+            let planes = lows.chunks_exact_mut(LOW_SIZE).zip(highs.chunks_exact_mut(high_size));
+            for (entry, (low, high)) in packed.entries.chunks_exact(self.size).zip(planes) {
+                low.copy_from_slice(&entry[..LOW_SIZE]);
+                high.copy_from_slice(&entry[LOW_SIZE..]);
+            }
+        } else {
+            let at = self.entries_from + place * self.size;
+            self.image[at..at + packed.entries.len()].copy_from_slice(&packed.entries);
+        }
+        self.entries += count as u64;
     }
 
     fn finish(self) -> u64 {

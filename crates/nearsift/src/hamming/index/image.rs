@@ -17,7 +17,7 @@
 //! | 60 | plan and its three numbers, 4 each | | 112 | long buckets, 8 |
 //! | 76 | tables, 4 | | 120 | blocks of a permuted table, one bit each, 8 |
 //! | 80 | bytes of an id: 0, 4 or 8, 4 | | 128 | offset of the plane or 0, 8 |
-//! | 88 | offset of the ids, 8 | | | |
+//! | 88 | offset of the ids, 8 | | 136 | offset of the entries' high parts or 0, 8 |
 //! | 96 | offset of the postings' starts or 0, 8 | | | |
 //!
 //! *Directory of counts*: lines of 64 bytes, each the first entry's number (8) and the counts of 56
@@ -25,7 +25,8 @@
 //! buckets are listed by key, 32 bytes each: key (4), length (4), first entry (8), and, where the bucket is
 //! so crowded that its values are filed again in an index of their own, that index's offset and length (8
 //! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry. *Entries* are followed by 64
-//! bytes of 0. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
+//! bytes of 0. Where high parts are apart, the entries are their lowest 4 bytes each, and the other bytes of each stand in
+//! the same order at the other place, followed by 64 bytes of 0 too: version 2. All others are of version 1. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
 //! starts say (4 bytes each, one more than values) where each value's ids begin. Ids of 0 bytes are the
 //! documents' places in that order, or, without starts, the values'.
 
@@ -33,13 +34,16 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::kernel::{LINE, LINE_BUCKETS, PADDING};
+use super::kernel::{LINE, LINE_BUCKETS, LOW_SIZE, PADDING, Planes, read_entry};
 use super::table::Table;
 use crate::hamming::planner::Plan;
 use crate::hamming::scan::Fold;
 
 pub(super) const MAGIC: &[u8; 8] = b"nsfthidx";
-pub(super) const VERSION: u32 = 1;
+/// Entries may stand in planes.
+pub(super) const VERSION: u32 = 2;
+/// All entries stand whole.
+const OLDEST_VERSION: u32 = 1;
 const HEADER: usize = 128;
 const RECORD: usize = 160;
 pub(super) const LONG_RECORD: usize = 32;
@@ -101,8 +105,10 @@ pub(super) struct Part<const W: usize> {
     pub(super) block: [u64; W],
     pub(super) directory: Directory,
     pub(super) directory_at: Range<usize>,
-    /// With the padding.
+    /// With the padding: whole entries, or their low words.
     pub(super) entries_at: Range<usize>,
+    /// Of entries in planes, where the other bytes are, with the padding.
+    pub(super) high_at: Option<Range<usize>>,
     pub(super) long_at: Range<usize>,
     /// Of the linear plan, where the folds of all entries are, if they are of use.
     pub(super) plane: Option<(Fold, Range<usize>)>,
@@ -110,6 +116,57 @@ pub(super) struct Part<const W: usize> {
     pub(super) crowded: Vec<Crowded<W>>,
     /// Of a permuted table, the blocks in its key.
     pub(super) blocks: u64,
+}
+
+impl<const W: usize> Part<W> {
+    /// Bytes of an entry that are read to compare it.
+    #[inline(always)]
+    pub(super) fn stride(&self) -> usize {
+        if self.high_at.is_some() { LOW_SIZE } else { self.table.packing.bytes() }
+    }
+
+    /// The entries, wherever they stand.
+    #[inline(always)]
+    pub(super) fn entries<'a>(&self, bytes: &'a [u8]) -> Entries<'a> {
+        let (entries, size) = (&bytes[self.entries_at.clone()], self.table.packing.bytes());
+        match &self.high_at {
+            // Known for other widths at compile time.
+            Some(high_at) if W == 1 => Entries::InPlanes(Planes {
+                low: entries,
+                high: &bytes[high_at.clone()],
+                high_size: size - LOW_SIZE,
+            }),
+            _ => Entries::Whole(entries, size),
+        }
+    }
+}
+
+/// The entries of a table.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Entries<'a> {
+    /// One after the other, of so many bytes each.
+    Whole(&'a [u8], usize),
+    /// Of one word, in two planes.
+    InPlanes(Planes<'a>),
+}
+
+impl Entries<'_> {
+    /// The entry at a place, with anything above its bits; `None` past the end.
+    #[inline(always)]
+    pub(super) fn entry<const W: usize>(&self, place: u64) -> Option<[u64; W]> {
+        match self {
+            Entries::Whole(entries, size) => {
+                let at = usize::try_from(place).ok()?.checked_mul(*size)?;
+                let end = at.checked_add(8 * W)?;
+                (end <= entries.len()).then(|| read_entry(entries, at))
+            }
+            Entries::InPlanes(planes) => {
+                let mut entry = [0; W];
+                entry[0] = planes.entry(place)?;
+                Some(entry)
+            }
+        }
+    }
 }
 
 /// A bucket that is an index of its own.
@@ -188,7 +245,7 @@ pub(super) fn width(bytes: &[u8]) -> Result<u32, FormatError> {
         return Err(FormatError::Truncated { expected: HEADER as u64, got: bytes.len() as u64 });
     }
     match u32_at(bytes, 8) {
-        VERSION => Ok(u32_at(bytes, 12)),
+        OLDEST_VERSION..=VERSION => Ok(u32_at(bytes, 12)),
         found => Err(FormatError::Version { found }),
     }
 }
@@ -211,7 +268,9 @@ impl<const W: usize> Layout<W> {
         let content = xxh3_64(&bytes[header..self.len]);
         bytes[..header].fill(0);
         bytes[..8].copy_from_slice(MAGIC);
-        put_u32(bytes, 8, VERSION);
+        // What version 1 can say is said in it: its readers go on, and the bytes stay the same.
+        let in_planes = self.parts.iter().any(|part| part.high_at.is_some());
+        put_u32(bytes, 8, if in_planes { VERSION } else { OLDEST_VERSION });
         put_u32(bytes, 12, 64 * W as u32);
         put_u64(bytes, 16, self.len as u64);
         put_u64(bytes, 32, content);
@@ -231,15 +290,17 @@ impl<const W: usize> Layout<W> {
                 put_u64(bytes, at + 8 * w, part.table.window[w]);
                 put_u64(bytes, at + 32 + 8 * w, part.table.plain[w]);
             }
-            let size = part.table.packing.bytes();
             put_u32(bytes, at + 64, part.table.dropped);
             put_u32(bytes, at + 68, u32::from(part.directory == Directory::Offsets));
             put_u64(bytes, at + 80, part.directory_at.start as u64);
             put_u64(bytes, at + 88, part.entries_at.start as u64);
-            put_u64(bytes, at + 96, ((part.entries_at.len() - PADDING) / size) as u64);
+            put_u64(bytes, at + 96, ((part.entries_at.len() - PADDING) / part.stride()) as u64);
             put_u64(bytes, at + 104, part.long_at.start as u64);
             put_u64(bytes, at + 112, (part.long_at.len() / LONG_RECORD) as u64);
             put_u64(bytes, at + 120, part.blocks);
+            if let Some(high_at) = &part.high_at {
+                put_u64(bytes, at + 136, high_at.start as u64);
+            }
             if let Some((fold, plane_at)) = &part.plane {
                 put_u64(bytes, at + 72, u64::from(fold.bits()));
                 put_u64(bytes, at + 128, plane_at.start as u64);
@@ -334,8 +395,15 @@ impl<const W: usize> Layout<W> {
             if plan == Plan::Linear && (tables != 1 || size != 8 * W as u64) {
                 return Err(damaged("a linear index holds whole values once"));
             }
+            let high_at = match u64_at(bytes, at + 136) {
+                0 => None,
+                _ if !table.fits_planes() => return Err(damaged("entries cannot be in planes")),
+                high => Some(section(high, entries, size - LOW_SIZE as u64, PADDING as u64)?),
+            };
+            let size = if high_at.is_some() { LOW_SIZE as u64 } else { size };
             parts.push(Part {
                 block: table.block(),
+                high_at,
                 directory,
                 directory_at: section(
                     u64_at(bytes, at + 80),

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use super::build::Keep;
 use super::image::{Directory, LONG_RECORD, Layout, u32_at, u64_at};
 use super::kernel::pages::Pages;
-use super::kernel::{Job, Kernel, LINE, LINE_BUCKETS, LONG, Lanes, read_entry};
+use super::kernel::{Job, Kernel, LINE, LINE_BUCKETS, LONG, Lanes};
 use super::{BuildError, Bytes, FormatError, Ids, Index, Settings, Wide};
 use crate::fingerprint::Bits;
 
@@ -97,11 +97,14 @@ impl Index<'_> {
     ) {
         wide!(&self.layout, layout => {
             let part = &layout.parts[0];
-            let size = part.table.packing.bytes();
+            let (size, stride) = (part.table.packing.bytes(), part.stride());
             let each = &mut |found: Walked<'_, _>| {
-                let at = part.entries_at.start + found.place as usize * size;
+                let place = found.place as usize;
+                let at = part.entries_at.start + place * stride;
+                let high_at = part.high_at.as_ref().map(|at| at.start + place * (size - stride));
                 let start = layout.starts_at.as_ref().map(|at| at.start + 4 * found.place as usize);
-                if whole(at..at + size)
+                if whole(at..at + stride)
+                    && high_at.is_none_or(|at| whole(at..at + size - stride))
                     && whole(found.told_at)
                     && start.is_none_or(|at| whole(at..at + 8))
                 {
@@ -171,11 +174,10 @@ where
         told_at: &Range<usize>,
     ) -> ControlFlow<()> {
         let part = &self.layout.parts[0];
-        let entries = &self.bytes[part.entries_at.clone()];
-        let size = part.table.packing.bytes();
+        let entries = part.entries(self.bytes);
         // What damaged bytes name beyond the entries is none.
         for place in places.start.max(self.first)..places.end.min(self.layout.distinct) {
-            let entry = read_entry(entries, place as usize * size);
+            let Some(entry) = entries.entry(place) else { break };
             let value = part.table.unfile(lanes, key, &entry);
             (self.each)(Walked { place, value: &value, told_at: told_at.clone() })?;
         }

@@ -6,10 +6,9 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
 use super::bits::{distance_in, lowest};
-use super::image::{Directory, LONG_RECORD, Layout, Part, u32_at, u64_at};
+use super::image::{Directory, Entries, LONG_RECORD, Layout, Part, u32_at, u64_at};
 use super::kernel::{
     FETCHED, Job, Kernel, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts, prefetch_run,
-    read_entry,
 };
 use super::search::Ask;
 use super::table::Aim;
@@ -158,7 +157,7 @@ impl<const W: usize> Flight<W> {
     pub(super) fn fetch_entries(&self, layout: &Layout<W>, bytes: &[u8]) {
         for (search, part) in self.searches.iter().zip(&layout.parts) {
             let entries = &bytes[part.entries_at.clone()];
-            let size = part.table.packing.bytes();
+            let size = part.stride();
             first(&search.runs).iter().for_each(|run| prefetch_run(entries, size, run));
         }
     }
@@ -167,10 +166,12 @@ impl<const W: usize> Flight<W> {
     /// within its radius: sum of (radius + 1) = distance + 1. Each time the cheapest shell is added.
     #[inline(always)]
     fn choose<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
-        let entry_ns = lanes.kernel().entry_ns() * W as f64;
+        let packed_ns = lanes.kernel().entry_ns() * W as f64;
+        let entry_ns =
+            |part: &Part<W>| if part.high_at.is_some() { packed_ns / 4.0 } else { packed_ns };
         // Each table's own bucket suffices, and is cheaper than any table's further ones.
         let cheap = |search: &Search<W>, part: &Part<W>| {
-            search.entries as f64 * entry_ns < f64::from(part.table.key_bits) * BUCKET_NS
+            search.entries as f64 * entry_ns(part) < f64::from(part.table.key_bits) * BUCKET_NS
         };
         if self.max_distance as usize + 1 == self.searches.len()
             && self.searches.iter().zip(&layout.parts).all(|(search, part)| cheap(search, part))
@@ -193,7 +194,7 @@ impl<const W: usize> Flight<W> {
                     1 => (search.entries as f64 + 3.0 * mean) / 4.0,
                     _ => search.entries as f64 / search.probed as f64,
                 };
-                part.table.shell_size(radius) * (BUCKET_NS + entry_ns * seen)
+                part.table.shell_size(radius) * (BUCKET_NS + entry_ns(part) * seen)
             };
             let cheapest = self
                 .searches
@@ -237,7 +238,7 @@ impl<const W: usize> Flight<W> {
         let mut left = ask.budget.limit();
         for t in 0..self.searches.len() {
             let part = &layout.parts[t];
-            let entries = &bytes[part.entries_at.clone()];
+            let entries = part.entries(bytes);
             outcome.work.probes += self.searches[t].probed as u64;
             if !self.searches[t].crowded.is_empty() {
                 let ask = Ask { budget: Budget::Fingerprints(left), ..*ask };
@@ -269,12 +270,20 @@ impl<const W: usize> Flight<W> {
                 let runs = &self.searches[t].runs[from..end];
                 let target = &self.searches[t].aim.target;
                 let ahead = std::mem::take(&mut ahead);
-                lanes.scan(entries, &part.table.packing, runs, ahead, target, &mut self.near);
-                let size = part.table.packing.bytes();
+                match &entries {
+                    Entries::Whole(entries, _) => {
+                        let packing = &part.table.packing;
+                        lanes.scan(entries, packing, runs, ahead, target, &mut self.near);
+                    }
+                    Entries::InPlanes(planes) => {
+                        let target = target.first();
+                        lanes.scan_planes(planes, runs, ahead, &target, &mut self.near);
+                    }
+                }
                 for near in &self.near {
                     let run = &runs[near.run as usize];
                     let at = run.start + u64::from(near.entry);
-                    let entry = read_entry(entries, at as usize * size);
+                    let Some(entry) = entries.entry(at) else { continue };
                     let value = part.table.unfile(lanes, run.key, &entry);
                     if !self.owns(layout, t, &value) {
                         continue;
@@ -479,15 +488,12 @@ pub(super) fn rank_of<const W: usize>(
         }
     };
     // The entries of a bucket are in ascending order.
-    let entries = &bytes[part.entries_at.clone()];
-    let size = part.table.packing.bytes();
+    let entries = part.entries(bytes);
     let live = lowest::<W>(part.table.packing.bits);
     let (mut low, mut high) = (run.0, run.0.checked_add(u64::from(run.1))?);
     while low < high {
         let middle = low + (high - low) / 2;
-        let at = usize::try_from(middle).ok()?.checked_mul(size)?;
-        entries.get(at..at.checked_add(8 * W)?)?;
-        let found = read_entry::<W>(entries, at);
+        let found: [u64; W] = entries.entry(middle)?;
         match std::array::from_fn(|w| found[w] & live[w]).cmp(&entry) {
             Ordering::Equal => return Some(middle),
             Ordering::Less => low = middle + 1,

@@ -2,7 +2,7 @@
 
 use super::bits::{lowest, ones, put, scatter, shift_down, shift_up, weight};
 use super::code::{self, Balls, DATA_BITS, SYNDROME_BITS, WINDOW_BITS, syndrome};
-use super::kernel::{Lanes, Packing, Probe, Target};
+use super::kernel::{LOW_SIZE, Lanes, Packing, Probe, Target};
 use crate::hamming::planner::binomial;
 
 /// Data bits of a codeword that keys may leave out while entries need no parity bits.
@@ -94,6 +94,11 @@ impl<const W: usize> Table<W> {
             plain_bits,
             live,
         })
+    }
+
+    /// Whether entries can stand in [planes](super::kernel::Planes): of one word, with 4 bytes and more.
+    pub(super) fn fits_planes(&self) -> bool {
+        W == 1 && self.balls.is_none() && self.key_bits > 0 && self.packing.bytes() > LOW_SIZE
     }
 
     /// The bits by which this table guarantees to find: window and plain bits.

@@ -154,6 +154,8 @@ impl fmt::Display for Time {
     }
 }
 
+/// What share of a packed entry's time one in planes takes.
+const IN_PLANES: f64 = 0.2;
 /// Below this, memory is not worth saving.
 const SMALL_BYTES: u64 = 256 << 20;
 
@@ -231,7 +233,14 @@ impl Planner {
         let directory_ns = if directories < c.cache_bytes { c.near_line_ns } else { line_ns };
         // Empty buckets touch no entries; long runs stream after their first lines.
         let filled = 1.0 - (-mean).exp();
-        let length = mean / filled.max(1e-9) * shape.entry_bytes / 64.0;
+        // Where entries stand in planes, the low words alone are read.
+        let in_planes = plan.in_planes(question.bits, question.max_distance);
+        let (read_bytes, entry_ns) = if in_planes {
+            (4.0, IN_PLANES * c.entry_ns)
+        } else {
+            (shape.entry_bytes, c.entry_ns * words)
+        };
+        let length = mean / filled.max(1e-9) * read_bytes / 64.0;
         let nanoseconds = if plan == Plan::Linear {
             c.query_ns + n * self.scan_ns(question, bytes < c.cache_bytes)
         } else {
@@ -243,7 +252,7 @@ impl Planner {
                 + waits
                 + f64::from(shape.tables) * c.table_ns
                 + probes * (c.probe_ns + directory_ns + filled * line_ns * (1.0 + length.min(2.0)))
-                + candidates * c.entry_ns * words
+                + candidates * entry_ns
         };
         Ok(Forecast {
             plan,

@@ -82,6 +82,17 @@ impl Plan {
         }
     }
 
+    /// Whether the entries stand in planes: where tables are searched beyond their own buckets, so much is read
+    /// that a line more for each entry which the low words let through does not count, if these are few.
+    pub(super) fn in_planes(self, bits: Bits, max_distance: u32) -> bool {
+        /// Of 32 bits 1 in 100 differs by chance in so many at most.
+        const FILTERED: u32 = 9;
+        let Plan::MultiIndex { blocks, .. } = self else { return false };
+        // The largest radius: most entries differ in as many bits of the key.
+        let radius = max_distance / blocks;
+        bits == Bits::B64 && radius >= 1 && max_distance - radius <= FILTERED
+    }
+
     /// What is wrong with the plan for a width, and what would work.
     fn check(self, bits: Bits) -> Result<(), String> {
         let width = bits.count();

@@ -127,6 +127,45 @@ impl Packing {
     }
 }
 
+/// Entries of one word in two planes: the lowest 32 bits of all, then the further bytes of all.
+///
+/// A bucket's low words alone rule out nearly all of its entries: less memory is read, and twice as many are
+/// compared at a time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Planes<'a> {
+    /// 4 bytes of each entry, and [`PADDING`].
+    pub(super) low: &'a [u8],
+    /// The other bytes of each, and [`PADDING`].
+    pub(super) high: &'a [u8],
+    /// How many these are, from 1 to 4.
+    pub(super) high_size: usize,
+}
+
+/// Bytes of an entry in the low plane.
+pub(super) const LOW_SIZE: usize = 4;
+
+impl Planes<'_> {
+    /// An entry, with bytes of the next one above its own.
+    #[inline(always)]
+    pub(super) fn entry(&self, place: u64) -> Option<u64> {
+        let place = usize::try_from(place).ok()?;
+        let (low_at, high_at) = (place.checked_mul(LOW_SIZE)?, place.checked_mul(self.high_size)?);
+        let low = self.low.get(low_at..)?.first_chunk()?;
+        let high = self.high.get(high_at..)?.first_chunk()?;
+        Some(u64::from(u32::from_le_bytes(*low)) | u64::from(u32::from_le_bytes(*high)) << 32)
+    }
+
+    /// Whether all entries of a run are there.
+    #[inline(always)]
+    fn hold(&self, run: &Run) -> bool {
+        let inside = |plane: &[u8], size: usize| {
+            let end = run.start.checked_add(u64::from(run.len))?.checked_mul(size as u64)?;
+            Some(end.checked_add(PADDING as u64)? <= plane.len() as u64)
+        };
+        inside(self.low, LOW_SIZE) == Some(true) && inside(self.high, self.high_size) == Some(true)
+    }
+}
+
 /// A query as a table's entries see it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<const W: usize> {
@@ -136,6 +175,14 @@ pub(super) struct Target<const W: usize> {
     pub(super) mask: [u64; W],
     /// The distance, inclusive.
     pub(super) max_distance: u32,
+}
+
+impl<const W: usize> Target<W> {
+    /// The first word of it: all of it, where entries are in planes.
+    #[inline(always)]
+    pub(super) fn first(&self) -> Target<1> {
+        Target { rest: [self.rest[0]], mask: [self.mask[0]], max_distance: self.max_distance }
+    }
 }
 
 /// Instructions that the processor is known to have: values of the types that implement this exist only
@@ -167,6 +214,16 @@ pub(super) trait Lanes: Copy {
         runs: &[Run],
         ahead: &[Run],
         target: &Target<W>,
+        near: &mut Vec<Near>,
+    );
+
+    /// The same of entries in planes.
+    fn scan_planes(
+        self,
+        planes: &Planes<'_>,
+        runs: &[Run],
+        ahead: &[Run],
+        target: &Target<1>,
         near: &mut Vec<Near>,
     );
 }
@@ -212,6 +269,18 @@ impl Lanes for Plain {
         near: &mut Vec<Near>,
     ) {
         scan(entries, packing, runs, ahead, target, near);
+    }
+
+    #[inline(always)]
+    fn scan_planes(
+        self,
+        planes: &Planes<'_>,
+        runs: &[Run],
+        ahead: &[Run],
+        target: &Target<1>,
+        near: &mut Vec<Near>,
+    ) {
+        scan_planes(planes, runs, ahead, target, near);
     }
 }
 
@@ -334,6 +403,27 @@ impl Kernel {
             }
         }
         self.run(Scan(entries, packing, runs, target, near));
+    }
+
+    /// As [`Kernel::scan`], of entries in planes.
+    #[cfg(test)]
+    pub(super) fn scan_planes(
+        self,
+        planes: &Planes<'_>,
+        runs: &[Run],
+        target: &Target<1>,
+        near: &mut Vec<Near>,
+    ) {
+        struct Scan<'a>(&'a Planes<'a>, &'a [Run], &'a Target<1>, &'a mut Vec<Near>);
+        impl Job for Scan<'_> {
+            type Output = ();
+
+            #[inline(always)]
+            fn run<L: Lanes>(self, lanes: L) {
+                lanes.scan_planes(self.0, self.1, &[], self.2, self.3);
+            }
+        }
+        self.run(Scan(planes, runs, target, near));
     }
 }
 
@@ -516,4 +606,38 @@ fn scan<const W: usize>(
         }
     }
     ahead.for_each(|run| prefetch_run(entries, size, run));
+}
+
+#[inline(always)]
+fn scan_planes(
+    planes: &Planes<'_>,
+    runs: &[Run],
+    ahead: &[Run],
+    target: &Target<1>,
+    near: &mut Vec<Near>,
+) {
+    let ([rest], [mask]) = (target.rest, target.mask);
+    let mut ahead = ahead.iter();
+    for (r, run) in runs.iter().enumerate() {
+        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
+            prefetch_run(planes.low, LOW_SIZE, run);
+        }
+        if !planes.hold(run) {
+            continue;
+        }
+        let outside = run.near.count_ones();
+        let lows = &planes.low[run.start as usize * LOW_SIZE..][..run.len as usize * LOW_SIZE];
+        for (i, low) in (0..).zip(lows.as_chunks().0) {
+            let low = (u32::from_le_bytes(*low) ^ rest as u32) & mask as u32;
+            if low.count_ones() + outside > target.max_distance {
+                continue;
+            }
+            let Some(entry) = planes.entry(run.start + u64::from(i)) else { continue };
+            let distance = ((entry ^ rest) & mask).count_ones() + outside;
+            if distance <= target.max_distance {
+                near.push(Near { run: r as u32, entry: i, distance });
+            }
+        }
+    }
+    ahead.for_each(|run| prefetch_run(planes.low, LOW_SIZE, run));
 }

@@ -81,6 +81,56 @@ proptest! {
     }
 
     #[test]
+    fn every_kernel_finds_in_planes_what_a_plain_loop_finds(
+        low in prop::collection::vec(prop_oneof![Just(0u8), Just(255u8), any::<u8>()], 0..900),
+        high in prop::collection::vec(prop_oneof![Just(0u8), Just(255u8), any::<u8>()], 0..900),
+        (runs, runs_ahead) in (0usize..6, 0usize..50).prop_flat_map(|(few, many)| (
+            prop::collection::vec(any::<(u16, u8, u64)>(), few),
+            prop::collection::vec(any::<(u16, u8, u64)>(), many),
+        )),
+        rest: u64,
+        bits in 33u32..64,
+        max_distance in 0u32..50,
+    ) {
+        let high_size = bits.div_ceil(8) as usize - LOW_SIZE;
+        let held = |plane: &[u8], size| plane.len().saturating_sub(PADDING) / size;
+        let held = held(&low, LOW_SIZE).min(held(&high, high_size));
+        let runs: Vec<Run> = runs
+            .into_iter()
+            .chain(runs_ahead)
+            .map(|(start, len, near)| {
+                let start = u64::from(start) % (held as u64 + 2);
+                Run { start, len: u32::from(len) % 40, key: 0, near: near >> 30 & near >> 11 }
+            })
+            .collect();
+        let target = Target { rest: [rest], mask: [ones(bits)], max_distance };
+        let mut expect = Vec::new();
+        for (r, run) in runs.iter().enumerate() {
+            if run.start as usize + run.len as usize > held {
+                continue;
+            }
+            for i in 0..run.len {
+                let place = run.start as usize + i as usize;
+                let mut entry = [0u8; 8];
+                entry[..LOW_SIZE].copy_from_slice(&low[place * LOW_SIZE..][..LOW_SIZE]);
+                entry[LOW_SIZE..][..high_size]
+                    .copy_from_slice(&high[place * high_size..][..high_size]);
+                let differ = (u64::from_le_bytes(entry) ^ rest) & ones(bits);
+                let distance = differ.count_ones() + run.near.count_ones();
+                if distance <= max_distance {
+                    expect.push(Near { run: r as u32, entry: i, distance });
+                }
+            }
+        }
+        for kernel in Kernel::available() {
+            let mut near = Vec::new();
+            let planes = Planes { low: &low, high: &high, high_size };
+            kernel.scan_planes(&planes, &runs, &target, &mut near);
+            prop_assert_eq!(&near, &expect, "{:?}, {} bits", kernel, bits);
+        }
+    }
+
+    #[test]
     fn every_kernel_reads_directories_alike(
         lines in prop::collection::vec(any::<u8>(), 0..400),
         long in prop::collection::vec(0usize..400, 0..20),

@@ -4,8 +4,8 @@ use std::arch::x86_64::*;
 
 use super::super::bits::{self, get, put};
 use super::{
-    FETCHED, Job, Kernel, LINE, LONG, Lanes, Near, Packing, Probe, Run, Set, Target, bytes_of,
-    line_of, prefetch_counts, prefetch_run,
+    FETCHED, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, Near, Packing, Planes, Probe, Run, Set,
+    Target, bytes_of, line_of, prefetch_counts, prefetch_run,
 };
 
 /// The population count of words.
@@ -65,6 +65,19 @@ impl Lanes for Popcnt {
         // SAFETY: the instructions were found before this value was made.
         unsafe { scan_popcnt(entries, packing, runs, ahead, target, near) }
     }
+
+    #[inline(always)]
+    fn scan_planes(
+        self,
+        planes: &Planes<'_>,
+        runs: &[Run],
+        ahead: &[Run],
+        target: &Target<1>,
+        near: &mut Vec<Near>,
+    ) {
+        // SAFETY: as above.
+        unsafe { scan_planes_popcnt(planes, runs, ahead, target, near) }
+    }
 }
 
 impl Lanes for Avx512 {
@@ -115,6 +128,19 @@ impl Lanes for Avx512 {
             }
         }
     }
+
+    #[inline(always)]
+    fn scan_planes(
+        self,
+        planes: &Planes<'_>,
+        runs: &[Run],
+        ahead: &[Run],
+        target: &Target<1>,
+        near: &mut Vec<Near>,
+    ) {
+        // SAFETY: as above.
+        unsafe { scan_planes_avx512(planes, runs, ahead, target, near) }
+    }
 }
 
 #[inline]
@@ -153,6 +179,17 @@ fn scan_popcnt<const W: usize>(
     near: &mut Vec<Near>,
 ) {
     super::scan(entries, packing, runs, ahead, target, near);
+}
+
+#[target_feature(enable = "popcnt")]
+fn scan_planes_popcnt(
+    planes: &Planes<'_>,
+    runs: &[Run],
+    ahead: &[Run],
+    target: &Target<1>,
+    near: &mut Vec<Near>,
+) {
+    super::scan_planes(planes, runs, ahead, target, near);
 }
 
 /// As [`super::look_up_counts`], without a branch for each bucket.
@@ -291,4 +328,93 @@ fn scan_avx512<const W: usize, const BY_CODE: bool>(
         }
     }
     ahead.for_each(|run| prefetch_run(entries, size, run));
+}
+
+/// For each size of a high part where the bytes of sixteen words come from; those above a part's own are
+/// masked out.
+static HIGH_BYTES: [[u8; LINE]; LOW_SIZE + 1] = {
+    let mut from = [[0; LINE]; LOW_SIZE + 1];
+    let mut size = 0;
+    while size <= LOW_SIZE {
+        let mut i = 0;
+        while i < LINE {
+            from[size][i] = (i / LOW_SIZE * size + i % LOW_SIZE) as u8;
+            i += 1;
+        }
+        size += 1;
+    }
+    from
+};
+
+/// Low words, sixteen at once; the further bytes only of sixteen of which one may be near.
+///
+/// Apart from its callers, where its constants would take registers from the scan of whole entries.
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
+fn scan_planes_avx512(
+    planes: &Planes<'_>,
+    runs: &[Run],
+    ahead: &[Run],
+    target: &Target<1>,
+    near: &mut Vec<Near>,
+) {
+    const LANES: usize = LINE / LOW_SIZE;
+    let &Planes { low, high, high_size } = planes;
+    let ([rest], [mask]) = (target.rest, target.mask);
+    let (rest_low, rest_high) =
+        (_mm512_set1_epi32(rest as i32), _mm512_set1_epi32((rest >> 32) as i32));
+    let (mask_low, mask_high) =
+        (_mm512_set1_epi32(mask as i32), _mm512_set1_epi32((mask >> 32) as i32));
+    let from = &HIGH_BYTES[high_size.min(LOW_SIZE)];
+    // SAFETY: 64 bytes of the array are read.
+    let from = unsafe { _mm512_loadu_si512(from.as_ptr().cast()) };
+    let mut ahead = ahead.iter();
+    for (r, run) in runs.iter().enumerate() {
+        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
+            prefetch_run(low, LOW_SIZE, run);
+        }
+        let Some(max) = target.max_distance.checked_sub(run.near.count_ones()) else { continue };
+        if !planes.hold(run) {
+            continue;
+        }
+        let limit = _mm512_set1_epi32(max as i32);
+        let len = run.len as usize;
+        let start = run.start as usize;
+        for first in (0..len).step_by(LANES) {
+            let present = if len - first >= LANES { 0xffff } else { (1u16 << (len - first)) - 1 };
+            // SAFETY: the run's low words are followed by 64 bytes more.
+            let words =
+                unsafe { _mm512_loadu_si512(low.as_ptr().add((start + first) * LOW_SIZE).cast()) };
+            let differ = _mm512_ternarylogic_epi32::<0x28>(words, rest_low, mask_low);
+            let distance = _mm512_popcnt_epi32(differ);
+            let maybe = _mm512_mask_cmple_epu32_mask(present, distance, limit);
+            if maybe == 0 {
+                continue;
+            }
+            // SAFETY: the run's high parts are followed by 64 bytes more.
+            let parts = unsafe {
+                _mm512_loadu_si512(high.as_ptr().add((start + first) * high_size).cast())
+            };
+            let parts = _mm512_permutexvar_epi8(from, parts);
+            let differ = _mm512_ternarylogic_epi32::<0x28>(parts, rest_high, mask_high);
+            let distance = _mm512_add_epi32(distance, _mm512_popcnt_epi32(differ));
+            let mut found = _mm512_mask_cmple_epu32_mask(maybe, distance, limit);
+            if found == 0 {
+                continue;
+            }
+            let mut distances = [0u32; LANES];
+            // SAFETY: 64 bytes of the array are written.
+            unsafe { _mm512_storeu_si512(distances.as_mut_ptr().cast(), distance) };
+            while found != 0 {
+                let lane = found.trailing_zeros();
+                near.push(Near {
+                    run: r as u32,
+                    entry: first as u32 + lane,
+                    distance: distances[lane as usize] + run.near.count_ones(),
+                });
+                found &= found - 1;
+            }
+        }
+    }
+    ahead.for_each(|run| prefetch_run(low, LOW_SIZE, run));
 }
