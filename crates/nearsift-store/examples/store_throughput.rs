@@ -1,6 +1,6 @@
 //! How fast a store is on this machine: durable inserts, opening, queries, bytes.
 //!
-//!     cargo run --release -p nearsift-store --example throughput -- DIR [documents] [numbers|texts] [batch] [writers]
+//!     cargo run --release -p nearsift-store --example store_throughput -- DIR [documents] [numbers|texts] [batch] [writers]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
