@@ -353,6 +353,19 @@ pub fn collect<C: Columns>(
     Ok(all)
 }
 
+/// Whether a run can take a document beside so many.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_room(documents: usize) -> Result<(), Failure> {
+    if documents < MAX_DOCUMENTS {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "more than {MAX_DOCUMENTS} documents: split the input into several runs"
+    )))
+}
+
 fn changed() -> Failure {
     Failure::new(
         "the input changed since the work was begun: there are other records than then; remove the unfinished output to begin again",
@@ -499,11 +512,7 @@ fn row<C: Columns>(
 
 impl<C: Columns> Collected<C> {
     fn add(&mut self, shared: &C::Shared, row: Row<C::Entry>, keep: &Keep) -> Result<(), Failure> {
-        if self.corpus.len() == MAX_DOCUMENTS {
-            return Err(Failure::new(format!(
-                "more than {MAX_DOCUMENTS} documents: split the input into several runs"
-            )));
-        }
+        check_room(self.corpus.len())?;
         let counts = &mut self.counts;
         match row.why_not {
             Some(NoFingerprint::Empty) => counts.without_text += 1,

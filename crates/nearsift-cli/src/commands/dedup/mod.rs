@@ -20,7 +20,7 @@ use std::time::Instant;
 use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
-use nearsift_io::{Conversion, Decision, Error, Inputs, KeptWriter};
+use nearsift_io::{Conversion, Decision, Inputs, KeptWriter};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -196,9 +196,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         })?;
     drop(folder);
     if !global.quiet {
-        for file in summary.changed_files.iter().take(10) {
-            tell(Level::Warning, &file.message);
-        }
+        ChangedFile::tell(&summary.changed_files);
     }
     match print(&summary, &args.output, global) {
         // The results are in their folder: the status is theirs.
@@ -458,13 +456,12 @@ impl Run<'_> {
             }
             let file = &self.inputs.files()[number];
             match writer.write_file(number, |place| decide(place.index)) {
-                Err(error @ (Error::Changed { .. } | Error::Gone { .. })) => {
-                    let (file, message) = (file.name(), error.to_string());
+                Err(error) => {
+                    let file = ChangedFile::of(file, error)?;
                     let mut changed = changed.lock().unwrap_or_else(PoisonError::into_inner);
-                    changed.push((number, ChangedFile { file, message }));
+                    changed.push((number, file));
                     Ok(())
                 }
-                Err(error) => Err(Failure::from(error)),
                 Ok(_) => {
                     let folders = [folder.path("kept"), folder.path("unreadable")];
                     marks.set(number, &folders, &self.inputs.output_path(file))

@@ -7,7 +7,7 @@ use nearsift::cluster::{Capped, Cluster};
 use nearsift::dedup::{Clustering, Found, Keep, Reason};
 use nearsift::hamming::CHANCE_WARNING;
 use nearsift::recipe::Recipe;
-use nearsift_io::{InputFile, Inputs};
+use nearsift_io::{Error, InputFile, Inputs};
 use serde::Serialize;
 
 use super::against::Reference;
@@ -17,7 +17,7 @@ use super::{kept_and_removed, member_line};
 use crate::commands::partial::PartialSummary;
 use crate::failure::Failure;
 use crate::near::{Decision, Rule};
-use crate::output::{Out, escaped};
+use crate::output::{Level, Out, escaped, tell};
 use crate::report::{
     Example, Gone, Group, Nearness, Report, Setting, Sizes, SourceTable, grouped, is_zero, visible,
     visible_line,
@@ -219,8 +219,30 @@ fn formats(inputs: &Inputs) -> BTreeMap<String, u64> {
 /// A file that was not the same in all passes, and what differed.
 #[derive(Debug, Serialize)]
 pub struct ChangedFile {
-    pub file: String,
-    pub message: String,
+    file: String,
+    message: String,
+}
+
+impl ChangedFile {
+    /// Takes what ended the writing of a file.
+    ///
+    /// # Errors
+    /// What it was, if it was anything but a change.
+    pub fn of(file: &InputFile, error: Error) -> Result<ChangedFile, Failure> {
+        match error {
+            Error::Changed { .. } | Error::Gone { .. } => {
+                Ok(ChangedFile { file: file.name(), message: error.to_string() })
+            }
+            error => Err(error.into()),
+        }
+    }
+
+    /// Warns of the first of them.
+    pub fn tell(changed: &[ChangedFile]) {
+        for file in changed.iter().take(10) {
+            tell(Level::Warning, &file.message);
+        }
+    }
 }
 
 /// A group for the report and the terminal.

@@ -6,17 +6,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::Peekable;
 
-use nearsift::dedup::MAX_DOCUMENTS;
-use nearsift_io::{
-    Decide, Decision, Error, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting,
-};
+use nearsift_io::{Decide, Decision, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting};
 use serde::Serialize;
 
 use pieces::{Keys, Piece, Repeat, repeats};
 pub use pieces::{Stays, Unit};
 
 use super::dedup::ChangedFile;
-use super::dedup::collect::{Ids, Records};
+use super::dedup::collect::{Ids, Records, check_room};
 use super::dedup::folder::{Begun, Folder, Start, Table};
 use crate::Status;
 use crate::args::{Global, Trim};
@@ -24,7 +21,7 @@ use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Sorted, Sorter};
-use crate::output::{Level, Out, escaped, tell};
+use crate::output::{Out, escaped};
 use crate::report::grouped;
 use crate::scan::{Pass, Problems, plural, plural_of, scan};
 
@@ -47,9 +44,7 @@ pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
     folder.publish()?;
     drop(folder);
     if !global.quiet {
-        for file in summary.changed_files.iter().take(10) {
-            tell(Level::Warning, &file.message);
-        }
+        ChangedFile::tell(&summary.changed_files);
         match summary.print(args) {
             Ok(()) | Err(Failure::ClosedPipe) => {}
             Err(failure) => return Err(failure),
@@ -132,11 +127,7 @@ fn find(args: &Trim, global: &Global, inputs: &Inputs, folder: &Folder) -> Resul
         },
         |place, done| match done {
             Ok(row) => {
-                if documents == MAX_DOCUMENTS {
-                    return Err(Failure::new(format!(
-                        "more than {MAX_DOCUMENTS} documents: split the input into several runs"
-                    )));
-                }
+                check_room(documents)?;
                 let (document, of) = (documents as u32, row.pieces.len() as u32);
                 documents += 1;
                 text_bytes += row.bytes;
@@ -187,13 +178,8 @@ fn write(
         if let Some(failure) = trimming.failure.take() {
             return Err(failure);
         }
-        match done {
-            Ok(_) => {}
-            Err(error @ (Error::Changed { .. } | Error::Gone { .. })) => {
-                let (file, message) = (file.name(), error.to_string());
-                trimming.summary.changed_files.push(ChangedFile { file, message });
-            }
-            Err(error) => return Err(error.into()),
+        if let Err(error) = done {
+            trimming.summary.changed_files.push(ChangedFile::of(file, error)?);
         }
     }
     trimming.table.finish()?;
