@@ -124,52 +124,79 @@ pub fn scan_into<W: Send, T: Send>(
     let mut notes = inputs.notes().to_vec();
     let progress = Progress::bytes(global, pass.what, inputs.total_bytes());
     let is_wanted = |record| pass.wanted.is_none_or(|wanted| wanted(record));
+    let work_on = |batch: &Batch, len: usize| -> Vec<Vec<(u32, Result<T, Note>)>> {
+        let chunks = (0..len.div_ceil(CHUNK)).into_par_iter();
+        let done = chunks.map(|chunk| {
+            let own = locked(&idle).pop();
+            let mut worker = own.unwrap_or_else(&make);
+            let records = chunk * CHUNK..((chunk + 1) * CHUNK).min(len);
+            let done = records
+                .filter(|&i| is_wanted(batch.first_index() + i as u64))
+                .map(|i| {
+                    let record = batch.record(i);
+                    let document = match parser.parse(&record) {
+                        Ok(document) => document,
+                        Err(note) => return (i as u32, Err(note)),
+                    };
+                    let text = text_of(document.body, charset.as_deref());
+                    let seen = Seen {
+                        place: record.place,
+                        id: &document.id,
+                        replaced: document.replaced + text.replaced,
+                        text: &text,
+                        fields: &document.fields,
+                    };
+                    (i as u32, Ok(work(&mut worker, seen)))
+                })
+                .collect();
+            locked(&idle).push(worker);
+            done
+        });
+        done.collect()
+    };
+    let hand_over = |done: Done<T>, take: &mut _, reader: &mut Reader| {
+        let batch = done.hand_over(take)?;
+        progress.at(batch.position());
+        reader.recycle(batch);
+        Ok::<_, Failure>(())
+    };
     let mut skip = pass.skip;
+    let mut before: Option<Done<T>> = None;
     while let Some(batch) = reader.next_batch()? {
-        if interrupt::is_asked() {
-            take.stop()?;
-        }
         notes.extend_from_slice(batch.notes());
         let is_skipped = skip > 0;
         skip = skip.saturating_sub(1);
         let len = if is_skipped { 0 } else { batch.len() };
-        let chunks: Vec<Vec<(u32, Result<T, Note>)>> = (0..len.div_ceil(CHUNK))
-            .into_par_iter()
-            .map(|chunk| {
-                let own = locked(&idle).pop();
-                let mut worker = own.unwrap_or_else(&make);
-                let records = chunk * CHUNK..((chunk + 1) * CHUNK).min(len);
-                let done = records
-                    .filter(|&i| is_wanted(batch.first_index() + i as u64))
-                    .map(|i| {
-                        let record = batch.record(i);
-                        let document = match parser.parse(&record) {
-                            Ok(document) => document,
-                            Err(note) => return (i as u32, Err(note)),
-                        };
-                        let text = text_of(document.body, charset.as_deref());
-                        let seen = Seen {
-                            place: record.place,
-                            id: &document.id,
-                            replaced: document.replaced + text.replaced,
-                            text: &text,
-                            fields: &document.fields,
-                        };
-                        (i as u32, Ok(work(&mut worker, seen)))
-                    })
-                    .collect();
-                locked(&idle).push(worker);
-                done
-            })
-            .collect();
-        for (i, done) in chunks.into_iter().flatten() {
-            take.record(batch.record(i as usize).place, done)?;
+        let mut chunks = Vec::new();
+        // The workers are busy with this batch while the one before it is taken.
+        rayon::in_place_scope(|scope| {
+            scope.spawn(|_| chunks = work_on(&batch, len));
+            before.take().map_or(Ok(()), |done| hand_over(done, take, &mut reader))
+        })?;
+        if interrupt::is_asked() {
+            take.stop()?;
         }
-        take.batch(&batch)?;
-        progress.at(batch.position());
-        reader.recycle(batch);
+        before = Some(Done { batch, chunks });
     }
+    before.map_or(Ok(()), |done| hand_over(done, take, &mut reader))?;
     Ok(notes)
+}
+
+/// A batch that was worked on, and what became of its records.
+struct Done<T> {
+    batch: Batch,
+    chunks: Vec<Vec<(u32, Result<T, Note>)>>,
+}
+
+impl<T> Done<T> {
+    /// Hands the results over in order, and gives the batch back.
+    fn hand_over(self, take: &mut impl Take<T>) -> Result<Batch, Failure> {
+        for (i, done) in self.chunks.into_iter().flatten() {
+            take.record(self.batch.record(i as usize).place, done)?;
+        }
+        take.batch(&self.batch)?;
+        Ok(self.batch)
+    }
 }
 
 /// A lock that another thread's panic does not spoil: the panic itself is what reaches the caller.

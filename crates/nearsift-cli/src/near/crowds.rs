@@ -4,10 +4,17 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use nearsift::dedup::Clustering;
 use nearsift::sketch::join::Pair;
 
-/// How many candidates of a document are compared for its own sake.
-pub const BEST: usize = 256;
+/// How many candidates of a document are compared for its own sake. Majority link asks for the other pairs
+/// that it needs, and of the pairs of a large group it needs few; with other rules nobody asks.
+pub fn best(rule: Clustering) -> usize {
+    match rule {
+        Clustering::Majority => 16,
+        Clustering::Components | Clustering::Star => 256,
+    }
+}
 
 /// Takes candidates in ascending order, and keeps for each document those with the `best` later ones
 /// that score highest, and of what is left those with as many earlier ones: of equal scores, with the

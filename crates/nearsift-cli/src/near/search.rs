@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use nearsift::cluster::Components;
-use nearsift::dedup::{Accepted, SketchCorpus};
+use nearsift::dedup::{Accepted, Clustering, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Plan, SketchJoin, Work};
@@ -16,7 +16,7 @@ use nearsift::verify::Verified;
 use serde::Serialize;
 
 use super::Rule;
-use super::crowds::{BEST, Crowds};
+use super::crowds::{Crowds, best};
 use super::runs::{Sorted, Sorter, Stored};
 use super::texts::{PARTS, TextSource, Wanted};
 use super::verify::{Examiner, verify};
@@ -219,8 +219,8 @@ pub struct Decision<'c, T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// Those that hold groups together: of equal sketches only the first is compared with others, and
-    /// a document that is like very many others is compared with the nearest of them.
-    Links,
+    /// a document that is like many others is compared with the nearest of them, as many as the rule wants.
+    Links(Clustering),
     /// Those of every two different texts.
     All,
 }
@@ -244,7 +244,7 @@ impl Candidates {
         rule: Rule,
     ) -> Candidates {
         let ((pairs, passed_over), work) = match extent {
-            Extent::Links => links(corpus, join, rule),
+            Extent::Links(clustering) => links(corpus, join, rule, best(clustering)),
             Extent::All => {
                 let (mut pairs, work) = corpus.all_candidates(join);
                 pairs.retain(|pair| rule.looks_at(corpus, pair));
@@ -445,8 +445,13 @@ fn by_component(
 }
 
 /// The candidates in compact form, the best of each document, and how many there are beside these.
-fn links(corpus: &SketchCorpus, join: &SketchJoin<'_>, rule: Rule) -> ((Vec<Pair>, u64), Work) {
-    let mut crowds = Crowds::new(BEST);
+fn links(
+    corpus: &SketchCorpus,
+    join: &SketchJoin<'_>,
+    rule: Rule,
+    best: usize,
+) -> ((Vec<Pair>, u64), Work) {
+    let mut crowds = Crowds::new(best);
     let (ControlFlow::Continue(()), work) = join.for_each_link(|pair| {
         if !corpus.same_text(pair.a, pair.b) && rule.looks_at(corpus, &pair) {
             crowds.push(pair);

@@ -371,21 +371,25 @@ impl TextSource for Texts {
     }
 }
 
+fn checked(bytes: &[u8]) -> Result<&str, Failure> {
+    let damaged = |_| Failure::new("the texts kept aside are not what was written there");
+    simdutf8::basic::from_utf8(bytes).map_err(damaged)
+}
+
 impl Kept {
     fn text(&self, place: usize) -> Result<Cow<'_, str>, Failure> {
         let start = self.starts[place];
         let range = start..start + u64::from(self.lens[place]);
-        let damaged = |_| Failure::new("the texts kept aside are not what was written there");
         match &self.body {
             Body::Memory(bytes) => {
                 let bytes = &bytes[range.start as usize..range.end as usize];
-                std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(damaged)
+                checked(bytes).map(Cow::Borrowed)
             }
             Body::Files(blocks) => {
                 let bytes = blocks
                     .read(self.parts.of(place), range)
                     .map_err(|e| Failure::new(format!("cannot read the texts kept aside: {e}")))?;
-                String::from_utf8(bytes).map(Cow::Owned).map_err(|e| damaged(e.utf8_error()))
+                checked(&bytes).map(|text| Cow::Owned(text.to_owned()))
             }
         }
     }

@@ -74,6 +74,7 @@ pub struct Profiler {
     hashes: Vec<u64>,
     sorter: HashSorter<u64>,
     weights: Vec<u16>,
+    characters: Vec<u32>,
 }
 
 /// Memory for more occurrences than this is not kept.
@@ -90,7 +91,9 @@ impl Profiler {
         if self.hashes.capacity() > HUGE {
             *self = Profiler::default();
         }
-        let Profiler { hashes, sorter, weights } = self;
+        let Profiler { hashes, sorter, weights, characters } = self;
+        characters.clear();
+        characters.extend(reduced.text().chars().map(u32::from));
         hashes.clear();
         weights.clear();
         hash_features(reduced, hashes);
@@ -121,7 +124,7 @@ impl Profiler {
             weights: weights.as_slice().into(),
             sum,
             square,
-            characters: reduced.text().chars().map(u32::from).collect(),
+            characters: characters.as_slice().into(),
             spaced: reduced
                 .stretches()
                 .filter(|(class, _)| *class == Class::Alphabetic)

@@ -85,15 +85,16 @@ impl Run<'_> {
         let corpus = &collected.corpus.corpus;
         let memory = budget.map_or(self.memory, |budget| Some(budget.search()));
         let settings = join_settings(rule, corpus.len(), memory);
+        let extent = Extent::Links(self.clustering);
         let (Some(state), Some(keys)) = (self.folder.state(), &collected.keys) else {
             let join = corpus.join(settings).map_err(Failure::new)?;
-            return Ok(Candidates::find(corpus, &join, Extent::Links, rule));
+            return Ok(Candidates::find(corpus, &join, extent, rule));
         };
         if let Some(candidates) = Candidates::load(state)? {
             return Ok(candidates);
         }
         let join = corpus.join_by(keys, settings).map_err(Failure::new)?;
-        let candidates = Candidates::find(corpus, &join, Extent::Links, rule);
+        let candidates = Candidates::find(corpus, &join, extent, rule);
         keys.check()?;
         candidates.save(state)?;
         Ok(candidates)

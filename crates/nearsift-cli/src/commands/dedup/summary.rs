@@ -510,7 +510,7 @@ impl Summary {
                 warn(
                     *candidates_passed_over,
                     format!(
-                        "{} of documents that are like hundreds of others were not compared: the nearest of each were.",
+                        "{} of documents that are like many others were compared only where a group depends on it: the nearest of each were.",
                         plural(*candidates_passed_over, "pair")
                     ),
                 );
