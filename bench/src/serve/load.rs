@@ -97,12 +97,13 @@ pub fn run(
         poll: epoll::create(CreateFlags::CLOEXEC).map_err(|e| format!("epoll: {e}"))?,
         address,
         connections: Vec::new(),
-        idle: (0..load.connections).collect(),
+        idle: Vec::new(),
         answers: Answers::default(),
     };
-    for number in 0..load.connections {
-        let connection = client.connect(number)?;
-        client.connections.push(connection);
+    if load.rate.is_none() {
+        while client.connections.len() < load.connections {
+            client.connect_one_more()?;
+        }
     }
     let begun = Instant::now();
     let end = begun + load.time;
@@ -127,15 +128,19 @@ pub fn run(
             }
             None => end,
         };
-        while let (Some(&due), Some(&number)) = (waiting.front(), client.idle.last()) {
+        while let Some(&due) = waiting.front() {
+            // One that was never used would be closed by a service that waits for its first request.
+            if client.idle.is_empty() && client.connections.len() < load.connections {
+                client.connect_one_more()?;
+            }
+            let Some(number) = client.idle.pop() else { break };
             waiting.pop_front();
-            client.idle.pop();
             bytes.clear();
             request(client.answers.due - 1 - waiting.len() as u64, &mut bytes);
             client.send(number, due, &bytes)?;
         }
         let is_over = next >= end && waiting.is_empty();
-        let left = load.connections - client.idle.len();
+        let left = client.connections.len() - client.idle.len();
         if is_over && (left == 0 || now > end + PATIENCE) {
             client.answers.lost += left as u64;
             break;
@@ -183,6 +188,14 @@ impl Client {
         epoll::add(&self.poll, &stream, EventData::new_u64(number as u64), EventFlags::IN)
             .map_err(|e| format!("epoll: {e}"))?;
         Ok(Connection { stream, answer: Vec::new(), due: Instant::now() })
+    }
+
+    fn connect_one_more(&mut self) -> Result<(), String> {
+        let number = self.connections.len();
+        let connection = self.connect(number)?;
+        self.connections.push(connection);
+        self.idle.push(number);
+        Ok(())
     }
 
     /// Sends a request. It waits where the kernel does not take it at once, which it does with what is small.

@@ -115,6 +115,7 @@ pub fn measure(
     let row =
         Row::new(who.clone()).with("inserts/s, 1 writer", one).with("inserts/s, 16 writers", many);
     let row = bytes(&store, live.on(row));
+    let settled = settle(&store, load, kind, report)?;
     drop(store);
     let begun = Instant::now();
     let store = Store::open(&dir).map_err(told)?;
@@ -132,8 +133,40 @@ pub fn measure(
     drop(store);
     let recovery = recover(&dir, load, ids, bench, report)?;
     report.rows.push(row.with("recovery s", recovery));
+    report.rows.extend(settled);
     report.rows.push(after.with("open s", opened).with("merge s", compacted));
     std::fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))
+}
+
+/// Asks until queries have paid for merging all segments and that is done, then asks once more. `None` of a store that has
+/// one segment at most.
+fn settle(
+    store: &Store,
+    load: &Load,
+    kind: &str,
+    report: &mut Report,
+) -> Result<Option<Row>, String> {
+    /// Visits that merging costs beside its documents.
+    const MEMORY: u64 = 1 << 20;
+    let segments = || store.stats().segments.len();
+    if segments() < 2 {
+        return Ok(None);
+    }
+    let begun = Instant::now();
+    let mut queries = 0u64;
+    while segments() > 1 && queries <= 3 * (load.documents + MEMORY) {
+        for query in load.queries.iter().take(1000) {
+            store
+                .query(&Fingerprint::from_u64(query.value).into(), &Ask::default())
+                .map_err(told)?;
+        }
+        queries += 1000;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let who = named(load.documents, &format!("{kind}, settled by queries"));
+    let row = asked(store, load, &who, report)?.on(Row::new(who));
+    let row = bytes(store, row);
+    Ok(Some(row.with("queries until then", queries as f64).with("s until then", seconds)))
 }
 
 /// Kills a process that writes, and tells how long the store takes to open.

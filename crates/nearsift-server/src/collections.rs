@@ -14,10 +14,11 @@ use std::time::{Duration, Instant};
 
 use nearsift::recipe::{Fingerprinter, Recipe};
 use nearsift::sketch::Score;
-use nearsift_store::{IdKind, Kind, RecipeMark, Settings, Store, StoreError};
+use nearsift_store::{IdKind, Kind, Options, Priority, RecipeMark, Settings, Store, StoreError};
 use self_cell::self_cell;
 
 use crate::ServeError;
+use crate::metrics::{Durations, durations, of_collection};
 use crate::problem::{self, Problem};
 use crate::queue::Bounds;
 use crate::writer::Writer;
@@ -80,8 +81,15 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    fn open(name: &Name, dir: &Path, writes: Bounds) -> Result<Collection, ServeError> {
-        let store = Store::open(dir)?;
+    fn open(
+        name: &Name,
+        dir: &Path,
+        writes: Bounds,
+        times: &Durations,
+    ) -> Result<Collection, ServeError> {
+        // Requests wait for a processor no longer because segments are made.
+        let options = Options { priority: Priority::Low, ..Options::default() };
+        let store = Store::open_with(dir, options)?;
         let mark = store.recipe();
         let recipe = Recipe::parse(&mark.written).and_then(|recipe| {
             recipe.fingerprinter()?;
@@ -100,7 +108,8 @@ impl Collection {
         }
         let recipe = recipe.map_err(|error| error.to_string());
         let store = Arc::new(store);
-        let writer = Writer::start(Arc::clone(&store), writes)?;
+        let times = times.get_or_create(&of_collection(name)).clone();
+        let writer = Writer::start(Arc::clone(&store), writes, times)?;
         Ok(Collection { name: name.clone(), store, writer, recipe, makers: Mutex::default() })
     }
 
@@ -158,6 +167,7 @@ pub(crate) struct Collections {
     root: PathBuf,
     most: usize,
     writes: Bounds,
+    write_times: Durations,
     entries: RwLock<BTreeMap<Name, Entry>>,
 }
 
@@ -213,10 +223,16 @@ impl Collections {
                 tracing::warn!(path = ?path, "not a collection: left alone");
             }
         }
-        let collections = Collections { root, most, writes, entries: RwLock::default() };
+        let collections = Collections {
+            root,
+            most,
+            writes,
+            write_times: durations(),
+            entries: RwLock::default(),
+        };
         names.sort();
         for name in &names {
-            let entry = match Collection::open(name, &collections.path(name), writes) {
+            let entry = match collections.open_one(name) {
                 Ok(open) => Entry::Open(Arc::new(open)),
                 // Another service has the folder.
                 Err(error @ ServeError::Store(StoreError::Locked { .. })) => return Err(error),
@@ -241,6 +257,15 @@ impl Collections {
         Ok(collections)
     }
 
+    fn open_one(&self, name: &Name) -> Result<Collection, ServeError> {
+        Collection::open(name, &self.path(name), self.writes, &self.write_times)
+    }
+
+    /// How long writes took, by collection.
+    pub(crate) fn write_times(&self) -> Durations {
+        self.write_times.clone()
+    }
+
     fn path(&self, name: &Name) -> PathBuf {
         self.root.join(&name.0)
     }
@@ -262,7 +287,7 @@ impl Collections {
         let path = self.path(name);
         fs::rename(&unfinished, &path).map_err(at(&path, "rename"))?;
         sync_folder(&self.root)?;
-        Collection::open(name, &path, self.writes)
+        self.open_one(name)
     }
 
     /// The collection with a name.
@@ -363,6 +388,7 @@ impl Collections {
         match moved {
             Ok(()) => {
                 self.put(&name, None);
+                self.write_times.remove(&of_collection(&name));
                 Ok(())
             }
             Err(error) => {

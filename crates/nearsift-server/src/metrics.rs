@@ -12,11 +12,14 @@ use prometheus_client::registry::{Registry, Unit};
 
 type Labels = Vec<(&'static str, String)>;
 
+/// How long something took, by labels.
+pub(crate) type Durations = Family<Labels, Histogram, fn() -> Histogram>;
+
 /// All counters of a service.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<Labels, Counter>,
-    seconds: Family<Labels, Histogram, fn() -> Histogram>,
+    seconds: Durations,
     problems: Family<Labels, Counter>,
     outcomes: Family<Labels, Counter>,
     documents: Family<Labels, Gauge>,
@@ -37,6 +40,16 @@ pub(crate) struct Held {
     pub(crate) is_writable: bool,
 }
 
+/// Nothing has taken any time yet.
+pub(crate) fn durations() -> Durations {
+    Durations::new_with_constructor(histogram)
+}
+
+/// The label of a collection.
+pub(crate) fn of_collection(name: &impl ToString) -> Labels {
+    vec![("collection", name.to_string())]
+}
+
 fn histogram() -> Histogram {
     Histogram::new([
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
@@ -44,17 +57,23 @@ fn histogram() -> Histogram {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Metrics {
+    /// `writes` are those of collections.
+    pub(crate) fn new(writes: Durations) -> Metrics {
         let mut registry = Registry::with_prefix("nearsift");
         let requests = Family::<Labels, Counter>::default();
         registry.register("requests", "Requests that were answered", requests.clone());
-        let seconds =
-            Family::<Labels, Histogram, fn() -> Histogram>::new_with_constructor(histogram);
+        let seconds = durations();
         registry.register_with_unit(
             "request_duration",
             "How long they took",
             Unit::Seconds,
             seconds.clone(),
+        );
+        registry.register_with_unit(
+            "write_duration",
+            "How long writes took that share a sync, from their turn until they were durable",
+            Unit::Seconds,
+            writes,
         );
         let problems = Family::<Labels, Counter>::default();
         registry.register(
@@ -148,7 +167,7 @@ impl Metrics {
         }
         let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         for one in held {
-            let labels = vec![("collection", one.collection.clone())];
+            let labels = of_collection(&one.collection);
             self.documents.get_or_create(&labels).set(number(one.documents));
             self.disk_bytes.get_or_create(&labels).set(number(one.disk_bytes));
             self.memory_bytes.get_or_create(&labels).set(number(one.memory_bytes));

@@ -8,8 +8,10 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use nearsift_store::{Batch, Metadata, Outcome, OwnId, Sighting, Store, StoreError, Value};
+use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::oneshot;
 
 use crate::ServeError;
@@ -88,12 +90,17 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(store: Arc<Store>, bounds: Bounds) -> Result<Writer, ServeError> {
+    /// `times` is told how long each write took that requests shared.
+    pub(crate) fn start(
+        store: Arc<Store>,
+        bounds: Bounds,
+        times: Histogram,
+    ) -> Result<Writer, ServeError> {
         let queue = Arc::new(Queue::new(bounds));
         let own = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("nearsift-writes".to_owned())
-            .spawn(move || work(&own, &store))
+            .spawn(move || work(&own, &store, &times))
             .map_err(|source| ServeError::System { doing: "start a thread", source })?;
         Ok(Writer { queue, thread: Some(thread) })
     }
@@ -128,7 +135,7 @@ impl Drop for Writer {
     }
 }
 
-fn work(queue: &Queue<Job>, store: &Store) {
+fn work(queue: &Queue<Job>, store: &Store, times: &Histogram) {
     let mut batch = store.batch();
     while let Some(group) = queue.take(take_group) {
         let in_time = group.into_iter().filter_map(|queued| {
@@ -146,7 +153,8 @@ fn work(queue: &Queue<Job>, store: &Store) {
         let group: Vec<Job> = in_time.collect();
         if !group.is_empty() {
             // Those of a group that panicked learn it by the end of their channel.
-            let _answered = catch_unwind(AssertUnwindSafe(|| write(store, &mut batch, group)));
+            let write = || write(store, &mut batch, group, times);
+            let _answered = catch_unwind(AssertUnwindSafe(write));
         }
     }
 }
@@ -162,14 +170,16 @@ fn take_group(jobs: &mut VecDeque<Queued<Job>>) -> Vec<Queued<Job>> {
     jobs.drain(..count).collect()
 }
 
-fn write(store: &Store, batch: &mut Batch, group: Vec<Job>) {
+fn write(store: &Store, batch: &mut Batch, group: Vec<Job>, times: &Histogram) {
     batch.clear();
     // Of each operation, whether it is in the batch.
     let put: Vec<Vec<Result<(), StoreError>>> = group
         .iter()
         .map(|job| job.operations.iter().map(|operation| put(batch, operation)).collect())
         .collect();
+    let begun = Instant::now();
     let outcomes = if batch.is_empty() { Ok(Vec::new()) } else { store.write(batch) };
+    times.observe(begun.elapsed().as_secs_f64());
     let mut outcomes = outcomes.map(Vec::into_iter);
     for (job, put) in group.into_iter().zip(put) {
         let answer = match &mut outcomes {
@@ -221,6 +231,10 @@ mod tests {
         Operation::Put { what, id: OwnId::Number(id), metadata: Metadata::default() }
     }
 
+    fn times() -> Histogram {
+        Histogram::new([1.0])
+    }
+
     fn bounds(capacity: usize) -> Bounds {
         Bounds { capacity, patience: Duration::from_secs(60) }
     }
@@ -229,7 +243,7 @@ mod tests {
     fn every_request_gets_the_outcomes_of_its_own_operations() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder);
-        let mut writer = Writer::start(Arc::clone(&store), bounds(10_000)).unwrap();
+        let mut writer = Writer::start(Arc::clone(&store), bounds(10_000), times()).unwrap();
         // Of each three that are near each other the first is added.
         let spread = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let pending: Vec<Pending> = (0..500)
@@ -259,7 +273,7 @@ mod tests {
     fn an_operation_that_does_not_fit_costs_no_other_one() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder);
-        let writer = Writer::start(Arc::clone(&store), bounds(10)).unwrap();
+        let writer = Writer::start(Arc::clone(&store), bounds(10), times()).unwrap();
         let text = Operation::Delete(OwnId::Text("a text".into()));
         let operations = vec![insert(&store, 1, 1), text, insert(&store, 2, 1 << 40)];
         let pending = writer.submit(operations).unwrap();

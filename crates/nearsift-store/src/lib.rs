@@ -50,11 +50,13 @@ mod codec;
 pub mod disk;
 mod document;
 mod error;
+mod fetch;
 mod huge;
 mod log;
 mod manifest;
 mod memory;
 mod planted;
+mod priority;
 mod schema;
 mod score;
 mod sealed;
@@ -67,6 +69,7 @@ pub use document::{
     Document, Id, MAX_ID_BYTES, MAX_SOURCE_BYTES, Metadata, OwnId, StoredValue, Value,
 };
 pub use error::StoreError;
+pub use priority::Priority;
 pub use schema::{IdKind, Kind, RecipeMark, Settings};
 pub use store::{
     Access, Answer, Ask, Clock, Documents, Maintenance, Match, Near, Options, Repaired,

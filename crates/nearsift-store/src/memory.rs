@@ -79,6 +79,16 @@ impl Memory {
         })
     }
 
+    /// Takes memory for the tables of so many documents at once. Growing later would file all of them again, each time in the
+    /// middle of a write.
+    pub(crate) fn reserve(&mut self, documents: u32) {
+        let (documents, hashes) = (documents as usize, &self.hashes);
+        self.slots.reserve(documents, |&slot| hashes[slot as usize]);
+        if let Finder::Sketches(chains) = &mut self.finder {
+            chains.latest.iter_mut().for_each(|latest| latest.reserve(documents));
+        }
+    }
+
     /// Slots in use, dead ones included.
     pub(crate) fn len(&self) -> u32 {
         self.hashes.len() as u32

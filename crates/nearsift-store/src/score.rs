@@ -5,7 +5,9 @@
 
 #![expect(unsafe_code, reason = "functions compiled for instructions found at run time")]
 
-use nearsift::sketch::{Score, Sketch, WORDS};
+use nearsift::sketch::{Score, Sketch, VALUES, WORDS};
+
+use crate::fetch;
 
 /// Sketches that are scored against one.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +17,9 @@ pub(crate) struct Candidates<'a> {
     /// Which of them.
     pub(crate) numbers: &'a [u32],
 }
+
+/// Candidates that a sketch is asked for ahead of its turn. Nearly each is a line of memory by itself.
+const AHEAD: usize = 24;
 
 /// The instruction set that scoring runs on. Only sets that this processor has can be obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,13 +125,37 @@ fn each_near(
     candidates: Candidates<'_>,
     near: &mut dyn FnMut(u32, Score),
 ) {
-    for &number in candidates.numbers {
-        let Some(words) = candidates.sketches.get(number as usize) else { continue };
-        let score = query.score(&Sketch::from_words(*words));
+    let Candidates { sketches, numbers } = candidates;
+    let query = query.words();
+    for (i, &number) in numbers.iter().enumerate() {
+        let ahead = numbers.get(i + AHEAD).and_then(|&ahead| sketches.get(ahead as usize));
+        ahead.into_iter().for_each(fetch::ahead);
+        let Some(words) = sketches.get(number as usize) else { continue };
+        let score = score(query, words);
         if score >= least {
             near(number, score);
         }
     }
+}
+
+/// [`Sketch::score`], in a form that becomes part of the loop however the crates are compiled: a call in it would wait for
+/// each sketch before the next one.
+#[inline(always)]
+fn score(a: &[u64; WORDS], b: &[u64; WORDS]) -> Score {
+    let (mut distance, mut differing) = (0, 0);
+    let mut i = 0;
+    while i < WORDS {
+        let bits = a[i] ^ b[i];
+        if i < WORDS / 2 {
+            distance += bits.count_ones();
+        } else {
+            // A minwise value is four bits.
+            let pairs = bits | bits >> 1;
+            differing += ((pairs | pairs >> 2) & 0x1111_1111_1111_1111).count_ones();
+        }
+        i += 1;
+    }
+    Score::of(distance, VALUES - differing)
 }
 
 #[cfg(test)]

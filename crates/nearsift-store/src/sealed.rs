@@ -21,6 +21,8 @@ pub(crate) const PAGE: usize = 4096;
 const TRAILER: usize = 56;
 /// Bytes that are written or read at a time.
 const PIECE: usize = 64 * PAGE;
+/// Bytes that are written before they are waited for: the sync of a log waits behind so many, not behind a whole segment.
+const WRITTEN_BACK: u64 = 1 << 20;
 
 /// What a sealed file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +61,10 @@ pub(crate) struct SealedWriter {
     seed: u64,
     held: Vec<u8>,
     flushed: u64,
+    /// Bytes of these that were written back.
+    written_back: u64,
+    /// Why they could not be.
+    unsynced: Option<StoreError>,
     checksums: Vec<u64>,
 }
 
@@ -76,6 +82,8 @@ impl SealedWriter {
             seed: identity.seed(),
             held: Vec::with_capacity(2 * PIECE),
             flushed: 0,
+            written_back: 0,
+            unsynced: None,
             checksums: Vec::new(),
         })
     }
@@ -112,6 +120,11 @@ impl SealedWriter {
             .map_err(|e| StoreError::io(&self.path, "write", e))?;
         self.flushed += self.held.len() as u64;
         self.held.clear();
+        if self.flushed - self.written_back >= WRITTEN_BACK && self.unsynced.is_none() {
+            let written = self.file.write_back(self.written_back..self.flushed);
+            self.unsynced = written.err().map(|e| StoreError::io(&self.path, "sync", e));
+            self.written_back = self.flushed;
+        }
         Ok(())
     }
 
@@ -140,6 +153,9 @@ impl SealedWriter {
         self.file
             .write_at(&tail, self.flushed)
             .map_err(|e| StoreError::io(&self.path, "write", e))?;
+        if let Some(error) = self.unsynced {
+            return Err(SealError::Sync(error));
+        }
         if !is_planted(Bug::SegmentUnsynced) {
             self.file.sync().map_err(|e| SealError::Sync(StoreError::io(&self.path, "sync", e)))?;
         }

@@ -80,7 +80,7 @@ impl State {
                 .collect(),
             turns: Arc::new(Semaphore::new(config.max_requests)),
             body_memory: crate::body::memory(config.max_body_memory),
-            metrics: Metrics::new(),
+            metrics: Metrics::new(collections.write_times()),
             openapi: openapi::written().into(),
             is_stopping: AtomicBool::new(false),
             run: u32::from_le_bytes(run),

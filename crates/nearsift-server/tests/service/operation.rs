@@ -90,6 +90,7 @@ fn metrics_and_openapi_can_be_read() {
         "nearsift_document_outcomes_total{outcome=\"added\"} 1",
         "nearsift_documents{collection=\"default\"} 1",
         "nearsift_writable{collection=\"default\"} 1",
+        "nearsift_write_duration_seconds_count{collection=\"default\"} 1",
         "nearsift_problems_total{kind=\"no-route\"} 1",
     ] {
         assert!(metrics.contains(line), "{line}\n{metrics}");

@@ -10,6 +10,7 @@ mod sim;
 use std::any::Any;
 use std::fmt::Debug;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -79,4 +80,11 @@ pub trait DiskFile: Debug + Send + Sync {
 
     /// Makes its bytes and its length durable, but not its name: see [`Disk::sync_dir`].
     fn sync(&self) -> io::Result<()>;
+
+    /// Has the bytes of a part written to the disk, so that syncs of other files do not wait behind all of this one's. It
+    /// makes nothing durable, and an error means what one of a sync does: it may not be told again.
+    fn write_back(&self, part: Range<u64>) -> io::Result<()> {
+        let _ = part;
+        Ok(())
+    }
 }

@@ -124,6 +124,33 @@ impl DiskFile for File {
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
     }
+
+    #[cfg(target_os = "linux")]
+    #[expect(unsafe_code, reason = "a call of the system that the standard library does not have")]
+    fn write_back(&self, part: std::ops::Range<u64>) -> io::Result<()> {
+        use std::os::fd::AsRawFd;
+        let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+            | libc::SYNC_FILE_RANGE_WRITE
+            | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        let at = |offset| i64::try_from(offset).map_err(io::Error::other);
+        let (start, len) = (at(part.start)?, at(part.end - part.start)?);
+        // SAFETY: no memory is passed, and the file is open for as long as it is borrowed.
+        match unsafe { libc::sync_file_range(self.as_raw_fd(), start, len, flags) } {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                // A file system without it.
+                error
+                    if matches!(
+                        error.raw_os_error(),
+                        Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE | libc::EOPNOTSUPP)
+                    ) =>
+                {
+                    Ok(())
+                }
+                error => Err(error),
+            },
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 
 use nearsift::sketch::{KEYS, Keys};
 
+use crate::fetch;
+
 /// How the tables of a number of documents are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
@@ -122,6 +124,9 @@ impl Layout {
             let table = &bytes[t * self.table_bytes()..(t + 1) * self.table_bytes()];
             self.bucket_bytes(table, self.bucket(keys[t]))
         });
+        // And the middle of each, where it is looked into first.
+        let middle = |bucket: &'_ [u8]| bucket.len() / self.entry_bytes() / 2 * self.entry_bytes();
+        buckets.iter().filter_map(|bucket| bucket.get(middle(bucket))).for_each(fetch::ahead);
         let mut runs: [Run<'_>; KEYS] = std::array::from_fn(|t| self.run(buckets[t], keys[t]));
         let all: u64 = runs.iter().map(Run::len).sum();
         if all <= most {

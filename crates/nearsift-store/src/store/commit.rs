@@ -152,6 +152,8 @@ impl Shared {
         drop(queue);
         if self.options.maintenance == Maintenance::Inline {
             self.maintain_inline();
+        } else {
+            self.ask_to_merge_if_paid();
         }
         request.answer.get().cloned().expect("every request of a group is answered")
     }
@@ -394,7 +396,9 @@ impl Shared {
                 return Err(error);
             }
         };
-        let fresh = Memory::new(&self.schema, self.options.memory_documents(&self.schema))?;
+        let mut fresh = Memory::new(&self.schema, self.options.memory_documents(&self.schema))?;
+        // What filled one fills another.
+        fresh.reserve(self.state().active.len());
         writer.log = log;
         let mut state = self.state_mut();
         let memory = Arc::new(std::mem::replace(&mut state.active, fresh));

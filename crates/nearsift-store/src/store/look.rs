@@ -65,6 +65,7 @@ impl Store {
         let moment = state.moment();
         let found = match (near, <&Keys>::try_from(value.keys())) {
             (Near::Score(least), Ok(keys)) => {
+                shared.rent.pay_for(state.segments.len());
                 let mut search = ByScore::new(&state, value.words(), keys, least, budget, now);
                 search.look_in(&state.active, Place::Active);
                 let fresh: Vec<_> = search
@@ -97,9 +98,11 @@ impl Store {
                     shared.hits(&state, value.words(), keys, near, budget, now, &mut answer)?;
                 let found = hits.len();
                 answer.tell(hits, near, Some(limit), |place| state.describe(place))?;
+                drop(state);
                 found
             }
         };
+        shared.ask_to_merge_if_paid();
         Ok(Sighting(Arc::new(Seen {
             value: *value,
             schema: Arc::clone(&shared.schema),

@@ -193,6 +193,7 @@ impl Shared {
                 }
                 state.segments.push(Arc::new(segment));
                 state.segments.sort_unstable_by_key(|segment| segment.number);
+                self.set_price(&state.segments);
             }
             state.frozen = None;
         }
@@ -218,11 +219,15 @@ impl Shared {
         }
     }
 
-    /// Merges segments of about one size when there are enough, or one of which much is gone; tells
-    /// whether there were any.
+    /// Merges all segments when queries have paid for that, else those of about one size when there are enough, or one of which
+    /// much is gone; tells whether there were any.
     pub(super) fn merge_some(&self) -> Result<bool, StoreError> {
         let _turn = held(&self.merging);
         let segments = self.state().segments.clone();
+        if self.take_paid(&segments) {
+            self.merge(&segments)?;
+            return Ok(true);
+        }
         let now = self.now();
         let unit = u64::from(self.options.memory_documents(&self.schema));
         let ratio = u64::from(self.options.ratio.max(2));
@@ -312,6 +317,7 @@ impl Shared {
                 state.segments.push(Arc::new(segment));
                 state.segments.sort_unstable_by_key(|segment| segment.number);
             }
+            self.set_price(&state.segments);
         }
         structure.obsolete.extend(obsolete);
         self.remove_obsolete(&mut structure);
@@ -339,7 +345,10 @@ impl Shared {
         let identity = self.identity(number, Role::Segment);
         let threads = self.options.threads;
         let path = self.path(name);
-        let built = segment::build(self.disk(), &path, identity, &self.schema, sources, threads);
+        let built = self
+            .options
+            .priority
+            .run(|| segment::build(self.disk(), &path, identity, &self.schema, sources, threads));
         let built = self.settled(built, &[name])?;
         if built.is_some() {
             self.sync_dir()?;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `commit` | writes: groups of batches, decided, logged, synced, applied |
 //! | `maintain` | memory tables become segments, segments are merged, manifests are written |
+//! | `rent` | when segments are merged for the sake of queries |
 //! | `query` | searches, documents by id, all documents |
 //! | `look` | searches ahead of a write that depends on them |
 //! | `recover` | creating and opening: what the files say, the log done again |
@@ -20,6 +21,7 @@ mod maintain;
 mod options;
 mod query;
 mod recover;
+mod rent;
 mod stats;
 
 use std::ops::Range;
@@ -94,6 +96,7 @@ struct Shared {
     merging: Mutex<()>,
     /// The first sync that failed.
     failed: OnceLock<String>,
+    rent: rent::Rent,
     signals: Mutex<Signals>,
     signal: Condvar,
     stopping: AtomicBool,

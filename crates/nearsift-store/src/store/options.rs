@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nearsift::Threads;
 
 use crate::disk::{Disk, RealDisk};
+use crate::priority::Priority;
 use crate::schema::{Kind, RecipeMark, Schema};
 
 /// How a store is opened and run.
@@ -28,6 +29,8 @@ pub struct Options {
     pub log_bytes: u64,
     /// A segment is merged with smaller ones when they are together more than one in so many of it.
     pub ratio: u32,
+    /// How urgent it is to make and merge segments.
+    pub priority: Priority,
     /// Who builds the index of a segment.
     pub threads: Threads,
     /// What tells the time, for documents that expire.
@@ -44,6 +47,7 @@ impl Default for Options {
             memory_documents: None,
             log_bytes: 256 << 20,
             ratio: 8,
+            priority: Priority::Usual,
             threads: Threads::One,
             clock: Clock::System,
         }

@@ -154,6 +154,8 @@ impl Store {
         let mut answer = Answer::default();
         let hits = shared.hits(&state, value.words(), keys, near, ask.budget, now, &mut answer)?;
         answer.tell(hits, near, ask.limit, |place| state.describe(place))?;
+        drop(state);
+        shared.ask_to_merge_if_paid();
         Ok(answer)
     }
 
@@ -248,6 +250,7 @@ impl Shared {
                     let beyond = index::SearchError::DistanceBeyondIndex { asked, max_distance };
                     return Err(beyond.into());
                 }
+                self.rent.pay_for(state.segments.len());
                 let mut search = ByDistance { state, now, asked, budget, hits: Vec::new(), answer };
                 let mut scratches = held(&self.scratches).pop().unwrap_or_default();
                 let searched = search.run(words, &mut scratches);
@@ -256,6 +259,7 @@ impl Shared {
                 Ok(search.hits)
             }
             (Kind::Sketches { .. }, Near::Score(least), Some(keys)) => {
+                self.rent.pay_for(state.segments.len());
                 let mut search = ByScore::new(state, words, keys, least, budget, now);
                 search.look_in(&state.active, Place::Active);
                 search.look_in_old(state.frozen.as_ref(), &state.segments);

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use super::rent::Rent;
 use super::{Access, Options, Recovery, Shared, Signals, State, Structure, Writer, commit};
 use crate::StoreError;
 use crate::disk::{Disk, Lock};
@@ -93,7 +94,7 @@ fn look(dir: &Path, options: &Options, mut manifest: Manifest) -> Result<Shared,
 
 fn shared(dir: &Path, options: Options, opened: Opened, writer: Option<Writer>) -> Shared {
     let Opened { manifest, state, recovery, .. } = opened;
-    Shared {
+    let shared = Shared {
         dir: dir.to_owned(),
         schema: Arc::new(manifest.schema.clone()),
         store_id: manifest.schema.store_id(),
@@ -108,12 +109,15 @@ fn shared(dir: &Path, options: Options, opened: Opened, writer: Option<Writer>) 
         flushing: Mutex::new(()),
         merging: Mutex::new(()),
         failed: OnceLock::new(),
+        rent: Rent::default(),
         // Segments may be due to be merged since before.
         signals: Mutex::new(Signals { merge: true, ..Signals::default() }),
         signal: Condvar::new(),
         stopping: AtomicBool::new(false),
         recovery,
-    }
+    };
+    shared.set_price(&shared.state().segments);
+    shared
 }
 
 /// What the files of a store hold.

@@ -12,6 +12,7 @@ mod model;
 mod operations;
 mod planted;
 mod power;
+mod rent;
 mod support;
 mod syscalls;
 mod tools;

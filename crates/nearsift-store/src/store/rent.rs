@@ -1,0 +1,85 @@
+//! When segments are merged for the sake of queries.
+//!
+//! Merging by size bounds what writes cost, and leaves each query several segments to visit, for as long as nothing is
+//! written. So what queries pay for that is counted, and all segments are merged when it comes to what merging costs:
+//! the rule of who rents skis until the rent paid is their price. Both are counts, and no time is
+//! looked at: the same operations merge at the same moment.
+//!
+//! A visit of a segment and a document that is merged cost about the same: 0.38 and 0.29 microseconds of 64-bit
+//! fingerprints at distance 3 among 10^7. As long as nothing is written, queries and merging together take at
+//! most twice the visits of the best that could have been done by who knows how many queries come. While more segments
+//! come, all merges for this reason together still cost no more than the visits that paid for them.
+//!
+//! # References
+//! Karlin, Manasse, Rudolph, Sleator, 'Competitive snoopy caching', Algorithmica 3, 1988, section 2 (renting or buying).
+//! Mathieu, Rajaraman, Young, Yousefi, 'Competitive data-structure dynamization', SODA 2021 (what queries and
+//! merges cost together). LevelDB merges a file that was sought in vain as often as reading it again is worth (`allowed_seeks`).
+
+use std::sync::Arc;
+
+use super::{Shared, held};
+use crate::segment::Segment;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// What queries have paid for segments beyond one, in visits, since they were last merged for that.
+#[derive(Debug)]
+pub(super) struct Rent {
+    paid: AtomicU64,
+    /// At which all segments are merged.
+    price: AtomicU64,
+}
+
+impl Default for Rent {
+    fn default() -> Rent {
+        Rent { paid: AtomicU64::new(0), price: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl Rent {
+    /// Counts a query that visits so many segments.
+    #[inline]
+    pub(super) fn pay_for(&self, segments: usize) {
+        if segments > 1 {
+            self.paid.fetch_add(segments as u64 - 1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Shared {
+    /// Wakes who merges when enough was paid. The caller holds no lock.
+    #[inline]
+    pub(super) fn ask_to_merge_if_paid(&self) {
+        let Rent { paid, price } = &self.rent;
+        if paid.load(Ordering::Relaxed) >= price.load(Ordering::Relaxed) {
+            // Once is enough: who merges sets it again.
+            price.store(u64::MAX, Ordering::Relaxed);
+            held(&self.signals).merge = true;
+            self.signal.notify_all();
+        }
+    }
+
+    /// What merging these segments costs, in visits: their documents, and those of a memory table, so that small segments
+    /// are not written and synced for every few queries.
+    fn price(&self, segments: &[Arc<Segment>]) -> u64 {
+        let least = u64::from(self.options.memory_documents(&self.schema));
+        least + segments.iter().map(|segment| u64::from(segment.documents)).sum::<u64>()
+    }
+
+    /// Takes note of what there is to merge.
+    pub(super) fn set_price(&self, segments: &[Arc<Segment>]) {
+        let price = if segments.len() > 1 { self.price(segments) } else { u64::MAX };
+        self.rent.price.store(price, Ordering::Relaxed);
+    }
+
+    /// Whether merging these segments, which are all, has been paid for. What was paid is used up then, also when merging
+    /// does not succeed: a full disk is tried again after as many visits.
+    pub(super) fn take_paid(&self, segments: &[Arc<Segment>]) -> bool {
+        let paid = self.rent.paid.load(Ordering::Relaxed);
+        let is_paid = segments.len() > 1 && paid >= self.price(segments);
+        if is_paid {
+            self.rent.paid.store(0, Ordering::Relaxed);
+        }
+        self.set_price(segments);
+        is_paid
+    }
+}
