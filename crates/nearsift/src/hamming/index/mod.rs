@@ -38,6 +38,7 @@ mod image;
 mod kernel;
 mod linear;
 mod order;
+mod own;
 mod query;
 mod search;
 mod staged;
@@ -54,6 +55,7 @@ use build::{Built, Keep, Source};
 use image::Layout;
 use kernel::pages::Pages;
 use kernel::{Job, Kernel, Lanes};
+use own::OwnBuckets;
 use query::{Flight, FoundValue, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};
@@ -375,6 +377,10 @@ impl<'a> Index<'a> {
     ) -> Outcome {
         if let Some(scan) = layout.scan(&self.bytes) {
             return layout.scan_batch(&scan, &self.bytes, queries, ask, each);
+        }
+        if own::can_suffice(layout, ask.max_distance) {
+            let [flight, ..] = flights;
+            return self.kernel.run(OwnBuckets { index: self, layout, flight, queries, ask, each });
         }
         self.kernel.run(Batch { index: self, layout, flights, queries, ask, each })
     }

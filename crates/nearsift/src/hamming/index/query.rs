@@ -86,6 +86,11 @@ impl<const W: usize> Flight<W> {
         }
     }
 
+    /// Room for hits.
+    pub(super) fn near(&mut self) -> &mut Vec<Near> {
+        &mut self.near
+    }
+
     /// Takes up a query: names the first buckets.
     #[inline(always)]
     pub(super) fn start<L: Lanes>(
@@ -171,7 +176,7 @@ impl<const W: usize> Flight<W> {
             |part: &Part<W>| if part.high_at.is_some() { packed_ns / 4.0 } else { packed_ns };
         // Each table's own bucket suffices, and is cheaper than any table's further ones.
         let cheap = |search: &Search<W>, part: &Part<W>| {
-            search.entries as f64 * entry_ns(part) < f64::from(part.table.key_bits) * BUCKET_NS
+            search.entries <= u64::from(own_entries(part, entry_ns(part)))
         };
         if self.max_distance as usize + 1 == self.searches.len()
             && self.searches.iter().zip(&layout.parts).all(|(search, part)| cheap(search, part))
@@ -358,13 +363,13 @@ impl<const W: usize> Flight<W> {
 }
 
 /// A query from its start to its end.
-struct Whole<'a, const W: usize> {
-    flight: &'a mut Flight<W>,
-    layout: &'a Layout<W>,
-    bytes: &'a [u8],
-    query: &'a [u64; W],
-    ask: &'a Ask,
-    each: &'a mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+pub(super) struct Whole<'a, const W: usize> {
+    pub(super) flight: &'a mut Flight<W>,
+    pub(super) layout: &'a Layout<W>,
+    pub(super) bytes: &'a [u8],
+    pub(super) query: &'a [u64; W],
+    pub(super) ask: &'a Ask,
+    pub(super) each: &'a mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
 }
 
 impl<const W: usize> Job for Whole<'_, W> {
@@ -434,6 +439,12 @@ impl<const W: usize> Search<W> {
             self.runs.push(run);
         }
     }
+}
+
+/// Entries of a query's own bucket up to which no further bucket of another table is cheaper.
+#[inline(always)]
+pub(super) fn own_entries<const W: usize>(part: &Part<W>, entry_ns: f64) -> u32 {
+    (f64::from(part.table.key_bits) * BUCKET_NS / entry_ns) as u32
 }
 
 /// First entry and length of a bucket in the list of long ones.
