@@ -56,7 +56,7 @@ use image::Layout;
 use kernel::pages::Pages;
 use kernel::{Job, Kernel, Lanes};
 use own::OwnBuckets;
-use query::{Flight, FoundValue, rank_of};
+use query::{Flight, FoundValue, Whole, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};
 pub use crate::threads::Threads;
@@ -419,6 +419,14 @@ impl<const W: usize> Job for Batch<'_, W> {
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
         let Batch { index, layout, flights, queries, ask, each } = self;
         let bytes = &*index.bytes;
+        if let [query] = queries {
+            let flight = &mut flights[0];
+            let each = &mut |found: FoundValue<W>| {
+                let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
+                each(0, &Hit::new(found.distance, &found.value, &ids))
+            };
+            return Whole { flight, layout, bytes, query, ask, each }.run(lanes);
+        }
         let mut total = Outcome::default();
         // Query i is taken up, i - 1 is looked up while the directories' lines for i are fetched, and
         // i - 3 is scanned while the entries for i - 1 are fetched.

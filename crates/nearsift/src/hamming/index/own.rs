@@ -161,31 +161,39 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
         let OwnBuckets { index, layout, flight, queries, ask, each } = self;
         let bytes = &*index.bytes;
+        let mut finish = |own: &Own, i: usize| {
+            let query = &queries[i];
+            let each = &mut |found: FoundValue<W>| {
+                let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
+                each(i, &Hit::new(found.distance, &found.value, &ids))
+            };
+            if own.entries.is_some_and(|entries| entries <= ask.budget.limit()) {
+                let near = flight.near();
+                own.scan(lanes, layout, bytes, query, ask.max_distance, near, each)
+            } else {
+                lanes.kernel().run(Whole { flight, layout, bytes, query, ask, each })
+            }
+        };
+        if let [query] = queries {
+            let mut own = Own::NONE;
+            own.start(lanes, layout, bytes, query);
+            own.look_up(lanes, layout, bytes);
+            return finish(&own, 0);
+        }
         let mut under_way = [Own::NONE; FLIGHTS];
         let mut total = Outcome::default();
-        // One query alone waits for nothing; of several the last but two is scanned.
-        let behind = if queries.len() == 1 { 0 } else { 2 };
-        for i in 0..queries.len() + 1 + behind {
+        // Query i is taken up, i - 1 is looked up while the directories' lines for i are fetched, and
+        // i - 3 is scanned while the entries for i - 1 are fetched.
+        for i in 0..queries.len() + 3 {
             if let Some(query) = queries.get(i) {
                 under_way[i % FLIGHTS].start(lanes, layout, bytes, query);
             }
             if i >= 1 && i - 1 < queries.len() {
                 under_way[(i - 1) % FLIGHTS].look_up(lanes, layout, bytes);
             }
-            let Some(scanned) = i.checked_sub(1 + behind) else { continue };
-            let own = &under_way[scanned % FLIGHTS];
-            let query = &queries[scanned];
-            let each = &mut |found: FoundValue<W>| {
-                let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
-                each(scanned, &Hit::new(found.distance, &found.value, &ids))
-            };
-            let outcome = if own.entries.is_some_and(|entries| entries <= ask.budget.limit()) {
-                let near = flight.near();
-                own.scan(lanes, layout, bytes, query, ask.max_distance, near, each)
-            } else {
-                lanes.kernel().run(Whole { flight, layout, bytes, query, ask, each })
-            };
-            total.add(&outcome);
+            if i >= 3 {
+                total.add(&finish(&under_way[(i - 3) % FLIGHTS], i - 3));
+            }
         }
         total
     }

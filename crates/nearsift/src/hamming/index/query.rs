@@ -157,6 +157,21 @@ impl<const W: usize> Flight<W> {
         }
     }
 
+    /// Looks the buckets up, and asks for the first entries of each as soon as they are known.
+    #[inline(always)]
+    pub(super) fn look_up_alone<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
+        if self.choosing {
+            self.look_up(lanes, layout, bytes, None);
+            return self.fetch_entries(layout, bytes);
+        }
+        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
+            search.look_up(lanes, part, bytes, &[]);
+            let entries = &bytes[part.entries_at.clone()];
+            let size = part.stride();
+            first(&search.runs).iter().for_each(|run| prefetch_run(entries, size, run));
+        }
+    }
+
     /// Asks for the first entries of each bucket.
     #[inline(always)]
     pub(super) fn fetch_entries(&self, layout: &Layout<W>, bytes: &[u8]) {
@@ -380,8 +395,7 @@ impl<const W: usize> Job for Whole<'_, W> {
         let Whole { flight, layout, bytes, query, ask, each } = self;
         flight.start(lanes, layout, query, ask.max_distance);
         flight.fetch_directories(layout, bytes);
-        flight.look_up(lanes, layout, bytes, None);
-        flight.fetch_entries(layout, bytes);
+        flight.look_up_alone(lanes, layout, bytes);
         flight.scan(lanes, layout, bytes, None, ask, each)
     }
 }
