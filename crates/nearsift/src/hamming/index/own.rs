@@ -198,3 +198,76 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
         total
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel::Kernel;
+    use super::super::tests::{SHAPES, values};
+    use super::super::{Budget, Ids, Search, Settings, Wide};
+    use super::*;
+    use crate::fingerprint::Bits;
+    use crate::hamming::distance64;
+    use crate::hamming::planner::Plan;
+
+    #[test]
+    fn own_buckets_find_what_a_plain_loop_finds() {
+        let plans = [(16, 3), (6, 3), (1, 3), (8, 2), (20, 1), (9, 5)];
+        for (shape, (key_bits, max_distance)) in
+            SHAPES.into_iter().flat_map(|shape| plans.map(|plan| (shape, plan)))
+        {
+            let plan = Plan::MultiIndex { blocks: max_distance + 1, key_bits };
+            let settings = Settings { plan: Some(plan), ..Settings::new(max_distance) };
+            let words = values(shape, 1_200, 1, u64::from(key_bits));
+            let mut index = Index::build(Bits::B64, &words, Ids::Positions, &settings).unwrap();
+            let Wide::One(layout) = &index.layout else { panic!("one word") };
+            assert!(can_suffice(layout, max_distance) && !can_suffice(layout, max_distance - 1));
+            let queries: Vec<u64> = words
+                .iter()
+                .step_by(61)
+                .zip(0..)
+                .map(|(word, i)| word ^ 0b1101 << (i % 7))
+                .collect();
+            let mut expect = Vec::new();
+            for (q, query) in queries.iter().enumerate() {
+                let near = words
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, value)| distance64(*query, **value) <= max_distance);
+                expect.extend(near.map(|(id, _)| (q, id as u64)));
+            }
+            for kernel in Kernel::available() {
+                index.kernel = kernel;
+                let mut scratch = index.scratch();
+                let (mut batched, mut single) = (Vec::new(), Vec::new());
+                let ask = Ask::within(max_distance);
+                let whole = index.batch(&queries, &ask, &mut scratch, |q, hit| {
+                    hit.each_id(|id| batched.push((q, id)));
+                    ControlFlow::Continue(())
+                });
+                let mut sum = Outcome::default();
+                for (q, query) in queries.iter().enumerate() {
+                    let outcome = index.visit(&[*query], &ask, &mut scratch, &mut |hit| {
+                        hit.each_id(|id| single.push((q, id)));
+                        ControlFlow::Continue(())
+                    });
+                    sum.add(&outcome.unwrap());
+                    // As many as it needs end no query; fewer do, and what was found is right.
+                    for budget in [outcome.unwrap().work.candidates, 3] {
+                        let limited = Ask { budget: Budget::Fingerprints(budget), ..ask };
+                        let mut some = Vec::new();
+                        let outcome = index.visit(&[*query], &limited, &mut scratch, &mut |hit| {
+                            hit.each_id(|id| some.push((q, id)));
+                            ControlFlow::Continue(())
+                        });
+                        assert!(outcome.unwrap().work.candidates <= budget);
+                        assert!(some.iter().all(|found| expect.contains(found)));
+                    }
+                }
+                assert_eq!(whole, Ok(sum), "{shape:?} {plan}");
+                assert_eq!(batched, single, "{shape:?} {plan}");
+                batched.sort_unstable();
+                assert_eq!(batched, expect, "{shape:?} {plan} {kernel:?}");
+            }
+        }
+    }
+}
