@@ -250,9 +250,10 @@ mod tests {
                         hit.each_id(|id| single.push((q, id)));
                         ControlFlow::Continue(())
                     });
-                    sum.add(&outcome.unwrap());
+                    let outcome = outcome.unwrap();
+                    sum.add(&outcome);
                     // As many as it needs end no query; fewer do, and what was found is right.
-                    for budget in [outcome.unwrap().work.candidates, 3] {
+                    for budget in [outcome.work.candidates, 3] {
                         let limited = Ask { budget: Budget::Fingerprints(budget), ..ask };
                         let mut some = Vec::new();
                         let outcome = index.visit(&[*query], &limited, &mut scratch, &mut |hit| {
