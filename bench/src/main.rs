@@ -144,6 +144,10 @@ struct Settings {
     /// Fingerprints of the comparison in Hamming space, a run for each number.
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000000,10000000")]
     fingerprints: Vec<usize>,
+    /// Of the comparison in Hamming space only the finders whose names contain one of these: no joins, and
+    /// nothing that the program measures of itself.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    finders: Vec<String>,
     /// Stored fingerprints of the durable index, a run for each number.
     #[arg(
         long,

@@ -12,7 +12,7 @@ use crate::Settings;
 use crate::harness::{Report, Row, median};
 use crate::python;
 use data::Shape;
-use peers::{FINDERS, JOINERS};
+use peers::{FINDERS, Finder, JOINERS};
 
 /// The distance of the comparison: that of the classic system, which every peer can search.
 const MAX_DISTANCE: u32 = 3;
@@ -44,12 +44,15 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     );
     report.set("rounds", u64::from(rounds(settings)));
     report.set("seed", settings.seed);
-    let python = python::interpreter();
+    let whole = settings.finders.is_empty();
+    let python = if whole { python::interpreter() } else { Err("not asked for".to_owned()) };
     if let Err(message) = &python {
         report.fact("Python peers", format!("left out: {message}"));
     }
     for &n in &settings.fingerprints {
-        program::measure(n, settings.seed, rounds(settings), &mut report)?;
+        if whole {
+            program::measure(n, settings.seed, rounds(settings), &mut report)?;
+        }
         for shape in [Shape::Uniform, Shape::Skewed] {
             // The largest set is timed on one shape: skewed data takes some peers minutes.
             if shape == Shape::Skewed && n > 1_000_000 {
@@ -61,7 +64,9 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
             let label = format!("{} {n}", shape.name());
             let case = Case { label, shape, values, queries, counts };
             case.find(settings, &mut report);
-            case.join(&mut report);
+            if whole {
+                case.join(&mut report);
+            }
             if let Ok(python) = &python {
                 case.find_by_python(python, settings, &mut report)?;
             }
@@ -94,7 +99,11 @@ impl Case {
 
     /// The finders of this process, in interleaved rounds.
     fn find(&self, settings: &Settings, report: &mut Report) {
-        let able = FINDERS.iter().filter(|finder| self.values.len() <= finder.most);
+        let asked = |finder: &&Finder| {
+            let names = &settings.finders;
+            names.is_empty() || names.iter().any(|name| finder.name.contains(name.as_str()))
+        };
+        let able = FINDERS.iter().filter(|finder| self.values.len() <= finder.most).filter(asked);
         let mut built: Vec<_> = able
             .map(|finder| {
                 let begun = Instant::now();

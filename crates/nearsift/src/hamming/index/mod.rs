@@ -38,6 +38,7 @@ mod image;
 mod kernel;
 mod linear;
 mod order;
+mod own;
 mod query;
 mod search;
 mod staged;
@@ -54,7 +55,8 @@ use build::{Built, Keep, Source};
 use image::Layout;
 use kernel::pages::Pages;
 use kernel::{Job, Kernel, Lanes};
-use query::{Flight, FoundValue, rank_of};
+use own::OwnBuckets;
+use query::{Flight, FoundValue, Whole, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};
 pub use crate::threads::Threads;
@@ -376,6 +378,10 @@ impl<'a> Index<'a> {
         if let Some(scan) = layout.scan(&self.bytes) {
             return layout.scan_batch(&scan, &self.bytes, queries, ask, each);
         }
+        if own::can_suffice(layout, ask.max_distance) {
+            let [flight, ..] = flights;
+            return self.kernel.run(OwnBuckets { index: self, layout, flight, queries, ask, each });
+        }
         self.kernel.run(Batch { index: self, layout, flights, queries, ask, each })
     }
 
@@ -413,6 +419,14 @@ impl<const W: usize> Job for Batch<'_, W> {
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
         let Batch { index, layout, flights, queries, ask, each } = self;
         let bytes = &*index.bytes;
+        if let [query] = queries {
+            let flight = &mut flights[0];
+            let each = &mut |found: FoundValue<W>| {
+                let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
+                each(0, &Hit::new(found.distance, &found.value, &ids))
+            };
+            return Whole { flight, layout, bytes, query, ask, each }.run(lanes);
+        }
         let mut total = Outcome::default();
         // Query i is taken up, i - 1 is looked up while the directories' lines for i are fetched, and
         // i - 3 is scanned while the entries for i - 1 are fetched.

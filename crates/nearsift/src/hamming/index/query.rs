@@ -86,6 +86,11 @@ impl<const W: usize> Flight<W> {
         }
     }
 
+    /// Room for hits.
+    pub(super) fn near(&mut self) -> &mut Vec<Near> {
+        &mut self.near
+    }
+
     /// Takes up a query: names the first buckets.
     #[inline(always)]
     pub(super) fn start<L: Lanes>(
@@ -152,6 +157,21 @@ impl<const W: usize> Flight<W> {
         }
     }
 
+    /// Looks the buckets up, and asks for the first entries of each as soon as they are known.
+    #[inline(always)]
+    pub(super) fn look_up_alone<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
+        if self.choosing {
+            self.look_up(lanes, layout, bytes, None);
+            return self.fetch_entries(layout, bytes);
+        }
+        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
+            search.look_up(lanes, part, bytes, &[]);
+            let entries = &bytes[part.entries_at.clone()];
+            let size = part.stride();
+            first(&search.runs).iter().for_each(|run| prefetch_run(entries, size, run));
+        }
+    }
+
     /// Asks for the first entries of each bucket.
     #[inline(always)]
     pub(super) fn fetch_entries(&self, layout: &Layout<W>, bytes: &[u8]) {
@@ -171,7 +191,7 @@ impl<const W: usize> Flight<W> {
             |part: &Part<W>| if part.high_at.is_some() { packed_ns / 4.0 } else { packed_ns };
         // Each table's own bucket suffices, and is cheaper than any table's further ones.
         let cheap = |search: &Search<W>, part: &Part<W>| {
-            search.entries as f64 * entry_ns(part) < f64::from(part.table.key_bits) * BUCKET_NS
+            search.entries <= u64::from(own_entries(part, entry_ns(part)))
         };
         if self.max_distance as usize + 1 == self.searches.len()
             && self.searches.iter().zip(&layout.parts).all(|(search, part)| cheap(search, part))
@@ -358,13 +378,13 @@ impl<const W: usize> Flight<W> {
 }
 
 /// A query from its start to its end.
-struct Whole<'a, const W: usize> {
-    flight: &'a mut Flight<W>,
-    layout: &'a Layout<W>,
-    bytes: &'a [u8],
-    query: &'a [u64; W],
-    ask: &'a Ask,
-    each: &'a mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+pub(super) struct Whole<'a, const W: usize> {
+    pub(super) flight: &'a mut Flight<W>,
+    pub(super) layout: &'a Layout<W>,
+    pub(super) bytes: &'a [u8],
+    pub(super) query: &'a [u64; W],
+    pub(super) ask: &'a Ask,
+    pub(super) each: &'a mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
 }
 
 impl<const W: usize> Job for Whole<'_, W> {
@@ -375,8 +395,7 @@ impl<const W: usize> Job for Whole<'_, W> {
         let Whole { flight, layout, bytes, query, ask, each } = self;
         flight.start(lanes, layout, query, ask.max_distance);
         flight.fetch_directories(layout, bytes);
-        flight.look_up(lanes, layout, bytes, None);
-        flight.fetch_entries(layout, bytes);
+        flight.look_up_alone(lanes, layout, bytes);
         flight.scan(lanes, layout, bytes, None, ask, each)
     }
 }
@@ -434,6 +453,12 @@ impl<const W: usize> Search<W> {
             self.runs.push(run);
         }
     }
+}
+
+/// Entries of a query's own bucket up to which no further bucket of another table is cheaper.
+#[inline(always)]
+pub(super) fn own_entries<const W: usize>(part: &Part<W>, entry_ns: f64) -> u32 {
+    (f64::from(part.table.key_bits) * BUCKET_NS / entry_ns) as u32
 }
 
 /// First entry and length of a bucket in the list of long ones.

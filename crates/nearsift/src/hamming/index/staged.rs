@@ -118,8 +118,7 @@ impl<const W: usize> Job for LookUp<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let LookUp { index, layout, flight } = self;
-        flight.look_up(lanes, layout, &index.bytes, None);
-        flight.fetch_entries(layout, &index.bytes);
+        flight.look_up_alone(lanes, layout, &index.bytes);
     }
 }
 

@@ -96,6 +96,11 @@ impl<const W: usize> Table<W> {
         })
     }
 
+    /// Whether buckets are chosen by bits of the fingerprint as they are.
+    pub(super) fn is_by_prefix(&self) -> bool {
+        self.balls.is_none()
+    }
+
     /// Whether entries can stand in [planes](super::kernel::Planes): of one word, with 4 bytes and more.
     pub(super) fn fits_planes(&self) -> bool {
         W == 1 && self.balls.is_none() && self.key_bits > 0 && self.packing.bytes() > LOW_SIZE

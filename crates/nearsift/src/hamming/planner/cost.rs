@@ -156,8 +156,10 @@ impl fmt::Display for Time {
 
 /// What share of a packed entry's time one in planes takes.
 const IN_PLANES: f64 = 0.2;
+/// What share of a line's time each takes that follows the first three of a bucket.
+const STREAMED: f64 = 0.5;
 /// Below this, memory is not worth saving.
-const SMALL_BYTES: u64 = 256 << 20;
+const SMALL_BYTES: u64 = 192 << 20;
 
 /// The tables of a plan as the model sees them: all alike.
 struct Shape {
@@ -176,7 +178,7 @@ pub struct Planner {
 
 impl Planner {
     /// The plan with the least product of expected time and bytes: twice the memory has to save half the
-    /// time. What stays below 256 MiB is chosen by time alone.
+    /// time. What stays below 192 MiB is chosen by time alone.
     ///
     /// # Errors
     /// [`PlanError`]: the distance is beyond the width, or no plan fits into the memory.
@@ -244,14 +246,24 @@ impl Planner {
         let nanoseconds = if plan == Plan::Linear {
             c.query_ns + n * self.scan_ns(question, bytes < c.cache_bytes)
         } else {
+            // Radii that are chosen by what a directory said are looked up while the query waits.
+            let chosen = matches!(plan, Plan::MultiIndex { .. } | Plan::Blocks4x16)
+                && question.max_distance >= shape.tables;
             let waits = match question.queries {
-                Queries::Single if bytes > c.cache_bytes => 2.0 * c.wait_ns,
-                _ => 0.0,
-            };
+                _ if bytes <= c.cache_bytes => 0.0,
+                Queries::Single => 2.0,
+                Queries::Batched if chosen => 2.0,
+                Queries::Batched => 0.0,
+            } * c.wait_ns;
             c.query_ns
                 + waits
                 + f64::from(shape.tables) * c.table_ns
-                + probes * (c.probe_ns + directory_ns + filled * line_ns * (1.0 + length.min(2.0)))
+                + probes
+                    * (c.probe_ns
+                        + directory_ns
+                        + filled
+                            * line_ns
+                            * (1.0 + length.min(2.0) + STREAMED * (length - 2.0).max(0.0)))
                 + candidates * entry_ns
         };
         Ok(Forecast {

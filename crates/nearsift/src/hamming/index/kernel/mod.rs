@@ -11,8 +11,6 @@ mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use std::ops::Range;
-
 use super::bits::{self, distance_in, ones};
 use super::code::SYNDROME_BITS;
 
@@ -196,6 +194,9 @@ pub(super) trait Lanes: Copy {
     /// See [`bits::scatter`].
     fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W];
 
+    /// The first entry of the bucket at a place of a line of a directory of counts.
+    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64;
+
     /// See [`Kernel::look_up_counts`]. On the way, the lines for other probes are asked for.
     fn look_up_counts(
         self,
@@ -245,6 +246,11 @@ impl Lanes for Plain {
     #[inline(always)]
     fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
         bits::scatter(packed, mask)
+    }
+
+    #[inline(always)]
+    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
+        first_of(line).wrapping_add(sum_before(line, place))
     }
 
     #[inline(always)]
@@ -431,13 +437,11 @@ impl Kernel {
 #[inline(always)]
 pub(super) fn prefetch(bytes: &[u8], at: u64) {
     #[cfg(target_arch = "x86_64")]
-    if at < bytes.len() as u64 {
-        // SAFETY: `at` lies inside `bytes`, and a prefetch reads nothing that the program sees.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-                bytes.as_ptr().add(at as usize).cast(),
-            );
-        }
+    // SAFETY: a prefetch reads nothing that the program sees, and of no memory it does nothing.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+            bytes.as_ptr().wrapping_add(at as usize).cast(),
+        );
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (bytes, at);
@@ -489,6 +493,12 @@ pub(super) fn line_of(key: u32) -> (usize, usize) {
     ((key / LINE_BUCKETS) as usize * LINE, (key % LINE_BUCKETS) as usize)
 }
 
+/// The first entry of a line's first bucket.
+#[inline(always)]
+fn first_of(line: &[u8; LINE]) -> u64 {
+    u64::from_le_bytes(line[..8].try_into().expect("8 bytes"))
+}
+
 #[inline(always)]
 fn look_up_counts(
     directory: &[u8],
@@ -509,11 +519,10 @@ fn look_up_counts(
         if count == 0 {
             continue;
         }
-        let base = u64::from_le_bytes(line[..8].try_into().expect("8 bytes"));
         let (start, len) = if count == LONG {
             (0, u32::MAX)
         } else {
-            (base.wrapping_add(sum_before(line, place)), u32::from(count))
+            (first_of(line).wrapping_add(sum_before(line, place)), u32::from(count))
         };
         runs.push(Run { start, len, key: probe.key, near: probe.near });
     }
@@ -570,14 +579,10 @@ pub(super) fn read_entry<const W: usize>(bytes: &[u8], at: usize) -> [u64; W] {
     entry
 }
 
-/// Where a run's entries are, if they and [`PADDING`] bytes more are all there.
+/// How many entries of so many bytes there are, [`PADDING`] bytes left out.
 #[inline(always)]
-fn bytes_of(entries: &[u8], packing: &Packing, run: &Run) -> Option<Range<usize>> {
-    let size = packing.bytes() as u64;
-    let from = run.start.checked_mul(size)?;
-    let end = from.checked_add(u64::from(run.len) * size)?;
-    let inside = end.checked_add(PADDING as u64)? <= entries.len() as u64;
-    inside.then_some(from as usize..end as usize)
+fn stored(entries: &[u8], size: usize) -> u64 {
+    (entries.len().saturating_sub(PADDING) / size.max(1)) as u64
 }
 
 #[inline(always)]
@@ -590,14 +595,17 @@ fn scan<const W: usize>(
     near: &mut Vec<Near>,
 ) {
     let size = packing.bytes();
+    let stored = stored(entries, size);
     let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
         if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
             prefetch_run(entries, size, run);
         }
-        let Some(bytes) = bytes_of(entries, packing, run) else { continue };
+        if u64::from(run.len) > stored || run.start > stored - u64::from(run.len) {
+            continue;
+        }
         for i in 0..run.len {
-            let entry = read_entry::<W>(entries, bytes.start + i as usize * size);
+            let entry = read_entry::<W>(entries, (run.start as usize + i as usize) * size);
             let mut distance = (packing.offset(entry[0]) ^ run.near).count_ones();
             distance += distance_in(&entry, &target.rest, &target.mask);
             if distance <= target.max_distance {

@@ -4,8 +4,8 @@ use std::arch::x86_64::*;
 
 use super::super::bits::{self, get, put};
 use super::{
-    FETCHED, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, Near, Packing, Planes, Probe, Run, Set,
-    Target, bytes_of, line_of, prefetch_counts, prefetch_run,
+    FETCHED, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, Near, Packing, Plain, Planes, Probe, Run,
+    Set, Target, first_of, line_of, prefetch_counts, prefetch_run, stored,
 };
 
 /// The population count of words.
@@ -39,6 +39,11 @@ impl Lanes for Popcnt {
     #[inline(always)]
     fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
         bits::scatter(packed, mask)
+    }
+
+    #[inline(always)]
+    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
+        Plain.start_in_line(line, place)
     }
 
     #[inline(always)]
@@ -98,6 +103,12 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
+        // SAFETY: the instructions were found before this value was made.
+        unsafe { start_in_line(line, place) }
+    }
+
+    #[inline(always)]
     fn look_up_counts(
         self,
         directory: &[u8],
@@ -121,10 +132,16 @@ impl Lanes for Avx512 {
     ) {
         // SAFETY: as above.
         unsafe {
-            if packing.syndrome {
-                scan_avx512::<W, true>(entries, packing, runs, ahead, target, near);
-            } else {
-                scan_avx512::<W, false>(entries, packing, runs, ahead, target, near);
+            match (packing.syndrome, packing.low_bits > 0) {
+                (false, _) => {
+                    scan_avx512::<W, false, false>(entries, packing, runs, ahead, target, near);
+                }
+                (true, false) => {
+                    scan_avx512::<W, true, false>(entries, packing, runs, ahead, target, near);
+                }
+                (true, true) => {
+                    scan_avx512::<W, true, true>(entries, packing, runs, ahead, target, near);
+                }
             }
         }
     }
@@ -192,6 +209,18 @@ fn scan_planes_popcnt(
     super::scan_planes(planes, runs, ahead, target, near);
 }
 
+/// As that of [`Plain`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
+fn start_in_line(line: &[u8; LINE], place: usize) -> u64 {
+    // SAFETY: 64 bytes of the line are read.
+    let counts = unsafe { _mm512_loadu_si512(line.as_ptr().cast()) };
+    let before = ((1u64 << place) - 1) << 8;
+    let short = _mm512_mask_cmpneq_epu8_mask(before, counts, _mm512_set1_epi8(-1));
+    let sums = _mm512_sad_epu8(_mm512_maskz_mov_epi8(short, counts), _mm512_setzero_si512());
+    first_of(line).wrapping_add(_mm512_reduce_add_epi64(sums) as u64)
+}
+
 /// As [`super::look_up_counts`], without a branch for each bucket.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
@@ -207,17 +236,11 @@ fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mu
         }
         let (line, place) = line_of(probe.key);
         let Some(line) = lines.get(line / LINE) else { continue };
-        // SAFETY: 64 bytes of the line are read.
-        let counts = unsafe { _mm512_loadu_si512(line.as_ptr().cast()) };
-        let before = ((1u64 << place) - 1) << 8;
-        let short = _mm512_mask_cmpneq_epu8_mask(before, counts, _mm512_set1_epi8(-1));
-        let sums = _mm512_sad_epu8(_mm512_maskz_mov_epi8(short, counts), _mm512_setzero_si512());
-        let sum = _mm512_reduce_add_epi64(sums) as u64;
-        let base = u64::from_le_bytes(line[..8].try_into().expect("8 bytes"));
+        let start = start_in_line(line, place);
         let count = line[8 + place];
         let is_long = count == LONG;
         room[len].write(Run {
-            start: if is_long { 0 } else { base.wrapping_add(sum) },
+            start: if is_long { 0 } else { start },
             len: if is_long { u32::MAX } else { u32::from(count) },
             key: probe.key,
             near: probe.near,
@@ -229,10 +252,15 @@ fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mu
     unsafe { runs.set_len(runs.len() + len) };
 }
 
+/// Hits for which there is room at least before the next runs are scanned.
+const ROOM: usize = 64;
+
 /// Eight words at once: 8 / W entries, unpacked by one permutation of bytes.
+///
+/// Where entries lack data bits of a codeword, `LOW` is true.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn scan_avx512<const W: usize, const BY_CODE: bool>(
+fn scan_avx512<const W: usize, const BY_CODE: bool, const LOW: bool>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
@@ -243,6 +271,9 @@ fn scan_avx512<const W: usize, const BY_CODE: bool>(
     let size = packing.bytes();
     let lanes = 8 / W;
     let spread = |words: &[u64; W]| {
+        if W == 1 {
+            return _mm512_set1_epi64(words[0] as i64);
+        }
         let mut all = [0u64; 8];
         for (i, word) in all.iter_mut().enumerate() {
             *word = words[i % W];
@@ -266,66 +297,90 @@ fn scan_avx512<const W: usize, const BY_CODE: bool>(
         2 => 0x55,
         _ => 0x11,
     };
+    let stored = stored(entries, size);
     let mut ahead = ahead.iter();
-    for (r, run) in runs.iter().enumerate() {
-        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
-            prefetch_run(entries, size, run);
-        }
-        let Some(bytes) = bytes_of(entries, packing, run) else { continue };
-        let centre = _mm512_set1_epi64(run.near as i64);
-        let outside = i64::from(run.near.count_ones());
-        let mut first = 0;
-        while first < run.len {
-            let left = run.len - first;
-            let at = bytes.start + first as usize * size;
-            // Entries that share one line are read with it alone: the next one was not fetched.
-            let within = at % LINE;
-            let needed = lanes.min(left as usize) * size;
-            let skipped = if within + needed <= LINE { within } else { 0 };
-            // SAFETY: the run's bytes are followed by 64 more, and preceded by as many as are skipped.
-            let packed = unsafe { _mm512_loadu_si512(entries.as_ptr().add(at - skipped).cast()) };
-            let from = _mm512_add_epi8(from, _mm512_set1_epi8(skipped as i8));
-            let lane = _mm512_maskz_permutexvar_epi8(packing.unpacked, from, packed);
-            let differ = _mm512_ternarylogic_epi64::<0x28>(lane, rest, mask);
-            let mut distance = _mm512_popcnt_epi64(differ);
-            if BY_CODE {
-                let wrong = _mm512_and_si512(lane, position);
-                let wrong = _mm512_srli_epi64::<1>(_mm512_sllv_epi64(one, wrong));
-                let lows = _mm512_and_si512(_mm512_srli_epi64::<5>(lane), low_mask);
-                let lows = _mm512_permutexvar_epi64(lows, low);
-                let inside = _mm512_ternarylogic_epi64::<0x96>(wrong, lows, centre);
-                let inside = _mm512_maskz_popcnt_epi64(first_words, inside);
-                distance = _mm512_add_epi64(distance, inside);
-            } else {
-                let inside = _mm512_maskz_set1_epi64(first_words, outside);
-                distance = _mm512_add_epi64(distance, inside);
+    let mut next = 0;
+    // Nothing is called inside: a call would have all constants read from memory again.
+    while next < runs.len() {
+        near.reserve(ROOM.max(runs[next].len as usize));
+        let room = near.spare_capacity_mut();
+        let mut hits = 0;
+        while let Some(run) = runs.get(next) {
+            if run.len as usize > room.len() - hits {
+                break;
             }
-            if W >= 2 {
-                distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0xb1>(distance));
+            if let Some(run) = runs.get(next + FETCHED).or_else(|| ahead.next()) {
+                prefetch_run(entries, size, run);
             }
-            if W >= 4 {
-                distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0x4e>(distance));
+            let r = next as u32;
+            next += 1;
+            if u64::from(run.len) > stored || run.start > stored - u64::from(run.len) {
+                continue;
             }
-            let present =
-                if left as usize >= lanes { 0xff } else { (1u16 << (left as usize * W)) - 1 };
-            let mut found =
-                _mm512_mask_cmple_epu64_mask(first_words & present as u8, distance, max);
-            if found != 0 {
-                let mut distances = [0u64; 8];
-                // SAFETY: 64 bytes of the array are written.
-                unsafe { _mm512_storeu_si512(distances.as_mut_ptr().cast(), distance) };
-                while found != 0 {
-                    let lane = found.trailing_zeros();
-                    near.push(Near {
-                        run: r as u32,
-                        entry: first + lane / W as u32,
-                        distance: distances[lane as usize] as u32,
-                    });
-                    found &= found - 1;
+            let centre = _mm512_set1_epi64(run.near as i64);
+            let outside = i64::from(run.near.count_ones());
+            let begin = run.start as usize * size;
+            let mut first = 0;
+            while first < run.len {
+                let left = run.len - first;
+                let at = begin + first as usize * size;
+                // Entries that share one line are read with it alone: the next one was not fetched.
+                let within = at % LINE;
+                let needed = lanes.min(left as usize) * size;
+                let skipped = if within + needed <= LINE { within } else { 0 };
+                // SAFETY: the run's bytes are followed by 64 more, and preceded by as many as are skipped.
+                let packed =
+                    unsafe { _mm512_loadu_si512(entries.as_ptr().add(at - skipped).cast()) };
+                let from = _mm512_add_epi8(from, _mm512_set1_epi8(skipped as i8));
+                let lane = _mm512_maskz_permutexvar_epi8(packing.unpacked, from, packed);
+                let differ = _mm512_ternarylogic_epi64::<0x28>(lane, rest, mask);
+                let mut distance = _mm512_popcnt_epi64(differ);
+                if BY_CODE {
+                    let wrong = _mm512_and_si512(lane, position);
+                    let wrong = _mm512_srli_epi64::<1>(_mm512_sllv_epi64(one, wrong));
+                    let inside = if LOW {
+                        let lows = _mm512_and_si512(_mm512_srli_epi64::<5>(lane), low_mask);
+                        let lows = _mm512_permutexvar_epi64(lows, low);
+                        _mm512_ternarylogic_epi64::<0x96>(wrong, lows, centre)
+                    } else {
+                        _mm512_xor_si512(wrong, centre)
+                    };
+                    let inside = _mm512_maskz_popcnt_epi64(first_words, inside);
+                    distance = _mm512_add_epi64(distance, inside);
+                } else {
+                    let inside = _mm512_maskz_set1_epi64(first_words, outside);
+                    distance = _mm512_add_epi64(distance, inside);
                 }
+                if W >= 2 {
+                    distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0xb1>(distance));
+                }
+                if W >= 4 {
+                    distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0x4e>(distance));
+                }
+                let present =
+                    if left as usize >= lanes { 0xff } else { (1u16 << (left as usize * W)) - 1 };
+                let mut found =
+                    _mm512_mask_cmple_epu64_mask(first_words & present as u8, distance, max);
+                if found != 0 {
+                    let mut distances = [0u64; 8];
+                    // SAFETY: 64 bytes of the array are written.
+                    unsafe { _mm512_storeu_si512(distances.as_mut_ptr().cast(), distance) };
+                    while found != 0 {
+                        let lane = found.trailing_zeros();
+                        room[hits].write(Near {
+                            run: r,
+                            entry: first + lane / W as u32,
+                            distance: distances[lane as usize] as u32,
+                        });
+                        hits += 1;
+                        found &= found - 1;
+                    }
+                }
+                first += lanes as u32;
             }
-            first += lanes as u32;
         }
+        // SAFETY: so many were written one after the other, into room that was reserved.
+        unsafe { near.set_len(near.len() + hits) };
     }
     ahead.for_each(|run| prefetch_run(entries, size, run));
 }

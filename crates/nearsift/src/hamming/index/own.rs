@@ -1,0 +1,274 @@
+//! Queries that look into their own bucket of each table and no other: the distance and one make as many tables.
+//!
+//! What radii and shells need is left out, so that a query of a small index takes little more than its lines.
+
+use std::ops::ControlFlow;
+
+use super::image::{Directory, Layout, Part, u32_at};
+use super::kernel::{
+    Job, LINE, LONG, Lanes, Near, Probe, Run, line_of, prefetch, prefetch_counts, prefetch_run,
+};
+use super::query::{self, Flight, FoundValue, Whole};
+use super::search::{Ask, FLIGHTS, Hit};
+use super::{Index, Outcome, Work};
+
+/// The most tables of such a query.
+const TABLES: usize = 8;
+
+/// Queries that are answered one after the other, some of them under way at a time.
+pub(super) struct OwnBuckets<'a, const W: usize> {
+    pub(super) index: &'a Index<'a>,
+    pub(super) layout: &'a Layout<W>,
+    /// For queries that need more.
+    pub(super) flight: &'a mut Flight<W>,
+    pub(super) queries: &'a [[u64; W]],
+    pub(super) ask: &'a Ask,
+    pub(super) each: &'a mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
+}
+
+/// Whether the own buckets can suffice: whether they do is seen in the directories.
+pub(super) fn can_suffice<const W: usize>(layout: &Layout<W>, max_distance: u32) -> bool {
+    layout.parts.len() == max_distance as usize + 1
+        && layout.parts.len() <= TABLES
+        && layout
+            .parts
+            .iter()
+            .all(|part| part.table.is_by_prefix() && part.blocks == 0 && part.high_at.is_none())
+}
+
+/// The own bucket in each table.
+#[derive(Debug, Clone, Copy)]
+struct Own {
+    runs: [Run; TABLES],
+    /// Entries of them all, if they suffice.
+    entries: Option<u64>,
+}
+
+impl Own {
+    const NONE: Own =
+        Own { runs: [Run { start: 0, len: 0, key: 0, near: 0 }; TABLES], entries: None };
+
+    #[inline(always)]
+    fn start<L: Lanes, const W: usize>(
+        &mut self,
+        lanes: L,
+        layout: &Layout<W>,
+        bytes: &[u8],
+        query: &[u64; W],
+    ) {
+        for (run, part) in self.runs.iter_mut().zip(&layout.parts) {
+            run.key = part.table.key(lanes, query);
+            let directory = &bytes[part.directory_at.clone()];
+            match part.directory {
+                Directory::Counts => prefetch_counts(directory, &Probe { key: run.key, near: 0 }),
+                Directory::Offsets => prefetch(directory, u64::from(run.key) * 4),
+            }
+        }
+    }
+
+    /// Looks the buckets up, and asks for their entries.
+    #[inline(always)]
+    fn look_up<L: Lanes, const W: usize>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
+        let entry_ns = lanes.kernel().entry_ns() * W as f64;
+        let mut entries = Some(0);
+        for (run, part) in self.runs.iter_mut().zip(&layout.parts) {
+            (run.start, run.len) = bucket(lanes, part, bytes, run.key);
+            if run.len > query::own_entries(part, entry_ns) {
+                entries = None;
+            }
+            entries = entries.map(|entries: u64| entries + u64::from(run.len));
+            prefetch_run(&bytes[part.entries_at.clone()], part.stride(), run);
+        }
+        self.entries = entries;
+    }
+
+    /// As [`Flight::scan`].
+    #[inline(always)]
+    fn scan<L: Lanes, const W: usize>(
+        &self,
+        lanes: L,
+        layout: &Layout<W>,
+        bytes: &[u8],
+        query: &[u64; W],
+        max_distance: u32,
+        near: &mut Vec<Near>,
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+    ) -> Outcome {
+        let mut outcome = Outcome {
+            work: Work {
+                probes: layout.parts.len() as u64,
+                candidates: self.entries.unwrap_or_default(),
+            },
+            ..Outcome::default()
+        };
+        for (t, (run, part)) in self.runs.iter().zip(&layout.parts).enumerate() {
+            let entries = part.entries(bytes);
+            let target = part.table.aim(lanes, query, max_distance).target;
+            near.clear();
+            let stored = &bytes[part.entries_at.clone()];
+            lanes.scan(stored, &part.table.packing, std::slice::from_ref(run), &[], &target, near);
+            for near in &*near {
+                let rank = run.start + u64::from(near.entry);
+                let Some(entry) = entries.entry(rank) else { continue };
+                let value = part.table.unfile(lanes, run.key, &entry);
+                let found_before = layout.parts[..t]
+                    .iter()
+                    .any(|part| (0..W).all(|w| (value[w] ^ query[w]) & part.block[w] == 0));
+                let rank = (t == 0).then_some(rank);
+                let found = FoundValue { distance: near.distance, value, rank };
+                if !found_before && each(found).is_break() {
+                    outcome.stopped = true;
+                    return outcome;
+                }
+            }
+        }
+        outcome
+    }
+}
+
+/// First entry and length of a bucket; of a long one `u32::MAX`.
+#[inline(always)]
+fn bucket<L: Lanes, const W: usize>(
+    lanes: L,
+    part: &Part<W>,
+    bytes: &[u8],
+    key: u32,
+) -> (u64, u32) {
+    let directory = &bytes[part.directory_at.clone()];
+    match part.directory {
+        Directory::Counts => {
+            let (line, place) = line_of(key);
+            let Some(line) = directory.as_chunks::<LINE>().0.get(line / LINE) else {
+                return (0, 0);
+            };
+            match line[8 + place] {
+                LONG => (0, u32::MAX),
+                len => (lanes.start_in_line(line, place), u32::from(len)),
+            }
+        }
+        Directory::Offsets => {
+            let at = key as usize * 4;
+            let (start, end) = (u32_at(directory, at), u32_at(directory, at + 4));
+            (u64::from(start), end.saturating_sub(start))
+        }
+    }
+}
+
+impl<const W: usize> Job for OwnBuckets<'_, W> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Outcome {
+        let OwnBuckets { index, layout, flight, queries, ask, each } = self;
+        let bytes = &*index.bytes;
+        let mut finish = |own: &Own, i: usize| {
+            let query = &queries[i];
+            let each = &mut |found: FoundValue<W>| {
+                let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
+                each(i, &Hit::new(found.distance, &found.value, &ids))
+            };
+            if own.entries.is_some_and(|entries| entries <= ask.budget.limit()) {
+                let near = flight.near();
+                own.scan(lanes, layout, bytes, query, ask.max_distance, near, each)
+            } else {
+                lanes.kernel().run(Whole { flight, layout, bytes, query, ask, each })
+            }
+        };
+        if let [query] = queries {
+            let mut own = Own::NONE;
+            own.start(lanes, layout, bytes, query);
+            own.look_up(lanes, layout, bytes);
+            return finish(&own, 0);
+        }
+        let mut under_way = [Own::NONE; FLIGHTS];
+        let mut total = Outcome::default();
+        // Query i is taken up, i - 1 is looked up while the directories' lines for i are fetched, and
+        // i - 3 is scanned while the entries for i - 1 are fetched.
+        for i in 0..queries.len() + 3 {
+            if let Some(query) = queries.get(i) {
+                under_way[i % FLIGHTS].start(lanes, layout, bytes, query);
+            }
+            if i >= 1 && i - 1 < queries.len() {
+                under_way[(i - 1) % FLIGHTS].look_up(lanes, layout, bytes);
+            }
+            if i >= 3 {
+                total.add(&finish(&under_way[(i - 3) % FLIGHTS], i - 3));
+            }
+        }
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel::Kernel;
+    use super::super::tests::{SHAPES, values};
+    use super::super::{Budget, Ids, Search, Settings, Wide};
+    use super::*;
+    use crate::fingerprint::Bits;
+    use crate::hamming::distance64;
+    use crate::hamming::planner::Plan;
+
+    #[test]
+    fn own_buckets_find_what_a_plain_loop_finds() {
+        let plans = [(16, 3), (6, 3), (1, 3), (8, 2), (20, 1), (9, 5)];
+        for (shape, (key_bits, max_distance)) in
+            SHAPES.into_iter().flat_map(|shape| plans.map(|plan| (shape, plan)))
+        {
+            let plan = Plan::MultiIndex { blocks: max_distance + 1, key_bits };
+            let settings = Settings { plan: Some(plan), ..Settings::new(max_distance) };
+            let words = values(shape, 1_200, 1, u64::from(key_bits));
+            let mut index = Index::build(Bits::B64, &words, Ids::Positions, &settings).unwrap();
+            let Wide::One(layout) = &index.layout else { panic!("one word") };
+            assert!(can_suffice(layout, max_distance) && !can_suffice(layout, max_distance - 1));
+            let queries: Vec<u64> = words
+                .iter()
+                .step_by(61)
+                .zip(0..)
+                .map(|(word, i)| word ^ 0b1101 << (i % 7))
+                .collect();
+            let mut expect = Vec::new();
+            for (q, query) in queries.iter().enumerate() {
+                let near = words
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, value)| distance64(*query, **value) <= max_distance);
+                expect.extend(near.map(|(id, _)| (q, id as u64)));
+            }
+            for kernel in Kernel::available() {
+                index.kernel = kernel;
+                let mut scratch = index.scratch();
+                let (mut batched, mut single) = (Vec::new(), Vec::new());
+                let ask = Ask::within(max_distance);
+                let whole = index.batch(&queries, &ask, &mut scratch, |q, hit| {
+                    hit.each_id(|id| batched.push((q, id)));
+                    ControlFlow::Continue(())
+                });
+                let mut sum = Outcome::default();
+                for (q, query) in queries.iter().enumerate() {
+                    let outcome = index.visit(&[*query], &ask, &mut scratch, &mut |hit| {
+                        hit.each_id(|id| single.push((q, id)));
+                        ControlFlow::Continue(())
+                    });
+                    let outcome = outcome.unwrap();
+                    sum.add(&outcome);
+                    // As many as it needs end no query; fewer do, and what was found is right.
+                    for budget in [outcome.work.candidates, 3] {
+                        let limited = Ask { budget: Budget::Fingerprints(budget), ..ask };
+                        let mut some = Vec::new();
+                        let outcome = index.visit(&[*query], &limited, &mut scratch, &mut |hit| {
+                            hit.each_id(|id| some.push((q, id)));
+                            ControlFlow::Continue(())
+                        });
+                        assert!(outcome.unwrap().work.candidates <= budget);
+                        assert!(some.iter().all(|found| expect.contains(found)));
+                    }
+                }
+                assert_eq!(whole, Ok(sum), "{shape:?} {plan}");
+                assert_eq!(batched, single, "{shape:?} {plan}");
+                batched.sort_unstable();
+                assert_eq!(batched, expect, "{shape:?} {plan} {kernel:?}");
+            }
+        }
+    }
+}
