@@ -36,6 +36,13 @@ pub(super) fn can_suffice<const W: usize>(layout: &Layout<W>, max_distance: u32)
             .all(|part| part.table.is_by_prefix() && part.blocks == 0 && part.high_at.is_none())
 }
 
+/// Where the tables lie.
+#[derive(Clone, Copy)]
+struct Tables<'a, const W: usize> {
+    layout: &'a Layout<W>,
+    bytes: &'a [u8],
+}
+
 /// The own bucket in each table.
 #[derive(Debug, Clone, Copy)]
 struct Own {
@@ -52,8 +59,7 @@ impl Own {
     fn start<L: Lanes, const W: usize>(
         &mut self,
         lanes: L,
-        layout: &Layout<W>,
-        bytes: &[u8],
+        Tables { layout, bytes }: Tables<'_, W>,
         query: &[u64; W],
     ) {
         for (run, part) in self.runs.iter_mut().zip(&layout.parts) {
@@ -68,7 +74,8 @@ impl Own {
 
     /// Looks the buckets up, and asks for their entries.
     #[inline(always)]
-    fn look_up<L: Lanes, const W: usize>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
+    fn look_up<L: Lanes, const W: usize>(&mut self, lanes: L, tables: Tables<'_, W>) {
+        let Tables { layout, bytes } = tables;
         let entry_ns = lanes.kernel().entry_ns() * W as f64;
         let mut entries = Some(0);
         for (run, part) in self.runs.iter_mut().zip(&layout.parts) {
@@ -87,8 +94,7 @@ impl Own {
     fn scan<L: Lanes, const W: usize>(
         &self,
         lanes: L,
-        layout: &Layout<W>,
-        bytes: &[u8],
+        Tables { layout, bytes }: Tables<'_, W>,
         query: &[u64; W],
         max_distance: u32,
         near: &mut Vec<Near>,
@@ -161,6 +167,7 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
         let OwnBuckets { index, layout, flight, queries, ask, each } = self;
         let bytes = &*index.bytes;
+        let tables = Tables { layout, bytes };
         let mut finish = |own: &Own, i: usize| {
             let query = &queries[i];
             let each = &mut |found: FoundValue<W>| {
@@ -169,15 +176,15 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
             };
             if own.entries.is_some_and(|entries| entries <= ask.budget.limit()) {
                 let near = flight.near();
-                own.scan(lanes, layout, bytes, query, ask.max_distance, near, each)
+                own.scan(lanes, tables, query, ask.max_distance, near, each)
             } else {
                 lanes.kernel().run(Whole { flight, layout, bytes, query, ask, each })
             }
         };
         if let [query] = queries {
             let mut own = Own::NONE;
-            own.start(lanes, layout, bytes, query);
-            own.look_up(lanes, layout, bytes);
+            own.start(lanes, tables, query);
+            own.look_up(lanes, tables);
             return finish(&own, 0);
         }
         let mut under_way = [Own::NONE; FLIGHTS];
@@ -186,10 +193,10 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
         // i - 3 is scanned while the entries for i - 1 are fetched.
         for i in 0..queries.len() + 3 {
             if let Some(query) = queries.get(i) {
-                under_way[i % FLIGHTS].start(lanes, layout, bytes, query);
+                under_way[i % FLIGHTS].start(lanes, tables, query);
             }
             if i >= 1 && i - 1 < queries.len() {
-                under_way[(i - 1) % FLIGHTS].look_up(lanes, layout, bytes);
+                under_way[(i - 1) % FLIGHTS].look_up(lanes, tables);
             }
             if i >= 3 {
                 total.add(&finish(&under_way[(i - 3) % FLIGHTS], i - 3));
