@@ -186,9 +186,17 @@ impl Process {
         false
     }
 
-    /// Lets it do nothing more, whatever it is doing.
+    /// Lets it do nothing more, whatever it is doing: what the system still does for it returns to nobody.
+    ///
+    /// The signal is taken by one thread, and the others are told by that one: on a busy machine they go on for a while.
     pub fn stop(&self) {
-        call("sh", &["-c", &format!("kill -STOP {}", self.child.id())]).expect("stopped");
+        let process = self.child.id();
+        call("sh", &["-c", &format!("kill -STOP {process}")]).expect("stopped");
+        let began = Instant::now();
+        while !is_stopped(process) {
+            assert!(began.elapsed() < Duration::from_secs(60), "the process does not stop");
+            std::thread::sleep(Duration::from_micros(100));
+        }
     }
 
     /// Kills it by signal 9, if it has not ended.
@@ -199,6 +207,16 @@ impl Process {
         self.said.extend(self.lines.try_iter());
         Said(self.said)
     }
+}
+
+/// Whether each thread of a process has stopped, or waits within the system and will stop before it returns.
+fn is_stopped(process: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
+    let states: Vec<char> = tasks
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok())
+        .filter_map(|stat| stat.rsplit(") ").next()?.chars().next())
+        .collect();
+    states.contains(&'T') && states.iter().all(|state| matches!(state, 'T' | 'D' | 'Z' | 'X'))
 }
 
 /// All that a process said.
