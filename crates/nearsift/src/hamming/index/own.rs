@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use super::image::{Directory, Layout, Part, u32_at};
+use super::image::{Directory, Layout, Part};
 use super::kernel::{
     Job, LINE, LONG, Lanes, Near, Probe, Run, line_of, prefetch, prefetch_counts, prefetch_run,
 };
@@ -152,11 +152,7 @@ fn bucket<L: Lanes, const W: usize>(
                 len => (lanes.start_in_line(line, place), u32::from(len)),
             }
         }
-        Directory::Offsets => {
-            let at = key as usize * 4;
-            let (start, end) = (u32_at(directory, at), u32_at(directory, at + 4));
-            (u64::from(start), end.saturating_sub(start))
-        }
+        Directory::Offsets => query::between_offsets(directory, key),
     }
 }
 

@@ -166,9 +166,7 @@ impl<const W: usize> Flight<W> {
         }
         for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
             search.look_up(lanes, part, bytes, &[]);
-            let entries = &bytes[part.entries_at.clone()];
-            let size = part.stride();
-            first(&search.runs).iter().for_each(|run| prefetch_run(entries, size, run));
+            search.fetch_entries(part, bytes);
         }
     }
 
@@ -176,9 +174,7 @@ impl<const W: usize> Flight<W> {
     #[inline(always)]
     pub(super) fn fetch_entries(&self, layout: &Layout<W>, bytes: &[u8]) {
         for (search, part) in self.searches.iter().zip(&layout.parts) {
-            let entries = &bytes[part.entries_at.clone()];
-            let size = part.stride();
-            first(&search.runs).iter().for_each(|run| prefetch_run(entries, size, run));
+            search.fetch_entries(part, bytes);
         }
     }
 
@@ -412,15 +408,9 @@ impl<const W: usize> Search<W> {
             Directory::Offsets => {
                 prefetch_directory(part, bytes, ahead);
                 for probe in probes {
-                    let at = probe.key as usize * 4;
-                    let (start, end) = (u32_at(directory, at), u32_at(directory, at + 4));
-                    if end > start {
-                        self.runs.push(Run {
-                            start: u64::from(start),
-                            len: end - start,
-                            key: probe.key,
-                            near: probe.near,
-                        });
+                    let (start, len) = between_offsets(directory, probe.key);
+                    if len > 0 {
+                        self.runs.push(Run { start, len, key: probe.key, near: probe.near });
                     }
                 }
             }
@@ -433,6 +423,14 @@ impl<const W: usize> Search<W> {
         } else {
             self.look_up_long(part, bytes, from);
         }
+    }
+
+    /// Asks for the first entries of each bucket.
+    #[inline(always)]
+    fn fetch_entries(&self, part: &Part<W>, bytes: &[u8]) {
+        let entries = &bytes[part.entries_at.clone()];
+        let size = part.stride();
+        first(&self.runs).iter().for_each(|run| prefetch_run(entries, size, run));
     }
 
     /// Looks up the long buckets among the runs from `from` on.
@@ -459,6 +457,14 @@ impl<const W: usize> Search<W> {
 #[inline(always)]
 pub(super) fn own_entries<const W: usize>(part: &Part<W>, entry_ns: f64) -> u32 {
     (f64::from(part.table.key_bits) * BUCKET_NS / entry_ns) as u32
+}
+
+/// First entry and length of a bucket in a directory of offsets.
+#[inline(always)]
+pub(super) fn between_offsets(directory: &[u8], key: u32) -> (u64, u32) {
+    let at = key as usize * 4;
+    let (start, end) = (u32_at(directory, at), u32_at(directory, at + 4));
+    (u64::from(start), end.saturating_sub(start))
 }
 
 /// First entry and length of a bucket in the list of long ones.
@@ -507,10 +513,7 @@ pub(super) fn rank_of<const W: usize>(
                 len => (run.start, len),
             }
         }
-        Directory::Offsets => {
-            let start = u32_at(directory, key as usize * 4);
-            (u64::from(start), u32_at(directory, key as usize * 4 + 4).saturating_sub(start))
-        }
+        Directory::Offsets => between_offsets(directory, key),
     };
     // The entries of a bucket are in ascending order.
     let entries = part.entries(bytes);

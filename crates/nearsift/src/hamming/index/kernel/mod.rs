@@ -50,6 +50,14 @@ pub(super) struct Run {
     pub(super) near: u64,
 }
 
+impl Run {
+    /// Whether all its entries are among so many.
+    #[inline(always)]
+    fn is_in(&self, stored: u64) -> bool {
+        u64::from(self.len) <= stored && self.start <= stored - u64::from(self.len)
+    }
+}
+
 /// An entry within the distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Near {
@@ -601,7 +609,7 @@ fn scan<const W: usize>(
         if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
             prefetch_run(entries, size, run);
         }
-        if u64::from(run.len) > stored || run.start > stored - u64::from(run.len) {
+        if !run.is_in(stored) {
             continue;
         }
         for i in 0..run.len {

@@ -302,11 +302,14 @@ fn scan_avx512<const W: usize, const BY_CODE: bool, const LOW: bool>(
     let mut next = 0;
     // Nothing is called inside: a call would have all constants read from memory again.
     while next < runs.len() {
-        near.reserve(ROOM.max(runs[next].len as usize));
+        // What a damaged directory says takes no memory.
+        let most = if runs[next].is_in(stored) { runs[next].len as usize } else { 0 };
+        near.reserve(ROOM.max(most));
         let room = near.spare_capacity_mut();
         let mut hits = 0;
         while let Some(run) = runs.get(next) {
-            if run.len as usize > room.len() - hits {
+            let is_in = run.is_in(stored);
+            if is_in && run.len as usize > room.len() - hits {
                 break;
             }
             if let Some(run) = runs.get(next + FETCHED).or_else(|| ahead.next()) {
@@ -314,7 +317,7 @@ fn scan_avx512<const W: usize, const BY_CODE: bool, const LOW: bool>(
             }
             let r = next as u32;
             next += 1;
-            if u64::from(run.len) > stored || run.start > stored - u64::from(run.len) {
+            if !is_in {
                 continue;
             }
             let centre = _mm512_set1_epi64(run.near as i64);
