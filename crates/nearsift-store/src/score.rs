@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "functions compiled for instructions found at run time")]
 
-use nearsift::sketch::{Score, Sketch, VALUES, WORDS};
+use nearsift::sketch::{Score, Sketch, WORDS};
 
 use crate::fetch;
 
@@ -126,36 +126,15 @@ fn each_near(
     near: &mut dyn FnMut(u32, Score),
 ) {
     let Candidates { sketches, numbers } = candidates;
-    let query = query.words();
     for (i, &number) in numbers.iter().enumerate() {
         let ahead = numbers.get(i + AHEAD).and_then(|&ahead| sketches.get(ahead as usize));
         ahead.into_iter().for_each(fetch::ahead);
         let Some(words) = sketches.get(number as usize) else { continue };
-        let score = score(query, words);
+        let score = query.score(&Sketch::from_words(*words));
         if score >= least {
             near(number, score);
         }
     }
-}
-
-/// [`Sketch::score`], in a form that becomes part of the loop however the crates are compiled: a call in it would wait for
-/// each sketch before the next one.
-#[inline(always)]
-fn score(a: &[u64; WORDS], b: &[u64; WORDS]) -> Score {
-    let (mut distance, mut differing) = (0, 0);
-    let mut i = 0;
-    while i < WORDS {
-        let bits = a[i] ^ b[i];
-        if i < WORDS / 2 {
-            distance += bits.count_ones();
-        } else {
-            // A minwise value is four bits.
-            let pairs = bits | bits >> 1;
-            differing += ((pairs | pairs >> 2) & 0x1111_1111_1111_1111).count_ones();
-        }
-        i += 1;
-    }
-    Score::of(distance, VALUES - differing)
 }
 
 #[cfg(test)]

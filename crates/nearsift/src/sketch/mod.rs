@@ -103,27 +103,38 @@ impl Sketch {
     }
 
     /// The Hamming distance of the SimHash halves, from 0 to 256.
-    #[inline]
+    #[inline(always)]
     pub fn distance(&self, other: &Sketch) -> u32 {
-        (0..4).map(|i| (self.words[i] ^ other.words[i]).count_ones()).sum()
+        let mut distance = 0;
+        let mut i = 0;
+        while i < WORDS / 2 {
+            distance += (self.words[i] ^ other.words[i]).count_ones();
+            i += 1;
+        }
+        distance
     }
 
     /// How many of the 64 minwise values are equal.
-    #[inline]
+    #[inline(always)]
     pub fn equal_values(&self, other: &Sketch) -> u32 {
-        let differing: u32 = (4..8)
-            .map(|i| {
-                let bits = self.words[i] ^ other.words[i];
-                let pairs = bits | bits >> 1;
-                ((pairs | pairs >> 2) & 0x1111_1111_1111_1111).count_ones()
-            })
-            .sum();
+        let mut differing = 0;
+        let mut i = WORDS / 2;
+        while i < WORDS {
+            let bits = self.words[i] ^ other.words[i];
+            // A value is four bits.
+            let pairs = bits | bits >> 1;
+            differing += ((pairs | pairs >> 2) & 0x1111_1111_1111_1111).count_ones();
+            i += 1;
+        }
         VALUES - differing
     }
 
     /// How alike the two are: half the share of bits beyond chance that agree, and half the share of
     /// minwise values that do.
-    #[inline]
+    ///
+    /// It becomes part of the loop that calls it however the crates are compiled, and of its instruction set: a call in such
+    /// a loop would wait for each sketch before the next one.
+    #[inline(always)]
     pub fn score(&self, other: &Sketch) -> Score {
         Score::of(self.distance(other), self.equal_values(other))
     }
