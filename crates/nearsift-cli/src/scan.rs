@@ -154,12 +154,6 @@ pub fn scan_into<W: Send, T: Send>(
         });
         done.collect()
     };
-    let hand_over = |done: Done<T>, take: &mut _, reader: &mut Reader| {
-        let batch = done.hand_over(take)?;
-        progress.at(batch.position());
-        reader.recycle(batch);
-        Ok::<_, Failure>(())
-    };
     let mut skip = pass.skip;
     let mut before: Option<Done<T>> = None;
     while let Some(batch) = reader.next_batch()? {
@@ -171,14 +165,14 @@ pub fn scan_into<W: Send, T: Send>(
         // The workers are busy with this batch while the one before it is taken.
         rayon::in_place_scope(|scope| {
             scope.spawn(|_| chunks = work_on(&batch, len));
-            before.take().map_or(Ok(()), |done| hand_over(done, take, &mut reader))
+            before.take().map_or(Ok(()), |done| done.hand_over(take, &progress, &mut reader))
         })?;
         if interrupt::is_asked() {
             take.stop()?;
         }
         before = Some(Done { batch, chunks });
     }
-    before.map_or(Ok(()), |done| hand_over(done, take, &mut reader))?;
+    before.map_or(Ok(()), |done| done.hand_over(take, &progress, &mut reader))?;
     Ok(notes)
 }
 
@@ -189,13 +183,21 @@ struct Done<T> {
 }
 
 impl<T> Done<T> {
-    /// Hands the results over in order, and gives the batch back.
-    fn hand_over(self, take: &mut impl Take<T>) -> Result<Batch, Failure> {
-        for (i, done) in self.chunks.into_iter().flatten() {
-            take.record(self.batch.record(i as usize).place, done)?;
+    /// Hands the results over in order, and gives the batch back to the reader.
+    fn hand_over(
+        self,
+        take: &mut impl Take<T>,
+        progress: &Progress,
+        reader: &mut Reader,
+    ) -> Result<(), Failure> {
+        let Done { batch, chunks } = self;
+        for (i, done) in chunks.into_iter().flatten() {
+            take.record(batch.record(i as usize).place, done)?;
         }
-        take.batch(&self.batch)?;
-        Ok(self.batch)
+        take.batch(&batch)?;
+        progress.at(batch.position());
+        reader.recycle(batch);
+        Ok(())
     }
 }
 

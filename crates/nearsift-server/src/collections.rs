@@ -87,7 +87,7 @@ impl Collection {
         writes: Bounds,
         times: &Durations,
     ) -> Result<Collection, ServeError> {
-        // Requests wait for a processor no longer because segments are made.
+        // Requests should not wait for a processor that makes segments.
         let options = Options { priority: Priority::Low, ..Options::default() };
         let store = Store::open_with(dir, options)?;
         let mark = store.recipe();
