@@ -4,12 +4,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nearsift::fingerprint::{Bits, Fingerprint};
 use nearsift_store::{
     Ask, Batch, Id, IdKind, Kind, Metadata, Outcome, RecipeMark, Settings as Stored, Store,
-    StoreError,
+    StoreError, Value,
 };
 
 use super::{Asked, BATCH, DISTANCE, Load, WRITERS, ask, named, text_id, value_of};
@@ -75,11 +75,33 @@ fn insert(
     Ok((numbers.end - numbers.start) as f64 / begun.elapsed().as_secs_f64())
 }
 
+/// Asks one at a time, and in batches.
 fn asked(store: &Store, load: &Load, what: &str, report: &mut Report) -> Result<Asked, String> {
-    ask(load, what, report, |value| {
+    let mut asked = ask(load, what, report, |value| {
         let answer = store.query(&Fingerprint::from_u64(value).into(), &Ask::default());
         answer.map(|answer| answer.matches.len()).map_err(told)
-    })
+    })?;
+    let values: Vec<Value> =
+        load.queries.iter().map(|query| Fingerprint::from_u64(query.value).into()).collect();
+    let mut found = Vec::with_capacity(values.len());
+    let begun = Instant::now();
+    for values in values.chunks(BATCH as usize) {
+        let answers = store.query_many(values, &Ask::default()).map_err(told)?;
+        found.extend(answers.iter().map(|answer| answer.matches.len()));
+    }
+    asked.in_batches = Some(values.len() as f64 / begun.elapsed().as_secs_f64());
+    let right = load.expected.iter().zip(&found).filter(|(expected, found)| expected == found);
+    report.check(&format!("answers in batches, {what}"), &load.expected.len(), &right.count());
+    Ok(asked)
+}
+
+/// Waits until what was inserted is in segments that need no merging.
+fn wait_until_at_rest(store: &Store) {
+    let mut idle = 0;
+    while idle < 5 {
+        std::thread::sleep(Duration::from_millis(50));
+        idle = if store.stats().at_work { 0 } else { idle + 1 };
+    }
 }
 
 /// Bytes of a document beside its id, on the disk and in memory.
@@ -111,6 +133,9 @@ pub fn measure(
     let alone = load.documents / 10;
     let one = insert(&store, load, 0..alone, 1)?;
     let many = insert(&store, load, alone..load.documents, WRITERS)?;
+    let busy = named(load.documents, &format!("{kind}, right after the inserts"));
+    let busy = bytes(&store, asked(&store, load, &busy, report)?.on(Row::new(busy)));
+    wait_until_at_rest(&store);
     let live = asked(&store, load, &who, report)?;
     let row =
         Row::new(who.clone()).with("inserts/s, 1 writer", one).with("inserts/s, 16 writers", many);
@@ -132,6 +157,7 @@ pub fn measure(
     let after = bytes(&store, asked(&store, load, &who, report)?.on(Row::new(who)));
     drop(store);
     let recovery = recover(&dir, load, ids, bench, report)?;
+    report.rows.push(busy);
     report.rows.push(row.with("recovery s", recovery));
     report.rows.extend(settled);
     report.rows.push(after.with("open s", opened).with("merge s", compacted));

@@ -23,8 +23,12 @@ impl Bitmap {
     }
 
     /// Makes room for numbers below `bound`.
+    #[inline]
     pub(crate) fn grow(&mut self, bound: u32) {
-        self.words.resize_with(bound.div_ceil(64) as usize, AtomicU64::default);
+        let words = bound.div_ceil(64) as usize;
+        if words > self.words.len() {
+            self.words.resize_with(words, AtomicU64::default);
+        }
     }
 
     #[inline]

@@ -19,6 +19,13 @@ pub(crate) fn words(len: usize) -> Vec<u64> {
     words
 }
 
+/// Makes room for so many more items, which are not moved until there are more of them.
+pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize) {
+    items.reserve_exact(more);
+    let room = items.spare_capacity_mut();
+    advise(room.as_ptr().cast(), size_of_val(room));
+}
+
 /// Asks for huge pages for the whole ones of a range of memory that was not written to yet.
 #[cfg(target_os = "linux")]
 fn advise(start: *const u8, len: usize) {
@@ -52,6 +59,10 @@ mod tests {
             let mut words = super::words(len / 8);
             assert!(words.len() == len / 8 && words.iter().all(|&word| word == 0));
             words.fill(7);
+            let mut room = vec![5u32; 3];
+            super::reserve(&mut room, len / 4);
+            assert!(room.capacity() >= 3 + len / 4 && room == [5; 3]);
+            room.resize(3 + len / 4, 7);
         }
     }
 }

@@ -5,12 +5,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use nearsift::hamming::index::{Ask, FreshTable, Scratch, Search, SearchError};
+use nearsift::hamming::Outcome;
+use nearsift::hamming::index::{Ask, FreshTable, Scratch, SearchError};
 use nearsift::sketch::{KEYS, Keys, WORDS};
 
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::document::{Id, Operation, read_record};
+use crate::huge;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::store::has_expired;
 
@@ -79,14 +81,47 @@ impl Memory {
         })
     }
 
-    /// Takes memory for the tables of so many documents at once. Growing later would file all of them again, each time in the
-    /// middle of a write.
-    pub(crate) fn reserve(&mut self, documents: u32) {
-        let (documents, hashes) = (documents as usize, &self.hashes);
+    /// Takes memory for as much as another table holds, at once. Growing later would move or file all of it again, each time in
+    /// the middle of a write.
+    pub(crate) fn reserve_as(&mut self, other: &Memory) {
+        let documents = other.hashes.len();
+        let hashes = &self.hashes;
         self.slots.reserve(documents, |&slot| hashes[slot as usize]);
-        if let Finder::Sketches(chains) = &mut self.finder {
-            chains.latest.iter_mut().for_each(|latest| latest.reserve(documents));
+        huge::reserve(&mut self.hashes, documents);
+        huge::reserve(&mut self.numbers, other.numbers.len());
+        huge::reserve(&mut self.records, other.records.len());
+        huge::reserve(&mut self.ends, documents);
+        huge::reserve(&mut self.words, other.words.len());
+        huge::reserve(&mut self.expiries, documents);
+        match &mut self.finder {
+            Finder::Fingerprints(table) => table.reserve(documents as u64),
+            Finder::Sketches(chains) => {
+                chains.latest.iter_mut().for_each(|latest| latest.reserve(documents));
+                huge::reserve(&mut chains.keys, documents);
+                huge::reserve(&mut chains.before, documents);
+            }
         }
+    }
+
+    /// Forgets all documents and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
+        self.hashes.clear();
+        self.numbers.clear();
+        self.records.clear();
+        self.ends.clear();
+        self.words.clear();
+        self.expiries.clear();
+        self.dead = Bitmap::default();
+        match &mut self.finder {
+            Finder::Fingerprints(table) => table.clear(),
+            Finder::Sketches(chains) => {
+                chains.latest.iter_mut().for_each(HashMap::clear);
+                chains.keys.clear();
+                chains.before.clear();
+            }
+        }
+        self.filed = 0;
     }
 
     /// Slots in use, dead ones included.
@@ -228,17 +263,37 @@ impl Memory {
         !self.dead.contains(slot) && !has_expired(self.expires(slot), now)
     }
 
-    /// Calls `each` with the slot and distance of every fingerprint within the distance, dead ones included.
-    pub(crate) fn within(
+    /// The first of three steps of a search for fingerprints, as that of a segment is.
+    pub(crate) fn begin(
         &self,
         query: &[u64],
         ask: &Ask,
+        scratch: &mut Scratch,
+    ) -> Result<(), SearchError> {
+        match &self.finder {
+            Finder::Fingerprints(table) => table.begin(query, ask, scratch),
+            Finder::Sketches(_) => Ok(()),
+        }
+    }
+
+    /// The second step.
+    pub(crate) fn look_up(&self, query: &[u64], ask: &Ask, scratch: &mut Scratch) {
+        if let Finder::Fingerprints(table) = &self.finder {
+            table.look_up(query, ask, scratch);
+        }
+    }
+
+    /// The last step: calls `each` with the slot and distance of every fingerprint within the distance, dead ones
+    /// included.
+    pub(crate) fn finish(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        scratch: &mut Scratch,
         each: &mut dyn FnMut(u32, u32),
-    ) -> Result<nearsift::hamming::Outcome, SearchError> {
-        let Finder::Fingerprints(table) = &self.finder else {
-            return Ok(nearsift::hamming::Outcome::default());
-        };
-        table.visit(query, ask, &mut Scratch::default(), &mut |hit| {
+    ) -> Outcome {
+        let Finder::Fingerprints(table) = &self.finder else { return Outcome::default() };
+        table.finish(query, ask, scratch, &mut |hit| {
             hit.each_id(|slot| each(slot as u32, hit.distance()));
             ControlFlow::Continue(())
         })

@@ -343,7 +343,7 @@ impl Shared {
         };
         let stored = match seen {
             Some(seen) => seen,
-            None => self.search(state, &words, keys.as_ref(), limit, now)?,
+            None => self.near(state, &words, keys.as_ref(), limit, now)?,
         };
         for (near, id) in stored {
             if !is_replaced(&id) {
@@ -396,9 +396,17 @@ impl Shared {
                 return Err(error);
             }
         };
-        let mut fresh = Memory::new(&self.schema, self.options.memory_documents(&self.schema))?;
-        // What filled one fills another.
-        fresh.reserve(self.state().active.len());
+        let spare = held(&self.spare).take();
+        let fresh = match spare {
+            Some(spare) => spare,
+            None => {
+                let expected = self.options.memory_documents(&self.schema);
+                let mut fresh = Memory::new(&self.schema, expected)?;
+                // What filled one fills another.
+                fresh.reserve_as(&self.state().active);
+                fresh
+            }
+        };
         writer.log = log;
         let mut state = self.state_mut();
         let memory = Arc::new(std::mem::replace(&mut state.active, fresh));

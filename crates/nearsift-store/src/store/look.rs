@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use nearsift::sketch::Keys;
 
-use super::query::{ByScore, describe_fresh, describe_old};
+use super::query::{ByScore, Search, describe_fresh, describe_old};
 use super::{Moment, Near, Place, Shared, State, Store, has_expired};
 use crate::StoreError;
 use crate::document::{OwnId, Value};
@@ -65,7 +65,7 @@ impl Store {
         let moment = state.moment();
         let found = match (near, <&Keys>::try_from(value.keys())) {
             (Near::Score(least), Ok(keys)) => {
-                shared.rent.pay_for(state.segments.len());
+                shared.rent.pay_for(1, state.segments.len());
                 let mut search = ByScore::new(&state, value.words(), keys, least, budget, now);
                 search.look_in(&state.active, Place::Active);
                 let fresh: Vec<_> = search
@@ -79,7 +79,7 @@ impl Store {
                 let (frozen, segments) = (state.frozen.clone(), state.segments.clone());
                 drop(state);
                 search.look_in_old(frozen.as_ref(), &segments);
-                (answer.truncated, answer.work) = (search.truncated, search.work);
+                (answer.truncated, answer.work) = (search.outcome.truncated, search.outcome.work);
                 let found = search.hits.len();
                 answer.tell(search.hits, near, Some(limit), |place| match place {
                     // The hits of one table are in order.
@@ -92,10 +92,11 @@ impl Store {
                 found
             }
             // These take some microseconds.
-            (near, keys) => {
-                let keys = keys.ok();
-                let hits =
-                    shared.hits(&state, value.words(), keys, near, budget, now, &mut answer)?;
+            (near, _) => {
+                let mut search = [Search::of(value)];
+                shared.search(&state, &mut search, near, budget, now)?;
+                let [Search { hits, outcome, .. }] = search;
+                (answer.truncated, answer.work) = (outcome.truncated, outcome.work);
                 let found = hits.len();
                 answer.tell(hits, near, Some(limit), |place| state.describe(place))?;
                 drop(state);

@@ -206,6 +206,13 @@ impl Shared {
         self.remove_obsolete(&mut structure);
         drop(structure);
         self.signal.notify_all();
+        // A table that was full is likely to be filled again. Who searches in it still may have it to himself.
+        if let Some(mut memory) = Arc::into_inner(memory)
+            && memory.len() >= self.options.memory_documents(&self.schema)
+        {
+            memory.clear();
+            *held(&self.spare) = Some(memory);
+        }
         Ok(true)
     }
 
@@ -252,6 +259,7 @@ impl Shared {
     /// Merges all segments, if that changes anything.
     pub(super) fn merge_all(&self) -> Result<(), StoreError> {
         let _turn = held(&self.merging);
+        *held(&self.spare) = None;
         let segments = self.state().segments.clone();
         let now = self.now();
         match &segments[..] {

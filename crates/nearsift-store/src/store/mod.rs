@@ -11,7 +11,7 @@
 //! | `copy` | snapshots and restoring them |
 //! | `check` | verifying every byte, and saving what is whole |
 //!
-//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`, `queue`.
+//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`, `queue`; `spare` alone.
 
 mod check;
 mod commit;
@@ -27,8 +27,6 @@ mod stats;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError};
-
-use nearsift::hamming::index::Scratch;
 
 use crate::StoreError;
 use crate::batch::{Batch, Outcome};
@@ -86,8 +84,11 @@ struct Shared {
     queue: Mutex<commit::Queue>,
     /// Batches were answered, or one has come that is waited for.
     commits: Condvar,
-    /// Memory of earlier queries: a scratch for each segment.
-    scratches: Mutex<Vec<Vec<Scratch>>>,
+    /// Memory of earlier queries: for each that was searched at a time with others.
+    scratches: Mutex<Vec<Vec<query::Scratches>>>,
+    /// A memory table that became a segment, emptied for the next one: memory that the system gives anew costs more than to
+    /// fill it.
+    spare: Mutex<Option<Memory>>,
     structure: Mutex<Structure>,
     next_file: AtomicU64,
     /// Held while a memory table becomes a segment.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use nearsift::hamming::Outcome;
 use nearsift::hamming::index::{self, Budget, Scratch, Work};
 use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
@@ -13,6 +14,9 @@ use crate::memory::Memory;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::score::{Candidates, Kernel};
 use crate::segment::Segment;
+
+/// Values that are searched at a time.
+const TOGETHER: usize = 8;
 
 /// How near a document is, or must be, by what the store holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -147,16 +151,32 @@ impl Store {
     pub fn query(&self, value: &Value, ask: &Ask) -> Result<Answer, StoreError> {
         let shared = &*self.shared;
         value.check(&shared.schema)?;
-        let near = ask.near.unwrap_or(Near::limit(shared.schema.kind));
-        let keys = value.keys().try_into().ok();
-        let state = shared.state();
-        let now = shared.now();
-        let mut answer = Answer::default();
-        let hits = shared.hits(&state, value.words(), keys, near, ask.budget, now, &mut answer)?;
-        answer.tell(hits, near, ask.limit, |place| state.describe(place))?;
-        drop(state);
+        let mut answer = [Answer::default()];
+        shared.answer(&mut [Search::of(value)], ask, &mut answer)?;
         shared.ask_to_merge_if_paid();
+        let [answer] = answer;
         Ok(answer)
+    }
+
+    /// The documents that are near each of some values, as [`query`](Store::query) finds them one by one. Of fingerprints several
+    /// are searched at a time, so that the memory which one waits for is fetched while others are compared: up to a third more a second.
+    ///
+    /// What is written meanwhile is found by later values, perhaps, and not by earlier ones.
+    ///
+    /// # Errors
+    /// As [`query`](Store::query), of the first value that cannot be answered.
+    pub fn query_many(&self, values: &[Value], ask: &Ask) -> Result<Vec<Answer>, StoreError> {
+        let shared = &*self.shared;
+        values.iter().try_for_each(|value| value.check(&shared.schema))?;
+        let mut answers = vec![Answer::default(); values.len()];
+        let mut searches = Vec::with_capacity(TOGETHER);
+        for (values, answers) in values.chunks(TOGETHER).zip(answers.chunks_mut(TOGETHER)) {
+            searches.clear();
+            searches.extend(values.iter().map(Search::of));
+            shared.answer(&mut searches, ask, answers)?;
+        }
+        shared.ask_to_merge_if_paid();
+        Ok(answers)
     }
 
     /// The document with an id.
@@ -213,9 +233,45 @@ fn near_of(asked: Near, rank: u32) -> Near {
     }
 }
 
+/// A value that is searched, and what was found so far.
+pub(super) struct Search<'a> {
+    words: &'a [u64],
+    keys: Option<&'a Keys>,
+    pub(super) hits: Vec<Hit>,
+    pub(super) outcome: Outcome,
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(words: &'a [u64], keys: Option<&'a Keys>) -> Search<'a> {
+        Search { words, keys, hits: Vec::new(), outcome: Outcome::default() }
+    }
+
+    pub(super) fn of(value: &'a Value) -> Search<'a> {
+        Search::new(value.words(), value.keys().try_into().ok())
+    }
+}
+
 impl Shared {
+    /// Searches values and describes what was found, at one moment.
+    fn answer(
+        &self,
+        searches: &mut [Search<'_>],
+        ask: &Ask,
+        answers: &mut [Answer],
+    ) -> Result<(), StoreError> {
+        let near = ask.near.unwrap_or(Near::limit(self.schema.kind));
+        let state = self.state();
+        self.search(&state, searches, near, ask.budget, self.now())?;
+        for (search, answer) in searches.iter_mut().zip(answers) {
+            (answer.truncated, answer.work) = (search.outcome.truncated, search.outcome.work);
+            let hits = std::mem::take(&mut search.hits);
+            answer.tell(hits, near, ask.limit, |place| state.describe(place))?;
+        }
+        Ok(())
+    }
+
     /// The documents that are near a value, with their ids.
-    pub(super) fn search(
+    pub(super) fn near(
         &self,
         state: &State,
         words: &[u64],
@@ -223,49 +279,48 @@ impl Shared {
         near: Near,
         now: u64,
     ) -> Result<Vec<(Near, OwnId)>, StoreError> {
-        let mut answer = Answer::default();
-        let hits =
-            self.hits(state, words, keys, near, self.schema.kind.budget(), now, &mut answer)?;
-        let found = hits
+        let mut search = [Search::new(words, keys)];
+        self.search(state, &mut search, near, self.schema.kind.budget(), now)?;
+        let [search] = search;
+        let found = search
+            .hits
             .into_iter()
             .map(|(rank, place)| Ok((near_of(near, rank), state.describe(place)?.0)));
         found.collect()
     }
 
-    /// Where the documents are that are near a value, were not removed and have not expired.
-    #[expect(clippy::too_many_arguments, reason = "a query and what it is asked of")]
-    pub(super) fn hits(
+    /// Where the documents are that are near values, were not removed and have not expired.
+    pub(super) fn search(
         &self,
         state: &State,
-        words: &[u64],
-        keys: Option<&Keys>,
+        searches: &mut [Search<'_>],
         near: Near,
         budget: Budget,
         now: u64,
-        answer: &mut Answer,
-    ) -> Result<Vec<Hit>, StoreError> {
-        match (self.schema.kind, near, keys) {
-            (Kind::Fingerprints { max_distance, .. }, Near::Distance(asked), None) => {
+    ) -> Result<(), StoreError> {
+        match (self.schema.kind, near) {
+            (Kind::Fingerprints { max_distance, .. }, Near::Distance(asked)) => {
                 if asked > max_distance {
                     let beyond = index::SearchError::DistanceBeyondIndex { asked, max_distance };
                     return Err(beyond.into());
                 }
-                self.rent.pay_for(state.segments.len());
-                let mut search = ByDistance { state, now, asked, budget, hits: Vec::new(), answer };
+                self.rent.pay_for(searches.len(), state.segments.len());
                 let mut scratches = held(&self.scratches).pop().unwrap_or_default();
-                let searched = search.run(words, &mut scratches);
+                let by_distance = ByDistance { state, now, asked, budget };
+                let searched = by_distance.run(searches, &mut scratches);
                 held(&self.scratches).push(scratches);
-                searched?;
-                Ok(search.hits)
+                searched
             }
-            (Kind::Sketches { .. }, Near::Score(least), Some(keys)) => {
-                self.rent.pay_for(state.segments.len());
-                let mut search = ByScore::new(state, words, keys, least, budget, now);
-                search.look_in(&state.active, Place::Active);
-                search.look_in_old(state.frozen.as_ref(), &state.segments);
-                answer.truncated = search.truncated;
-                answer.work = search.work;
-                Ok(search.hits)
+            (Kind::Sketches { .. }, Near::Score(least)) => {
+                self.rent.pay_for(searches.len(), state.segments.len());
+                for search in searches {
+                    let Some(keys) = search.keys else { continue };
+                    let mut by = ByScore::new(state, search.words, keys, least, budget, now);
+                    by.look_in(&state.active, Place::Active);
+                    by.look_in_old(state.frozen.as_ref(), &state.segments);
+                    (search.hits, search.outcome) = (by.hits, by.outcome);
+                }
+                Ok(())
             }
             _ => Err(StoreError::Invalid(format!(
                 "the store holds {}: ask {} of it",
@@ -279,72 +334,115 @@ impl Shared {
     }
 }
 
+/// Searches for fingerprints.
 struct ByDistance<'a> {
     state: &'a State,
     now: u64,
     asked: u32,
     budget: Budget,
-    hits: Vec<Hit>,
-    answer: &'a mut Answer,
+}
+
+/// What one search needs of memory, in the memory tables and in each segment.
+#[derive(Debug, Default)]
+pub(super) struct Scratches {
+    active: Scratch,
+    frozen: Scratch,
+    segments: Vec<Scratch>,
 }
 
 impl ByDistance<'_> {
-    /// Each step is done in all segments before the next one, so that the memory which they wait for is
+    /// Each step is done in all tables and for all values before the next one, so that the memory which they wait for is
     /// fetched at the same time.
-    fn run(&mut self, words: &[u64], scratches: &mut Vec<Scratch>) -> Result<(), StoreError> {
-        let state = self.state;
-        scratches.resize_with(state.segments.len().max(scratches.len()), Scratch::default);
-        let now = self.now;
-        let mut hits = std::mem::take(&mut self.hits);
-        let ask = self.ask();
-        for (segment, scratch) in state.segments.iter().zip(&mut *scratches) {
-            segment.begin(words, &ask, scratch)?;
+    fn run(
+        &self,
+        searches: &mut [Search<'_>],
+        scratches: &mut Vec<Scratches>,
+    ) -> Result<(), StoreError> {
+        scratches.resize_with(searches.len().max(scratches.len()), Scratches::default);
+        for (search, scratches) in searches.iter().zip(&mut *scratches) {
+            self.begin(search.words, scratches)?;
         }
-        let outcome = state.active.within(words, &ask, &mut |slot, distance| {
-            if state.active.is_live(slot, now) {
-                hits.push((distance, Place::Active(slot)));
-            }
-        })?;
-        self.add(outcome);
-        if let Some(frozen) = &state.frozen {
-            let memory = &*frozen.memory;
-            let outcome = memory.within(words, &self.ask(), &mut |slot, distance| {
-                if memory.is_live(slot, now) {
-                    hits.push((distance, Place::Frozen(slot)));
-                }
-            })?;
-            self.add(outcome);
+        for (search, scratches) in searches.iter().zip(&mut *scratches) {
+            self.look_up(search.words, scratches);
         }
-        for (segment, scratch) in state.segments.iter().zip(&mut *scratches) {
-            segment.look_up(scratch);
+        for (search, scratches) in searches.iter_mut().zip(scratches) {
+            self.finish(search, scratches);
         }
-        for ((i, segment), scratch) in (0u32..).zip(&state.segments).zip(&mut *scratches) {
-            let outcome = segment.finish(words, &self.ask(), scratch, &mut |rank, distance| {
-                if segment.is_live(rank, now) {
-                    hits.push((distance, Place::Segment(i, rank)));
-                }
-            });
-            self.add(outcome);
-        }
-        self.hits = hits;
         Ok(())
     }
 
+    fn begin(&self, words: &[u64], scratches: &mut Scratches) -> Result<(), StoreError> {
+        let State { active, frozen, segments, .. } = self.state;
+        let ask = self.ask(&Outcome::default());
+        let most = segments.len().max(scratches.segments.len());
+        scratches.segments.resize_with(most, Scratch::default);
+        active.begin(words, &ask, &mut scratches.active)?;
+        if let Some(frozen) = frozen {
+            frozen.memory.begin(words, &ask, &mut scratches.frozen)?;
+        }
+        for (segment, scratch) in segments.iter().zip(&mut scratches.segments) {
+            segment.begin(words, &ask, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn look_up(&self, words: &[u64], scratches: &mut Scratches) {
+        let State { active, frozen, segments, .. } = self.state;
+        let ask = self.ask(&Outcome::default());
+        active.look_up(words, &ask, &mut scratches.active);
+        if let Some(frozen) = frozen {
+            frozen.memory.look_up(words, &ask, &mut scratches.frozen);
+        }
+        for (segment, scratch) in segments.iter().zip(&mut scratches.segments) {
+            segment.look_up(scratch);
+        }
+    }
+
+    fn finish(&self, search: &mut Search<'_>, scratches: &mut Scratches) {
+        let Search { words, hits, outcome, .. } = search;
+        let (state, now) = (self.state, self.now);
+        let active = &state.active;
+        let ended = active.finish(
+            words,
+            &self.ask(outcome),
+            &mut scratches.active,
+            &mut |slot, distance| {
+                if active.is_live(slot, now) {
+                    hits.push((distance, Place::Active(slot)));
+                }
+            },
+        );
+        outcome.add(&ended);
+        if let Some(Frozen { memory, .. }) = &state.frozen {
+            let ask = self.ask(outcome);
+            let ended = memory.finish(words, &ask, &mut scratches.frozen, &mut |slot, distance| {
+                if memory.is_live(slot, now) {
+                    hits.push((distance, Place::Frozen(slot)));
+                }
+            });
+            outcome.add(&ended);
+        }
+        let segments = (0u32..).zip(&state.segments).zip(&mut scratches.segments);
+        for ((i, segment), scratch) in segments {
+            let ended =
+                segment.finish(words, &self.ask(outcome), scratch, &mut |rank, distance| {
+                    if segment.is_live(rank, now) {
+                        hits.push((distance, Place::Segment(i, rank)));
+                    }
+                });
+            outcome.add(&ended);
+        }
+    }
+
     /// What is asked of the next table, with what is left of the budget.
-    fn ask(&self) -> index::Ask {
+    fn ask(&self, until_now: &Outcome) -> index::Ask {
         let budget = match self.budget {
             Budget::Unlimited => Budget::Unlimited,
             Budget::Fingerprints(most) => {
-                Budget::Fingerprints(most.saturating_sub(self.answer.work.candidates))
+                Budget::Fingerprints(most.saturating_sub(until_now.work.candidates))
             }
         };
         index::Ask { max_distance: self.asked, budget }
-    }
-
-    fn add(&mut self, outcome: nearsift::hamming::Outcome) {
-        self.answer.truncated |= outcome.truncated;
-        self.answer.work.probes += outcome.work.probes;
-        self.answer.work.candidates += outcome.work.candidates;
     }
 }
 
@@ -408,8 +506,7 @@ pub(super) struct ByScore<'a> {
     kernel: Kernel,
     candidates: Vec<u32>,
     pub(super) hits: Vec<Hit>,
-    pub(super) truncated: bool,
-    pub(super) work: Work,
+    pub(super) outcome: Outcome,
 }
 
 impl<'a> ByScore<'a> {
@@ -430,18 +527,17 @@ impl<'a> ByScore<'a> {
             kernel: Kernel::best(),
             candidates: Vec::new(),
             hits: Vec::new(),
-            truncated: false,
-            work: Work::default(),
+            outcome: Outcome::default(),
         }
     }
 
     pub(super) fn look_in(&mut self, filed: &impl Filed, place: impl Fn(u32) -> Place) {
         self.candidates.clear();
         let most = self.shares.next(filed.documents());
-        self.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
+        self.outcome.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
         self.shares.used(&self.candidates);
-        self.work.candidates += self.candidates.len() as u64;
-        self.work.probes += nearsift::sketch::KEYS as u64;
+        self.outcome.work.candidates += self.candidates.len() as u64;
+        self.outcome.work.probes += nearsift::sketch::KEYS as u64;
         let first = self.hits.len();
         let ByScore { candidates, hits, now, .. } = self;
         let candidates = Candidates { sketches: filed.sketches(), numbers: candidates };

@@ -104,6 +104,7 @@ fn shared(dir: &Path, options: Options, opened: Opened, writer: Option<Writer>) 
         queue: Mutex::default(),
         commits: Condvar::new(),
         scratches: Mutex::default(),
+        spare: Mutex::default(),
         next_file: AtomicU64::new(manifest.next_file),
         structure: Mutex::new(Structure { manifest, pins: 0, obsolete: Vec::new() }),
         flushing: Mutex::new(()),

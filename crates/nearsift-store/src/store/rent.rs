@@ -36,11 +36,11 @@ impl Default for Rent {
 }
 
 impl Rent {
-    /// Counts a query that visits so many segments.
+    /// Counts queries that visit so many segments each.
     #[inline]
-    pub(super) fn pay_for(&self, segments: usize) {
+    pub(super) fn pay_for(&self, queries: usize, segments: usize) {
         if segments > 1 {
-            self.paid.fetch_add(segments as u64 - 1, Ordering::Relaxed);
+            self.paid.fetch_add(queries as u64 * (segments as u64 - 1), Ordering::Relaxed);
         }
     }
 }

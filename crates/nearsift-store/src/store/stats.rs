@@ -17,6 +17,8 @@ pub struct Stats {
     pub disk_bytes: u64,
     /// Bytes that segments and memory tables hold in memory, about; numbers as ids left out.
     pub memory_bytes: u64,
+    /// Whether a memory table is on its way to become a segment, or segments are being merged.
+    pub at_work: bool,
     /// Operations that were done again when the store was opened.
     pub replayed_operations: u64,
     /// Bytes that were dropped from the end of the log when the store was opened: a write that a crash
@@ -47,6 +49,7 @@ impl Store {
     /// How large the store is, and what it is made of.
     pub fn stats(&self) -> Stats {
         let shared = &*self.shared;
+        let at_work = self.is_at_work();
         let log_bytes = held(&shared.writer).as_ref().map_or(0, |writer| writer.log.len());
         let state = shared.state();
         let segments: Vec<SegmentStats> = state
@@ -62,19 +65,31 @@ impl Store {
             })
             .collect();
         let memories = || state.frozen.iter().map(|f| &*f.memory).chain([&state.active]);
+        let spare = held(&shared.spare).as_ref().map_or(0, crate::memory::Memory::bytes);
         let fresh = memories().map(crate::memory::Memory::live).sum();
         let live: u64 = state.segments.iter().map(|segment| segment.live()).sum();
         Stats {
             documents: live + fresh,
             fresh,
+            at_work,
             log_bytes,
             disk_bytes: segments.iter().map(|segment| segment.disk_bytes).sum(),
             memory_bytes: segments.iter().map(|segment| segment.memory_bytes).sum::<u64>()
-                + memories().map(crate::memory::Memory::bytes).sum::<u64>(),
+                + memories().map(crate::memory::Memory::bytes).sum::<u64>()
+                + spare,
             segments,
             replayed_operations: shared.recovery.replayed,
             dropped_bytes: shared.recovery.dropped,
             failed: shared.failed.get().cloned(),
         }
+    }
+
+    fn is_at_work(&self) -> bool {
+        let shared = &*self.shared;
+        let is_asked = {
+            let signals = held(&shared.signals);
+            signals.flush || signals.merge
+        };
+        is_asked || shared.state().frozen.is_some() || shared.merging.try_lock().is_err()
     }
 }

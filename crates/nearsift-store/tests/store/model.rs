@@ -114,7 +114,14 @@ impl Run {
             6..20 => {
                 let value = self.shape.value(random);
                 let limited = [None, Some(0), Some(1), Some(3)][random.below(4)];
-                self.model.check_query(self.store(), &value, limited, now);
+                match random.below(4) {
+                    0 => {
+                        let mut values = vec![value];
+                        values.resize_with(random.below(20) + 1, || self.shape.value(random));
+                        self.model.check_queries(self.store(), &values, limited, now);
+                    }
+                    _ => self.model.check_query(self.store(), &value, limited, now),
+                }
             }
             20..28 => self.look(random),
             28..36 => {

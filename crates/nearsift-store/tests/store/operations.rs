@@ -5,8 +5,8 @@ use std::sync::Arc;
 use nearsift::fingerprint::{Bits, Fingerprint};
 use nearsift_store::disk::SimDisk;
 use nearsift_store::{
-    Access, Ask, IdKind, Kind, MAX_ID_BYTES, Metadata, Near, Options, Outcome, OwnId, RecipeMark,
-    Settings, Store, StoreError, Value,
+    Access, Answer, Ask, IdKind, Kind, MAX_ID_BYTES, Metadata, Near, Options, Outcome, OwnId,
+    RecipeMark, Settings, Store, StoreError, Value,
 };
 
 use crate::support::{ALL, Hands, dir, mark, small};
@@ -151,6 +151,32 @@ fn a_store_opens_for_its_own_recipe_once_and_where_one_is() {
     ));
     let elsewhere = dir().with_extension("none");
     assert!(matches!(Store::open_with(&elsewhere, options), Err(StoreError::NoStore { .. })));
+}
+
+#[test]
+fn many_values_are_answered_as_each_alone() {
+    let (_, _, options, store) = texts();
+    drop(store);
+    let store = Store::open_with(&dir(), options).expect("opened");
+    let value = |i: u64| fingerprint((i / 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1 << (i % 3));
+    for part in 0..4u64 {
+        let mut batch = store.batch();
+        for i in part * 50..part * 50 + 50 {
+            batch.insert(format!("{i:03}").as_str().into(), &value(i), &none()).expect("put");
+        }
+        store.write(&batch).expect("written");
+        // The last part stays in memory.
+        if part < 3 {
+            store.flush().expect("flushed");
+        }
+    }
+    let values: Vec<Value> = (0..230).map(value).collect();
+    let answers = store.query_many(&values, &Ask::default()).expect("asked");
+    let alone: Vec<Answer> =
+        values.iter().map(|value| store.query(value, &Ask::default()).expect("asked")).collect();
+    assert_eq!(answers, alone);
+    assert!(answers.iter().filter(|answer| answer.matches.len() >= 3).count() >= 190);
+    assert!(store.query_many(&[], &Ask::default()).expect("asked").is_empty());
 }
 
 #[test]

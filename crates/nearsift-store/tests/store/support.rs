@@ -252,6 +252,16 @@ impl Model {
         self.check_answer(kind, value, limited, answer, now);
     }
 
+    /// The same of many values at once.
+    pub fn check_queries(&self, store: &Store, values: &[Value], limited: Option<usize>, now: u64) {
+        let ask = Ask { limit: limited, ..Ask::default() };
+        let answers = store.query_many(values, &ask).expect("answers");
+        assert_eq!(answers.len(), values.len());
+        for (value, answer) in values.iter().zip(answers) {
+            self.check_answer(store.kind(), value, limited, answer, now);
+        }
+    }
+
     /// The same of an answer that is there.
     pub fn check_answer(
         &self,

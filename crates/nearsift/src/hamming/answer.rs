@@ -50,7 +50,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn add(&mut self, other: &Outcome) {
+    /// Takes in how another part of the same search, or another query, ended.
+    pub fn add(&mut self, other: &Outcome) {
         self.truncated |= other.truncated;
         self.stopped |= other.stopped;
         self.work.probes += other.work.probes;

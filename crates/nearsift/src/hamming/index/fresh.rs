@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 use super::bits::distance_in;
 use super::build::prefix_tables;
 use super::kernel::{
-    FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, prefetch_one, prefetch_run,
+    FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, pages, prefetch_one,
+    prefetch_run,
 };
+use super::query::own_entries;
 use super::search::{self, Ask, Hit, Scratch, Search, SearchError};
 use super::table::Table;
 use super::{BuildError, Wide};
@@ -99,6 +101,36 @@ impl FreshTable {
             Bits::B256 => Wide::Four(Fresh::new(plan, max_distance)?),
         };
         Ok(FreshTable { held, kernel: Kernel::best() })
+    }
+
+    /// Makes room for so many documents beyond those that it has, so that it is not moved as it grows. Memory is taken from the
+    /// system when it is first written, in huge pages where there are any.
+    pub fn reserve(&mut self, documents: u64) {
+        // A bucket doubles, and what it had before is left to others: that comes to less than this.
+        let places = usize::try_from(documents.saturating_mul(3)).unwrap_or(usize::MAX);
+        wide!(&mut self.held, fresh => {
+            for shelf in &mut fresh.shelves {
+                let bytes = places.saturating_mul(shelf.table.packing.bytes());
+                if shelf.ids.try_reserve(places).is_ok() && shelf.entries.try_reserve(bytes).is_ok() {
+                    pages::advise_room(&mut shelf.ids);
+                    pages::advise_room(&mut shelf.entries);
+                }
+            }
+        });
+    }
+
+    /// Forgets all documents and keeps the memory.
+    pub fn clear(&mut self) {
+        wide!(&mut self.held, fresh => {
+            fresh.documents = 0;
+            for shelf in &mut fresh.shelves {
+                shelf.buckets.fill(Bucket::default());
+                shelf.entries.clear();
+                shelf.entries.resize(PADDING, 0);
+                shelf.ids.clear();
+                shelf.free.clear();
+            }
+        });
     }
 
     /// Adds a document. The same fingerprint and id may be added more than once, and is then held so often.
@@ -299,61 +331,201 @@ impl<const W: usize> Job for InsertMany<'_, W> {
     }
 }
 
+/// What a query does in the tables.
+#[derive(Debug, Default)]
+pub(super) struct FreshFlight {
+    /// One for each table; none of an empty table.
+    searches: Vec<FreshSearch>,
+    probes: Vec<Probe>,
+    near: Vec<Near>,
+}
+
+/// What a query does in one table.
+#[derive(Debug)]
+struct FreshSearch {
+    own: Probe,
+    /// The radius that is covered; -1 for none.
+    radius: i32,
+    /// The buckets to scan.
+    runs: Vec<Run>,
+    /// Entries of the runs.
+    entries: u64,
+}
+
+impl FreshTable {
+    /// The first of three steps of a search, as [`super::Index::begin`] is: asks for what says where the entries are.
+    /// `scratch` is for this table alone until the last step.
+    ///
+    /// # Errors
+    /// As [`Search::visit`].
+    pub fn begin(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        scratch: &mut Scratch,
+    ) -> Result<(), SearchError> {
+        search::check(self, query, ask)?;
+        wide!(&self.held, fresh => {
+            let query = &query.as_chunks().0[0];
+            self.kernel.run(Begin { fresh, flight: scratch.fresh(), query });
+        });
+        Ok(())
+    }
+
+    /// The second step: looks up where the entries are, and asks for them. `query` and `ask` are those of the first one.
+    pub fn look_up(&self, query: &[u64], ask: &Ask, scratch: &mut Scratch) {
+        wide!(&self.held, fresh => {
+            let (query, max_distance) = (&query.as_chunks().0[0], ask.max_distance);
+            self.kernel.run(LookUp { fresh, flight: scratch.fresh(), query, max_distance });
+        });
+    }
+
+    /// The last step: calls `each` with every hit. `query` and the distance are those of the first step; the budget is
+    /// this one's.
+    pub fn finish(
+        &self,
+        query: &[u64],
+        ask: &Ask,
+        scratch: &mut Scratch,
+        each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
+    ) -> Outcome {
+        wide!(&self.held, fresh => {
+            let query = &query.as_chunks().0[0];
+            self.kernel.run(Finish { fresh, flight: scratch.fresh(), query, ask, each })
+        })
+    }
+}
+
+struct Begin<'a, const W: usize> {
+    fresh: &'a Fresh<W>,
+    flight: &'a mut FreshFlight,
+    query: &'a [u64; W],
+}
+
+impl<const W: usize> Job for Begin<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Begin { fresh, flight, query } = self;
+        let shelves = if fresh.documents == 0 { &[] } else { &fresh.shelves[..] };
+        let empty = || FreshSearch {
+            own: Probe { key: 0, near: 0 },
+            radius: -1,
+            runs: Vec::new(),
+            entries: 0,
+        };
+        flight.searches.resize_with(shelves.len(), empty);
+        for (search, shelf) in flight.searches.iter_mut().zip(shelves) {
+            search.own = shelf.table.aim(lanes, query, 0).own;
+            prefetch_one(&shelf.buckets, search.own.key as usize);
+        }
+    }
+}
+
+struct LookUp<'a, const W: usize> {
+    fresh: &'a Fresh<W>,
+    flight: &'a mut FreshFlight,
+    query: &'a [u64; W],
+    max_distance: u32,
+}
+
+impl<const W: usize> Job for LookUp<'_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let LookUp { fresh, flight, query, max_distance } = self;
+        fresh.choose(lanes, flight, query, max_distance);
+        for (search, shelf) in flight.searches.iter().zip(&fresh.shelves) {
+            let size = shelf.table.packing.bytes();
+            let fetched = search.runs.iter().take(FETCHED);
+            fetched.for_each(|run| prefetch_run(&shelf.entries, size, run));
+        }
+    }
+}
+
 impl<const W: usize> Fresh<W> {
-    /// For each table the buckets to scan, and the radius that they cover, chosen as an index does.
-    fn choose(&self, query: &[u64; W], max_distance: u32, kernel: Kernel) -> Vec<(Vec<Run>, i32)> {
-        let aims: Vec<_> =
-            self.shelves.iter().map(|shelf| shelf.table.aim(Plain, query, max_distance)).collect();
-        let mut chosen: Vec<(Vec<Run>, i32)> = vec![(Vec::new(), -1); aims.len()];
-        let mut probes = Vec::new();
+    /// Chooses for each table the buckets to scan, and the radius that they cover, as an index does.
+    #[inline(always)]
+    fn choose<L: Lanes>(
+        &self,
+        lanes: L,
+        flight: &mut FreshFlight,
+        query: &[u64; W],
+        max_distance: u32,
+    ) {
+        let FreshFlight { searches, probes, .. } = flight;
+        for search in &mut *searches {
+            (search.radius, search.entries) = (-1, 0);
+            search.runs.clear();
+        }
+        let entry_ns = lanes.kernel().entry_ns() * W as f64;
+        // Each table's own bucket suffices, and is cheaper than any table's further ones.
+        if max_distance as usize + 1 == searches.len() {
+            let is_cheap = |search: &mut FreshSearch, shelf: &Shelf<W>| {
+                let run = shelf.run(search.own);
+                search.runs.push(run);
+                run.len <= own_entries(&shelf.table, entry_ns)
+            };
+            let mut tables = searches.iter_mut().zip(&self.shelves);
+            if tables.all(|(search, shelf)| is_cheap(search, shelf)) {
+                searches.iter_mut().for_each(|search| search.radius = 0);
+                return;
+            }
+            searches.iter_mut().for_each(|search| search.runs.clear());
+        }
         for _ in 0..=max_distance {
-            let cost = |t: usize| {
-                let (runs, radius) = &chosen[t];
-                let shelf = &self.shelves[t];
-                let radius = (radius + 1) as u32;
+            let cost = |(search, shelf): (&FreshSearch, &Shelf<W>)| {
+                let radius = (search.radius + 1) as u32;
                 if radius > shelf.table.max_radius() {
                     return f64::INFINITY;
                 }
                 let mean = self.documents as f64 / shelf.buckets.len() as f64;
-                let entries = || runs.iter().map(|run| f64::from(run.len)).sum::<f64>();
+                let entries = search.entries as f64;
                 let seen = match radius {
-                    0 => f64::from(shelf.run(aims[t].own).len),
-                    1 => (entries() + 3.0 * mean) / 4.0,
-                    _ => entries() / runs.len() as f64,
+                    0 => f64::from(shelf.run(search.own).len),
+                    1 => (entries + 3.0 * mean) / 4.0,
+                    _ => entries / search.runs.len() as f64,
                 };
-                shelf.table.shell_size(radius) * (BUCKET_NS + kernel.entry_ns() * seen)
+                shelf.table.shell_size(radius) * (BUCKET_NS + entry_ns * seen)
             };
-            let cheapest = (0..aims.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
-            let Some(t) = cheapest else { break };
-            let (runs, radius) = &mut chosen[t];
-            *radius += 1;
-            let shelf = &self.shelves[t];
+            let costs = searches.iter().zip(&self.shelves).map(cost).enumerate();
+            let Some((t, _)) = costs.min_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+            let (search, shelf) = (&mut searches[t], &self.shelves[t]);
+            search.radius += 1;
             probes.clear();
-            shelf.table.shell(&aims[t], *radius as u32, &mut probes);
-            runs.extend(probes.iter().map(|probe| shelf.run(*probe)));
+            let aim = shelf.table.aim(lanes, query, max_distance);
+            shelf.table.shell(&aim, search.radius as u32, probes);
+            for probe in &*probes {
+                let run = shelf.run(*probe);
+                search.entries += u64::from(run.len);
+                search.runs.push(run);
+            }
         }
-        chosen
     }
+}
 
-    fn visit(
-        &self,
-        query: &[u64; W],
-        ask: &Ask,
-        kernel: Kernel,
-        each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
-    ) -> Outcome {
+struct Finish<'a, const W: usize> {
+    fresh: &'a Fresh<W>,
+    flight: &'a mut FreshFlight,
+    query: &'a [u64; W],
+    ask: &'a Ask,
+    each: &'a mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
+}
+
+impl<const W: usize> Job for Finish<'_, W> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Outcome {
+        let Finish { fresh, flight: FreshFlight { searches, near, .. }, query, ask, each } = self;
         let mut outcome = Outcome::default();
         let mut left = ask.budget.limit();
         let mut found: Vec<(u32, [u64; W], u64)> = Vec::new();
-        let mut near: Vec<Near> = Vec::new();
-        let mut chosen = self.choose(query, ask.max_distance, kernel);
-        for (shelf, (runs, _)) in self.shelves.iter().zip(&chosen) {
-            let size = shelf.table.packing.bytes();
-            runs.iter().take(FETCHED).for_each(|run| prefetch_run(&shelf.entries, size, run));
-        }
-        for t in 0..self.shelves.len() {
-            let shelf = &self.shelves[t];
-            for run in &mut chosen[t].0 {
+        for t in 0..searches.len() {
+            let shelf = &fresh.shelves[t];
+            for run in &mut searches[t].runs {
                 if u64::from(run.len) > left {
                     run.len = left as u32;
                     outcome.truncated = true;
@@ -361,18 +533,18 @@ impl<const W: usize> Fresh<W> {
                 left -= u64::from(run.len);
                 outcome.work.candidates += u64::from(run.len);
             }
-            let runs = &chosen[t].0;
+            let runs = &searches[t].runs;
             outcome.work.probes += runs.len() as u64;
-            let aim = shelf.table.aim(Plain, query, ask.max_distance);
+            let target = shelf.table.aim(lanes, query, ask.max_distance).target;
             near.clear();
-            kernel.scan(&shelf.entries, &shelf.table.packing, runs, &aim.target, &mut near);
-            for near in &near {
+            lanes.scan(&shelf.entries, &shelf.table.packing, runs, &[], &target, near);
+            for near in &*near {
                 let run = &runs[near.run as usize];
                 let place = run.start as u32 + near.entry;
                 let value = shelf.value(run.key, place);
                 // Of all tables whose radius covers the value, the first reports it.
                 let covers = |s: usize| {
-                    distance_in(&value, query, &self.shelves[s].block) as i32 <= chosen[s].1
+                    distance_in(&value, query, &fresh.shelves[s].block) as i32 <= searches[s].radius
                 };
                 if covers(t) && !(0..t).any(covers) {
                     found.push((near.distance, value, shelf.ids[place as usize]));
@@ -412,12 +584,11 @@ impl Search for FreshTable {
         &self,
         query: &[u64],
         ask: &Ask,
-        _: &mut Scratch,
+        scratch: &mut Scratch,
         each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
     ) -> Result<Outcome, SearchError> {
-        search::check(self, query, ask)?;
-        Ok(wide!(&self.held, fresh => {
-            fresh.visit(&query.as_chunks().0[0], ask, self.kernel, each)
-        }))
+        self.begin(query, ask, scratch)?;
+        self.look_up(query, ask, scratch);
+        Ok(self.finish(query, ask, scratch, each))
     }
 }

@@ -80,7 +80,7 @@ impl Own {
         let mut entries = Some(0);
         for (run, part) in self.runs.iter_mut().zip(&layout.parts) {
             (run.start, run.len) = bucket(lanes, part, bytes, run.key);
-            if run.len > query::own_entries(part, entry_ns) {
+            if run.len > query::own_entries(&part.table, entry_ns) {
                 entries = None;
             }
             entries = entries.map(|entries: u64| entries + u64::from(run.len));

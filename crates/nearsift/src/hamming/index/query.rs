@@ -11,7 +11,7 @@ use super::kernel::{
     FETCHED, Job, Kernel, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts, prefetch_run,
 };
 use super::search::Ask;
-use super::table::Aim;
+use super::table::{Aim, Table};
 use crate::hamming::planner::Plan;
 use crate::hamming::{Budget, Outcome};
 
@@ -187,7 +187,7 @@ impl<const W: usize> Flight<W> {
             |part: &Part<W>| if part.high_at.is_some() { packed_ns / 4.0 } else { packed_ns };
         // Each table's own bucket suffices, and is cheaper than any table's further ones.
         let cheap = |search: &Search<W>, part: &Part<W>| {
-            search.entries <= u64::from(own_entries(part, entry_ns(part)))
+            search.entries <= u64::from(own_entries(&part.table, entry_ns(part)))
         };
         if self.max_distance as usize + 1 == self.searches.len()
             && self.searches.iter().zip(&layout.parts).all(|(search, part)| cheap(search, part))
@@ -455,8 +455,8 @@ impl<const W: usize> Search<W> {
 
 /// Entries of a query's own bucket up to which no further bucket of another table is cheaper.
 #[inline(always)]
-pub(super) fn own_entries<const W: usize>(part: &Part<W>, entry_ns: f64) -> u32 {
-    (f64::from(part.table.key_bits) * BUCKET_NS / entry_ns) as u32
+pub(super) fn own_entries<const W: usize>(table: &Table<W>, entry_ns: f64) -> u32 {
+    (f64::from(table.key_bits) * BUCKET_NS / entry_ns) as u32
 }
 
 /// First entry and length of a bucket in a directory of offsets.

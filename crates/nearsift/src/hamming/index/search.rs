@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
+use super::fresh::FreshFlight;
 use super::image::Layout;
 use super::query::Flight;
 use crate::fingerprint::Bits;
@@ -215,6 +216,14 @@ pub struct Scratch {
     one: Option<Box<[Flight<1>; FLIGHTS]>>,
     two: Option<Box<[Flight<2>; FLIGHTS]>>,
     four: Option<Box<[Flight<4>; FLIGHTS]>>,
+    fresh: FreshFlight,
+}
+
+impl Scratch {
+    /// For a table of fresh fingerprints.
+    pub(super) fn fresh(&mut self) -> &mut FreshFlight {
+        &mut self.fresh
+    }
 }
 
 fn fit<'s, const W: usize>(

@@ -198,12 +198,25 @@ proptest! {
                 listed += 1;
             });
             prop_assert_eq!(listed, left);
+            let ask = Ask::within(max_distance);
+            let mut scratch = fresh.scratch();
             for query in queries(&values, words, max_distance, seed) {
                 let mut expect = naive(&values, &query, max_distance);
                 expect.retain(|found| !gone[found.id as usize]);
-                let ask = Ask::within(max_distance);
-                let found = fresh.range(&query, &ask, &mut fresh.scratch()).unwrap();
+                let found = fresh.range(&query, &ask, &mut scratch).unwrap();
                 prop_assert_eq!(found.matches, expect);
+            }
+            // Emptied, it is as a new one.
+            fresh.clear();
+            for query in queries(&values, words, max_distance, seed) {
+                let found = fresh.range(&query, &ask, &mut scratch).unwrap();
+                prop_assert_eq!(found.matches, []);
+            }
+            fresh.reserve(n as u64);
+            fresh.insert_many(&values, 0).unwrap();
+            for query in queries(&values, words, max_distance, seed) {
+                let found = fresh.range(&query, &ask, &mut scratch).unwrap();
+                prop_assert_eq!(found.matches, naive(&values, &query, max_distance));
             }
         }
     }

@@ -393,6 +393,7 @@ impl Kernel {
 
     /// Appends every entry of the runs within the distance, run by run and in order. Runs that reach
     /// past the entries find nothing.
+    #[cfg(test)]
     pub(super) fn scan<const W: usize>(
         self,
         entries: &[u8],
