@@ -256,8 +256,8 @@ impl NearFolds<'_> {
     fn take<const V: usize>(&mut self, row: usize, at: usize) {
         let tile = self.folds[row..].first_chunk::<TILE>().expect("folds behind the run");
         let least = least_distances_of(tile, &self.vectors::<V>(at));
-        for v in 0..V {
-            let mut near = _mm512_cmple_epu32_mask(least[v], self.limit);
+        for (v, least) in least.into_iter().enumerate() {
+            let mut near = _mm512_cmple_epu32_mask(least, self.limit);
             while near != 0 {
                 let position = at + v * LANES + near.trailing_zeros() as usize;
                 near &= near - 1;
