@@ -136,8 +136,7 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
                 found.max_distance,
                 found.plan
             );
-            let seconds = found.prepare_seconds + found.pairs_seconds;
-            let links = found.prepare_seconds + found.connect_seconds;
+            let (seconds, links) = (found.pairs_seconds, found.connect_seconds);
             let about = format!("{} {}, distance {}", case.data.name(), case.n, case.max_distance);
             match (case.data, case.n, case.max_distance, threads) {
                 (join::Data::Uniform, n, k, 1) => uniform.push(((n, k), links)),
@@ -161,7 +160,7 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
             let row = Row::new(&name)
                 .with("s", seconds)
                 .with("pairs cpu s", found.pairs_cpu_seconds.unwrap_or(f64::NAN))
-                .with("links s", found.connect_seconds)
+                .with("links s", links)
                 .with("links cpu s", found.connect_cpu_seconds.unwrap_or(f64::NAN))
                 .with("expected s", found.expected_seconds)
                 .with("pairs", found.pairs as f64)

@@ -1,5 +1,6 @@
 //! Sets of bits of a value: their digits, and what is known of the values that vary in them.
 
+use super::filter::Filter;
 use crate::fingerprint::Bits;
 
 /// A set of bits of a value.
@@ -242,16 +243,31 @@ impl<const W: usize> Digit<W> {
     /// Calls `f` with the place and the digit of every value, in order.
     #[inline(always)]
     pub(super) fn each(&self, values: &[[u64; W]], mut f: impl FnMut(usize, usize)) {
+        /// Digits told at a time.
+        const BLOCK: usize = 256;
+        let filter = Filter::best();
+        let mut digits = [0; BLOCK];
+        for (b, block) in values.chunks(BLOCK).enumerate() {
+            let digits = &mut digits[..block.len()];
+            filter.digits(block, self, digits);
+            for (place, &digit) in (b * BLOCK..).zip(&*digits) {
+                f(place, digit as usize);
+            }
+        }
+    }
+
+    /// Tells the digit of each value, by plain code.
+    pub(super) fn tell(&self, values: &[[u64; W]], digits: &mut [u32]) {
         if let Some(word) = self.word {
             let Digit { rotation, skip, shift, .. } = *self;
             let (bits, gather) = (self.bits[word], self.gather[word]);
-            for (place, value) in values.iter().enumerate() {
+            for (to, value) in digits.iter_mut().zip(values) {
                 let mixed = (value[word].rotate_right(rotation) & bits).wrapping_mul(gather);
-                f(place, (mixed << skip >> shift) as usize);
+                *to = (mixed << skip >> shift) as u32;
             }
         } else {
-            for (place, value) in values.iter().enumerate() {
-                f(place, self.of(value));
+            for (to, value) in digits.iter_mut().zip(values) {
+                *to = self.of(value) as u32;
             }
         }
     }

@@ -54,22 +54,45 @@ impl<const W: usize> Picked<W> {
 
 impl Filter {
     /// Every filter that this processor can run, slowest first.
+    #[cfg(test)]
     pub(super) fn available() -> Vec<Filter> {
-        let mut filters = vec![Filter(Set::Portable)];
+        let mut filters = vec![Filter(Set::Portable), Filter::best()];
+        filters.dedup();
+        filters
+    }
+
+    /// The fastest filter that this processor can run.
+    #[inline]
+    pub(super) fn best() -> Filter {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("popcnt")
         {
-            filters.push(Filter(Set::Avx512));
+            return Filter(Set::Avx512);
         }
-        filters
+        Filter(Set::Portable)
     }
 
-    /// The fastest filter that this processor can run.
-    pub(super) fn best() -> Filter {
-        Filter::available().pop().unwrap_or(Filter(Set::Portable))
+    /// Tells the digit of each value.
+    ///
+    /// # Panics
+    /// When there are not as many places for digits as values.
+    #[inline]
+    pub(super) fn digits<const W: usize>(
+        self,
+        values: &[[u64; W]],
+        digit: &Digit<W>,
+        digits: &mut [u32],
+    ) {
+        assert_eq!(values.len(), digits.len(), "a digit a value");
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a filter is only made after its instructions were found on this processor.
+            Set::Avx512 if W == 1 => unsafe { avx512::digits(values, digit, digits) },
+            _ => digit.tell(values, digits),
+        }
     }
 
     /// Picks the values of the chunk that have the digit `wanted`; what was picked before is gone.
@@ -101,6 +124,39 @@ mod avx512 {
 
     use super::super::bits::Digit;
     use super::Picked;
+
+    /// As [`super::Filter::digits`], eight values of one word at a time.
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,popcnt")]
+    pub(super) fn digits<const W: usize>(
+        values: &[[u64; W]],
+        digit: &Digit<W>,
+        digits: &mut [u32],
+    ) {
+        assert!(W == 1);
+        let all = |word: u64| _mm512_set1_epi64(word.cast_signed());
+        let count = |bits: u32| _mm_set_epi64x(0, i64::from(bits));
+        let rotation = all(u64::from(digit.rotation));
+        let (bits, gather) = (all(digit.bits[0]), all(digit.gather[0]));
+        let (gathered, multiplier) = (all(digit.gathered), all(digit.multiplier));
+        let (skip, shift) = (count(digit.skip), count(digit.shift));
+        let (vectors, rest) = values.as_chunks::<8>();
+        let (places, last) = digits.as_chunks_mut::<8>();
+        for (vector, to) in vectors.iter().zip(places) {
+            // SAFETY: eight values of one word are 64 bytes.
+            let values = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
+            let turned = _mm512_and_si512(_mm512_rorv_epi64(values, rotation), bits);
+            let sum = _mm512_and_si512(_mm512_mullo_epi64(turned, gather), gathered);
+            // The same for all values, and mostly so.
+            let mixed =
+                if digit.multiplier == 1 { sum } else { _mm512_mullo_epi64(sum, multiplier) };
+            let run = _mm512_srl_epi64(_mm512_sll_epi64(mixed, skip), shift);
+            // SAFETY: eight digits of four bytes are 32 bytes.
+            unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(run)) };
+        }
+        for (to, value) in last.iter_mut().zip(rest) {
+            *to = digit.of(value) as u32;
+        }
+    }
 
     /// Eight values at a time, of one word each.
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,popcnt")]
@@ -164,6 +220,10 @@ mod tests {
                     .collect();
                 let expect: Vec<[u64; W]> = places.iter().map(|&i| values[i as usize]).collect();
                 for filter in Filter::available() {
+                    let mut digits = vec![0; values.len()];
+                    filter.digits(values, &digit, &mut digits);
+                    let same = |(value, &found)| digit.of(value) == found as usize;
+                    assert!(values.iter().zip(&digits).all(same), "{filter:?}");
                     let mut picked = Picked::NONE;
                     filter.pick(values, &digit, wanted, &mut picked);
                     assert_eq!(picked.places(), places, "{filter:?}");

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::bits::{BitSet, Digit, Source};
 use super::filter::{CHUNK, Filter, Picked};
-use super::partition::{Buckets, Slice, Spread, count, digit_width};
+use super::partition::{Buckets, Slice, Spread, digit_width};
 
 /// How all values are moved into buckets by some bits, a slice of them at a time.
 ///
@@ -44,9 +44,14 @@ impl<const W: usize> FirstMove<W> {
         Some(FirstMove { slice, bucket, both, sliced: source, after: source.after(&bucket) })
     }
 
-    /// Appends the numbers of values with each digit of both kinds.
-    pub(super) fn count(&self, values: &[[u64; W]], counts: &mut Vec<u32>) {
-        count(values, &self.both, counts);
+    /// A count of none for each digit of both kinds.
+    pub(super) fn no_counts(&self) -> Vec<u32> {
+        vec![0; self.both.count()]
+    }
+
+    /// Adds the numbers of values with each digit of both kinds.
+    pub(super) fn count(&self, values: &[[u64; W]], counts: &mut [u32]) {
+        self.both.each(values, |_, digit| counts[digit] += 1);
     }
 
     /// The counts of one slice among those of all.
@@ -113,7 +118,7 @@ mod tests {
         for bits in [BitSet::ALL, BitSet([0x0ff0]), BitSet([0xf00f])] {
             for slices in [1, 2, 8] {
                 let first = FirstMove::new(bits, values.len(), slices, (16, 5)).expect("bits");
-                let mut counts = Vec::new();
+                let mut counts = first.no_counts();
                 first.count(&values, &mut counts);
                 let mut seen: Vec<u32> = Vec::new();
                 let mut buckets = Buckets::default();

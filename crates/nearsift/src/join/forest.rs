@@ -105,8 +105,8 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         self.compare_rows(node, values, ids, PROBE..n)
     }
 
-    /// Connects the values of a small bucket. Where a few of them have many neighbours, there are clusters: the
-    /// others are then compared only if they are not connected by these already.
+    /// Connects the values of a small bucket. Where a few of them have many neighbours, there are clusters, which
+    /// mostly are connected already: then values of one set are not compared again.
     pub(super) fn connect_few(
         &mut self,
         forest: &Forest,
@@ -115,7 +115,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         ids: &[u32],
     ) -> ControlFlow<()> {
         /// Rows that tell whether there are clusters.
-        const PROBE: usize = 2 * TILE;
+        const PROBE: usize = TILE;
         let n = values.len();
         if n < 3 * PROBE {
             return self.compare(node, values, ids);
@@ -125,27 +125,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         if self.seen - before < PROBE as u64 / 2 {
             return self.compare_rows(node, values, ids, PROBE..n);
         }
-        // One of the largest clusters, most likely: a value met it among the first.
-        let mut part = std::mem::take(&mut self.grouped);
-        self.roots.clear();
-        self.roots.extend(ids.iter().map(|&id| forest.root(id)));
-        let root = most_frequent(&self.roots[..PROBE]);
-        part.clear();
-        for chosen in [true, false] {
-            for (at, _) in self.roots.iter().enumerate().filter(|&(_, &r)| (r == root) == chosen) {
-                part.values.push(values[at]);
-                part.ids.push(ids[at]);
-            }
-        }
-        let cluster = self.roots.iter().filter(|&&r| r == root).count();
-        let ended = match self.connect_across(forest, &part, 0..cluster) {
-            ControlFlow::Continue(()) => {
-                self.compare(node, &part.values[cluster..], &part.ids[cluster..])
-            }
-            ended => ended,
-        };
-        self.grouped = part;
-        ended
+        self.connect_sets(forest, node, values, ids)
     }
 
     /// Compares values of different sets only, except for those of small sets, which are compared with
@@ -260,8 +240,8 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
 /// Values of a bucket with their ids.
 #[derive(Debug, Default)]
 pub(super) struct Part<const W: usize> {
-    values: Vec<[u64; W]>,
-    ids: Vec<u32>,
+    pub(super) values: Vec<[u64; W]>,
+    pub(super) ids: Vec<u32>,
 }
 
 impl<const W: usize> Part<W> {
@@ -277,12 +257,6 @@ impl<const W: usize> Part<W> {
     fn swap_remove(&mut self, at: usize) -> ([u64; W], u32) {
         (self.values.swap_remove(at), self.ids.swap_remove(at))
     }
-}
-
-/// What most of the few items are equal to.
-fn most_frequent(items: &[u32]) -> u32 {
-    let times = |item: &u32| items.iter().filter(|other| *other == item).count();
-    items.iter().copied().max_by_key(times).unwrap_or_default()
 }
 
 #[cfg(test)]

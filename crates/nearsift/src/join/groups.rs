@@ -44,7 +44,7 @@ impl Groups {
         let part = values.len().div_ceil(slices).max(1);
         let _ = run_tasks(slices, &|task| {
             let values = values.chunks(part).nth(task).unwrap_or_default();
-            let mut counts = Vec::new();
+            let mut counts = first.no_counts();
             first.count(values, &mut counts);
             add(&mut locked(&count), counts);
             ControlFlow::Continue(())
@@ -174,9 +174,20 @@ impl Postings {
 
     #[inline]
     pub(super) fn of_value(&self, value: u32) -> &[u32] {
+        self.documents(self.bounds(value))
+    }
+
+    /// Where the documents of a value begin and end.
+    #[inline]
+    pub(super) fn bounds(&self, value: u32) -> (u32, u32) {
         let value = value as usize;
-        let start = if value == 0 { 0 } else { self.ends[value - 1] };
-        &self.documents[start as usize..self.ends[value] as usize]
+        (if value == 0 { 0 } else { self.ends[value - 1] }, self.ends[value])
+    }
+
+    /// The documents within such bounds.
+    #[inline]
+    pub(super) fn documents(&self, (start, end): (u32, u32)) -> &[u32] {
+        &self.documents[start as usize..end as usize]
     }
 }
 

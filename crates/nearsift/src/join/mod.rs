@@ -24,6 +24,7 @@ mod filter;
 mod first;
 mod forest;
 mod groups;
+mod leaves;
 mod pages;
 mod partition;
 mod plan;
@@ -34,6 +35,7 @@ mod tests;
 mod tree;
 
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 use crate::fingerprint::{Bits, Fingerprints};
 use crate::hamming::kernels::Kernel;
@@ -147,19 +149,18 @@ pub enum JoinError {
     Threads(#[source] rayon::ThreadPoolBuildError),
 }
 
-/// A self-join that is ready to run: equal values grouped, the plan chosen.
+/// A self-join that is ready to run.
 ///
-/// It can be run many times, for pairs, links or components.
+/// It can be run many times, for pairs, links or components. Equal values are grouped when something asks for
+/// them first, or at once under a memory limit; a search for pairs that comes first finds out by itself when all
+/// are different.
 #[derive(Debug)]
 pub struct SelfJoin<'a> {
     column: &'a Fingerprints,
-    groups: Groups,
-    /// The words of the distinct values, when some are repeated; else the column's serve.
-    distinct: Option<Vec<u64>>,
-    /// For each bit the chance that two values differ in it.
-    weights: Vec<f64>,
+    known: OnceLock<Known>,
     max_distance: u32,
-    plan: Plan,
+    /// The plan asked for.
+    asked: Option<Plan>,
     speed: Speed,
     kernel: Kernel,
     tuning: Tuning,
@@ -167,6 +168,17 @@ pub struct SelfJoin<'a> {
     slices: usize,
     /// Pairs held at once.
     pair_capacity: usize,
+}
+
+/// What is known of the values of a column.
+#[derive(Debug)]
+struct Known {
+    groups: Groups,
+    /// The words of the distinct values, when some are repeated; else the column's serve.
+    distinct: Option<Vec<u64>>,
+    /// For each bit the chance that two values differ in it.
+    weights: Vec<f64>,
+    plan: Plan,
 }
 
 /// Groups the equal fingerprints of a column.
@@ -181,15 +193,15 @@ fn group(column: &Fingerprints, slices: usize, workers: &Workers) -> Groups {
 }
 
 impl<'a> SelfJoin<'a> {
-    /// Groups equal fingerprints and chooses a plan.
+    /// Checks what is asked; under a memory limit, groups equal fingerprints too.
     ///
     /// # Errors
     /// When the distance exceeds the width, a given plan cannot answer, the memory limit is too
     /// small, there are 2^32 documents or more, or threads cannot be started.
     ///
     /// # Complexity
-    /// O(n) time expected; 8 bytes a document stay, and as much as a copy of the distinct values
-    /// when some are repeated.
+    /// Grouping takes O(n) time expected; 8 bytes a document stay, and as much as a copy of the distinct
+    /// values when some are repeated.
     pub fn new(column: &'a Fingerprints, settings: Settings) -> Result<SelfJoin<'a>, JoinError> {
         let bits = column.bits();
         let documents = column.len() as u64;
@@ -201,34 +213,47 @@ impl<'a> SelfJoin<'a> {
         }
         let workers = Workers::start(threads).map_err(JoinError::Threads)?;
         let budget = Budget::of(&all, workers.count(), memory_bytes, 0)?;
-        let groups = group(column, budget.slices, &workers);
-        let values = groups.values();
-        let question = Question { values: values as u64, bits, max_distance };
-        let kept = groups.bytes(bits.words());
-        let budget = Budget::of(&question, workers.count(), memory_bytes, kept)?;
-        let distinct = (values < column.len()).then(|| {
-            let mut words = Vec::with_capacity(values * bits.words());
-            groups.append_values(column, &mut words);
-            words
-        });
-        let words = distinct.as_deref().unwrap_or(column.as_words());
-        let weights = bits::weights(words, bits);
-        let speed = speed.unwrap_or_else(|| Speed::nominal(bits)).at(max_distance);
-        let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights, &speed));
-        Ok(SelfJoin {
+        let mut join = SelfJoin {
             column,
-            groups,
-            distinct,
-            weights,
+            known: OnceLock::new(),
             max_distance,
-            plan,
-            speed,
+            asked: plan,
+            speed: speed.unwrap_or_else(|| Speed::nominal(bits)).at(max_distance),
             kernel: Kernel::best(),
             tuning: Tuning::DEFAULT,
             workers,
             slices: budget.slices,
             pair_capacity: budget.pair_capacity,
-        })
+        };
+        if memory_bytes.is_some() {
+            let groups = group(column, join.slices, &join.workers);
+            let question = Question { values: groups.values() as u64, ..all };
+            let kept = groups.bytes(bits.words());
+            let budget = Budget::of(&question, join.workers.count(), memory_bytes, kept)?;
+            (join.slices, join.pair_capacity) = (budget.slices, budget.pair_capacity);
+            join.known = OnceLock::from(join.known_with(groups));
+        }
+        Ok(join)
+    }
+
+    /// What is known of the values, whose equal ones are grouped if they were not.
+    fn known(&self) -> &Known {
+        self.known.get_or_init(|| self.known_with(group(self.column, self.slices, &self.workers)))
+    }
+
+    fn known_with(&self, groups: Groups) -> Known {
+        let (column, bits) = (self.column, self.column.bits());
+        let values = groups.values();
+        let distinct = (values < column.len()).then(|| {
+            let mut words = Vec::with_capacity(values * bits.words());
+            groups.append_values(column, &mut words);
+            words
+        });
+        let weights = bits::weights(distinct.as_deref().unwrap_or(column.as_words()), bits);
+        let question = Question { values: values as u64, bits, max_distance: self.max_distance };
+        let plan = self.asked;
+        let plan = plan.unwrap_or_else(|| Plan::choose_for(&question, &weights, &self.speed));
+        Known { groups, distinct, weights, plan }
     }
 
     /// The number of documents.
@@ -238,12 +263,13 @@ impl<'a> SelfJoin<'a> {
 
     /// The number of distinct fingerprints.
     pub fn distinct(&self) -> usize {
-        self.groups.values()
+        self.known().groups.values()
     }
 
     /// The first document with the same fingerprint as `document`: itself, or an earlier one.
     pub fn first_of(&self, document: u32) -> u32 {
-        self.groups.first(self.groups.value_of(document))
+        let groups = &self.known().groups;
+        groups.first(groups.value_of(document))
     }
 
     /// The inclusive distance, in bits.
@@ -253,7 +279,7 @@ impl<'a> SelfJoin<'a> {
 
     /// The plan.
     pub fn plan(&self) -> Plan {
-        self.plan
+        self.known().plan
     }
 
     /// What the plan is expected to do, if the bits of these values are independent of each other.
@@ -263,30 +289,41 @@ impl<'a> SelfJoin<'a> {
             bits: self.column.bits(),
             max_distance: self.max_distance,
         };
-        self.plan
-            .explain_for(&question, &self.weights, &self.speed)
+        let Known { plan, weights, .. } = self.known();
+        plan.explain_for(&question, weights, &self.speed)
             .expect("the plan was checked when the join was made")
     }
 
     /// Searches the distinct values for pairs of them.
     fn search(&self, wanted: Wanted, sink: &impl Sink) -> (ControlFlow<()>, Work) {
+        self.search_among(self.known(), wanted, sink)
+    }
+
+    /// Searches values of which so much is known.
+    fn search_among(
+        &self,
+        known: &Known,
+        wanted: Wanted,
+        sink: &impl Sink,
+    ) -> (ControlFlow<()>, Work) {
         match self.column.bits() {
-            Bits::B32 | Bits::B64 => self.search_words::<1>(wanted, sink),
-            Bits::B128 => self.search_words::<2>(wanted, sink),
-            Bits::B256 => self.search_words::<4>(wanted, sink),
+            Bits::B32 | Bits::B64 => self.search_words::<1>(known, wanted, sink),
+            Bits::B128 => self.search_words::<2>(known, wanted, sink),
+            Bits::B256 => self.search_words::<4>(known, wanted, sink),
         }
     }
 
     fn search_words<const W: usize>(
         &self,
+        known: &Known,
         wanted: Wanted,
         sink: &impl Sink,
     ) -> (ControlFlow<()>, Work) {
         let search = Search {
-            values: self.values::<W>(),
-            weights: &self.weights,
+            values: chunks::<W>(self.words(known)),
+            weights: &known.weights,
             max_distance: self.max_distance,
-            script: self.plan.script(),
+            script: known.plan.script(),
             wanted,
             kernel: self.kernel,
             speed: self.speed,
@@ -296,9 +333,9 @@ impl<'a> SelfJoin<'a> {
         search.run(sink, |count, task| self.workers.run(count, task))
     }
 
-    /// The distinct values, in order of their first documents.
-    fn values<const W: usize>(&self) -> &[[u64; W]] {
-        chunks(self.distinct.as_deref().unwrap_or(self.column.as_words()))
+    /// The words of the distinct values, in order of their first documents.
+    fn words<'k>(&'k self, known: &'k Known) -> &'k [u64] {
+        known.distinct.as_deref().unwrap_or(self.column.as_words())
     }
 }
 

@@ -3,7 +3,20 @@
 //! Values are moved into hundreds of buckets at once. With pages of 4 KiB most of the moves would miss the
 //! translation buffer too, and clearing pages one by one would take as long as a move.
 
-#![expect(unsafe_code, reason = "advice to the system about memory")]
+#![expect(unsafe_code, reason = "advice to the system and the processor about memory")]
+
+/// Asks for the memory of an item, which may be none, to be brought near for writing.
+#[inline(always)]
+pub(super) fn will_write<T>(items: &[T], place: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing and does nothing at an address that is not mapped.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(items.as_ptr().wrapping_add(place).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (items, place);
+}
 
 /// So many zeros, of which the system provides memory when they are first written.
 pub(super) fn zeroed<T: Clone>(len: usize, zero: T) -> Vec<T> {

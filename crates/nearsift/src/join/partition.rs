@@ -11,6 +11,8 @@ pub(super) struct Buckets<const W: usize> {
     ids: Vec<u32>,
     /// Where each bucket ends.
     ends: Vec<u32>,
+    /// Whether the buckets are larger than the second-level cache.
+    far: bool,
 }
 
 /// Adds the number of values with each digit, in the order of digits, and returns what is needed to
@@ -68,6 +70,8 @@ impl<const W: usize> Buckets<W> {
 
     /// Empties the buckets, and makes room for so many values in each.
     pub(super) fn start(&mut self, counts: &[u32]) {
+        /// Bytes of values.
+        const FAR: usize = 1 << 20;
         self.ends.clear();
         // Each entry holds its bucket's start until the values are in place, and then its end.
         let mut start = 0;
@@ -76,6 +80,7 @@ impl<const W: usize> Buckets<W> {
             start - count
         }));
         let len = start as usize;
+        self.far = len * size_of::<[u64; W]>() > FAR;
         if self.values.len() < len {
             // What they held is not needed any more, and must not be copied.
             (self.values, self.ids) = (Vec::new(), Vec::new());
@@ -91,14 +96,22 @@ impl<const W: usize> Buckets<W> {
     /// When the counts that were given are too small.
     #[inline(always)]
     pub(super) fn add(&mut self, values: &[[u64; W]], id: impl Fn(usize) -> u32, digit: &Digit<W>) {
+        /// What is written is in the caches so many values of a bucket before it is.
+        const AHEAD: usize = 12;
+        let far = self.far;
         let (to_values, to_ids) = (&mut self.values[..], &mut self.ids[..]);
         let to_ids = &mut to_ids[..to_values.len()];
         let ends = &mut self.ends[..];
         digit.each(values, |place, digit| {
             let end = &mut ends[digit];
-            to_values[*end as usize] = values[place];
-            to_ids[*end as usize] = id(place);
+            let at = *end as usize;
+            to_values[at] = values[place];
+            to_ids[at] = id(place);
             *end += 1;
+            if far {
+                pages::will_write(to_values, at + AHEAD);
+                pages::will_write(to_ids, at + 2 * AHEAD);
+            }
         });
     }
 

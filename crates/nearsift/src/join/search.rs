@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
 use super::first::{FirstMove, add, spread_of};
 use super::forest::{Forest, Part};
+use super::leaves::Leaves;
 use super::partition::{Buckets, Slice, Spread, count, digit_width};
 use super::plan::Speed;
 use super::stream::{locked, unlocked};
@@ -30,6 +31,9 @@ pub(super) trait Sink: Sync {
 pub(super) enum Wanted {
     /// Every pair within the distance, exactly once.
     Every,
+    /// Every pair within the distance, exactly once, if no two of the values are equal; else the search ends when
+    /// it meets two that are.
+    EveryIfDistinct,
     /// Of the values, the first so many are of one set and the others of another: every pair within
     /// the distance of a value of each, exactly once.
     Across(u32),
@@ -169,16 +173,27 @@ impl<const W: usize> Search<'_, W> {
         firsts: &[Option<FirstMove<W>>],
         run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
     ) -> Vec<Vec<u32>> {
+        const CHUNK: usize = 1 << 11;
         let part = self.values.len().div_ceil(self.slices).max(1 << 16);
         let mut parts: Vec<&[[u64; W]]> = self.values.chunks(part).collect();
         parts.resize(parts.len().max(1), &[]);
         let sums: Vec<Mutex<Vec<u32>>> = firsts.iter().map(|_| Mutex::default()).collect();
-        let _ = run_tasks(firsts.len() * parts.len(), &|task| {
-            let (branch, part) = (task / parts.len(), task % parts.len());
-            let Some(first) = &firsts[branch] else { return ControlFlow::Continue(()) };
-            let mut counts = Vec::new();
-            first.count(parts[part], &mut counts);
-            add(&mut locked(&sums[branch]), counts);
+        let _ = run_tasks(parts.len(), &|part| {
+            let mut counts: Vec<Vec<u32>> = firsts
+                .iter()
+                .map(|first| first.as_ref().map_or(vec![], FirstMove::no_counts))
+                .collect();
+            // All digits of some values are counted while these are in the first-level cache.
+            for values in parts[part].chunks(CHUNK) {
+                for (first, counts) in firsts.iter().zip(&mut counts) {
+                    if let Some(first) = first {
+                        first.count(values, counts);
+                    }
+                }
+            }
+            for (sum, counts) in sums.iter().zip(counts) {
+                add(&mut locked(sum), counts);
+            }
             ControlFlow::Continue(())
         });
         sums.into_iter().map(unlocked).collect()
@@ -249,6 +264,8 @@ pub(super) struct Worker<'a, const W: usize, S> {
     pub(super) forest: Option<&'a Forest>,
     sink: &'a S,
     part: Slice<W>,
+    /// Those of one run.
+    folds: Vec<u32>,
     spare: Vec<Buffers<W>>,
     pub(super) hits: Vec<(u32, u32)>,
     /// Hits so far.
@@ -265,6 +282,7 @@ pub(super) struct Worker<'a, const W: usize, S> {
 #[derive(Debug, Default)]
 struct Buffers<const W: usize> {
     buckets: Buckets<W>,
+    leaves: Leaves,
     counts: Vec<u32>,
 }
 
@@ -280,6 +298,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             forest,
             sink,
             part: Slice::default(),
+            folds: Vec::new(),
             spare: Vec::new(),
             hits: Vec::new(),
             seen: 0,
@@ -341,23 +360,24 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         ids: &[u32],
     ) -> ControlFlow<()> {
         let n = values.len();
-        let width = digit_width(n, self.leaf / 2, self.tuning.digit_bits);
+        let target = if self.moves_folds(node) { self.leaf / 4 } else { self.leaf / 2 };
+        let width = digit_width(n, target, self.tuning.digit_bits);
         let Some(digit) = place.source.digit(width) else {
             return self.crowded(node, place, values, ids);
         };
         let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
         let spread = count(values, &digit, &mut buffers.counts);
-        let ended = if self.pays(ids, 1, spread, !node.branches.is_empty()) {
-            self.descend(node, place, &digit, &mut buffers, 0, values, ids)
-        } else {
+        let ended = if !self.pays(ids, 1, spread, !node.branches.is_empty()) {
             self.crowded(node, place, values, ids)
+        } else {
+            self.descend(node, place, &digit, &mut buffers, 0, values, ids)
         };
         self.spare.push(buffers);
         ended
     }
 
-    /// Moves the values into buckets and searches each.
+    /// Moves the values, or what comparing needs of them, into buckets and searches each.
     #[expect(clippy::too_many_arguments, reason = "one step of a walk, with all that it stands on")]
     fn descend(
         &mut self,
@@ -370,9 +390,13 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         ids: &[u32],
     ) -> ControlFlow<()> {
         let counts = &buffers.counts[first_count..first_count + digit.count()];
-        buffers.buckets.fill(values, ids, digit, counts);
         self.work.moves += values.len() as u64;
         let place = Place { source: place.source.after(digit), ..place };
+        if self.moves_folds(node) && values.len() >> digit.width() <= self.leaf {
+            buffers.leaves.fill(values, digit, counts);
+            return self.compare_leaves(node, place, &buffers.leaves, values, ids);
+        }
+        buffers.buckets.fill(values, ids, digit, counts);
         for (values, ids) in buffers.buckets.iter() {
             self.visit(node, place, values, ids)?;
         }
@@ -431,6 +455,59 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         };
         self.spare.push(buffers);
         ended
+    }
+
+    /// Whether the last move before values of the node are compared is one of their folds alone.
+    fn moves_folds(&self, node: &Node<W>) -> bool {
+        node.branches.is_empty()
+            && matches!(self.wanted, Wanted::Every | Wanted::EveryIfDistinct)
+            && self.kernel.folds_at(self.max_distance)
+    }
+
+    /// Searches the runs of a bucket's values for pairs of the node.
+    fn compare_leaves(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        leaves: &Leaves,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
+        let (mut compared, mut misses) = (0, 0);
+        for run in leaves.runs() {
+            let n = run.len();
+            // Where values differ in bits that cancel out, folding does not pay.
+            if n > 2 * self.leaf || misses > 64 + compared / 256 {
+                self.keep_hits(node, values, ids)?;
+                let mut part = Part::default();
+                for at in (0..n).map(|at| run.place(at) as usize) {
+                    part.values.push(values[at]);
+                    part.ids.push(ids[at]);
+                }
+                self.visit(node, place, &part.values, &part.ids)?;
+                continue;
+            }
+            compared += n * (n - 1) / 2;
+            let before = self.hits.len();
+            run.copy_folds(&mut self.folds);
+            self.kernel.fold_pairs(&self.folds, 0..n, self.max_distance, &mut self.hits);
+            let mut kept = before;
+            for at in before..self.hits.len() {
+                let (i, j) = self.hits[at];
+                let (i, j) = (run.place(i as usize), run.place(j as usize));
+                self.hits[kept] = (i, j);
+                let d = distance(&values[i as usize], &values[j as usize]);
+                kept += usize::from(d <= self.max_distance);
+            }
+            misses += self.hits.len() - kept;
+            self.hits.truncate(kept);
+            // Ids lie far away: those of many hits are waited for together.
+            if kept > BATCH {
+                self.keep_hits(node, values, ids)?;
+            }
+        }
+        self.work.comparisons += compared as u64;
+        self.keep_hits(node, values, ids)
     }
 
     /// Whether nothing can be found among the values.
@@ -592,6 +669,9 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 let (i, j) = (i as usize, j as usize);
                 let difference: [u64; W] = std::array::from_fn(|w| values[i][w] ^ values[j][w]);
                 if node.claims(&difference) {
+                    if difference == [0; W] && self.wanted == Wanted::EveryIfDistinct {
+                        return ControlFlow::Break(());
+                    }
                     self.found.push((ids[i].min(ids[j]), ids[i].max(ids[j])));
                 }
             }

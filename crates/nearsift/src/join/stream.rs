@@ -8,9 +8,9 @@ use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::groups::Postings;
+use super::groups::{Groups, Postings};
 use super::search::{Sink, Wanted};
-use super::{Pair, SelfJoin, Work};
+use super::{Known, Pair, SelfJoin, Work, chunks};
 
 /// Which pairs of documents stand for a pair of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl SelfJoin<'_> {
     /// The number of pairs that [`SelfJoin::for_each_pair`] would give, and the work that counting
     /// took. No pair is kept in memory.
     pub fn count_pairs(&self) -> (u64, Work) {
-        let postings = self.groups.postings();
+        let postings = self.known().groups.postings();
         let size = |value: u32| {
             postings.as_ref().map_or(1, |postings| postings.of_value(value).len() as u64)
         };
@@ -85,10 +85,11 @@ impl SelfJoin<'_> {
             }
         }
         let f = Mutex::new(f);
+        let groups = &self.known().groups;
         let sink = Batches(|found: &[(u32, u32)]| {
             let mut f = locked(&f);
             for &(a, b) in found {
-                f(self.groups.first(a), self.groups.first(b));
+                f(groups.first(a), groups.first(b));
             }
             ControlFlow::Continue(())
         });
@@ -105,8 +106,11 @@ impl SelfJoin<'_> {
     }
 
     fn for_each<B>(&self, form: Form, mut f: impl FnMut(Pair) -> ControlFlow<B>) -> ControlFlow<B> {
-        let view = View { join: self, form, postings: self.groups.postings() };
-        let (degrees, work) = match view.all_edges() {
+        let found = self.edges_if_distinct(form);
+        let known = self.known();
+        let view = View { join: self, known, form, postings: known.groups.postings() };
+        let found = found.unwrap_or_else(|| view.all_edges(Wanted::Every).1);
+        let (degrees, work) = match found {
             Found::Edges(edges) => return view.emit(0..self.documents(), edges, &mut f),
             Found::TooMany { degrees, work } => (degrees, work),
         };
@@ -118,6 +122,25 @@ impl SelfJoin<'_> {
             start = end;
         }
         ControlFlow::Continue(())
+    }
+}
+
+impl SelfJoin<'_> {
+    /// Where it is not known whether values are equal: every edge of all values as if they were not, unless
+    /// the search meets two that are. Then nothing is known but that.
+    fn edges_if_distinct(&self, form: Form) -> Option<Found> {
+        if self.known.get().is_some() {
+            return None;
+        }
+        let known = self.known_with(Groups::Distinct(self.documents()));
+        let view = View { join: self, known: &known, form, postings: None };
+        let (ended, found) = view.all_edges(Wanted::EveryIfDistinct);
+        if ended.is_break() {
+            return None;
+        }
+        // Another thread may have come to the same.
+        let _ = self.known.set(known);
+        Some(found)
     }
 }
 
@@ -152,6 +175,43 @@ struct Edges {
     edges: Vec<u64>,
     /// The first edge whose source was not looked up yet.
     cursor: usize,
+    ahead: Ahead,
+}
+
+/// What is known of some edges that stand side by side, looked up together: their targets lie anywhere in
+/// memory, and many are waited for at once.
+#[derive(Default)]
+struct Ahead {
+    /// The place of the first edge.
+    first: usize,
+    targets: Vec<Target>,
+}
+
+/// Where an edge leads.
+#[derive(Clone, Copy)]
+struct Target {
+    value: u32,
+    distance: u32,
+    /// Where the value's documents begin and end in the postings, if there are postings.
+    documents: (u32, u32),
+}
+
+impl Ahead {
+    /// Edges looked up together.
+    const COUNT: usize = 256;
+
+    /// Where the edge at a place leads; those after it are looked up too.
+    #[inline]
+    fn target(&mut self, edges: &[u64], place: usize, look_up: impl Fn(u64) -> Target) -> Target {
+        let known = place.checked_sub(self.first).and_then(|at| self.targets.get(at));
+        if let Some(&known) = known {
+            return known;
+        }
+        self.first = place;
+        self.targets.clear();
+        self.targets.extend(edges[place..].iter().take(Self::COUNT).map(|&edge| look_up(edge)));
+        self.targets[0]
+    }
 }
 
 impl Edges {
@@ -164,8 +224,14 @@ impl Edges {
 
     /// Appends the targets of a source to `to`. Sources that are looked up for the first time come
     /// in ascending order.
-    fn targets_of(&mut self, source: u32, seen_before: bool, to: &mut Vec<u32>) {
-        let Edges { edges, cursor } = self;
+    fn targets_of(
+        &mut self,
+        source: u32,
+        seen_before: bool,
+        look_up: impl Fn(u64) -> Target,
+        to: &mut Vec<Target>,
+    ) {
+        let Edges { edges, cursor, ahead } = self;
         let lowest = u64::from(source) << 32;
         let start = if seen_before {
             edges.partition_point(|&edge| edge < lowest)
@@ -174,7 +240,11 @@ impl Edges {
             *cursor
         };
         let row = edges[start..].iter().take_while(|&&edge| edge >> 32 == u64::from(source));
-        to.extend(row.map(|&edge| edge as u32));
+        if seen_before {
+            to.extend(row.map(|&edge| look_up(edge)));
+        } else {
+            to.extend((start..).zip(row).map(|(place, _)| ahead.target(edges, place, &look_up)));
+        }
     }
 }
 
@@ -212,6 +282,7 @@ enum Found {
 /// A join as seen by one form of its pairs.
 struct View<'j, 'a> {
     join: &'j SelfJoin<'a>,
+    known: &'j Known,
     form: Form,
     /// Only when some value is repeated.
     postings: Option<Postings>,
@@ -227,12 +298,12 @@ impl View<'_, '_> {
             || (self.form == Form::Full
                 && self.postings.as_ref().is_some_and(|postings| {
                     let last = postings.of_value(to).last();
-                    last.is_some_and(|&last| last > self.join.groups.first(from))
+                    last.is_some_and(|&last| last > self.known.groups.first(from))
                 }))
     }
 
-    /// Every edge that leads, if they fit the memory.
-    fn all_edges(&self) -> Found {
+    /// Every edge that leads, if they fit the memory; and whether the search came to its end.
+    fn all_edges(&self, wanted: Wanted) -> (ControlFlow<()>, Found) {
         let capacity = self.join.pair_capacity;
         // Edges are kept until they are too many; from then on they are only counted.
         let state: Mutex<(Vec<u64>, Option<Degrees>)> = Mutex::default();
@@ -247,34 +318,36 @@ impl View<'_, '_> {
                 }
             }
             if edges.len() > capacity || degrees.is_some() {
-                let degrees = degrees.get_or_insert_with(|| Degrees::new(self.join.distinct()));
+                let degrees =
+                    degrees.get_or_insert_with(|| Degrees::new(self.known.groups.values()));
                 edges.drain(..).for_each(|edge| degrees.add((edge >> 32) as u32));
                 edges.shrink_to(found.len() * 4);
             }
             ControlFlow::Continue(())
         });
-        let (_, work) = self.join.search(Wanted::Every, &sink);
-        match unlocked(state) {
+        let (ended, work) = self.join.search_among(self.known, wanted, &sink);
+        let found = match unlocked(state) {
             (_, Some(degrees)) => Found::TooMany { degrees, work },
             (edges, None) => Found::Edges(self.sorted(edges)),
-        }
+        };
+        (ended, found)
     }
 
     fn sorted(&self, mut edges: Vec<u64>) -> Edges {
         self.join.workers.sort(&mut edges);
-        Edges { edges, cursor: 0 }
+        Edges { edges, cursor: 0, ahead: Ahead::default() }
     }
 
     /// The end of a range of documents from `start` whose edges fit the memory, at least one document, and
     /// the values that these edges lead from.
     fn next_range(&self, start: usize, degrees: &Degrees) -> (usize, ValueSet) {
-        let distinct = self.join.distinct();
+        let distinct = self.known.groups.values();
         let mut sources = ValueSet::new(distinct);
         let mut groups = ValueSet::new((distinct >> Degrees::GROUP) + 1);
         let mut edges = 0;
         let capacity = self.join.pair_capacity as u64;
         for document in start..self.join.documents() {
-            let value = self.join.groups.value_of(document as u32);
+            let value = self.known.groups.value_of(document as u32);
             if self.skips(document) || sources.has(value) {
                 continue;
             }
@@ -339,7 +412,7 @@ impl View<'_, '_> {
         /// Values and sources that are compared at a time.
         const CHUNK: usize = 1 << 12;
         const QUERIES: usize = 64;
-        let values = self.join.values::<W>();
+        let values = chunks::<W>(self.join.words(self.known));
         let sources: Vec<u32> = sources.iter().collect();
         let _ = self.join.workers.run(values.len().div_ceil(CHUNK), &|chunk| {
             let first = chunk * CHUNK;
@@ -368,50 +441,65 @@ impl View<'_, '_> {
         mut edges: Edges,
         f: &mut impl FnMut(Pair) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        if self.postings.is_none() {
+        let look_up = |edge: u64| self.look_up(edge);
+        let Some(postings) = &self.postings else {
             // Documents and values are the same, and so is the order of their pairs.
-            return edges.edges.iter().try_for_each(|&edge| {
-                let (a, b) = ((edge >> 32) as u32, edge as u32);
-                let distance = self.join.column.distance(a as usize, b as usize);
-                f(Pair { a, b, distance })
+            let Edges { edges, ahead, .. } = &mut edges;
+            return edges.iter().enumerate().try_for_each(|(place, &edge)| {
+                let Target { value: b, distance, .. } = ahead.target(edges, place, look_up);
+                f(Pair { a: (edge >> 32) as u32, b, distance })
             });
-        }
-        let groups = &self.join.groups;
-        let (mut targets, mut others) = (Vec::new(), Vec::new());
+        };
+        let groups = &self.known.groups;
+        let mut targets: Vec<Target> = Vec::new();
+        // Documents with their distances.
+        let mut others: Vec<(u32, u32)> = Vec::new();
         for document in range {
             if self.skips(document) {
                 continue;
             }
             let a = document as u32;
             let value = groups.value_of(a);
-            if edges.lead_nowhere_from(value)
-                && self.postings.as_ref().is_none_or(|p| p.is_alone(value))
-            {
+            if edges.lead_nowhere_from(value) && postings.is_alone(value) {
                 continue;
             }
             targets.clear();
-            edges.targets_of(value, groups.first(value) != a, &mut targets);
+            edges.targets_of(value, groups.first(value) != a, look_up, &mut targets);
             others.clear();
-            match (&self.postings, self.form) {
-                (None, _) => others.extend(&targets),
-                (Some(postings), Form::Compact) => {
-                    others.extend(&postings.of_value(value)[1..]);
-                    others.extend(targets.iter().map(|&to| groups.first(to)));
+            match self.form {
+                Form::Compact => {
+                    others.extend(postings.of_value(value)[1..].iter().map(|&b| (b, 0)));
+                    let first = |to: &Target| (postings.documents(to.documents)[0], to.distance);
+                    others.extend(targets.iter().map(first));
                 }
-                (Some(postings), Form::Full) => {
-                    for to in std::iter::once(value).chain(targets.iter().copied()) {
-                        let documents = postings.of_value(to);
-                        others.extend(&documents[documents.partition_point(|&b| b <= a)..]);
+                Form::Full => {
+                    let later = |documents: &'_ [u32]| documents.partition_point(|&b| b <= a);
+                    let own = postings.of_value(value);
+                    others.extend(own[later(own)..].iter().map(|&b| (b, 0)));
+                    for to in &targets {
+                        let documents = postings.documents(to.documents);
+                        let later = &documents[later(documents)..];
+                        others.extend(later.iter().map(|&b| (b, to.distance)));
                     }
                 }
             }
             others.sort_unstable();
-            for &b in &others {
-                let distance = self.join.column.distance(document, b as usize);
+            for &(b, distance) in &others {
                 f(Pair { a, b, distance })?;
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn look_up(&self, edge: u64) -> Target {
+        let (from, value) = ((edge >> 32) as u32, edge as u32);
+        let (words, width) = (self.join.words(self.known), self.join.column.bits().words());
+        let of = |value: u32| &words[value as usize * width..][..width];
+        Target {
+            value,
+            distance: crate::hamming::distance(of(from), of(value)),
+            documents: self.postings.as_ref().map_or((0, 0), |postings| postings.bounds(value)),
+        }
     }
 }
 

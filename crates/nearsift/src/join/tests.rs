@@ -169,11 +169,15 @@ fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> 
         }
         let mut join = join(column, max_distance, plan);
         prop_assert_eq!(&join.pairs(), &expect, "by {:?}", plan);
-        // Splitting everything that can be split, in slices, on the portable kernel.
+        // Splitting everything that can be split, in slices, on the best kernel and the portable one.
         join.tuning = Tuning::EAGER;
         join.slices = 2;
-        join.kernel = Kernel::PORTABLE;
-        prop_assert_eq!(&join.pairs(), &expect, "split by {:?}", plan);
+        for kernel in [Kernel::best(), Kernel::PORTABLE] {
+            join.kernel = kernel;
+            join.known = OnceLock::new();
+            prop_assert_eq!(&join.pairs(), &expect, "split by {:?}", plan);
+            prop_assert_eq!(&join.pairs(), &expect, "again, split by {:?}", plan);
+        }
         prop_assert_eq!(&join.links(), &links, "links by {:?}", plan);
         prop_assert_eq!(join.count_pairs().0, expect.len() as u64);
         prop_assert_eq!(&connected(&join), &labels, "components by {:?}", plan);
@@ -284,6 +288,33 @@ fn plans_and_threads_agree_on_twenty_thousand() {
                         "ranges {shape:?} {bits:?} {plan:?} {threads:?}"
                     );
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_repeat_among_many_is_found_wherever_it_is() {
+    let two = Threads::Own(NonZeroUsize::new(2).expect("two"));
+    for (from, to) in [(0, 1), (0, 19_999), (7_000, 13_000)] {
+        let mut words: Vec<u64> = {
+            let mut random = Random(5);
+            (0..20_000).map(|_| random.next()).collect()
+        };
+        words[100] = words[200] ^ 0b101;
+        words[to] = words[from];
+        let column = Fingerprints::from_words(Bits::B64, words);
+        let mut expect = vec![(from as u32, to as u32, 0), (100, 200, 2)];
+        expect.sort_unstable();
+        for threads in [Threads::One, two] {
+            for max_distance in [2, 8] {
+                let settings = Settings { threads, ..Settings::new(max_distance) };
+                let join = SelfJoin::new(&column, settings).expect("a join");
+                let pairs = join.pairs();
+                let pairs: Vec<_> = pairs.iter().map(|p| (p.a, p.b, p.distance)).collect();
+                assert_eq!(pairs, expect);
+                assert_eq!(join.distinct(), 19_999);
+                assert_eq!(join.first_of(to as u32), from as u32);
             }
         }
     }

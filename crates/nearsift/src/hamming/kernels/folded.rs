@@ -7,8 +7,8 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::TILE;
 use super::tiles::{self, distance};
+use super::{TILE, fold};
 
 /// Folds that are compared with one tile in one step.
 const LANES: usize = 16;
@@ -86,15 +86,6 @@ fn by_blocks<const W: usize, const N: usize>(
     }
 }
 
-#[inline(always)]
-fn fold<const W: usize>(value: &[u64; W]) -> u32 {
-    let mut word = 0;
-    for part in value {
-        word ^= part;
-    }
-    (word ^ word >> 32) as u32
-}
-
 /// As [`tiles::across`], for a distance up to [`super::FOLDED_MOST`].
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
 pub(super) fn across<const W: usize>(
@@ -143,6 +134,165 @@ pub(super) fn across<const W: usize>(
             }
         }
     }
+}
+
+/// Folds of a strip.
+const STRIP: usize = 4 * LANES;
+
+/// As [`tiles::fold_pairs`]: strips of four vectors against the tiles of rows before them, and inside.
+#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+pub(super) fn fold_pairs(folds: &[u32], run: Range<usize>, max: u32, hits: &mut Vec<(u32, u32)>) {
+    let mut near = NearFolds { folds, end: run.end, max, limit: splat(max), hits };
+    for first in run.clone().step_by(STRIP) {
+        // A strip may reach behind the run; what is found there is left out.
+        match (run.end - first).div_ceil(LANES) {
+            1 => near.strip::<1>(run.start, first),
+            2 => near.strip::<2>(run.start, first),
+            3 => near.strip::<3>(run.start, first),
+            _ => near.strip::<4>(run.start, first),
+        }
+    }
+}
+
+/// Takes near pairs of a run of folds.
+struct NearFolds<'f> {
+    folds: &'f [u32],
+    /// Where the run ends.
+    end: usize,
+    max: u32,
+    limit: __m512i,
+    hits: &'f mut Vec<(u32, u32)>,
+}
+
+impl NearFolds<'_> {
+    /// Takes the near pairs of `V` vectors from `first` on and of these with all from `start` on.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn strip<const V: usize>(&mut self, start: usize, first: usize) {
+        const MOST: usize = u64::BITS as usize * TILE;
+        for row in (start..first).step_by(MOST) {
+            let rows = row..first.min(row + MOST);
+            let near = self.near_tiles::<V>(rows, first);
+            self.take_tiles::<V>(near, row, first);
+        }
+        for v in 0..V {
+            let at = first + v * LANES;
+            if self.is_near_inside(at) {
+                self.take::<1>(at, at);
+                self.take::<1>(at + TILE, at);
+            }
+            let (rows, next) = (at..at + LANES, at + LANES);
+            match V - 1 - v {
+                0 => {}
+                1 => self.take_tiles::<1>(self.near_tiles::<1>(rows, next), at, next),
+                2 => self.take_tiles::<2>(self.near_tiles::<2>(rows, next), at, next),
+                _ => self.take_tiles::<3>(self.near_tiles::<3>(rows, next), at, next),
+            }
+        }
+    }
+
+    /// One bit for each tile of the rows: whether a fold of it is near one of `V` vectors.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn near_tiles<const V: usize>(&self, rows: Range<usize>, at: usize) -> u64 {
+        let vectors = self.vectors::<V>(at);
+        let (tiles, _) = self.folds[rows.start..].as_chunks::<TILE>();
+        let mut near = 0;
+        for (t, tile) in tiles[..rows.len().div_ceil(TILE)].iter().enumerate() {
+            let mut least = least_distances_of(tile, &vectors);
+            for v in 1..V {
+                least[0] = _mm512_min_epu32(least[0], least[v]);
+            }
+            near |= u64::from(_mm512_cmple_epu32_mask(least[0], self.limit) != 0) << t;
+        }
+        near
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn vectors<const V: usize>(&self, at: usize) -> [__m512i; V] {
+        let (chunks, _) = self.folds[at..].as_chunks::<LANES>();
+        let chunks = chunks.first_chunk::<V>().expect("folds behind the run");
+        let mut vectors = [_mm512_setzero_si512(); V];
+        for v in 0..V {
+            vectors[v] = load(&chunks[v]);
+        }
+        vectors
+    }
+
+    /// Takes the near pairs of those tiles of rows from `row` on whose bits are set, and `V` vectors.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn take_tiles<const V: usize>(&mut self, mut near: u64, row: usize, at: usize) {
+        while near != 0 {
+            let row = row + near.trailing_zeros() as usize * TILE;
+            self.take::<V>(row, at);
+            near &= near - 1;
+        }
+    }
+
+    /// Whether two folds of one vector are near: each is compared with those one to eight places further round.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn is_near_inside(&self, at: usize) -> bool {
+        let [x] = self.vectors::<1>(at);
+        let turned = [
+            _mm512_alignr_epi32::<1>(x, x),
+            _mm512_alignr_epi32::<2>(x, x),
+            _mm512_alignr_epi32::<3>(x, x),
+            _mm512_alignr_epi32::<4>(x, x),
+            _mm512_alignr_epi32::<5>(x, x),
+            _mm512_alignr_epi32::<6>(x, x),
+            _mm512_alignr_epi32::<7>(x, x),
+            _mm512_alignr_epi32::<8>(x, x),
+        ];
+        let d = turned.map(|turned| _mm512_popcnt_epi32(_mm512_xor_si512(x, turned)));
+        _mm512_cmple_epu32_mask(least_of(&d), self.limit) != 0
+    }
+
+    /// Takes the near pairs of a tile of rows and `V` vectors, of those in the run and each pair once.
+    #[inline(never)]
+    #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+    fn take<const V: usize>(&mut self, row: usize, at: usize) {
+        let tile = self.folds[row..].first_chunk::<TILE>().expect("folds behind the run");
+        let least = least_distances_of(tile, &self.vectors::<V>(at));
+        for (v, least) in least.into_iter().enumerate() {
+            let mut near = _mm512_cmple_epu32_mask(least, self.limit);
+            while near != 0 {
+                let position = at + v * LANES + near.trailing_zeros() as usize;
+                near &= near - 1;
+                if position >= self.end {
+                    break;
+                }
+                for (i, fold) in (row..position).zip(tile) {
+                    if (fold ^ self.folds[position]).count_ones() <= self.max {
+                        self.hits.push((i as u32, position as u32));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// For each fold of the vectors its distance to the nearest of the tile.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
+fn least_distances_of<const V: usize>(tile: &[u32; TILE], vectors: &[__m512i; V]) -> [__m512i; V] {
+    let mut least = [_mm512_set1_epi32(-1); V];
+    for &query in tile {
+        let query = splat(query);
+        for v in 0..V {
+            let d = _mm512_popcnt_epi32(_mm512_xor_si512(query, vectors[v]));
+            least[v] = _mm512_min_epu32(least[v], d);
+        }
+    }
+    least
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn splat(word: u32) -> __m512i {
+    _mm512_set1_epi32(word.cast_signed())
 }
 
 /// As [`tiles::pairs`], for values of one word.
@@ -202,6 +352,12 @@ pub(super) fn pairs_of_words<const W: usize>(
 fn least_distances(queries: &[__m512i; TILE], chunk: &[u32; LANES]) -> __m512i {
     let chunk = load(chunk);
     let d = queries.map(|query| _mm512_popcnt_epi32(_mm512_xor_si512(query, chunk)));
+    least_of(&d)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn least_of(d: &[__m512i; TILE]) -> __m512i {
     let halves = [0, 1, 2, 3].map(|i| _mm512_min_epu32(d[i], d[i + 4]));
     _mm512_min_epu32(_mm512_min_epu32(halves[0], halves[2]), _mm512_min_epu32(halves[1], halves[3]))
 }

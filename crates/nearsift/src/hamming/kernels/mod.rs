@@ -32,6 +32,19 @@ pub const TILE: usize = 8;
 /// 3,700 has folds that near by chance.
 const FOLDED_MOST: u32 = 6;
 
+/// Folds that must stand behind a run of them that is compared by [`Kernel::fold_pairs`]; they may be of any value.
+pub(crate) const FOLDS_BEHIND: usize = 64;
+
+/// The XOR of a value's parts of 32 bits. Folds of two values differ in no more bits than the values.
+#[inline(always)]
+pub(crate) fn fold<const W: usize>(value: &[u64; W]) -> u32 {
+    let mut word = 0;
+    for part in value {
+        word ^= part;
+    }
+    (word ^ word >> 32) as u32
+}
+
 /// The instruction set that comparisons run on. Only sets that this processor has can be obtained.
 ///
 /// ```
@@ -111,6 +124,11 @@ impl Kernel {
     /// How many times as long a comparison takes if it is for that distance, for cost estimates.
     pub(crate) fn slower_beyond(self, max_distance: u32) -> f64 {
         if self.folds() && max_distance > FOLDED_MOST { 2.0 } else { 1.0 }
+    }
+
+    /// Whether to compare values by their folds first pays at a distance, if they are spread evenly.
+    pub(crate) fn folds_at(self, max_distance: u32) -> bool {
+        self.folds() && max_distance <= FOLDED_MOST
     }
 
     /// Whether values are compared by their folds up to [`FOLDED_MOST`].
@@ -244,6 +262,27 @@ impl Kernel {
                     x86::pairs_avx512(values, rows, max, hits);
                 }
             },
+        }
+    }
+
+    /// Appends the positions `(i, j)`, `i < j`, of every two folds of a run that are within `max_distance`, each
+    /// once, in no fixed order.
+    ///
+    /// # Panics
+    /// When fewer than [`FOLDS_BEHIND`] folds stand behind the run.
+    pub(crate) fn fold_pairs(
+        self,
+        folds: &[u32],
+        run: Range<usize>,
+        max_distance: u32,
+        hits: &mut Vec<(u32, u32)>,
+    ) {
+        assert!(run.end + FOLDS_BEHIND <= folds.len(), "{FOLDS_BEHIND} folds behind the run");
+        match self.0 {
+            // SAFETY: a kernel is only made after its instructions were found on this processor.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { folded::fold_pairs(folds, run, max_distance, hits) },
+            _ => tiles::fold_pairs(folds, run, max_distance, hits),
         }
     }
 

@@ -122,6 +122,37 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn every_kernel_compares_folds_as_a_plain_loop_does(
+        one in values::<1>(), two in values::<2>(), copies in 1usize..3, start in 0usize..40,
+        len in 0usize..600, max in 0u32..34,
+    ) {
+        let mut folds: Vec<u32> = one.iter().map(fold).chain(two.iter().map(fold)).collect();
+        folds = folds.repeat(copies);
+        let end = (start + len).min(folds.len());
+        let run = start.min(end)..end;
+        folds.extend([0; FOLDS_BEHIND]);
+        let mut expect = Vec::new();
+        tiles::fold_pairs(&folds, run.clone(), max, &mut expect);
+        for kernel in Kernel::available() {
+            let mut hits = Vec::new();
+            kernel.fold_pairs(&folds, run.clone(), max, &mut hits);
+            hits.sort_unstable();
+            prop_assert_eq!(&hits, &expect, "{}", kernel);
+        }
+    }
+
+    #[test]
+    fn folds_are_no_farther_than_values(a in any::<[u64; 4]>(), flips in prop::collection::vec(0..256usize, 0..20)) {
+        let mut b = a;
+        for bit in flips {
+            b[bit / 64] ^= 1 << (bit % 64);
+        }
+        prop_assert!((fold(&a) ^ fold(&b)).count_ones() <= crate::hamming::distance(&a, &b));
+    }
+}
+
 /// Long lists, of values spread evenly and of values whose halves are alike, so that what differs cancels
 /// out when they are folded.
 #[test]

@@ -43,6 +43,17 @@ pub(super) fn pairs<const W: usize>(
     }
 }
 
+/// Appends the positions of every two folds of a run that are within `max`.
+pub(super) fn fold_pairs(folds: &[u32], run: Range<usize>, max: u32, hits: &mut Vec<(u32, u32)>) {
+    for i in run.clone() {
+        for j in i + 1..run.end {
+            if (folds[i] ^ folds[j]).count_ones() <= max {
+                hits.push((i as u32, j as u32));
+            }
+        }
+    }
+}
+
 #[inline(always)]
 pub(super) fn across<const W: usize>(
     queries: &[[u64; W]],
