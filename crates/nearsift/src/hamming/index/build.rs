@@ -9,7 +9,7 @@ use super::kernel::{Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, PADDING, Plain, li
 use super::linear::{fold_for, write_plane};
 use super::table::{Table, mask_of};
 use crate::fingerprint::Bits;
-use crate::hamming::planner::{Plan, PlanError};
+use crate::hamming::planner::{Plan, PlanError, block, cut};
 use crate::threads::Workers;
 
 /// Values that a part of the key space should hold, so that a part is sorted in the near cache.
@@ -18,8 +18,11 @@ const PART_VALUES: u64 = if cfg!(test) { 1 << 8 } else { 1 << 15 };
 const SLICE_VALUES: u64 = if cfg!(test) { 1 << 10 } else { 1 << 22 };
 /// Into how many slices a big set is cut: each reads all values once.
 const SLICES: u64 = 6;
-/// Entries from which on a long bucket becomes an index of its own.
+/// Entries from which on a long bucket becomes an index of its own; in planes so many times as many.
 const CROWDED: u32 = if cfg!(test) { 300 } else { 2048 };
+const CROWDED_IN_PLANES: u32 = 4;
+/// How many times the mean a bucket has to hold for it.
+const CROWDED_TIMES: u64 = 4;
 /// Mean entries of a bucket above which one byte cannot count them.
 const COUNTED: u64 = 24;
 
@@ -35,7 +38,7 @@ fn tables_of<const W: usize>(plan: Plan, order: &[u32]) -> Result<Vec<(Table<W>,
         Plan::Blocks4x16 => tables_of(Plan::MultiIndex { blocks: 4, key_bits: 16 }, order),
         Plan::MultiIndex { blocks, key_bits } => (0..blocks)
             .map(|i| {
-                let block = &order[cut(bits, blocks, i)];
+                let block = &order[block(bits, blocks, key_bits, i)];
                 let key = &block[..block.len().min(key_bits as usize)];
                 Ok((whole(Table::new([0; W], mask_of(key), 0))?, 0))
             })
@@ -124,16 +127,12 @@ fn block_sizes(plan: Plan, bits: u32) -> Vec<usize> {
     match plan {
         Plan::Linear => vec![bits as usize],
         Plan::Blocks4x16 => vec![16; 4],
-        Plan::MultiIndex { blocks, .. } | Plan::Permuted { blocks, .. } => {
-            (0..blocks).map(|i| cut(bits, blocks, i).len()).collect()
+        Plan::MultiIndex { blocks, key_bits } => {
+            (0..blocks).map(|i| block(bits, blocks, key_bits, i).len()).collect()
         }
+        Plan::Permuted { blocks, .. } => (0..blocks).map(|i| cut(bits, blocks, i).len()).collect(),
         Plan::PerfectCode { tables, .. } => vec![31; tables as usize],
     }
-}
-
-/// Block `i` of `blocks` that are as even as they can be.
-fn cut(bits: u32, blocks: u32, i: u32) -> Range<usize> {
-    (bits * i / blocks) as usize..(bits * (i + 1) / blocks) as usize
 }
 
 /// What is filed.
@@ -239,7 +238,7 @@ pub(super) fn build<const W: usize>(
     for part in &layout.parts {
         for record in part.long_at.clone().step_by(LONG_RECORD) {
             let (key, count) = (u32_at(&image, record), u32_at(&image, record + 4));
-            if count < CROWDED {
+            if count < crowded_from(source.values.len(), &part.table, part.high_at.is_some()) {
                 continue;
             }
             let start = u64_at(&image, record + 8);
@@ -274,6 +273,13 @@ pub(super) fn build<const W: usize>(
     }
     layout.write(&mut image);
     Ok((image, layout, apart))
+}
+
+/// Entries from which on a bucket becomes an index of its own.
+fn crowded_from<const W: usize>(values: usize, table: &Table<W>, in_planes: bool) -> u32 {
+    let least = if in_planes { CROWDED * CROWDED_IN_PLANES } else { CROWDED };
+    let mean = values as u64 >> table.key_bits;
+    u32::try_from(mean * CROWDED_TIMES).unwrap_or(u32::MAX).max(least)
 }
 
 /// The plan for the values of a crowded bucket: they agree on nearly all of the bits that the table
@@ -403,6 +409,8 @@ fn add_table<const W: usize>(
         high_from: in_planes.then(|| high_from(n)),
         key: 0,
         entries: 0,
+        crowded_from: crowded_from(n, &table, in_planes),
+        crowded: Vec::new(),
     };
     let mut long = Vec::new();
     let mut first = 0;
@@ -431,13 +439,16 @@ fn add_table<const W: usize>(
         }
         first = end;
     }
-    let mut records = Vec::with_capacity(long.len() * LONG_RECORD);
-    for (key, packed) in &long {
-        let len = packed.shared.len() as u32;
+    let mut records = Vec::with_capacity((filer.crowded.len() + long.len()) * LONG_RECORD);
+    let mut record = |key: u32, len: u32, first: u64| {
         records.extend_from_slice(&key.to_le_bytes());
         records.extend_from_slice(&len.to_le_bytes());
-        records.extend_from_slice(&filer.entries.to_le_bytes());
+        records.extend_from_slice(&first.to_le_bytes());
         records.extend_from_slice(&[0; 16]);
+    };
+    filer.crowded.drain(..).for_each(|(key, len, first)| record(key, len, first));
+    for (key, packed) in &long {
+        record(*key, packed.shared.len() as u32, filer.entries);
         filer.append(packed);
         if let Some(postings) = &mut postings {
             postings.append(packed, filer.image);
@@ -484,6 +495,9 @@ struct Filer<'a> {
     high_from: Option<usize>,
     key: u32,
     entries: u64,
+    /// Of a directory of offsets, the buckets of so many entries, with their first ones.
+    crowded_from: u32,
+    crowded: Vec<(u32, u32, u64)>,
 }
 
 impl Filer<'_> {
@@ -504,6 +518,9 @@ impl Filer<'_> {
                 Directory::Offsets => {
                     let at = self.directory_from + 4 * self.key as usize;
                     self.image[at..at + 4].copy_from_slice(&(entries as u32).to_le_bytes());
+                    if count >= self.crowded_from {
+                        self.crowded.push((self.key, count, entries));
+                    }
                     entries += u64::from(count);
                 }
             }
