@@ -9,7 +9,7 @@ use super::kernel::{Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, PADDING, Plain, li
 use super::linear::{fold_for, write_plane};
 use super::table::{Table, mask_of};
 use crate::fingerprint::Bits;
-use crate::hamming::planner::{Plan, PlanError, block, cut};
+use crate::hamming::planner::{Plan, PlanError, binomial, block, cut};
 use crate::threads::Workers;
 
 /// Values that a part of the key space should hold, so that a part is sorted in the near cache.
@@ -84,10 +84,12 @@ fn combinations(of: u32, chosen: u32) -> Vec<u64> {
     (0..1u64 << of).filter(|set| set.count_ones() == chosen).collect()
 }
 
-/// The bits in the order in which blocks of the given sizes take them: as they are when every bit
-/// splits the values well, else dealt so that every block gets its share of good ones, best first.
-fn bit_order<const W: usize>(values: &[[u64; W]], sizes: &[usize]) -> Vec<u32> {
+/// The bits in the order in which the plan's blocks take them: as they are when every bit splits the
+/// values well, else dealt so that every block gets its share of good ones, best first. Where some split
+/// nothing, fewer blocks may take all the others, which is better than that all blocks are poor.
+fn bit_order<const W: usize>(values: &[[u64; W]], plan: Plan, max_distance: u32) -> Vec<u32> {
     let bits = 64 * W as u32;
+    let sizes = block_sizes(plan, bits);
     let sample = values.len().min(4096);
     let mut ones = vec![0usize; bits as usize];
     for i in 0..sample {
@@ -102,15 +104,18 @@ fn bit_order<const W: usize>(values: &[[u64; W]], sizes: &[usize]) -> Vec<u32> {
     if sample < 64 || order.iter().all(|&bit| good(bit) >= 5) {
         return order;
     }
-    order.sort_by_key(|&bit| std::cmp::Reverse(good(bit)));
+    let splits = |bit: u32| ones[bit as usize].min(sample - ones[bit as usize]) > sample / 64;
+    let useful = order.iter().filter(|&&bit| splits(bit)).count();
+    let chosen = useful_blocks(plan, &sizes, useful as u32, values.len(), max_distance);
+    order.sort_by_key(|&bit| (!splits(bit), std::cmp::Reverse(good(bit))));
     let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); sizes.len()];
     let mut spare = Vec::new();
     let mut next = 0;
-    for bit in order {
-        let turn = (0..sizes.len())
-            .map(|i| (next + i) % sizes.len())
-            .find(|&block| blocks[block].len() < sizes[block]);
-        match turn {
+    for (nth, bit) in order.into_iter().enumerate() {
+        let open = |block: &usize| blocks[*block].len() < sizes[*block];
+        let among = if nth < useful { chosen } else { sizes.len() };
+        let turn = (0..among).map(|i| (next + i) % among).find(open);
+        match turn.or_else(|| (0..sizes.len()).find(open)) {
             Some(block) => {
                 blocks[block].push(bit);
                 next = block + 1;
@@ -120,6 +125,39 @@ fn bit_order<const W: usize>(values: &[[u64; W]], sizes: &[usize]) -> Vec<u32> {
     }
     blocks.push(spare);
     blocks.concat()
+}
+
+/// How many blocks take the bits that split the values at all: as many as make queries cheapest.
+fn useful_blocks(
+    plan: Plan,
+    sizes: &[usize],
+    useful: u32,
+    values: usize,
+    max_distance: u32,
+) -> usize {
+    /// What a bucket takes, in the time of an entry.
+    const BUCKET: f64 = 20.0;
+    let all = sizes.len();
+    let most = match plan {
+        Plan::MultiIndex { key_bits, .. } => key_bits,
+        Plan::Blocks4x16 => 16,
+        _ => return all,
+    };
+    if useful as usize >= sizes.iter().sum::<usize>() {
+        return all;
+    }
+    let cost = |blocks: usize| {
+        let key_bits = (useful / blocks as u32).min(sizes[blocks - 1] as u32).min(most);
+        let bucket = BUCKET + values as f64 / f64::from(1u32 << key_bits);
+        (0..=max_distance)
+            .map(|level| match level / blocks as u32 {
+                radius if radius > key_bits => f64::INFINITY,
+                radius => binomial(key_bits, radius) * bucket,
+            })
+            .sum::<f64>()
+    };
+    // Of equally cheap ones the most.
+    (1..=all).rev().min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(all)
 }
 
 /// The sizes of the blocks that a plan's tables take from the order of bits, one after the other.
@@ -297,7 +335,7 @@ fn build_tables<const W: usize>(
     max_distance: u32,
     in_planes: bool,
 ) -> Result<Built<W>, PlanError> {
-    let order = bit_order(source.values, &block_sizes(plan, 64 * W as u32));
+    let order = bit_order(source.values, plan, max_distance);
     let tables = tables_of::<W>(plan, &order)?;
     let n = source.values.len() as u64;
     let id_bytes = source.id_bytes();

@@ -18,6 +18,8 @@ use crate::hamming::{Budget, Outcome};
 
 /// Nanoseconds of looking into one more bucket, to choose radii by.
 const BUCKET_NS: f64 = 25.0;
+/// Nanoseconds of a byte of memory that follows one which is read.
+const BYTE_NS: f64 = 0.125;
 /// Entries that are scanned before their hits are handed on.
 const PIECE: u64 = 1 << 14;
 /// Entries that take as long to scan as an index inside a bucket takes to search, about.
@@ -469,11 +471,12 @@ impl<const W: usize> Search<W> {
     }
 }
 
-/// About how long an entry of a table takes.
+/// About how long an entry of a table takes, to be read and to be compared.
 #[inline(always)]
 fn entry_ns<const W: usize>(part: &Part<W>, kernel: Kernel) -> f64 {
     let whole = kernel.entry_ns() * W as f64;
-    if part.high_at.is_some() { whole / 4.0 } else { whole }
+    let compared = if part.high_at.is_some() { whole / 4.0 } else { whole };
+    compared + part.stride() as f64 * BYTE_NS
 }
 
 /// Entries of a query's own bucket up to which no further bucket of another table is cheaper.

@@ -161,6 +161,8 @@ const STREAMED: f64 = 0.5;
 /// Below this, memory is not worth saving.
 const SMALL_BYTES: u64 = 192 << 20;
 
+/// Nanoseconds in which one table is weighed against others, when a radius is raised.
+const CHOICE_NS: f64 = 15.0;
 /// Mean entries of a bucket above which one byte cannot count them.
 const COUNTED: f64 = 24.0;
 /// Bytes of a line of the cache.
@@ -231,13 +233,13 @@ impl Planner {
             let far_ns = c.far_line_ns + c.farther_line_ns * log2(bytes / GIB).max(0.0);
             let line_ns = |missed: f64| c.near_line_ns + missed * (far_ns - c.near_line_ns);
             let levels = f64::from(question.max_distance + 1);
-            // Radii that are raised by what a directory said are looked up while the query waits.
-            let raised = match plan {
-                Plan::MultiIndex { .. } | Plan::Blocks4x16 => {
-                    (levels - of_all(&|_| 1.0)).max(0.0) * cache.directories_missed
-                }
-                _ => 0.0,
-            };
+            // Radii that are raised by what a directory said are looked up while the query waits, and of what is
+            // found in planes the further bytes are waited for.
+            let in_order = matches!(plan, Plan::MultiIndex { .. } | Plan::Blocks4x16);
+            let raised = if in_order { (levels - of_all(&|_| 1.0)).max(0.0) } else { 0.0 };
+            let choices = if raised > 0.0 { levels * of_all(&|_| 1.0) } else { 0.0 };
+            let in_planes = plan.in_planes(question.bits, question.max_distance);
+            let found = if in_planes { cache.entries_missed } else { 0.0 };
             let first = match question.queries {
                 Queries::Single => cache.directories_missed + cache.entries_missed,
                 Queries::Batched => 0.0,
@@ -250,7 +252,8 @@ impl Planner {
                     + t.mean * t.entry_share * c.entry_ns
             };
             c.query_ns
-                + (raised + first) * c.wait_ns
+                + choices * CHOICE_NS
+                + (raised * cache.directories_missed + first + found) * c.wait_ns
                 + of_all(&|t| {
                     if t.probes > 0.0 { c.table_ns + t.probes * probe_ns(t) } else { 0.0 }
                 })
@@ -507,6 +510,10 @@ mod tests {
         check(0, Bits::B64, 3, scan);
         check(10, Bits::B64, 3, scan);
         check(1_000_000, Bits::B64, 3, prefix);
+        // Directories that would fit into the cache are not kept there: more buckets are worth it.
+        check(10_000_000, Bits::B64, 3, |plan| {
+            matches!(plan, Plan::PerfectCode { key_bits: 24.., .. })
+        });
         check(100_000_000, Bits::B64, 3, code);
         check(1_000_000_000, Bits::B64, 3, code);
         check(100_000_000, Bits::B64, 6, prefix);
@@ -515,6 +522,34 @@ mod tests {
         check(1_000_000, Bits::B64, 16, scan);
         check(1_000_000, Bits::B256, 64, scan);
         check(1_000_000, Bits::B64, 64, scan);
+    }
+
+    #[test]
+    fn what_is_read_more_often_is_in_the_cache() {
+        let forecast = |values: u64, key_bits| {
+            let question = Question::new(values, Bits::B64, 3);
+            let plan = Plan::PerfectCode { tables: 2, key_bits };
+            let mut tables = tables_of(plan, &question);
+            Planner::default().spread(plan, &question, &mut tables);
+            Cache::of(&tables, values as f64, 250_000.0)
+        };
+        let all = forecast(100_000, 16);
+        assert_eq!((all.directories_missed, all.entries_missed), (0.0, 0.0));
+        let some = forecast(10_000_000, 22);
+        assert!(some.directories_missed > 0.1, "{}", some.directories_missed);
+        assert!(some.directories_missed < some.entries_missed);
+        let few = forecast(100_000_000, 26);
+        assert!(few.directories_missed > 0.8 && few.entries_missed > 0.9);
+        assert!(few.directories_missed <= 1.0 && few.entries_missed <= 1.0);
+    }
+
+    #[test]
+    fn functions_made_of_plain_operations_are_near_the_real_ones() {
+        for i in 0..2_000 {
+            let x = f64::from(i) / 100.0;
+            assert!((exp_of_minus(x) - (-x).exp()).abs() < 2e-3, "{x}");
+            assert!((log2(x.max(1.0)) - x.max(1.0).log2()).abs() < 0.1, "{x}");
+        }
     }
 
     #[test]
