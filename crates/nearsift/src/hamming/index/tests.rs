@@ -219,7 +219,7 @@ fn many_values_in_many_parts() {
             Plan::Blocks4x16,
             Plan::MultiIndex { blocks: 3, key_bits: 15 },
             Plan::MultiIndex { blocks: 4, key_bits: 5 },
-            Plan::MultiIndex { blocks: 3, key_bits: 23 },
+            Plan::MultiIndex { blocks: 3, key_bits: 22 },
             Plan::PerfectCode { tables: 2, key_bits: 17 },
             Plan::PerfectCode { tables: 2, key_bits: 24 },
             Plan::PerfectCode { tables: 2, key_bits: 27 },
