@@ -477,7 +477,8 @@ fn log2(x: f64) -> f64 {
 fn candidates(question: &Question) -> Vec<Plan> {
     let Question { values, bits, max_distance: k, .. } = *question;
     let lg = values.max(16).ilog2();
-    let keys = lg.saturating_sub(7).max(1)..=lg + 1;
+    // Buckets are emptier than one value where lines of entries cost more than the directory grows.
+    let keys = lg.saturating_sub(7).max(1)..=lg + 2;
     let mut plans = vec![Plan::Blocks4x16];
     for blocks in 1..=(k + 2).min(48) {
         plans.extend(keys.clone().map(|key_bits| Plan::MultiIndex { blocks, key_bits }));
