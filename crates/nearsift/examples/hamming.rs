@@ -1,6 +1,8 @@
-//! Measures an index: `hamming [N] [BITS] [MAX_DISTANCE] [uniform|skewed|block|ball] [PLAN NUMBERS]`.
+//! Measures indexes: `hamming [N] [BITS] [MAX_DISTANCE] [uniform|skewed|block|ball] [PLAN ...]`, each plan a word like
+//! `code:2:25`, `multi:4:16`, `permuted:5:2:16`, `4x16`, `linear` or `best`, the planner's.
 //!
-//! Answers of a sample of queries are checked against a scan in the same run.
+//! Several plans are timed in turn, so that they can be compared with one another and with what the planner
+//! expects of them. Answers of a sample of queries are checked against a scan in the same run.
 
 #![allow(clippy::print_stdout, reason = "a program that reports")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
@@ -10,19 +12,15 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use nearsift::fingerprint::Bits;
+use nearsift::hamming::Work;
 use nearsift::hamming::distance;
-use nearsift::hamming::index::{Ask, Ids, Index, Search, Settings, Threads};
-use nearsift::hamming::planner::{Plan, Planner, Question};
+use nearsift::hamming::index::{Ask, Ids, Index, Scratch, Search, Settings, Threads};
+use nearsift::hamming::planner::{Plan, Planner, Queries, Question};
 use testkit::random::Random;
 
 const QUERIES: usize = 200_000;
 const CHECKED: usize = 5;
-
-/// Nanoseconds that this thread has used the processor.
-fn cpu_ns() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    stat.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
-}
+const ROUNDS: usize = 5;
 
 fn values(n: usize, words: usize, shape: &str) -> Vec<u64> {
     let mut random = Random::new(7);
@@ -61,9 +59,117 @@ fn values(n: usize, words: usize, shape: &str) -> Vec<u64> {
     all
 }
 
+/// The time below which so many of 1,000 lie, in microseconds.
 fn percentile(times: &mut [u64], per_mille: usize) -> f64 {
     times.sort_unstable();
     times[(times.len() - 1) * per_mille / 1000] as f64 / 1e3
+}
+
+fn plan_of(word: &str, question: &Question) -> Plan {
+    let mut parts = word.split(':');
+    let name = parts.next().unwrap_or_default();
+    let numbers: Vec<u32> = parts.map(|n| n.parse().expect("a number")).collect();
+    match (name, &numbers[..]) {
+        ("code", &[tables, key_bits]) => Plan::PerfectCode { tables, key_bits },
+        ("multi", &[blocks, key_bits]) => Plan::MultiIndex { blocks, key_bits },
+        ("permuted", &[blocks, matched, key_bits]) => Plan::Permuted { blocks, matched, key_bits },
+        ("linear", []) => Plan::Linear,
+        ("4x16", []) => Plan::Blocks4x16,
+        ("best", []) => Plan::choose(question).expect("a plan"),
+        _ => panic!("no plan: {word}"),
+    }
+}
+
+/// An index and what was measured of it.
+struct Measured {
+    index: Index<'static>,
+    scratch: Scratch,
+    /// Nanoseconds of a query of a batch, and of one alone, in each round.
+    batched: Vec<f64>,
+    alone: Vec<f64>,
+}
+
+impl Measured {
+    fn build(bits: Bits, values: &[u64], max_distance: u32, plan: Plan) -> Measured {
+        let started = Instant::now();
+        let threads = Threads::Own(NonZeroUsize::new(2).expect("not 0"));
+        let settings = Settings { plan: Some(plan), threads, ..Settings::new(max_distance) };
+        let index = Index::build(bits, values, Ids::None, &settings).expect("an index");
+        let n = values.len() / bits.words();
+        println!(
+            "{plan}: built in {:.2} s, {} values, {:.2} bytes each",
+            started.elapsed().as_secs_f64(),
+            index.values(),
+            index.as_bytes().len() as f64 / n as f64,
+        );
+        let scratch = index.scratch();
+        Measured { index, scratch, batched: Vec::new(), alone: Vec::new() }
+    }
+
+    fn check(&mut self, values: &[u64], query: &[u64], max_distance: u32) {
+        let words = query.len();
+        let mut expect: Vec<(u32, &[u64])> = values
+            .chunks_exact(words)
+            .map(|value| (distance(value, query), value))
+            .filter(|(distance, _)| *distance <= max_distance)
+            .collect();
+        let mut found: Vec<(u32, Vec<u64>)> = Vec::new();
+        self.index
+            .visit(query, &Ask::within(max_distance), &mut self.scratch, &mut |hit| {
+                found.push((hit.distance(), hit.value().to_vec()));
+                ControlFlow::Continue(())
+            })
+            .expect("an answer");
+        expect.sort_unstable();
+        expect.dedup();
+        found.sort_unstable();
+        assert!(expect.iter().map(|e| e.1).eq(found.iter().map(|f| &f.1[..])), "exact");
+    }
+
+    /// One round: all queries in a batch, then one after the other. Gives the work and the hits.
+    fn round(&mut self, queries: &[u64], words: usize, ask: &Ask) -> (Work, u64) {
+        let number = (queries.len() / words) as f64;
+        let mut hits = 0u64;
+        let started = Instant::now();
+        let outcome = self.index.batch(queries, ask, &mut self.scratch, |_, _| {
+            hits += 1;
+            ControlFlow::Continue(())
+        });
+        self.batched.push(started.elapsed().as_nanos() as f64 / number);
+        let mut single = 0u64;
+        let started = Instant::now();
+        for query in queries.chunks_exact(words) {
+            let outcome = self.index.visit(query, ask, &mut self.scratch, &mut |_| {
+                single += 1;
+                ControlFlow::Continue(())
+            });
+            outcome.expect("an answer");
+        }
+        self.alone.push(started.elapsed().as_nanos() as f64 / number);
+        assert_eq!(single, hits, "batched and single queries find the same");
+        (outcome.expect("answers").work, hits)
+    }
+
+    /// What each query takes alone, and what that is for each of its hits.
+    fn times(&mut self, queries: &[u64], words: usize, ask: &Ask) -> (Vec<u64>, Vec<u64>) {
+        let times = queries.chunks_exact(words).map(|query| {
+            let mut hits = 0u64;
+            let started = Instant::now();
+            let outcome = self.index.visit(query, ask, &mut self.scratch, &mut |_| {
+                hits += 1;
+                ControlFlow::Continue(())
+            });
+            outcome.expect("an answer");
+            let ns = started.elapsed().as_nanos() as u64;
+            (ns, ns / hits.max(1))
+        });
+        times.unzip()
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 fn main() {
@@ -76,30 +182,13 @@ fn main() {
     let shape = arguments.get(3).map_or("uniform", |s| s.as_str());
     let words = bits.words();
     let question = Question::new(n as u64, bits, max_distance);
-    let plan = match arguments.get(4).map(String::as_str) {
-        Some("code") => Plan::PerfectCode { tables: number(5, 2), key_bits: number(6, 26) },
-        Some("multi") => Plan::MultiIndex { blocks: number(5, 3), key_bits: number(6, 16) },
-        Some("permuted") => {
-            Plan::Permuted { blocks: number(5, 5), matched: number(6, 2), key_bits: number(7, 16) }
-        }
-        Some("linear") => Plan::Linear,
-        Some("4x16") => Plan::Blocks4x16,
-        _ => Plan::choose(&question).expect("a plan"),
-    };
-    println!("{}", Planner::default().forecast(plan, &question).expect("a forecast"));
+    let mut plans: Vec<Plan> =
+        arguments.iter().skip(4).map(|word| plan_of(word, &question)).collect();
+    if plans.is_empty() {
+        plans.push(plan_of("best", &question));
+    }
 
     let values = values(n, words, shape);
-    let started = Instant::now();
-    let threads = Threads::Own(NonZeroUsize::new(2).expect("not 0"));
-    let settings = Settings { plan: Some(plan), threads, ..Settings::new(max_distance) };
-    let index = Index::build(bits, &values, Ids::None, &settings).expect("an index");
-    let bytes = index.as_bytes().len() as f64 / n as f64;
-    println!(
-        "built in {:.2} s, {} values, {bytes:.2} bytes each",
-        started.elapsed().as_secs_f64(),
-        index.values()
-    );
-
     let mut random = Random::new(11);
     let query = |random: &mut Random| {
         let from = random.below(n) * words;
@@ -111,68 +200,58 @@ fn main() {
         query
     };
     let ask = Ask::within(max_distance);
-    let mut scratch = index.scratch();
+    let mut measured: Vec<Measured> =
+        plans.iter().map(|plan| Measured::build(bits, &values, max_distance, *plan)).collect();
     for _ in 0..CHECKED {
         let query = query(&mut random);
-        let mut expect: Vec<(u32, &[u64])> = values
-            .chunks_exact(words)
-            .map(|value| (distance(value, &query), value))
-            .filter(|(distance, _)| *distance <= max_distance)
-            .collect();
-        let mut found: Vec<(u32, Vec<u64>)> = Vec::new();
-        index
-            .visit(&query, &ask, &mut scratch, &mut |hit| {
-                found.push((hit.distance(), hit.value().to_vec()));
-                ControlFlow::Continue(())
-            })
-            .expect("an answer");
-        expect.sort_unstable();
-        expect.dedup();
-        found.sort_unstable();
-        assert!(expect.iter().map(|e| e.1).eq(found.iter().map(|f| &f.1[..])), "exact");
+        measured.iter_mut().for_each(|index| index.check(&values, &query, max_distance));
     }
-    let number = if plan == Plan::Linear { 200 } else { QUERIES };
+    // Slow questions are asked less often.
+    let slow = plans.contains(&Plan::Linear) || max_distance > 3;
+    let number = if slow { QUERIES / 100 } else { QUERIES };
     let queries: Vec<u64> = (0..number).flat_map(|_| query(&mut random)).collect();
-    let mut hits = 0u64;
-    for round in 0..3 {
-        let (wall, cpu) = (Instant::now(), cpu_ns());
-        hits = 0;
-        let outcome = index
-            .batch(&queries, &ask, &mut scratch, |_, _| {
-                hits += 1;
-                ControlFlow::Continue(())
-            })
-            .expect("answers");
-        let (wall, cpu) = (wall.elapsed().as_secs_f64(), (cpu_ns() - cpu) as f64 / 1e9);
-        if round > 0 {
-            println!(
-                "batch: {:.0} queries/s of thread time, {:.0} of the clock; {:.1} probes, {:.0} candidates, {:.2} hits",
-                number as f64 / cpu,
-                number as f64 / wall,
-                outcome.work.probes as f64 / number as f64,
-                outcome.work.candidates as f64 / number as f64,
-                hits as f64 / number as f64
-            );
+    let mut work = vec![(Work::default(), 0); plans.len()];
+    for round in 0..ROUNDS {
+        for turn in 0..plans.len() {
+            let i = (round + turn) % plans.len();
+            work[i] = measured[i].round(&queries, words, &ask);
         }
     }
-    let mut single = 0u64;
-    let mut times: Vec<u64> = queries
-        .chunks_exact(words)
-        .map(|query| {
-            let started = Instant::now();
-            let outcome = index.visit(query, &ask, &mut scratch, &mut |_| {
-                single += 1;
-                ControlFlow::Continue(())
-            });
-            outcome.expect("an answer");
-            started.elapsed().as_nanos() as u64
-        })
-        .collect();
-    assert_eq!(single, hits, "batched and single queries find the same");
     println!(
-        "single: p50 {:.2} us, p90 {:.2}, p99 {:.2}",
-        percentile(&mut times, 500),
-        percentile(&mut times, 900),
-        percentile(&mut times, 990)
+        "{:<38} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>9} {:>7} {:>10} {:>7}",
+        "nanoseconds a query",
+        "batch",
+        "expected",
+        "alone",
+        "expected",
+        "p50 us",
+        "p90 us",
+        "p99 us",
+        "p99 a hit",
+        "probes",
+        "candidates",
+        "hits"
     );
+    for ((plan, index), (work, hits)) in plans.iter().zip(&mut measured).zip(work) {
+        let (mut times, mut by_hit) = index.times(&queries, words, &ask);
+        let expected = |queries| {
+            let question = Question { queries, ..question };
+            Planner::default().forecast(*plan, &question).expect("a forecast").nanoseconds
+        };
+        println!(
+            "{:<38} {:>9.0} {:>8.0} {:>9.0} {:>8.0} {:>8.2} {:>8.2} {:>8.2} {:>9.2} {:>7.1} {:>10.0} {:>7.2}",
+            plan.to_string(),
+            median(&mut index.batched),
+            expected(Queries::Batched),
+            median(&mut index.alone),
+            expected(Queries::Single),
+            percentile(&mut times, 500),
+            percentile(&mut times, 900),
+            percentile(&mut times, 990),
+            percentile(&mut by_hit, 990),
+            work.probes as f64 / number as f64,
+            work.candidates as f64 / number as f64,
+            hits as f64 / number as f64,
+        );
+    }
 }

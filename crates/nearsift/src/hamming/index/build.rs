@@ -9,7 +9,7 @@ use super::kernel::{Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, PADDING, Plain, li
 use super::linear::{fold_for, write_plane};
 use super::table::{Table, mask_of};
 use crate::fingerprint::Bits;
-use crate::hamming::planner::{Plan, PlanError};
+use crate::hamming::planner::{Plan, PlanError, binomial, block, cut};
 use crate::threads::Workers;
 
 /// Values that a part of the key space should hold, so that a part is sorted in the near cache.
@@ -18,8 +18,11 @@ const PART_VALUES: u64 = if cfg!(test) { 1 << 8 } else { 1 << 15 };
 const SLICE_VALUES: u64 = if cfg!(test) { 1 << 10 } else { 1 << 22 };
 /// Into how many slices a big set is cut: each reads all values once.
 const SLICES: u64 = 6;
-/// Entries from which on a long bucket becomes an index of its own.
+/// Entries from which on a long bucket becomes an index of its own; in planes so many times as many.
 const CROWDED: u32 = if cfg!(test) { 300 } else { 2048 };
+const CROWDED_IN_PLANES: u32 = 4;
+/// How many times the mean a bucket has to hold for it.
+const CROWDED_TIMES: u64 = 4;
 /// Mean entries of a bucket above which one byte cannot count them.
 const COUNTED: u64 = 24;
 
@@ -35,7 +38,7 @@ fn tables_of<const W: usize>(plan: Plan, order: &[u32]) -> Result<Vec<(Table<W>,
         Plan::Blocks4x16 => tables_of(Plan::MultiIndex { blocks: 4, key_bits: 16 }, order),
         Plan::MultiIndex { blocks, key_bits } => (0..blocks)
             .map(|i| {
-                let block = &order[cut(bits, blocks, i)];
+                let block = &order[block(bits, blocks, key_bits, i)];
                 let key = &block[..block.len().min(key_bits as usize)];
                 Ok((whole(Table::new([0; W], mask_of(key), 0))?, 0))
             })
@@ -81,10 +84,12 @@ fn combinations(of: u32, chosen: u32) -> Vec<u64> {
     (0..1u64 << of).filter(|set| set.count_ones() == chosen).collect()
 }
 
-/// The bits in the order in which blocks of the given sizes take them: as they are when every bit
-/// splits the values well, else dealt so that every block gets its share of good ones, best first.
-fn bit_order<const W: usize>(values: &[[u64; W]], sizes: &[usize]) -> Vec<u32> {
+/// The bits in the order in which the plan's blocks take them: as they are when every bit splits the
+/// values well, else dealt so that every block gets its share of good ones, best first. Where some split
+/// nothing, fewer blocks may take all the others, which is better than that all blocks are poor.
+fn bit_order<const W: usize>(values: &[[u64; W]], plan: Plan, max_distance: u32) -> Vec<u32> {
     let bits = 64 * W as u32;
+    let sizes = block_sizes(plan, bits);
     let sample = values.len().min(4096);
     let mut ones = vec![0usize; bits as usize];
     for i in 0..sample {
@@ -99,15 +104,18 @@ fn bit_order<const W: usize>(values: &[[u64; W]], sizes: &[usize]) -> Vec<u32> {
     if sample < 64 || order.iter().all(|&bit| good(bit) >= 5) {
         return order;
     }
-    order.sort_by_key(|&bit| std::cmp::Reverse(good(bit)));
+    let splits = |bit: u32| ones[bit as usize].min(sample - ones[bit as usize]) > sample / 64;
+    let useful = order.iter().filter(|&&bit| splits(bit)).count();
+    let chosen = useful_blocks(plan, &sizes, useful as u32, values.len(), max_distance);
+    order.sort_by_key(|&bit| (!splits(bit), std::cmp::Reverse(good(bit))));
     let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); sizes.len()];
     let mut spare = Vec::new();
     let mut next = 0;
-    for bit in order {
-        let turn = (0..sizes.len())
-            .map(|i| (next + i) % sizes.len())
-            .find(|&block| blocks[block].len() < sizes[block]);
-        match turn {
+    for (nth, bit) in order.into_iter().enumerate() {
+        let open = |block: &usize| blocks[*block].len() < sizes[*block];
+        let among = if nth < useful { chosen } else { sizes.len() };
+        let turn = (0..among).map(|i| (next + i) % among).find(open);
+        match turn.or_else(|| (0..sizes.len()).find(open)) {
             Some(block) => {
                 blocks[block].push(bit);
                 next = block + 1;
@@ -119,21 +127,50 @@ fn bit_order<const W: usize>(values: &[[u64; W]], sizes: &[usize]) -> Vec<u32> {
     blocks.concat()
 }
 
+/// How many blocks take the bits that split the values at all: as many as make queries cheapest.
+fn useful_blocks(
+    plan: Plan,
+    sizes: &[usize],
+    useful: u32,
+    values: usize,
+    max_distance: u32,
+) -> usize {
+    /// What a bucket takes, in the time of an entry.
+    const BUCKET: f64 = 20.0;
+    let all = sizes.len();
+    let most = match plan {
+        Plan::MultiIndex { key_bits, .. } => key_bits,
+        Plan::Blocks4x16 => 16,
+        _ => return all,
+    };
+    if useful as usize >= sizes.iter().sum::<usize>() {
+        return all;
+    }
+    let cost = |blocks: usize| {
+        let key_bits = (useful / blocks as u32).min(sizes[blocks - 1] as u32).min(most);
+        let bucket = BUCKET + values as f64 / f64::from(1u32 << key_bits);
+        (0..=max_distance)
+            .map(|level| match level / blocks as u32 {
+                radius if radius > key_bits => f64::INFINITY,
+                radius => binomial(key_bits, radius) * bucket,
+            })
+            .sum::<f64>()
+    };
+    // Of equally cheap ones the most.
+    (1..=all).rev().min_by(|&a, &b| cost(a).total_cmp(&cost(b))).unwrap_or(all)
+}
+
 /// The sizes of the blocks that a plan's tables take from the order of bits, one after the other.
 fn block_sizes(plan: Plan, bits: u32) -> Vec<usize> {
     match plan {
         Plan::Linear => vec![bits as usize],
         Plan::Blocks4x16 => vec![16; 4],
-        Plan::MultiIndex { blocks, .. } | Plan::Permuted { blocks, .. } => {
-            (0..blocks).map(|i| cut(bits, blocks, i).len()).collect()
+        Plan::MultiIndex { blocks, key_bits } => {
+            (0..blocks).map(|i| block(bits, blocks, key_bits, i).len()).collect()
         }
+        Plan::Permuted { blocks, .. } => (0..blocks).map(|i| cut(bits, blocks, i).len()).collect(),
         Plan::PerfectCode { tables, .. } => vec![31; tables as usize],
     }
-}
-
-/// Block `i` of `blocks` that are as even as they can be.
-fn cut(bits: u32, blocks: u32, i: u32) -> Range<usize> {
-    (bits * i / blocks) as usize..(bits * (i + 1) / blocks) as usize
 }
 
 /// What is filed.
@@ -239,7 +276,7 @@ pub(super) fn build<const W: usize>(
     for part in &layout.parts {
         for record in part.long_at.clone().step_by(LONG_RECORD) {
             let (key, count) = (u32_at(&image, record), u32_at(&image, record + 4));
-            if count < CROWDED {
+            if count < crowded_from(source.values.len(), &part.table, part.high_at.is_some()) {
                 continue;
             }
             let start = u64_at(&image, record + 8);
@@ -276,6 +313,13 @@ pub(super) fn build<const W: usize>(
     Ok((image, layout, apart))
 }
 
+/// Entries from which on a bucket becomes an index of its own.
+fn crowded_from<const W: usize>(values: usize, table: &Table<W>, in_planes: bool) -> u32 {
+    let least = if in_planes { CROWDED * CROWDED_IN_PLANES } else { CROWDED };
+    let mean = values as u64 >> table.key_bits;
+    u32::try_from(mean * CROWDED_TIMES).unwrap_or(u32::MAX).max(least)
+}
+
 /// The plan for the values of a crowded bucket: they agree on nearly all of the bits that the table
 /// looks at, so the blocks must do with the others.
 fn crowded_plan(bits: u32, max_distance: u32, count: u32) -> Plan {
@@ -291,7 +335,7 @@ fn build_tables<const W: usize>(
     max_distance: u32,
     in_planes: bool,
 ) -> Result<Built<W>, PlanError> {
-    let order = bit_order(source.values, &block_sizes(plan, 64 * W as u32));
+    let order = bit_order(source.values, plan, max_distance);
     let tables = tables_of::<W>(plan, &order)?;
     let n = source.values.len() as u64;
     let id_bytes = source.id_bytes();
@@ -403,6 +447,8 @@ fn add_table<const W: usize>(
         high_from: in_planes.then(|| high_from(n)),
         key: 0,
         entries: 0,
+        crowded_from: crowded_from(n, &table, in_planes),
+        crowded: Vec::new(),
     };
     let mut long = Vec::new();
     let mut first = 0;
@@ -431,13 +477,16 @@ fn add_table<const W: usize>(
         }
         first = end;
     }
-    let mut records = Vec::with_capacity(long.len() * LONG_RECORD);
-    for (key, packed) in &long {
-        let len = packed.shared.len() as u32;
+    let mut records = Vec::with_capacity((filer.crowded.len() + long.len()) * LONG_RECORD);
+    let mut record = |key: u32, len: u32, first: u64| {
         records.extend_from_slice(&key.to_le_bytes());
         records.extend_from_slice(&len.to_le_bytes());
-        records.extend_from_slice(&filer.entries.to_le_bytes());
+        records.extend_from_slice(&first.to_le_bytes());
         records.extend_from_slice(&[0; 16]);
+    };
+    filer.crowded.drain(..).for_each(|(key, len, first)| record(key, len, first));
+    for (key, packed) in &long {
+        record(*key, packed.shared.len() as u32, filer.entries);
         filer.append(packed);
         if let Some(postings) = &mut postings {
             postings.append(packed, filer.image);
@@ -484,6 +533,9 @@ struct Filer<'a> {
     high_from: Option<usize>,
     key: u32,
     entries: u64,
+    /// Of a directory of offsets, the buckets of so many entries, with their first ones.
+    crowded_from: u32,
+    crowded: Vec<(u32, u32, u64)>,
 }
 
 impl Filer<'_> {
@@ -504,6 +556,9 @@ impl Filer<'_> {
                 Directory::Offsets => {
                     let at = self.directory_from + 4 * self.key as usize;
                     self.image[at..at + 4].copy_from_slice(&(entries as u32).to_le_bytes());
+                    if count >= self.crowded_from {
+                        self.crowded.push((self.key, count, entries));
+                    }
                     entries += u64::from(count);
                 }
             }

@@ -8,7 +8,7 @@ use super::kernel::{
     FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, pages, prefetch_one,
     prefetch_run,
 };
-use super::query::own_entries;
+use super::query::cheap_entries;
 use super::search::{self, Ask, Hit, Scratch, Search, SearchError};
 use super::table::Table;
 use super::{BuildError, Wide};
@@ -466,7 +466,7 @@ impl<const W: usize> Fresh<W> {
             let is_cheap = |search: &mut FreshSearch, shelf: &Shelf<W>| {
                 let run = shelf.run(search.own);
                 search.runs.push(run);
-                run.len <= own_entries(&shelf.table, entry_ns)
+                run.len <= cheap_entries(&shelf.table, entry_ns)
             };
             let mut tables = searches.iter_mut().zip(&self.shelves);
             if tables.all(|(search, shelf)| is_cheap(search, shelf)) {

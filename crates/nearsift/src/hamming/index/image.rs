@@ -24,7 +24,8 @@
 //! buckets. A count of 255 stands for a long bucket, whose entries come after all others: the long
 //! buckets are listed by key, 32 bytes each: key (4), length (4), first entry (8), and, where the bucket is
 //! so crowded that its values are filed again in an index of their own, that index's offset and length (8
-//! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry. *Entries* are followed by 64
+//! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry; of its buckets
+//! only the crowded ones are listed. *Entries* are followed by 64
 //! bytes of 0. Where high parts are apart, the entries are their lowest 4 bytes each, and the other bytes of each stand in
 //! the same order at the other place, followed by 64 bytes of 0 too: version 2. All others are of version 1. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
 //! starts say (4 bytes each, one more than values) where each value's ids begin. Ids of 0 bytes are the
@@ -220,10 +221,12 @@ pub(super) fn header_bytes(tables: usize) -> usize {
     (HEADER + RECORD * tables).next_multiple_of(LINE)
 }
 
+#[inline]
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes(b.try_into().expect("4 bytes")))
 }
 
+#[inline]
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().expect("8 bytes")))
 }

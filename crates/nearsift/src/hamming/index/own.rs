@@ -4,9 +4,10 @@
 
 use std::ops::ControlFlow;
 
+use super::bits::distance_in;
 use super::image::{Directory, Layout, Part};
 use super::kernel::{
-    Job, LINE, LONG, Lanes, Near, Probe, Run, line_of, prefetch, prefetch_counts, prefetch_run,
+    Job, LINE, LONG, Lanes, MASKED, Probe, Run, line_of, prefetch, prefetch_counts, prefetch_run,
 };
 use super::query::{self, Flight, FoundValue, Whole};
 use super::search::{Ask, FLIGHTS, Hit};
@@ -76,17 +77,15 @@ impl Own {
     #[inline(always)]
     fn look_up<L: Lanes, const W: usize>(&mut self, lanes: L, tables: Tables<'_, W>) {
         let Tables { layout, bytes } = tables;
-        let entry_ns = lanes.kernel().entry_ns() * W as f64;
-        let mut entries = Some(0);
+        let kernel = lanes.kernel();
+        let (mut entries, mut suffice) = (0, true);
         for (run, part) in self.runs.iter_mut().zip(&layout.parts) {
             (run.start, run.len) = bucket(lanes, part, bytes, run.key);
-            if run.len > query::own_entries(&part.table, entry_ns) {
-                entries = None;
-            }
-            entries = entries.map(|entries: u64| entries + u64::from(run.len));
+            suffice &= run.len <= query::own_entries(part, kernel);
+            entries += u64::from(run.len);
             prefetch_run(&bytes[part.entries_at.clone()], part.stride(), run);
         }
-        self.entries = entries;
+        self.entries = suffice.then_some(entries);
     }
 
     /// As [`Flight::scan`].
@@ -97,7 +96,6 @@ impl Own {
         Tables { layout, bytes }: Tables<'_, W>,
         query: &[u64; W],
         max_distance: u32,
-        near: &mut Vec<Near>,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> Outcome {
         let mut outcome = Outcome {
@@ -107,25 +105,54 @@ impl Own {
             },
             ..Outcome::default()
         };
+        let near = |run: &Run, part: &Part<W>, first: u32| {
+            let target = part.table.target(lanes, query, max_distance);
+            let entries = &bytes[part.entries_at.clone()];
+            let len = (run.len - first).min(MASKED);
+            lanes.near_among(
+                entries,
+                &part.table.packing,
+                run.start + u64::from(first),
+                len,
+                &target,
+            )
+        };
+        // Whether there are hits is asked once: they come from memory that was not waited for before.
+        let mut masks = [0; TABLES];
+        let mut any = false;
+        for (mask, (run, part)) in masks.iter_mut().zip(self.runs.iter().zip(&layout.parts)) {
+            *mask = near(run, part, 0);
+            any |= *mask != 0 || run.len > MASKED;
+        }
+        if !any {
+            return outcome;
+        }
         for (t, (run, part)) in self.runs.iter().zip(&layout.parts).enumerate() {
-            let entries = part.entries(bytes);
-            let target = part.table.aim(lanes, query, max_distance).target;
-            near.clear();
-            let stored = &bytes[part.entries_at.clone()];
-            lanes.scan(stored, &part.table.packing, std::slice::from_ref(run), &[], &target, near);
-            for near in &*near {
-                let rank = run.start + u64::from(near.entry);
-                let Some(entry) = entries.entry(rank) else { continue };
-                let value = part.table.unfile(lanes, run.key, &entry);
-                let found_before = layout.parts[..t]
-                    .iter()
-                    .any(|part| (0..W).all(|w| (value[w] ^ query[w]) & part.block[w] == 0));
-                let rank = (t == 0).then_some(rank);
-                let found = FoundValue { distance: near.distance, value, rank };
-                if !found_before && each(found).is_break() {
-                    outcome.stopped = true;
-                    return outcome;
+            let (mut mask, mut first) = (masks[t], 0);
+            loop {
+                while mask != 0 {
+                    let rank = run.start + u64::from(first + mask.trailing_zeros());
+                    mask &= mask - 1;
+                    let Some(entry) = part.entries(bytes).entry(rank) else { continue };
+                    let value = part.table.unfile(lanes, run.key, &entry);
+                    let found_before = layout.parts[..t]
+                        .iter()
+                        .any(|part| (0..W).all(|w| (value[w] ^ query[w]) & part.block[w] == 0));
+                    if found_before {
+                        continue;
+                    }
+                    let rank = (t == 0).then_some(rank);
+                    let distance = distance_in(&value, query, &[u64::MAX; W]);
+                    if each(FoundValue { distance, value, rank }).is_break() {
+                        outcome.stopped = true;
+                        return outcome;
+                    }
                 }
+                first += MASKED;
+                if first >= run.len {
+                    break;
+                }
+                mask = near(run, part, first);
             }
         }
         outcome
@@ -171,8 +198,7 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
                 each(i, &Hit::new(found.distance, &found.value, &ids))
             };
             if own.entries.is_some_and(|entries| entries <= ask.budget.limit()) {
-                let near = flight.near();
-                own.scan(lanes, tables, query, ask.max_distance, near, each)
+                own.scan(lanes, tables, query, ask.max_distance, each)
             } else {
                 lanes.kernel().run(Whole { flight, layout, bytes, query, ask, each })
             }
@@ -214,7 +240,7 @@ mod tests {
 
     #[test]
     fn own_buckets_find_what_a_plain_loop_finds() {
-        let plans = [(16, 3), (6, 3), (1, 3), (8, 2), (20, 1), (9, 5)];
+        let plans = [(16, 3), (6, 3), (4, 3), (1, 3), (8, 2), (20, 1), (9, 5)];
         for (shape, (key_bits, max_distance)) in
             SHAPES.into_iter().flat_map(|shape| plans.map(|plan| (shape, plan)))
         {

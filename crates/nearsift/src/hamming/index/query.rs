@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, Entries, LONG_RECORD, Layout, Part, u32_at, u64_at};
 use super::kernel::{
-    FETCHED, Job, Kernel, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts, prefetch_run,
+    FETCHED, Job, Kernel, LONG, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts,
+    prefetch_run,
 };
 use super::search::Ask;
 use super::table::{Aim, Table};
@@ -17,6 +18,8 @@ use crate::hamming::{Budget, Outcome};
 
 /// Nanoseconds of looking into one more bucket, to choose radii by.
 const BUCKET_NS: f64 = 25.0;
+/// Nanoseconds of a byte of memory that follows one which is read.
+const BYTE_NS: f64 = 0.125;
 /// Entries that are scanned before their hits are handed on.
 const PIECE: u64 = 1 << 14;
 /// Entries that take as long to scan as an index inside a bucket takes to search, about.
@@ -84,11 +87,6 @@ impl<const W: usize> Flight<W> {
             near: Vec::new(),
             inner: None,
         }
-    }
-
-    /// Room for hits.
-    pub(super) fn near(&mut self) -> &mut Vec<Near> {
-        &mut self.near
     }
 
     /// Takes up a query: names the first buckets.
@@ -182,12 +180,10 @@ impl<const W: usize> Flight<W> {
     /// within its radius: sum of (radius + 1) = distance + 1. Each time the cheapest shell is added.
     #[inline(always)]
     fn choose<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
-        let packed_ns = lanes.kernel().entry_ns() * W as f64;
-        let entry_ns =
-            |part: &Part<W>| if part.high_at.is_some() { packed_ns / 4.0 } else { packed_ns };
+        let kernel = lanes.kernel();
         // Each table's own bucket suffices, and is cheaper than any table's further ones.
         let cheap = |search: &Search<W>, part: &Part<W>| {
-            search.entries <= u64::from(own_entries(&part.table, entry_ns(part)))
+            search.entries <= u64::from(own_entries(part, kernel))
         };
         if self.max_distance as usize + 1 == self.searches.len()
             && self.searches.iter().zip(&layout.parts).all(|(search, part)| cheap(search, part))
@@ -210,7 +206,7 @@ impl<const W: usize> Flight<W> {
                     1 => (search.entries as f64 + 3.0 * mean) / 4.0,
                     _ => search.entries as f64 / search.probed as f64,
                 };
-                part.table.shell_size(radius) * (BUCKET_NS + entry_ns(part) * seen)
+                part.table.shell_size(radius) * (BUCKET_NS + entry_ns(part, kernel) * seen)
             };
             let cheapest = self
                 .searches
@@ -413,6 +409,9 @@ impl<const W: usize> Search<W> {
                         self.runs.push(Run { start, len, key: probe.key, near: probe.near });
                     }
                 }
+                if !part.crowded.is_empty() {
+                    self.part_crowded(part, from);
+                }
             }
         }
         self.probed = self.probes.len();
@@ -431,6 +430,25 @@ impl<const W: usize> Search<W> {
         let entries = &bytes[part.entries_at.clone()];
         let size = part.stride();
         first(&self.runs).iter().for_each(|run| prefetch_run(entries, size, run));
+    }
+
+    /// Takes those buckets from the runs from `from` on that are indexes of their own.
+    #[cold]
+    fn part_crowded(&mut self, part: &Part<W>, from: usize) {
+        let mut kept = from;
+        for at in from..self.runs.len() {
+            let run = self.runs[at];
+            if run.len >= u32::from(LONG)
+                && let Ok(c) = part.crowded.binary_search_by_key(&run.key, |crowded| crowded.key)
+            {
+                self.crowded.push(c);
+                self.entries += CROWDED_COST;
+            } else {
+                self.runs[kept] = run;
+                kept += 1;
+            }
+        }
+        self.runs.truncate(kept);
     }
 
     /// Looks up the long buckets among the runs from `from` on.
@@ -453,10 +471,24 @@ impl<const W: usize> Search<W> {
     }
 }
 
+/// About how long an entry of a table takes, to be read and to be compared.
+#[inline(always)]
+fn entry_ns<const W: usize>(part: &Part<W>, kernel: Kernel) -> f64 {
+    let whole = kernel.entry_ns() * W as f64;
+    let compared = if part.high_at.is_some() { whole / 4.0 } else { whole };
+    compared + part.stride() as f64 * BYTE_NS
+}
+
 /// Entries of a query's own bucket up to which no further bucket of another table is cheaper.
 #[inline(always)]
-pub(super) fn own_entries<const W: usize>(table: &Table<W>, entry_ns: f64) -> u32 {
-    (f64::from(table.key_bits) * BUCKET_NS / entry_ns) as u32
+pub(super) fn own_entries<const W: usize>(part: &Part<W>, kernel: Kernel) -> u32 {
+    cheap_entries(&part.table, entry_ns(part, kernel))
+}
+
+/// The same where an entry takes so long.
+#[inline(always)]
+pub(super) fn cheap_entries<const W: usize>(table: &Table<W>, entry_ns: f64) -> u32 {
+    (f64::from(table.key_bits) * (BUCKET_NS / entry_ns)) as u32
 }
 
 /// First entry and length of a bucket in a directory of offsets.

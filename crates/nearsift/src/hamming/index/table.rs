@@ -206,12 +206,23 @@ impl<const W: usize> Table<W> {
         let (window, plain, syndrome) = self.head(lanes, query);
         let key = self.key_of(window, plain, syndrome);
         let head = (window | plain << self.window_bits) & self.visible;
-        let rest = shift_up(&lanes.gather(query, &self.rest), self.packing.rest_at());
         Aim {
             own: Probe { key, near: self.centre(key) ^ head },
             syndrome,
-            target: Target { rest, mask: self.live, max_distance },
+            target: self.target(lanes, query, max_distance),
         }
+    }
+
+    /// A query as this table's entries see it.
+    #[inline(always)]
+    pub(super) fn target<L: Lanes>(
+        &self,
+        lanes: L,
+        query: &[u64; W],
+        max_distance: u32,
+    ) -> Target<W> {
+        let rest = shift_up(&lanes.gather(query, &self.rest), self.packing.rest_at());
+        Target { rest, mask: self.live, max_distance }
     }
 
     /// Appends the buckets of all values whose blocks differ from the query's in exactly `radius` bits,

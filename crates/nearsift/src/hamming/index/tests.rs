@@ -84,7 +84,8 @@ fn queries(values: &[u64], words: usize, max_distance: u32, seed: u64) -> Vec<Ve
 fn plans(bits: Bits, max_distance: u32) -> Vec<Plan> {
     let mut plans = vec![Plan::Linear, Plan::Blocks4x16];
     for blocks in 1..=8 {
-        for key_bits in [1, 5, 8, 12] {
+        // The last is more than an equal share from five blocks on.
+        for key_bits in [1, 5, 8, 12, 14] {
             plans.push(Plan::MultiIndex { blocks, key_bits });
         }
     }
@@ -230,6 +231,8 @@ fn many_values_in_many_parts() {
         let plans = [
             Plan::Blocks4x16,
             Plan::MultiIndex { blocks: 3, key_bits: 15 },
+            Plan::MultiIndex { blocks: 4, key_bits: 5 },
+            Plan::MultiIndex { blocks: 3, key_bits: 22 },
             Plan::PerfectCode { tables: 2, key_bits: 17 },
             Plan::PerfectCode { tables: 2, key_bits: 24 },
             Plan::PerfectCode { tables: 2, key_bits: 27 },
@@ -348,9 +351,9 @@ fn mistakes_name_the_remedy() {
     let plan = Some(Plan::PerfectCode { tables: 2, key_bits: 26 });
     let error = build(Bits::B64, &[1], Ids::None, &Settings { plan, ..Settings::new(4) });
     assert!(error.contains("reaches distance 3 and 4 is asked"), "{error}");
-    let plan = Some(Plan::MultiIndex { blocks: 3, key_bits: 22 });
+    let plan = Some(Plan::MultiIndex { blocks: 3, key_bits: 31 });
     let error = build(Bits::B64, &[1], Ids::None, &Settings { plan, ..settings });
-    assert!(error.contains("from 1 to 21"), "{error}");
+    assert!(error.contains("from 1 to 30"), "{error}");
     let index = Index::build(Bits::B64, &[1], Ids::None, &settings).unwrap();
     let mut scratch = index.scratch();
     let error = index.range(&[1], &Ask::within(4), &mut scratch).unwrap_err().to_string();

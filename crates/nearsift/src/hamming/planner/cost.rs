@@ -161,13 +161,14 @@ const STREAMED: f64 = 0.5;
 /// Below this, memory is not worth saving.
 const SMALL_BYTES: u64 = 192 << 20;
 
-/// The tables of a plan as the model sees them: all alike.
-struct Shape {
-    tables: u32,
-    key_bits: u32,
-    entry_bytes: f64,
-    by_code: bool,
-}
+/// Nanoseconds in which one table is weighed against others, when a radius is raised.
+const CHOICE_NS: f64 = 15.0;
+/// Mean entries of a bucket above which one byte cannot count them.
+const COUNTED: f64 = 24.0;
+/// Bytes of a line of the cache.
+const LINE_BYTES: f64 = 64.0;
+/// Bytes up to which a random line of memory takes the same.
+const GIB: f64 = (1u64 << 30) as f64;
 
 /// Chooses plans by what they cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -213,63 +214,54 @@ impl Planner {
         plan.fits(question.bits, question.max_distance)?;
         let c = &self.calibration;
         let n = question.values as f64;
-        let words = question.bits.words() as f64;
-        let shape = Shape::of(plan, question.bits);
-        let buckets = 2f64.powi(shape.key_bits as i32);
-        let mean = n / buckets;
-        let directory = if mean > 24.0 { 4.0 * buckets } else { buckets * 64.0 / 56.0 };
+        let mut tables = tables_of(plan, question);
+        self.spread(plan, question, &mut tables);
+        let of_all =
+            |each: &dyn Fn(&Table) -> f64| tables.iter().map(|t| t.count * each(t)).sum::<f64>();
         let plane = match plan {
             Plan::Linear => Fold::for_distance(question.bits.count(), question.max_distance),
             _ => None,
         };
         let plane = n * plane.map_or(0.0, |fold| f64::from(fold.bits() / 8));
-        let bytes = 4096.0 + plane + f64::from(shape.tables) * (directory + n * shape.entry_bytes);
-        let probes = self.probes(plan, question, &shape);
-        let candidates = probes * mean;
-        let line_ns = if bytes < c.cache_bytes {
-            c.near_line_ns
-        } else {
-            c.far_line_ns + c.farther_line_ns * (bytes / 2f64.powi(30)).log2().max(0.0)
-        };
-        let directories = f64::from(shape.tables) * directory;
-        let directory_ns = if directories < c.cache_bytes { c.near_line_ns } else { line_ns };
-        // Empty buckets touch no entries; long runs stream after their first lines.
-        let filled = 1.0 - (-mean).exp();
-        // Where entries stand in planes, the low words alone are read.
-        let in_planes = plan.in_planes(question.bits, question.max_distance);
-        let (read_bytes, entry_ns) = if in_planes {
-            (4.0, IN_PLANES * c.entry_ns)
-        } else {
-            (shape.entry_bytes, c.entry_ns * words)
-        };
-        let length = mean / filled.max(1e-9) * read_bytes / 64.0;
+        let bytes = 4096.0 + plane + of_all(&|t| t.directory + n * t.entry_bytes);
+        let probes = of_all(&|t| t.probes);
+        let candidates = of_all(&|t| t.probes * t.mean);
         let nanoseconds = if plan == Plan::Linear {
             c.query_ns + n * self.scan_ns(question, bytes < c.cache_bytes)
         } else {
-            // Radii that are chosen by what a directory said are looked up while the query waits.
-            let chosen = matches!(plan, Plan::MultiIndex { .. } | Plan::Blocks4x16)
-                && question.max_distance >= shape.tables;
-            let waits = match question.queries {
-                _ if bytes <= c.cache_bytes => 0.0,
-                Queries::Single => 2.0,
-                Queries::Batched if chosen => 2.0,
+            let cache = Cache::of(&tables, n, c.cache_bytes / LINE_BYTES);
+            let far_ns = c.far_line_ns + c.farther_line_ns * log2(bytes / GIB).max(0.0);
+            let line_ns = |missed: f64| c.near_line_ns + missed * (far_ns - c.near_line_ns);
+            let levels = f64::from(question.max_distance + 1);
+            // Radii that are raised by what a directory said are looked up while the query waits, and of what is
+            // found in planes the further bytes are waited for.
+            let in_order = matches!(plan, Plan::MultiIndex { .. } | Plan::Blocks4x16);
+            let raised = if in_order { (levels - of_all(&|_| 1.0)).max(0.0) } else { 0.0 };
+            let choices = if raised > 0.0 { levels * of_all(&|_| 1.0) } else { 0.0 };
+            let in_planes = plan.in_planes(question.bits, question.max_distance);
+            let found = if in_planes { cache.entries_missed } else { 0.0 };
+            let first = match question.queries {
+                Queries::Single => cache.directories_missed + cache.entries_missed,
                 Queries::Batched => 0.0,
-            } * c.wait_ns;
+            };
+            let probe_ns = |t: &Table| {
+                let lines = 1.0 + t.length.min(2.0) + STREAMED * (t.length - 2.0).max(0.0);
+                c.probe_ns
+                    + line_ns(cache.directories_missed)
+                    + t.filled * line_ns(cache.entries_missed) * lines
+                    + t.mean * t.entry_share * c.entry_ns
+            };
             c.query_ns
-                + waits
-                + f64::from(shape.tables) * c.table_ns
-                + probes
-                    * (c.probe_ns
-                        + directory_ns
-                        + filled
-                            * line_ns
-                            * (1.0 + length.min(2.0) + STREAMED * (length - 2.0).max(0.0)))
-                + candidates * entry_ns
+                + choices * CHOICE_NS
+                + (raised * cache.directories_missed + first + found) * c.wait_ns
+                + of_all(&|t| {
+                    if t.probes > 0.0 { c.table_ns + t.probes * probe_ns(t) } else { 0.0 }
+                })
         };
         Ok(Forecast {
             plan,
             question: *question,
-            tables: shape.tables,
+            tables: of_all(&|_| 1.0) as u32,
             probes,
             candidates,
             bytes: bytes as u64,
@@ -298,57 +290,195 @@ impl Planner {
         pass + left * (c.far_line_ns + c.probe_ns)
     }
 
-    /// Buckets that a query looks up: radii as even as they can be, sum of (radius + 1) = distance + 1.
-    fn probes(&self, plan: Plan, question: &Question, shape: &Shape) -> f64 {
+    /// Gives every table the buckets that a query looks up: radii are raised where the next shell is the
+    /// cheapest, sum of (radius + 1) = distance + 1.
+    fn spread(&self, plan: Plan, question: &Question, tables: &mut [Table]) {
         if let Plan::Permuted { matched, .. } = plan {
-            return binomial(question.max_distance + matched, matched);
+            let [table] = tables else { return };
+            table.probes = binomial(question.max_distance + matched, matched) / table.count;
+            return;
         }
         if plan == Plan::Linear {
-            return 1.0;
+            tables.iter_mut().for_each(|table| table.probes = 1.0);
+            return;
         }
-        let shell = |radius: u32| match (shape.by_code, radius) {
-            (_, 0) => 1.0,
-            // 15 of 16 codewords, for 31 of 32 words, and each further bit.
-            (true, _) => 15.0 * 31.0 / 32.0 + f64::from(shape.key_bits.saturating_sub(26)),
-            (false, _) => binomial(shape.key_bits, radius),
-        };
-        let levels = question.max_distance + 1;
-        (0..levels).map(|level| shell(level / shape.tables)).sum()
+        let c = &self.calibration;
+        let mut levels = f64::from(question.max_distance + 1);
+        let mut radii = vec![0; tables.len()];
+        while levels > 0.0 {
+            let cost = |t: &Table, radius: u32| {
+                let lines = 1.0 + t.filled * (1.0 + STREAMED * t.length);
+                let bucket = c.probe_ns + c.far_line_ns * lines;
+                t.shell(radius) * (bucket + t.mean * t.entry_share * c.entry_ns)
+            };
+            let next = (0..tables.len())
+                .map(|i| (i, cost(&tables[i], radii[i])))
+                .min_by(|a, b| a.1.total_cmp(&b.1));
+            let Some((i, _)) = next else { return };
+            // All of a kind, or as many as are left.
+            let table = &mut tables[i];
+            table.probes += table.shell(radii[i]) * (levels / table.count).min(1.0);
+            levels -= table.count;
+            radii[i] += 1;
+        }
     }
 }
 
-impl Shape {
-    fn of(plan: Plan, bits: Bits) -> Shape {
-        let width = bits.count();
-        let prefix = |tables, key_bits: u32| Shape {
-            tables,
-            key_bits,
-            entry_bytes: f64::from((width - key_bits).div_ceil(8)),
-            by_code: false,
-        };
-        match plan {
-            Plan::Linear => prefix(1, 0),
-            Plan::Blocks4x16 => prefix(4, 16),
-            Plan::MultiIndex { blocks, key_bits } => prefix(blocks, key_bits),
-            Plan::Permuted { blocks, matched, key_bits } => {
-                prefix(binomial(blocks, matched) as u32, key_bits)
-            }
-            Plan::PerfectCode { tables, key_bits } => {
-                let dropped = 26u32.saturating_sub(key_bits);
-                // Up to three dropped bits stand in the entry without the parity bits.
-                let repeated = if dropped > 3 { 5 } else { 0 };
-                let entry_bytes = f64::from((width - key_bits + repeated).div_ceil(8));
-                Shape { tables, key_bits, entry_bytes, by_code: true }
-            }
+/// Tables of a kind, as the model sees them.
+struct Table {
+    /// How many there are.
+    count: f64,
+    key_bits: u32,
+    by_code: bool,
+    /// Bytes of the directory.
+    directory: f64,
+    entry_bytes: f64,
+    /// Bytes of an entry that are read to compare it, and its share of the time of a packed word.
+    read_bytes: f64,
+    entry_share: f64,
+    /// Values of a bucket, the share of buckets that hold any, and the lines that a filled one takes beyond its
+    /// first.
+    mean: f64,
+    filled: f64,
+    length: f64,
+    /// Buckets that a query looks up, for each of them.
+    probes: f64,
+}
+
+impl Table {
+    /// Buckets at exactly this radius.
+    fn shell(&self, radius: u32) -> f64 {
+        match (self.by_code, radius) {
+            (_, 0) => 1.0,
+            // 15 of 16 codewords, for 31 of 32 words, and each further bit.
+            (true, 1) => 15.0 * 31.0 / 32.0 + f64::from(self.key_bits.saturating_sub(26)),
+            (true, _) => f64::INFINITY,
+            (false, _) if radius > self.key_bits => f64::INFINITY,
+            (false, _) => binomial(self.key_bits, radius),
         }
     }
+}
+
+fn tables_of(plan: Plan, question: &Question) -> Vec<Table> {
+    let bits = question.bits;
+    let (n, width, words) = (question.values as f64, bits.count(), bits.words() as f64);
+    // Where entries stand in planes, the low words alone are read.
+    let in_planes = plan.in_planes(bits, question.max_distance);
+    let table = |count: u32, key_bits: u32, entry_bits: u32, by_code: bool| {
+        let buckets = f64::from(2u32.pow(key_bits));
+        let mean = n / buckets;
+        let filled = 1.0 - exp_of_minus(mean);
+        let entry_bytes = f64::from(entry_bits.div_ceil(8));
+        let (read_bytes, entry_share) =
+            if in_planes { (4.0, IN_PLANES) } else { (entry_bytes, words) };
+        Table {
+            count: f64::from(count),
+            key_bits,
+            by_code,
+            directory: if mean > COUNTED { 4.0 * buckets } else { buckets * LINE_BYTES / 56.0 },
+            entry_bytes,
+            read_bytes,
+            entry_share,
+            mean,
+            filled,
+            length: mean / filled.max(1e-9) * read_bytes / LINE_BYTES,
+            probes: 0.0,
+        }
+    };
+    let prefix = |count, key_bits: u32| table(count, key_bits, width - key_bits, false);
+    match plan {
+        Plan::Linear => vec![prefix(1, 0)],
+        Plan::Blocks4x16 => vec![prefix(4, 16)],
+        Plan::MultiIndex { blocks, key_bits } if key_bits <= width / blocks => {
+            vec![prefix(blocks, key_bits)]
+        }
+        Plan::MultiIndex { blocks, key_bits } => {
+            let others = (width - key_bits) / (blocks - 1).max(1);
+            vec![prefix(1, key_bits), prefix(blocks - 1, others)]
+        }
+        Plan::Permuted { blocks, matched, key_bits } => {
+            vec![prefix(binomial(blocks, matched) as u32, key_bits)]
+        }
+        Plan::PerfectCode { tables, key_bits } => {
+            let dropped = 26u32.saturating_sub(key_bits);
+            // Up to three dropped bits stand in the entry without the parity bits.
+            let repeated = if dropped > 3 { 5 } else { 0 };
+            vec![table(tables, key_bits, width - key_bits + repeated, true)]
+        }
+    }
+}
+
+/// What is not in the cache when a query comes: it holds what was read last, and a line of a small table is read
+/// more often than one of a big one.
+struct Cache {
+    directories_missed: f64,
+    entries_missed: f64,
+}
+
+impl Cache {
+    /// Of a cache of so many lines, by the time after which what was not read is gone (Che, Tung and Wang,
+    /// 'Hierarchical web caching systems', IEEE JSAC 20(7), 2002, section III).
+    fn of(tables: &[Table], values: f64, lines: f64) -> Cache {
+        // All lines, and those that a query reads.
+        let directories =
+            tables.iter().map(|t| (t.count * t.directory / LINE_BYTES, t.count * t.probes));
+        let entries = tables.iter().map(|t| {
+            let read = t.probes * t.filled * (1.0 + t.length);
+            (t.count * values * t.read_bytes / LINE_BYTES, t.count * read)
+        });
+        let sum = |(a, b): (f64, f64), (c, d): (f64, f64)| (a + c, b + d);
+        let (directories, entries) =
+            (directories.fold((0.0, 0.0), sum), entries.fold((0.0, 0.0), sum));
+        if directories.0 + entries.0 <= lines {
+            return Cache { directories_missed: 0.0, entries_missed: 0.0 };
+        }
+        let missed =
+            |(all, read): (f64, f64), queries: f64| exp_of_minus(queries * read / all.max(1.0));
+        let held = |queries: f64| {
+            directories.0 * (1.0 - missed(directories, queries))
+                + entries.0 * (1.0 - missed(entries, queries))
+        };
+        // At least so many queries pass until the cache is full, as if none read a line again.
+        let mut least = lines / (directories.1 + entries.1).max(1.0);
+        let mut most = 2.0 * least;
+        for _ in 0..40 {
+            if held(most) >= lines {
+                break;
+            }
+            (least, most) = (most, 2.0 * most);
+        }
+        for _ in 0..12 {
+            let middle = (least + most) / 2.0;
+            if held(middle) < lines { least = middle } else { most = middle }
+        }
+        Cache {
+            directories_missed: missed(directories, least),
+            entries_missed: missed(entries, least),
+        }
+    }
+}
+
+/// e^-x within 1 in 100 of what it makes a difference to. Plans depend on it, so it is made of operations with
+/// one right result each.
+fn exp_of_minus(x: f64) -> f64 {
+    (0..8).fold(1.0 / (1.0 + x / 256.0), |power, _| power * power)
+}
+
+/// The logarithm, by straight lines between powers of 2; at most 0 below 1.
+fn log2(x: f64) -> f64 {
+    if x < 1.0 {
+        return 0.0;
+    }
+    let whole = (x as u64).ilog2();
+    f64::from(whole) + x / 2f64.powi(whole as i32) - 1.0
 }
 
 /// The plans that may be the best.
 fn candidates(question: &Question) -> Vec<Plan> {
     let Question { values, bits, max_distance: k, .. } = *question;
     let lg = values.max(16).ilog2();
-    let keys = lg.saturating_sub(7).max(1)..=lg + 1;
+    // Buckets are emptier than one value where lines of entries cost more than the directory grows.
+    let keys = lg.saturating_sub(7).max(1)..=lg + 2;
     let mut plans = vec![Plan::Blocks4x16];
     for blocks in 1..=(k + 2).min(48) {
         plans.extend(keys.clone().map(|key_bits| Plan::MultiIndex { blocks, key_bits }));
@@ -381,6 +511,10 @@ mod tests {
         check(0, Bits::B64, 3, scan);
         check(10, Bits::B64, 3, scan);
         check(1_000_000, Bits::B64, 3, prefix);
+        // Directories that would fit into the cache are not kept there: more buckets are worth it.
+        check(10_000_000, Bits::B64, 3, |plan| {
+            matches!(plan, Plan::PerfectCode { key_bits: 24.., .. })
+        });
         check(100_000_000, Bits::B64, 3, code);
         check(1_000_000_000, Bits::B64, 3, code);
         check(100_000_000, Bits::B64, 6, prefix);
@@ -389,6 +523,34 @@ mod tests {
         check(1_000_000, Bits::B64, 16, scan);
         check(1_000_000, Bits::B256, 64, scan);
         check(1_000_000, Bits::B64, 64, scan);
+    }
+
+    #[test]
+    fn what_is_read_more_often_is_in_the_cache() {
+        let forecast = |values: u64, key_bits| {
+            let question = Question::new(values, Bits::B64, 3);
+            let plan = Plan::PerfectCode { tables: 2, key_bits };
+            let mut tables = tables_of(plan, &question);
+            Planner::default().spread(plan, &question, &mut tables);
+            Cache::of(&tables, values as f64, 250_000.0)
+        };
+        let all = forecast(100_000, 16);
+        assert_eq!((all.directories_missed, all.entries_missed), (0.0, 0.0));
+        let some = forecast(10_000_000, 22);
+        assert!(some.directories_missed > 0.1, "{}", some.directories_missed);
+        assert!(some.directories_missed < some.entries_missed);
+        let few = forecast(100_000_000, 26);
+        assert!(few.directories_missed > 0.8 && few.entries_missed > 0.9);
+        assert!(few.directories_missed <= 1.0 && few.entries_missed <= 1.0);
+    }
+
+    #[test]
+    fn functions_made_of_plain_operations_are_near_the_real_ones() {
+        for i in 0..2_000 {
+            let x = f64::from(i) / 100.0;
+            assert!((exp_of_minus(x) - (-x).exp()).abs() < 2e-3, "{x}");
+            assert!((log2(x.max(1.0)) - x.max(1.0).log2()).abs() < 0.1, "{x}");
+        }
     }
 
     #[test]

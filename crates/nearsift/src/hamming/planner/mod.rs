@@ -15,6 +15,7 @@
 mod cost;
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::fingerprint::Bits;
 
@@ -32,7 +33,8 @@ pub enum Plan {
     MultiIndex {
         /// Blocks that the width is cut into.
         blocks: u32,
-        /// Bits of a block that its table is addressed by.
+        /// Bits of a block that its table is addressed by. More than an equal share of the width are the first
+        /// block's, which is searched furthest; the others share what is left.
         key_bits: u32,
     },
     /// Permuted tables: one for every `matched` of `blocks` blocks, searched for exact agreement.
@@ -112,7 +114,7 @@ impl Plan {
             )),
             Plan::MultiIndex { blocks, key_bits } => {
                 between("blocks", blocks, 1, width.min(MAX_TABLES as u32))?;
-                between("key_bits", key_bits, 1, (width / blocks).min(MAX_KEY_BITS))
+                between("key_bits", key_bits, 1, (width + 1 - blocks).min(MAX_KEY_BITS))
             }
             Plan::Permuted { blocks, matched, key_bits } => {
                 between("blocks", blocks, 1, 24)?;
@@ -138,7 +140,10 @@ impl Plan {
         match self {
             Plan::Linear => bits.count(),
             Plan::Blocks4x16 => 4 * 17 - 1,
-            Plan::MultiIndex { blocks, key_bits } => blocks * (key_bits + 1) - 1,
+            Plan::MultiIndex { blocks, key_bits } => (0..blocks)
+                .map(|i| (block(bits.count(), blocks, key_bits, i).len() as u32).min(key_bits) + 1)
+                .sum::<u32>()
+                .saturating_sub(1),
             Plan::Permuted { blocks, matched, .. } => blocks - matched,
             Plan::PerfectCode { tables, .. } => 2 * tables - 1,
         }
@@ -162,6 +167,24 @@ impl fmt::Display for Plan {
             }
         }
     }
+}
+
+/// Block `i` of `blocks`: they are as even as they can be, but for a first one that needs more bits for its key.
+pub(super) fn block(bits: u32, blocks: u32, key_bits: u32, i: u32) -> Range<usize> {
+    let first = if key_bits > bits / blocks { key_bits.min(bits) } else { 0 };
+    match (first, i) {
+        (0, _) => cut(bits, blocks, i),
+        (_, 0) => 0..first as usize,
+        _ => {
+            let Range { start, end } = cut(bits - first, blocks - 1, i - 1);
+            first as usize + start..first as usize + end
+        }
+    }
+}
+
+/// Block `i` of `blocks` that are as even as they can be.
+pub(super) fn cut(bits: u32, blocks: u32, i: u32) -> Range<usize> {
+    (bits * i / blocks) as usize..(bits * (i + 1) / blocks) as usize
 }
 
 /// The number of ways to choose `k` of `n`.

@@ -25,6 +25,8 @@ const AHEAD: u64 = 512;
 /// Runs of a table whose entries are under way at a time: more would be gone from the near cache before
 /// they are scanned.
 pub(super) const FETCHED: usize = 32;
+/// The most entries that are told apart by the bits of a word.
+pub(super) const MASKED: u32 = u64::BITS;
 /// Bytes after the last entry that may be read.
 pub(super) const PADDING: usize = 64;
 
@@ -226,7 +228,19 @@ pub(super) trait Lanes: Copy {
         near: &mut Vec<Near>,
     );
 
-    /// The same of entries in planes.
+    /// Which of `len` entries from the place `first` on are within the distance outside the table's block, as
+    /// bits, lowest first. The table has no code, and there are [`MASKED`] entries at most. Entries that reach past
+    /// the stored ones are not near.
+    fn near_among<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        first: u64,
+        len: u32,
+        target: &Target<W>,
+    ) -> u64;
+
+    /// The same as [`Lanes::scan`] of entries in planes.
     fn scan_planes(
         self,
         planes: &Planes<'_>,
@@ -283,6 +297,18 @@ impl Lanes for Plain {
         near: &mut Vec<Near>,
     ) {
         scan(entries, packing, runs, ahead, target, near);
+    }
+
+    #[inline(always)]
+    fn near_among<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        first: u64,
+        len: u32,
+        target: &Target<W>,
+    ) -> u64 {
+        near_among(entries, packing, first, len, target)
     }
 
     #[inline(always)]
@@ -623,6 +649,31 @@ fn scan<const W: usize>(
         }
     }
     ahead.for_each(|run| prefetch_run(entries, size, run));
+}
+
+/// Where so many entries start in the bytes, if all of them are stored.
+#[inline(always)]
+fn begin_of(entries: &[u8], size: usize, first: u64, len: u32) -> Option<usize> {
+    let end = first.checked_add(u64::from(len))?.checked_mul(size as u64)?;
+    let stored = end.checked_add(PADDING as u64)? <= entries.len() as u64;
+    stored.then_some(first as usize * size)
+}
+
+#[inline(always)]
+fn near_among<const W: usize>(
+    entries: &[u8],
+    packing: &Packing,
+    first: u64,
+    len: u32,
+    target: &Target<W>,
+) -> u64 {
+    let size = packing.bytes();
+    let Some(begin) = begin_of(entries, size, first, len) else { return 0 };
+    (0..len.min(MASKED)).fold(0, |found, i| {
+        let entry = read_entry::<W>(entries, begin + i as usize * size);
+        let near = distance_in(&entry, &target.rest, &target.mask) <= target.max_distance;
+        found | u64::from(near) << i
+    })
 }
 
 #[inline(always)]

@@ -19,6 +19,18 @@ fn packings<const W: usize>() -> Vec<Packing> {
     .to_vec()
 }
 
+/// [`Lanes::near_among`] of a kernel.
+struct Among<'a, const W: usize>(&'a [u8], &'a Packing, u64, u32, &'a Target<W>);
+
+impl<const W: usize> Job for Among<'_, W> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> u64 {
+        lanes.near_among(self.0, self.1, self.2, self.3, self.4)
+    }
+}
+
 fn check<const W: usize>(
     bytes: &[u8],
     runs: &[(u16, u8, u64)],
@@ -32,7 +44,7 @@ fn check<const W: usize>(
             .iter()
             .map(|&(start, len, near)| {
                 let start = u64::from(start) % (held as u64 + 2);
-                Run { start, len: u32::from(len) % 40, key: 0, near: near >> 30 }
+                Run { start, len: u32::from(len) % 65, key: 0, near: near >> 30 }
             })
             // As a damaged directory may say.
             .chain([Run { start: 0, len: u32::MAX, key: 0, near: 0 }])
@@ -43,8 +55,15 @@ fn check<const W: usize>(
         let mut expect = Vec::new();
         for (r, run) in runs.iter().enumerate() {
             if run.start as usize + run.len as usize > held {
+                for kernel in Kernel::available().into_iter().filter(|_| run.len <= MASKED) {
+                    prop_assert_eq!(
+                        kernel.run(Among(bytes, &packing, run.start, run.len, &target)),
+                        0
+                    );
+                }
                 continue;
             }
+            let mut among = 0u64;
             for i in 0..run.len {
                 let mut entry = [0u8; 40];
                 let at = (run.start as usize + i as usize) * size;
@@ -58,6 +77,17 @@ fn check<const W: usize>(
                 if distance <= max_distance {
                     expect.push(Near { run: r as u32, entry: i, distance });
                 }
+                let inside = (packing.offset(entry[0]) ^ run.near).count_ones();
+                among |= u64::from(distance - inside <= max_distance) << i;
+            }
+            for kernel in Kernel::available().into_iter().filter(|_| !packing.syndrome) {
+                prop_assert_eq!(
+                    kernel.run(Among(bytes, &packing, run.start, run.len, &target)),
+                    among,
+                    "{:?} {:?}",
+                    kernel,
+                    packing
+                );
             }
         }
         for kernel in Kernel::available() {

@@ -4,8 +4,8 @@ use std::arch::x86_64::*;
 
 use super::super::bits::{self, get, put};
 use super::{
-    FETCHED, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, Near, Packing, Plain, Planes, Probe, Run,
-    Set, Target, first_of, line_of, prefetch_counts, prefetch_run, stored,
+    FETCHED, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, MASKED, Near, Packing, Plain, Planes, Probe,
+    Run, Set, Target, begin_of, first_of, line_of, prefetch_counts, prefetch_run, stored,
 };
 
 /// The population count of words.
@@ -69,6 +69,18 @@ impl Lanes for Popcnt {
     ) {
         // SAFETY: the instructions were found before this value was made.
         unsafe { scan_popcnt(entries, packing, runs, ahead, target, near) }
+    }
+
+    #[inline(always)]
+    fn near_among<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        first: u64,
+        len: u32,
+        target: &Target<W>,
+    ) -> u64 {
+        super::near_among(entries, packing, first, len, target)
     }
 
     #[inline(always)]
@@ -147,6 +159,19 @@ impl Lanes for Avx512 {
     }
 
     #[inline(always)]
+    fn near_among<const W: usize>(
+        self,
+        entries: &[u8],
+        packing: &Packing,
+        first: u64,
+        len: u32,
+        target: &Target<W>,
+    ) -> u64 {
+        // SAFETY: as above.
+        unsafe { near_among(entries, packing, first, len, target) }
+    }
+
+    #[inline(always)]
     fn scan_planes(
         self,
         planes: &Planes<'_>,
@@ -164,6 +189,10 @@ impl Lanes for Avx512 {
 #[target_feature(enable = "bmi2,popcnt")]
 fn gather<const W: usize>(value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
     let mut out = [0; W];
+    if W == 1 {
+        out[0] = _pext_u64(value[0], mask[0]);
+        return out;
+    }
     let mut at = 0;
     for w in 0..W {
         let count = mask[w].count_ones();
@@ -177,6 +206,10 @@ fn gather<const W: usize>(value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
 #[target_feature(enable = "bmi2,popcnt")]
 fn scatter<const W: usize>(packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
     let mut out = [0; W];
+    if W == 1 {
+        out[0] = _pdep_u64(packed[0], mask[0]);
+        return out;
+    }
     let mut at = 0;
     for w in 0..W {
         let count = mask[w].count_ones();
@@ -252,6 +285,21 @@ fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mu
     unsafe { runs.set_len(runs.len() + len) };
 }
 
+/// The words over and over.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn spread<const W: usize>(words: &[u64; W]) -> __m512i {
+    if W == 1 {
+        return _mm512_set1_epi64(words[0] as i64);
+    }
+    let mut all = [0u64; 8];
+    for (i, word) in all.iter_mut().enumerate() {
+        *word = words[i % W];
+    }
+    // SAFETY: 64 bytes of the array are read.
+    unsafe { _mm512_loadu_si512(all.as_ptr().cast()) }
+}
+
 /// Hits for which there is room at least before the next runs are scanned.
 const ROOM: usize = 64;
 
@@ -270,17 +318,6 @@ fn scan_avx512<const W: usize, const BY_CODE: bool, const LOW: bool>(
 ) {
     let size = packing.bytes();
     let lanes = 8 / W;
-    let spread = |words: &[u64; W]| {
-        if W == 1 {
-            return _mm512_set1_epi64(words[0] as i64);
-        }
-        let mut all = [0u64; 8];
-        for (i, word) in all.iter_mut().enumerate() {
-            *word = words[i % W];
-        }
-        // SAFETY: 64 bytes of the array are read.
-        unsafe { _mm512_loadu_si512(all.as_ptr().cast()) }
-    };
     // SAFETY: 64 bytes of each array are read.
     let (from, low) = unsafe {
         (
@@ -386,6 +423,55 @@ fn scan_avx512<const W: usize, const BY_CODE: bool, const LOW: bool>(
         unsafe { near.set_len(near.len() + hits) };
     }
     ahead.for_each(|run| prefetch_run(entries, size, run));
+}
+
+/// As [`super::near_among`], 8 / W entries at once.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
+fn near_among<const W: usize>(
+    entries: &[u8],
+    packing: &Packing,
+    first: u64,
+    len: u32,
+    target: &Target<W>,
+) -> u64 {
+    let (size, lanes) = (packing.bytes(), 8 / W as u32);
+    let Some(begin) = begin_of(entries, size, first, len) else { return 0 };
+    // SAFETY: 64 bytes of the array are read.
+    let from = unsafe { _mm512_loadu_si512(packing.unpack.as_ptr().cast()) };
+    let (rest, mask) = (spread(&target.rest), spread(&target.mask));
+    let max = _mm512_set1_epi64(i64::from(target.max_distance));
+    let first_words: u8 = match W {
+        1 => 0xff,
+        2 => 0x55,
+        _ => 0x11,
+    };
+    let mut all = 0;
+    let mut done = 0;
+    while done < len.min(MASKED) {
+        let at = begin + done as usize * size;
+        // Entries that share one line are read with it alone: the next one was not fetched.
+        let within = at % LINE;
+        let needed = lanes.min(len - done) as usize * size;
+        let skipped = if within + needed <= LINE { within } else { 0 };
+        // SAFETY: the entries are followed by 64 bytes more, and preceded by as many as are skipped.
+        let packed = unsafe { _mm512_loadu_si512(entries.as_ptr().add(at - skipped).cast()) };
+        let from = _mm512_add_epi8(from, _mm512_set1_epi8(skipped as i8));
+        let lane = _mm512_maskz_permutexvar_epi8(packing.unpacked, from, packed);
+        let differ = _mm512_ternarylogic_epi64::<0x28>(lane, rest, mask);
+        let mut distance = _mm512_popcnt_epi64(differ);
+        if W >= 2 {
+            distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0xb1>(distance));
+        }
+        if W >= 4 {
+            distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0x4e>(distance));
+        }
+        let found = _mm512_mask_cmple_epu64_mask(first_words, distance, max);
+        let found = if W == 1 { found.into() } else { _pext_u64(found.into(), first_words.into()) };
+        all |= found << done;
+        done += lanes;
+    }
+    _bzhi_u64(all, len)
 }
 
 /// For each size of a high part where the bytes of sixteen words come from; those above a part's own are
