@@ -157,7 +157,7 @@ impl Drop for Temporary {
 /// What is written to a file, in its compression: a thread of its own compresses what is long.
 pub(super) enum Encoder {
     Plain(BufWriter<Raw>),
-    Packed(Behind<Packer>),
+    Packed(Box<Behind<Packer>>),
 }
 
 pub(super) enum Packer {
@@ -182,7 +182,7 @@ impl Encoder {
                 Packer::Zstd(encoder)
             }
         };
-        Ok(Self::Packed(Behind::new(packer)))
+        Ok(Self::Packed(Box::new(Behind::new(packer))))
     }
 
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
