@@ -149,7 +149,7 @@ mod tests {
             lens in prop::collection::vec(prop_oneof![0usize..9, 0..BUFFER / 2, 0..3 * BUFFER], 0..9),
             room in prop_oneof![Just(usize::MAX), 0..8 * BUFFER],
         ) {
-            let all: Vec<u8> = (0..lens.iter().sum::<usize>()).map(|at| (at * at >> 7) as u8).collect();
+            let all: Vec<u8> = (0..lens.iter().sum::<usize>()).map(|at| ((at * at) >> 7) as u8).collect();
             let mut behind = Behind::new(Small(Vec::new(), room));
             let mut rest = all.as_slice();
             let put = lens.iter().try_for_each(|&len| {
@@ -181,7 +181,7 @@ mod tests {
         }
         impl Drop for Telling {
             fn drop(&mut self) {
-                drop(self.0.send(()));
+                let _ = self.0.send(());
             }
         }
         let mut behind = Behind::new(Telling(told));
