@@ -17,9 +17,10 @@ use serde::Serialize;
 
 use super::Rule;
 use super::crowds::{Crowds, best};
+use super::order::by_neighbourhood;
 use super::runs::{Sorted, Sorter, Stored};
 use super::texts::{PARTS, TextSource, Wanted};
-use super::verify::{Examiner, verify};
+use super::verify::{Examiner, verify_in_order};
 use crate::commands::dedup::collect::Ids;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -359,19 +360,24 @@ pub fn decide<'c, T: TextSource>(
             drop(components);
             let texts = texts(wanted)?;
             let progress = Progress::pairs("verifying", count);
-            let mut rest = ordered.iter();
-            for part in 0.. {
-                interrupt::check()?;
-                progress.at(count.min((part * PART) as u64));
-                let pairs = rest.by_ref().take(PART).map(|of| of.map(|of| of.pair));
-                let pairs: Vec<Pair> = pairs.collect::<Result<_, Failure>>()?;
-                if pairs.is_empty() {
-                    break;
-                }
-                let state = workspace.state;
-                let found = compare_part(part, &pairs, &texts, &frequencies, min_score, state)?;
-                found.into_iter().try_for_each(|pair| near.push(pair))?;
+            let mut rest = ordered.iter().map(|of| of.map(|of| of.pair));
+            let mut next = Part::take(0, &mut rest, workspace.state)?;
+            let mut done: Option<Compared> = None;
+            while let Some(part) = next.take() {
+                progress.at(count.min((part.number * PART) as u64));
+                let mut found = Ok(Vec::new());
+                // While the workers compare, the pairs before are kept and those after are made ready.
+                rayon::in_place_scope(|scope| {
+                    scope.spawn(|_| found = part.compare(&texts, &frequencies, min_score));
+                    done.take().map_or(Ok(()), |done| done.keep(workspace.state, &mut near))?;
+                    interrupt::check()?;
+                    next = Part::take(part.number + 1, &mut rest, workspace.state)?;
+                    Ok::<(), Failure>(())
+                })?;
+                let Part { number, known, .. } = part;
+                done = Some(Compared { number, is_known: known.is_some(), near: found? });
             }
+            done.map_or(Ok(()), |done| done.keep(workspace.state, &mut near))?;
             texts
         }
     };
@@ -398,31 +404,76 @@ pub fn decide<'c, T: TextSource>(
 /// together.
 const PART: usize = 1 << 17;
 
-/// Compares some of the candidates, or takes up what an earlier run found.
-fn compare_part(
-    part: usize,
-    pairs: &[Pair],
-    texts: &impl TextSource,
-    frequencies: &DocumentFrequencies,
-    min_score: f64,
-    state: Option<&State>,
-) -> Result<Vec<Near>, Failure> {
-    let name = format!("{part:08}.pairs");
-    if let Some(state) = state
-        && let Some(content) = state.read(&name)?
-    {
-        let mut content = Taken(&content);
-        return Ok(std::iter::from_fn(|| Near::load(&mut content)).collect());
+/// Some of the candidates.
+struct Part {
+    number: usize,
+    pairs: Vec<Pair>,
+    /// The places of those of the same documents close to each other.
+    order: Vec<u32>,
+    /// What an earlier run found.
+    known: Option<Vec<Near>>,
+}
+
+/// What was found among them.
+struct Compared {
+    number: usize,
+    is_known: bool,
+    near: Vec<Near>,
+}
+
+/// The name of a part's file in the state.
+fn name_of_part(number: usize) -> String {
+    format!("{number:08}.pairs")
+}
+
+impl Part {
+    /// The next candidates, if there are any.
+    fn take(
+        number: usize,
+        rest: &mut impl Iterator<Item = Result<Pair, Failure>>,
+        state: Option<&State>,
+    ) -> Result<Option<Part>, Failure> {
+        let pairs: Vec<Pair> = rest.take(PART).collect::<Result<_, Failure>>()?;
+        if pairs.is_empty() {
+            return Ok(None);
+        }
+        let content = match state {
+            Some(state) => state.read(&name_of_part(number))?,
+            None => None,
+        };
+        let known = content.map(|content| {
+            let mut content = Taken(&content);
+            std::iter::from_fn(|| Near::load(&mut content)).collect()
+        });
+        let order = if known.is_none() { by_neighbourhood(&pairs) } else { Vec::new() };
+        Ok(Some(Part { number, pairs, order, known }))
     }
-    let measured = verify(pairs, texts, frequencies, min_score)?;
-    let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
-    let near: Vec<Near> = measured.into_iter().map(near).collect();
-    if let Some(state) = state {
-        let mut content = Vec::with_capacity(30 * near.len());
-        near.iter().for_each(|near| near.save(&mut content));
-        state.write(&name, &content)?;
+
+    fn compare(
+        &self,
+        texts: &impl TextSource,
+        frequencies: &DocumentFrequencies,
+        min_score: f64,
+    ) -> Result<Vec<Near>, Failure> {
+        let Part { pairs, order, known, .. } = self;
+        if let Some(known) = known {
+            return Ok(known.clone());
+        }
+        let measured = verify_in_order(pairs, order, texts, frequencies, min_score)?;
+        let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
+        Ok(measured.into_iter().map(near).collect())
     }
-    Ok(near)
+}
+
+impl Compared {
+    fn keep(self, state: Option<&State>, near: &mut Sorter<Near>) -> Result<(), Failure> {
+        if let Some(state) = state.filter(|_| !self.is_known) {
+            let mut content = Vec::with_capacity(Near::BYTES * self.near.len());
+            self.near.iter().for_each(|near| near.save(&mut content));
+            state.write(&name_of_part(self.number), &content)?;
+        }
+        self.near.into_iter().try_for_each(|pair| near.push(pair))
+    }
 }
 
 /// The pairs, those of one connected component of likely ones after the other: each document is then

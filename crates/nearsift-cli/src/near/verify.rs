@@ -40,9 +40,22 @@ pub fn verify(
     frequencies: &DocumentFrequencies,
     min_score: f64,
 ) -> Result<Vec<(usize, Verified)>, Failure> {
+    verify_in_order(pairs, &by_neighbourhood(pairs), texts, frequencies, min_score)
+}
+
+/// As [`verify`], given an order in which [those of the same documents are close](by_neighbourhood).
+///
+/// # Errors
+/// As there.
+pub fn verify_in_order(
+    pairs: &[Pair],
+    order: &[u32],
+    texts: &impl TextSource,
+    frequencies: &DocumentFrequencies,
+    min_score: f64,
+) -> Result<Vec<(usize, Verified)>, Failure> {
     // Pairs of the same documents follow each other, so that each profile is made about once, and the
     // workers take turns along that order, so that they need the same profiles at the same time.
-    let order = by_neighbourhood(pairs);
     let profiles = profiles();
     let next = AtomicUsize::new(0);
     let work = |_: rayon::BroadcastContext<'_>| {

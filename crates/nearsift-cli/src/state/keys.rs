@@ -39,8 +39,14 @@ struct Shard {
 impl FileKeys {
     /// The content of a shard's file: each column after the other.
     pub fn encode(keys: &KeyColumns) -> Vec<u8> {
-        let columns = (0..KEYS).flat_map(|key| keys.column(key));
-        columns.flat_map(|key| key.to_le_bytes()).collect()
+        let mut content = vec![0; 4 * (0..KEYS).map(|key| keys.column(key).len()).sum::<usize>()];
+        let (mut places, _) = content.as_chunks_mut::<4>();
+        for column in (0..KEYS).map(|key| keys.column(key)) {
+            let (own, rest) = places.split_at_mut(column.len());
+            own.iter_mut().zip(column).for_each(|(place, key)| *place = key.to_le_bytes());
+            places = rest;
+        }
+        content
     }
 
     /// Adds the file of the next shard.

@@ -1,6 +1,7 @@
 //! The second pass: the kept records, byte for byte, in the input's own format and compression.
 
 mod archive;
+mod behind;
 mod convert;
 mod elements;
 mod pieces;

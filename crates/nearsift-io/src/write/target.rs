@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 use lzma_rust2::{XzOptions, XzWriter};
 use tempfile::SpooledTempFile;
 
+use super::behind::Behind;
 use crate::Error;
 use crate::source::Compression;
 
@@ -153,47 +154,41 @@ impl Drop for Temporary {
     }
 }
 
+/// What is written to a file, in its compression: a thread of its own compresses what is long.
 pub(super) enum Encoder {
     Plain(BufWriter<Raw>),
-    Gzip(BufWriter<GzEncoder<Raw>>),
-    Zstd(BufWriter<zstd::Encoder<'static, Raw>>),
-    Xz(BufWriter<XzWriter<Raw>>),
-    Bzip2(BufWriter<BzEncoder<Raw>>),
+    Packed(Box<Behind<Packer>>),
+}
+
+pub(super) enum Packer {
+    Gzip(GzEncoder<Raw>),
+    Zstd(zstd::Encoder<'static, Raw>),
+    Xz(XzWriter<Raw>),
+    Bzip2(BzEncoder<Raw>),
 }
 
 impl Encoder {
     pub(super) fn new(compression: Compression, raw: Raw) -> io::Result<Self> {
         const BUFFER: usize = 128 << 10;
-        Ok(match compression {
-            Compression::None => Self::Plain(BufWriter::with_capacity(BUFFER, raw)),
-            Compression::Gzip => {
-                let encoder = GzEncoder::new(raw, flate2::Compression::default());
-                Self::Gzip(BufWriter::with_capacity(BUFFER, encoder))
-            }
-            Compression::Xz => {
-                let encoder = XzWriter::new(raw, XzOptions::default())?;
-                Self::Xz(BufWriter::with_capacity(BUFFER, encoder))
-            }
-            Compression::Bzip2 => {
-                let encoder = BzEncoder::new(raw, bzip2::Compression::best());
-                Self::Bzip2(BufWriter::with_capacity(BUFFER, encoder))
-            }
+        let packer = match compression {
+            Compression::None => return Ok(Self::Plain(BufWriter::with_capacity(BUFFER, raw))),
+            Compression::Gzip => Packer::Gzip(GzEncoder::new(raw, flate2::Compression::default())),
+            Compression::Xz => Packer::Xz(XzWriter::new(raw, XzOptions::default())?),
+            Compression::Bzip2 => Packer::Bzip2(BzEncoder::new(raw, bzip2::Compression::best())),
             Compression::Zstd => {
                 let mut encoder = zstd::Encoder::new(raw, zstd::DEFAULT_COMPRESSION_LEVEL)?;
                 // As the `zstd` program does: damage is to be found, not read.
                 encoder.include_checksum(true)?;
-                Self::Zstd(BufWriter::with_capacity(BUFFER, encoder))
+                Packer::Zstd(encoder)
             }
-        })
+        };
+        Ok(Self::Packed(Box::new(Behind::new(packer))))
     }
 
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Plain(w) => w.write_all(bytes),
-            Self::Gzip(w) => w.write_all(bytes),
-            Self::Zstd(w) => w.write_all(bytes),
-            Self::Xz(w) => w.write_all(bytes),
-            Self::Bzip2(w) => w.write_all(bytes),
+            Self::Packed(w) => w.put(bytes),
         }
     }
 
@@ -205,15 +200,37 @@ impl Encoder {
     fn close(self) -> io::Result<Raw> {
         match self {
             Self::Plain(w) => w.into_inner().map_err(io::IntoInnerError::into_error),
-            Self::Gzip(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
-            Self::Zstd(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
-            Self::Xz(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
-            Self::Bzip2(w) => w.into_inner().map_err(io::IntoInnerError::into_error)?.finish(),
+            Self::Packed(w) => match w.finish()? {
+                Packer::Gzip(w) => w.finish(),
+                Packer::Zstd(w) => w.finish(),
+                Packer::Xz(w) => w.finish(),
+                Packer::Bzip2(w) => w.finish(),
+            },
         }
     }
 
     /// Ends the member, and begins another.
     pub(super) fn next_member(self, compression: Compression) -> io::Result<Self> {
         Self::new(compression, self.close()?)
+    }
+}
+
+impl Write for Packer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Gzip(w) => w.write(bytes),
+            Self::Zstd(w) => w.write(bytes),
+            Self::Xz(w) => w.write(bytes),
+            Self::Bzip2(w) => w.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Gzip(w) => w.flush(),
+            Self::Zstd(w) => w.flush(),
+            Self::Xz(w) => w.flush(),
+            Self::Bzip2(w) => w.flush(),
+        }
     }
 }

@@ -40,11 +40,48 @@ pub struct FrequencySample {
 #[derive(Debug, Clone, Default)]
 struct Level {
     documents: u32,
-    /// Empty until there is a document.
-    counts: Vec<u16>,
+    counts: Counts,
+}
+
+/// Counts up to 65,535, in two columns: the low bytes, which stay in the near cache because nearly all counts
+/// are small, and the high ones. Both are empty until something is counted.
+#[derive(Debug, Clone, Default)]
+struct Counts {
+    low: Vec<u8>,
+    high: Vec<u8>,
+}
+
+impl Counts {
+    /// Counts each of these once more.
+    fn add(&mut self, hashes: &[u64]) {
+        self.low.resize(COUNTERS, 0);
+        self.high.resize(COUNTERS, 0);
+        let (low, high) = (&mut self.low[..COUNTERS], &mut self.high[..COUNTERS]);
+        for &hash in hashes {
+            let counter = (hash >> (64 - LOG2_COUNTERS)) as usize;
+            let count = &mut low[counter];
+            *count = count.wrapping_add(1);
+            if *count == 0 {
+                let high = &mut high[counter];
+                // What is full stays so.
+                *count = if *high == u8::MAX { u8::MAX } else { 0 };
+                *high = high.saturating_add(1);
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.low.is_empty()
+    }
+
+    /// All of them, or none when nothing was counted.
+    fn iter(&self) -> impl Iterator<Item = u16> {
+        self.low.iter().zip(&self.high).map(|(&low, &high)| u16::from_le_bytes([low, high]))
+    }
 }
 
 const LOG2_COUNTERS: u32 = 20;
+const COUNTERS: usize = 1 << LOG2_COUNTERS;
 const CAPACITY: usize = 1 << 17;
 
 /// The shipped table counts as this many documents beside those of the sample.
@@ -93,11 +130,7 @@ impl FrequencySample {
         }
         let own = &mut self.levels[level as usize];
         own.documents += 1;
-        own.counts.resize(1 << LOG2_COUNTERS, 0);
-        for &hash in hashes {
-            let count = &mut own.counts[(hash >> (64 - LOG2_COUNTERS)) as usize];
-            *count = count.saturating_add(1);
-        }
+        own.counts.add(hashes);
         while self.keys.len() > self.capacity {
             self.levels[self.least as usize] = Level::default();
             self.least += 1;
@@ -126,11 +159,19 @@ impl FrequencySample {
         word(self.levels.len() as u64);
         for level in &self.levels {
             word(u64::from(level.documents));
-            word(level.counts.len() as u64);
+            word(if level.counts.is_empty() { 0 } else { COUNTERS as u64 });
         }
         bytes.extend(keys.iter().flat_map(|key| key.to_le_bytes()));
-        let counts = self.levels.iter().flat_map(|level| &level.counts);
-        bytes.extend(counts.flat_map(|count| count.to_le_bytes()));
+        for level in self.levels.iter().filter(|level| !level.counts.is_empty()) {
+            let start = bytes.len();
+            // Room of a known length is filled by whole vectors.
+            bytes.resize(start + 2 * COUNTERS, 0);
+            let (places, _) = bytes[start..].as_chunks_mut::<2>();
+            places
+                .iter_mut()
+                .zip(level.counts.iter())
+                .for_each(|(place, count)| *place = count.to_le_bytes());
+        }
         bytes
     }
 
@@ -154,12 +195,14 @@ impl FrequencySample {
         let levels = sizes.into_iter().map(|(documents, counts)| {
             let own = rest.split_at_checked(counts.checked_mul(2)?)?;
             rest = own.1;
-            let counts = own.0.as_chunks::<2>().0.iter().map(|count| u16::from_le_bytes(*count));
-            Some(Level { documents, counts: counts.collect() })
+            let (counts, _) = own.0.as_chunks::<2>();
+            let low = counts.iter().map(|count| count[0]).collect();
+            let high = counts.iter().map(|count| count[1]).collect();
+            Some(Level { documents, counts: Counts { low, high } })
         });
         let levels = levels.collect::<Option<Vec<Level>>>()?;
-        let whole =
-            levels.iter().all(|l| matches!(l.counts.len(), 0 | 0x10_0000)) && rest.is_empty();
+        let whole = levels.iter().all(|level| matches!(level.counts.low.len(), 0 | COUNTERS))
+            && rest.is_empty();
         let keys = keys.iter().map(|key| u128::from_le_bytes(*key)).collect();
         whole.then_some(FrequencySample { capacity, least, keys, levels })
     }
@@ -171,15 +214,16 @@ impl FrequencySample {
     /// O(2^20 x levels).
     pub fn table(&self, prior: &DocumentFrequencies) -> DocumentFrequencies {
         let documents: u64 = self.levels.iter().map(|l| u64::from(l.documents)).sum();
-        let counts: Vec<u32> = (0..1usize << LOG2_COUNTERS)
-            .map(|counter| {
-                let own: u32 = self
-                    .levels
-                    .iter()
-                    .filter_map(|level| level.counts.get(counter))
-                    .map(|&count| u32::from(count))
-                    .sum();
-                let idf = prior.idf_sixteenths((counter as u64) << (64 - LOG2_COUNTERS));
+        let mut own = vec![0u32; COUNTERS];
+        for level in &self.levels {
+            own.iter_mut()
+                .zip(level.counts.iter())
+                .for_each(|(sum, count)| *sum += u32::from(count));
+        }
+        let counts: Vec<u32> = (0u64..)
+            .zip(own)
+            .map(|(counter, own)| {
+                let idf = prior.idf_sixteenths(counter << (64 - LOG2_COUNTERS));
                 let step = SIXTEENTHS.partition_point(|&sixteenths| sixteenths < idf);
                 16 * own + PRIOR_SIXTEENTHS[step]
             })
@@ -218,6 +262,20 @@ mod tests {
             a.abs_diff(b) <= 11
         };
         assert!((0..1000u64).all(|i| close(lane_hash(i, 1))));
+    }
+
+    #[test]
+    fn counts_end_at_the_largest() {
+        let mut counts = Counts::default();
+        let (often, once) = (7 << 44, u64::MAX);
+        counts.add(&[once]);
+        for expect in 1..=70_000u32 {
+            counts.add(&[often]);
+            if expect % 251 < 3 || expect > 65_500 {
+                assert_eq!(counts.iter().nth(7), Some(expect.min(65_535) as u16));
+            }
+        }
+        assert_eq!(counts.iter().map(u32::from).sum::<u32>(), 65_535 + 1);
     }
 
     proptest! {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::text::script::{Class, class};
+use crate::text::script::{Class, ascii_prefix, class};
 
 /// Text reduced to its letters and digits, cut into stretches of one kind of script.
 ///
@@ -25,7 +25,22 @@ pub struct Reduced {
     text: String,
     stretches: Vec<(Class, Range<u32>)>,
     words: Vec<Range<u32>>,
+    ascii: AsciiPart,
 }
+
+/// A part of a run of ASCII, without what separates its words.
+#[derive(Debug, Default, Clone)]
+struct AsciiPart {
+    kept: Vec<u8>,
+    /// Where words begin and end by turns.
+    turns: Vec<u32>,
+}
+
+/// Bytes of ASCII that are reduced at a time.
+const ASCII_PART: usize = 256;
+
+/// A run of ASCII that is shorter, as between Han characters, goes by stretches of one class.
+const SHORT_ASCII: usize = 16;
 
 impl Reduced {
     /// Replaces the content by the reduced form of a normalised text.
@@ -45,7 +60,25 @@ impl Reduced {
         let mut in_word = false;
         let mut rest = normalised;
         // Run by run: what is copied at once costs little.
-        while let Some((class, run, after)) = next_run(rest) {
+        loop {
+            let ascii = ascii_prefix(rest.as_bytes());
+            if ascii >= SHORT_ASCII {
+                let (run, after) = rest.split_at(ascii);
+                rest = after;
+                let at = self.text.len() as u32;
+                in_word = self.push_ascii(run.as_bytes(), in_word);
+                let end = self.text.len() as u32;
+                match self.stretches.last_mut() {
+                    _ if at == end => {}
+                    Some((_, stretch)) if current == Class::Alphabetic => stretch.end = end,
+                    _ => self.stretches.push((Class::Alphabetic, at..end)),
+                }
+                if at < end {
+                    current = Class::Alphabetic;
+                }
+                continue;
+            }
+            let Some((class, run, after)) = next_run(rest) else { break };
             rest = after;
             if class == Class::Separator {
                 in_word = false;
@@ -70,6 +103,42 @@ impl Reduced {
                 in_word = true;
             }
         }
+    }
+
+    /// Appends the letters and digits of a run of ASCII, and its words; the first goes on with the last word so
+    /// far when `in_word`. Returns whether the run ends in a word.
+    ///
+    /// Where words end no processor can guess, so that no branch asks: both a letter and a turn are written
+    /// and overwritten by what comes next where they are none.
+    fn push_ascii(&mut self, run: &[u8], mut in_word: bool) -> bool {
+        let Reduced { text, words, ascii: AsciiPart { kept, turns }, .. } = self;
+        kept.resize(ASCII_PART, 0);
+        turns.resize(ASCII_PART, 0);
+        let (kept, turns) = (&mut kept[..ASCII_PART], &mut turns[..ASCII_PART]);
+        for part in run.chunks(ASCII_PART) {
+            let (mut letters, mut turned) = (0, 0);
+            let mut in_letters = in_word;
+            for &byte in part {
+                let is_letter = LETTERS[usize::from(byte)];
+                // There are at most as many of both as bytes before this one.
+                kept[letters % ASCII_PART] = byte;
+                turns[turned % ASCII_PART] = letters as u32;
+                letters += usize::from(is_letter);
+                turned += usize::from(is_letter != in_letters);
+                in_letters = is_letter;
+            }
+            let base = text.len() as u32;
+            text.push_str(std::str::from_utf8(&kept[..letters]).unwrap_or_default());
+            let mut turns = turns[..turned].iter().map(|turn| base + turn);
+            if in_word && let Some(word) = words.last_mut() {
+                word.end = turns.next().unwrap_or(text.len() as u32);
+            }
+            while let Some(start) = turns.next() {
+                words.push(start..turns.next().unwrap_or(text.len() as u32));
+            }
+            in_word = in_letters;
+        }
+        in_word
     }
 
     /// The reduced text.
@@ -144,6 +213,17 @@ const ASCII: [Class; 128] = {
         byte += 1;
     }
     classes
+};
+
+/// Whether an ASCII character is a letter or digit; all other bytes are none.
+const LETTERS: [bool; 256] = {
+    let mut letters = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        letters[byte] = matches!(ASCII[byte], Class::Alphabetic);
+        byte += 1;
+    }
+    letters
 };
 
 /// Calls `each` with every run of `n` consecutive characters, in order. A text of fewer than `n`
@@ -263,7 +343,9 @@ mod tests {
         }
 
         #[test]
-        fn stretches_cover_the_reduced_text(text in "[ab1 ,.中文。のア한ไท😀]{0,60}") {
+        fn stretches_cover_the_reduced_text(
+            text in "[ab1 ,.中文。のア한ไท😀]{0,60}|([a-z0-9 .,]{0,300}[é中。]{0,3}){0,4}",
+        ) {
             let mut reduced = Reduced::default();
             reduced.fill(&text);
             let kept: String = text.chars().filter(|c| class(*c) != Class::Separator).collect();

@@ -21,6 +21,7 @@
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
+use super::script::ascii_prefix;
 use super::table::{self, MAP, SLOW};
 
 /// The version of the mapping. A character assigned in [`UNICODE_VERSION`] keeps its value as long
@@ -111,7 +112,7 @@ pub fn normalise_into(text: &str, out: &mut String) {
     // Where the last stretch ended that took the slow path: no character before it is taken back.
     let mut settled = 0;
     while at < bytes.len() {
-        let end = at + bytes[at..].iter().position(|b| !b.is_ascii()).unwrap_or(bytes.len() - at);
+        let end = at + ascii_prefix(&bytes[at..]);
         if end > at {
             let begin = out.len();
             out.push_str(&text[at..end]);

@@ -78,6 +78,19 @@ pub fn runs(text: &str) -> impl Iterator<Item = Run<'_>> {
     })
 }
 
+/// The number of ASCII bytes that come first.
+pub(crate) fn ascii_prefix(bytes: &[u8]) -> usize {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let high = u64::from_le_bytes(*word) & HIGH;
+        if high != 0 {
+            return 8 * at + high.trailing_zeros() as usize / 8;
+        }
+    }
+    8 * words.len() + rest.iter().take_while(|byte| byte.is_ascii()).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,6 +168,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn ascii_ends_at_the_first_other_byte(text in "[ab]{0,40}(中[a中]{0,9})?") {
+            let expect = text.bytes().take_while(u8::is_ascii).count();
+            prop_assert_eq!(ascii_prefix(text.as_bytes()), expect);
+        }
+
         #[test]
         fn runs_partition_the_text(text in "[a-c汉字 ,\u{301}ไ่]{0,30}|\\PC{0,20}") {
             let runs: Vec<_> = runs(&text).collect();

@@ -33,6 +33,9 @@ const HUGE: usize = 1 << 20;
 /// The most blocks of 64 characters that a shorter text has whose table is filled.
 const BLOCKS: usize = 64;
 
+/// The most blocks that are filled at a time, in registers.
+const MOST_WIDTH: usize = 4;
+
 /// Computes longest common subsequences, and keeps its memory from pair to pair.
 ///
 /// # Complexity
@@ -143,41 +146,45 @@ impl Aligner {
         // that a run of rows goes on by.
         let blocks = lost.div_ceil(64) + 2;
         match blocks.min(self.columns.len().div_ceil(64)) {
-            ..=8 => self.filled::<8>(distinct, least),
-            9..=16 => self.filled::<16>(distinct, least),
-            _ => self.filled::<BLOCKS>(distinct, least),
+            ..=8 => self.filled::<8, { 8 + MOST_WIDTH - 1 }>(distinct, least),
+            9..=16 => self.filled::<16, { 16 + MOST_WIDTH - 1 }>(distinct, least),
+            _ => self.filled::<BLOCKS, { BLOCKS + MOST_WIDTH - 1 }>(distinct, least),
         }
     }
 
     /// [`Aligner::banded`] for bands of up to `RING` blocks: the masks of block b have the place b modulo
-    /// `RING` among those of their character.
+    /// `RING` among the `PLACES` of their character, and the first of them are repeated behind the last.
     ///
     /// Row i stands for the first i characters of the longer text, and the bits of `column` for the
     /// steps by which the length grows along the shorter one: of its first j characters, as many zeros
     /// are common to both. Blocks to the left of the band keep their bits and pass no carry on, as if
     /// their later matches did not exist; blocks to its right are all ones, through which a carry changes
     /// nothing. So a band only ever hides matches.
-    fn filled<const RING: usize>(&mut self, distinct: usize, least: usize) -> usize {
+    fn filled<const RING: usize, const PLACES: usize>(
+        &mut self,
+        distinct: usize,
+        least: usize,
+    ) -> usize {
         let Aligner { rows, columns, masks, column, .. } = self;
         let blocks = columns.len().div_ceil(64);
         column.clear();
         column.resize(blocks, !0);
         // The first number is that of the characters that the shorter text does not have.
-        let places = (distinct + 1) * RING;
+        let places = (distinct + 1) * PLACES;
         if masks.len() < places {
             masks.resize(places, 0);
         }
-        let (masks, _) = masks[..places].as_chunks_mut::<RING>();
+        let (masks, _) = masks[..places].as_chunks_mut::<PLACES>();
         let mut band = Band { blocks: 0..0, zeros_before: 0 };
         let mut is_possible = true;
         for (row, rows_here) in (0..).step_by(ROWS).zip(rows.chunks(ROWS)) {
             let before = band.blocks.clone();
             is_possible = band.advance(column, row, rows.len() - least, columns.len() - least);
             for block in before.start..before.end.min(band.blocks.start) {
-                take_out(masks, columns, block);
+                take_out::<RING, PLACES>(masks, columns, block);
             }
             for block in before.end.max(band.blocks.start)..band.blocks.end {
-                put_in(masks, columns, block);
+                put_in::<RING, PLACES>(masks, columns, block);
             }
             if !is_possible {
                 break;
@@ -186,15 +193,15 @@ impl Aligner {
             while block < band.blocks.end {
                 let column = &mut column[block..band.blocks.end];
                 block += match column.len() {
-                    4.. => fill::<4, RING>(column, masks, block, rows_here, &mut carries),
-                    3 => fill::<3, RING>(column, masks, block, rows_here, &mut carries),
-                    2 => fill::<2, RING>(column, masks, block, rows_here, &mut carries),
-                    _ => fill::<1, RING>(column, masks, block, rows_here, &mut carries),
+                    4.. => fill::<4, RING, PLACES>(column, masks, block, rows_here, &mut carries),
+                    3 => fill::<3, RING, PLACES>(column, masks, block, rows_here, &mut carries),
+                    2 => fill::<2, RING, PLACES>(column, masks, block, rows_here, &mut carries),
+                    _ => fill::<1, RING, PLACES>(column, masks, block, rows_here, &mut carries),
                 };
             }
         }
         for block in band.blocks {
-            take_out(masks, columns, block);
+            take_out::<RING, PLACES>(masks, columns, block);
         }
         if is_possible { zeros(column) } else { 0 }
     }
@@ -238,17 +245,44 @@ impl Band {
     }
 }
 
+/// The place of a block among those of the ring, and the one where it is repeated behind them: so some blocks
+/// in a row are some places in a row, wherever they begin.
+fn places<const RING: usize, const PLACES: usize>(block: usize) -> (usize, Option<usize>) {
+    let place = block % RING;
+    (place, Some(place + RING).filter(|&again| again < PLACES))
+}
+
 /// Sets the bits of a block's characters.
-fn put_in<const RING: usize>(masks: &mut [[u64; RING]], columns: &[u16], block: usize) {
-    for (bit, &number) in columns[64 * block..].iter().take(64).enumerate() {
-        masks[usize::from(number)][block % RING] |= 1 << bit;
+fn put_in<const RING: usize, const PLACES: usize>(
+    masks: &mut [[u64; PLACES]],
+    columns: &[u16],
+    block: usize,
+) {
+    let (place, again) = places::<RING, PLACES>(block);
+    let columns = &columns[64 * block..];
+    for (bit, &number) in columns.iter().take(64).enumerate() {
+        masks[usize::from(number)][place] |= 1 << bit;
+    }
+    let Some(again) = again else { return };
+    for &number in columns.iter().take(64) {
+        let masks = &mut masks[usize::from(number)];
+        masks[again] = masks[place];
     }
 }
 
 /// Takes them back.
-fn take_out<const RING: usize>(masks: &mut [[u64; RING]], columns: &[u16], block: usize) {
+fn take_out<const RING: usize, const PLACES: usize>(
+    masks: &mut [[u64; PLACES]],
+    columns: &[u16],
+    block: usize,
+) {
+    let (place, again) = places::<RING, PLACES>(block);
     for &number in columns[64 * block..].iter().take(64) {
-        masks[usize::from(number)][block % RING] = 0;
+        let masks = &mut masks[usize::from(number)];
+        masks[place] = 0;
+        if let Some(again) = again {
+            masks[again] = 0;
+        }
     }
 }
 
@@ -263,23 +297,28 @@ fn zeros(column: &[u64]) -> usize {
 ///
 /// In each run of ones that ends with a zero, a row's first match becomes the zero.
 #[inline]
-fn fill<const WIDTH: usize, const RING: usize>(
+fn fill<const WIDTH: usize, const RING: usize, const PLACES: usize>(
     column: &mut [u64],
-    masks: &[[u64; RING]],
+    masks: &[[u64; PLACES]],
     block: usize,
     rows: &[u16],
     carries: &mut u64,
 ) -> usize {
+    const { assert!(WIDTH <= MOST_WIDTH && PLACES == RING + MOST_WIDTH - 1) };
     let Some(column) = column.first_chunk_mut::<WIDTH>() else { return WIDTH };
-    let (mut bits, mut to_right) = (*column, 0);
-    let places: [usize; WIDTH] = std::array::from_fn(|i| (block + i) % RING);
-    for (row, &number) in rows.iter().enumerate() {
-        let Some(masks) = masks.get(usize::from(number)) else { continue };
-        let mut carry = *carries >> row & 1 == 1;
+    let mut bits = *column;
+    let first = block % RING;
+    // The carry from the left of the row that is next is the lowest bit, and that to the right goes to the
+    // highest: no row needs its own shift.
+    let mut turned = *carries;
+    for &number in rows {
+        // All numbers are those of masks: nobody has to stop here.
+        let masks = masks.get(usize::from(number)).unwrap_or(const { &[0; PLACES] });
+        let mut carry = turned & 1 == 1;
         // Step by step over all blocks: the additions are then one chain that the carry runs through.
         let mut matches = [0; WIDTH];
         for i in 0..WIDTH {
-            matches[i] = bits[i] & masks[places[i]];
+            matches[i] = bits[i] & masks[first + i];
         }
         let mut sums = [0; WIDTH];
         for i in 0..WIDTH {
@@ -288,10 +327,10 @@ fn fill<const WIDTH: usize, const RING: usize>(
         for i in 0..WIDTH {
             bits[i] = sums[i] | (bits[i] ^ matches[i]);
         }
-        to_right |= u64::from(carry) << row;
+        turned = turned >> 1 | u64::from(carry) << 63;
     }
     *column = bits;
-    *carries = to_right;
+    *carries = turned >> (ROWS - rows.len());
     WIDTH
 }
 

@@ -51,21 +51,26 @@ impl Run<'_> {
 
         let first = corpus.first_of_text();
         let mut sample = Sample::default();
-        let mut table = self.folder.table("pairs.jsonl")?;
-        for pair in decision.with_same_texts(&first) {
-            let pair = pair?;
-            let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
-            sample.offer(pair.a, pair.b, nearness, || heading(&pair));
-            table.line(&PairLine::of(&pair, &collected.ids, corpus))?;
-        }
-        table.finish()?;
-
         let grouping = Grouping {
             clustering: self.clustering,
             majority: self.majority,
             keep: self.keep.clone(),
         };
-        let found = corpus.find(&decision.accepted, &grouping, decision.judge());
+        // The groups follow from the pairs, whether or not these are written already.
+        let (written, found) = rayon::join(
+            || {
+                let mut table = self.folder.table("pairs.jsonl")?;
+                for pair in decision.with_same_texts(&first) {
+                    let pair = pair?;
+                    let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
+                    sample.offer(pair.a, pair.b, nearness, || heading(&pair));
+                    table.line(&PairLine::of(&pair, &collected.ids, corpus))?;
+                }
+                table.finish()
+            },
+            || corpus.find(&decision.accepted, &grouping, decision.judge()),
+        );
+        written?;
         let score = |document, representative| decision.score_of(document, representative, &first);
         let summary = self.write(&collected, &found, &against, summary, &sample, score)?;
         if self.keep_state {

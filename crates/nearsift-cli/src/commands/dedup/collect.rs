@@ -13,7 +13,7 @@ use nearsift_io::{Batch, Inputs, Note, Place, Value};
 use serde::{Deserialize, Serialize};
 
 pub use super::ids::Ids;
-use super::shard::{self, Head};
+use super::shard::{self, Head, Shard};
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::scan::{Pass, Problems, Seen, Take, scan_into};
@@ -308,49 +308,53 @@ pub fn collect<C: Columns>(
     state: Option<&State>,
     on_note: impl FnMut(&str) -> Result<(), Failure>,
 ) -> Result<Collected<C>, Failure> {
-    recipe.fingerprinter()?;
-    let shared = C::Shared::default();
-    let mut collecting = Collecting {
-        all: Collected {
-            corpus,
-            ids: state.map_or_else(Ids::default, |state| Ids::in_folder(&state.path(""))),
-            records: Records::default(),
-            problems: Problems::new(global),
-            counts: Counts::default(),
-            keys: state.map(|_| FileKeys::default()),
-        },
-        shared: &shared,
-        keep,
-        on_note,
-        state,
-        shards: 0,
-        head: Head::default(),
-        first: 0,
-        bytes: 0,
-        skip: (0, 0),
-    };
-    if let Some(state) = state {
-        collecting.resume(state)?;
-    }
-    let pass = Pass { skip: collecting.skip.0, ..Pass::new("fingerprints") };
-    let notes = scan_into(
-        inputs,
-        global,
-        &pass,
-        || recipe.counter(),
-        |fingerprinter, document| row::<C>(&shared, fingerprinter, &document, keep),
-        &mut collecting,
-    )?;
-    collecting.end_of_shard()?;
-    if collecting.head.records < collecting.skip.1 {
-        return Err(changed());
-    }
-    for note in &notes {
-        collecting.note(note)?;
-    }
-    let mut all = collecting.all;
-    all.counts.duplicate_ids = all.ids.duplicates();
-    Ok(all)
+    std::thread::scope(|scope| {
+        let writer = state.map(|state| shard::Writer::start(scope, state)).transpose()?;
+        recipe.fingerprinter()?;
+        let shared = C::Shared::default();
+        let mut collecting = Collecting {
+            all: Collected {
+                corpus,
+                ids: state.map_or_else(Ids::default, |state| Ids::in_folder(&state.path(""))),
+                records: Records::default(),
+                problems: Problems::new(global),
+                counts: Counts::default(),
+                keys: state.map(|_| FileKeys::default()),
+            },
+            shared: &shared,
+            keep,
+            on_note,
+            state,
+            writer,
+            shards: 0,
+            head: Head::default(),
+            first: 0,
+            bytes: 0,
+            skip: (0, 0),
+        };
+        if let Some(state) = state {
+            collecting.resume(state)?;
+        }
+        let pass = Pass { skip: collecting.skip.0, ..Pass::new("fingerprints") };
+        let notes = scan_into(
+            inputs,
+            global,
+            &pass,
+            || recipe.counter(),
+            |fingerprinter, document| row::<C>(&shared, fingerprinter, &document, keep),
+            &mut collecting,
+        )?;
+        collecting.end_of_shard()?;
+        if collecting.head.records < collecting.skip.1 {
+            return Err(changed());
+        }
+        for note in &notes {
+            collecting.note(note)?;
+        }
+        collecting.all.counts.duplicate_ids = collecting.all.ids.duplicates();
+        collecting.writer.as_mut().map_or(Ok(()), shard::Writer::finish)?;
+        Ok(collecting.all)
+    })
 }
 
 /// Whether a run can take a document beside so many.
@@ -373,12 +377,13 @@ fn changed() -> Failure {
 }
 
 /// The first pass at work.
-struct Collecting<'a, C: Columns, F> {
+struct Collecting<'a, 'scope, C: Columns, F> {
     all: Collected<C>,
     shared: &'a C::Shared,
     keep: &'a Keep,
     on_note: F,
     state: Option<&'a State>,
+    writer: Option<shard::Writer<'scope>>,
     /// Shards that are done.
     shards: usize,
     /// What is known of the next.
@@ -391,7 +396,7 @@ struct Collecting<'a, C: Columns, F> {
     skip: (u64, u64),
 }
 
-impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, C, F> {
+impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, '_, C, F> {
     /// Takes up the shards of an earlier run.
     fn resume(&mut self, state: &State) -> Result<(), Failure> {
         let Collected { corpus, ids, records, problems, counts, keys } = &mut self.all;
@@ -424,7 +429,10 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, C, F> {
 
     /// Keeps what was done since the last shard.
     fn end_of_shard(&mut self) -> Result<(), Failure> {
-        let Some(state) = self.state.filter(|_| self.bytes > 0) else { return Ok(()) };
+        let (Some(state), Some(writer), true) = (self.state, &mut self.writer, self.bytes > 0)
+        else {
+            return Ok(());
+        };
         let all = &mut self.all;
         let last = all.corpus.len() as u32;
         let documents = last - self.first;
@@ -432,7 +440,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, C, F> {
         (head.documents, head.problems, head.counts) =
             (documents, all.problems.count(), all.counts);
         let ids = (self.first..last).map(|document| all.ids.get(document));
-        shard::write(state, self.shards, &head, ids, &mut all.corpus, self.first)?;
+        writer.push(Shard::of(self.shards, &head, ids, &mut all.corpus, self.first)?)?;
         if let Some(keys) = &mut all.keys {
             keys.push(state.path(&shard::keys_name(self.shards)), documents as usize);
         }
@@ -445,7 +453,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, C, F> {
 }
 
 impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Take<Row<C::Entry>>
-    for Collecting<'_, C, F>
+    for Collecting<'_, '_, C, F>
 {
     fn record(&mut self, place: Place, done: Result<Row<C::Entry>, Note>) -> Result<(), Failure> {
         match done {
@@ -480,6 +488,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Take<Row<C::Entry>>
 
     fn stop(&mut self) -> Result<(), Failure> {
         self.end_of_shard()?;
+        self.writer.as_mut().map_or(Ok(()), shard::Writer::finish)?;
         Err(Failure::Interrupted)
     }
 }

@@ -288,21 +288,51 @@ impl Run<'_> {
 
     /// Writes the groups, what goes and what stays, and the report. `score` is what decided about two
     /// documents, where they were compared with each other.
-    fn write<C>(
+    fn write<C: Sync>(
         &self,
         collected: &Collected<C>,
         found: &Found<'_>,
         against: &Against,
         mut summary: Summary,
         sample: &examples::Sample,
-        score: impl Fn(u32, u32) -> Option<f32>,
+        score: impl Fn(u32, u32) -> Option<f32> + Sync,
     ) -> Result<Summary, Failure> {
         let Collected { ids, records, .. } = collected;
         interrupt::check()?;
         summary.set_capped(found.capped());
         summary.dry_run = self.dry_run;
         summary.write_inputs(self.inputs, self.folder)?;
-        let cluster_of = self.write_clusters(found, collected, &mut summary, &score)?;
+        let is_kept = |document: u32| found.clusters().is_kept(document) && !against.has(document);
+        self.write_partial(ids, records, is_kept, &mut summary)?;
+        let (tables, kept) = rayon::join(
+            || self.write_tables(collected, found, against, &mut summary, &score),
+            || if self.dry_run { Ok(Vec::new()) } else { self.write_kept(records, is_kept) },
+        );
+        tables?;
+        summary.changed_files = kept?;
+        ids.check()?;
+        interrupt::check()?;
+        let examples = sample.examples(self.inputs, ids, records)?;
+        let report = summary.report(examples);
+        self.folder.text("report.html", &report.page().map_err(Failure::new)?)?;
+        let json = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
+        self.folder.text("report.json", &(json + "\n"))?;
+        let json = serde_json::to_string_pretty(&summary).map_err(Failure::new)?;
+        self.folder.text("summary.json", &(json + "\n"))?;
+        Ok(summary)
+    }
+
+    /// Writes the groups, and which documents go for which reason.
+    fn write_tables<C>(
+        &self,
+        collected: &Collected<C>,
+        found: &Found<'_>,
+        against: &Against,
+        summary: &mut Summary,
+        score: &impl Fn(u32, u32) -> Option<f32>,
+    ) -> Result<(), Failure> {
+        let Collected { ids, records, .. } = collected;
+        let cluster_of = self.write_clusters(found, collected, summary, score)?;
         let mut sources =
             Sources::new(self.inputs, records, found.clusters().documents(), self.source_field)?;
         let mut table = self.folder.table("removed.jsonl")?;
@@ -324,7 +354,7 @@ impl Run<'_> {
         for removal in found.removals() {
             while let Some(earlier) = referred.next_if(|r| r.document < removal.document) {
                 sources.count_referred(earlier.document);
-                refer(&mut table, &mut summary, earlier)?;
+                refer(&mut table, summary, earlier)?;
             }
             let reason = match removal.reason {
                 Reason::Exact => "exact-duplicate",
@@ -350,27 +380,12 @@ impl Run<'_> {
         }
         for later in referred {
             sources.count_referred(later.document);
-            refer(&mut table, &mut summary, later)?;
+            refer(&mut table, summary, later)?;
         }
         table.finish()?;
         summary.against.clone_from(&against.references);
         summary.sources = Some(sources.table()).filter(|table| table.sources.len() > 1);
-
-        let is_kept = |document: u32| found.clusters().is_kept(document) && !against.has(document);
-        self.write_partial(ids, records, is_kept, &mut summary)?;
-        if !self.dry_run {
-            summary.changed_files = self.write_kept(records, is_kept)?;
-        }
-        ids.check()?;
-        interrupt::check()?;
-        let examples = sample.examples(self.inputs, ids, records)?;
-        let report = summary.report(examples);
-        self.folder.text("report.html", &report.page().map_err(Failure::new)?)?;
-        let json = serde_json::to_string_pretty(&report).map_err(Failure::new)?;
-        self.folder.text("report.json", &(json + "\n"))?;
-        let json = serde_json::to_string_pretty(&summary).map_err(Failure::new)?;
-        self.folder.text("summary.json", &(json + "\n"))?;
-        Ok(summary)
+        Ok(())
     }
 
     /// Writes the groups, and returns the number of each document's group by its representative.

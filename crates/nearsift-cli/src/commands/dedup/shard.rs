@@ -5,6 +5,9 @@
 //! sample is kept: it counts the shards before it too.
 
 use std::borrow::Cow;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use serde::{Deserialize, Serialize};
 
@@ -41,40 +44,101 @@ pub fn keys_name(shard: usize) -> String {
     name(shard, "keys")
 }
 
-/// Writes a shard of the documents from `first` on, and releases what need not stay in memory.
-///
-/// # Errors
-/// When the disk is full or refuses.
-pub fn write<'i, C: Columns>(
-    state: &State,
-    shard: usize,
-    head: &Head,
-    ids: impl Iterator<Item = Cow<'i, str>>,
-    columns: &mut C,
-    first: u32,
-) -> Result<(), Failure> {
-    if let Some(keys) = columns.release_keys() {
-        state.write(&keys_name(shard), &keys)?;
+/// A shard that is ready to be written.
+pub struct Shard {
+    number: usize,
+    keys: Option<Vec<u8>>,
+    sample: Option<Vec<u8>>,
+    columns: Vec<u8>,
+}
+
+impl Shard {
+    /// That of the documents from `first` on. What need not stay in memory is released.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub fn of<'i, C: Columns>(
+        number: usize,
+        head: &Head,
+        ids: impl Iterator<Item = Cow<'i, str>>,
+        columns: &mut C,
+        first: u32,
+    ) -> Result<Shard, Failure> {
+        let (keys, sample) = (columns.release_keys(), columns.sample());
+        let head = serde_json::to_vec(head).map_err(Failure::new)?;
+        let mut content = (head.len() as u64).to_le_bytes().to_vec();
+        content.extend_from_slice(&head);
+        for id in ids {
+            // A record that holds an id of 4 GiB is not read.
+            content.extend_from_slice(&(id.len() as u32).to_le_bytes());
+            content.extend_from_slice(id.as_bytes());
+        }
+        columns.save(first, &mut content);
+        Ok(Shard { number, keys, sample, columns: content })
     }
-    if let Some(sample) = columns.sample() {
-        let packed = zstd::bulk::compress(&sample, 1).map_err(Failure::new)?;
-        state.write(&name(shard, "sample"), &packed)?;
+
+    fn write(self, state: &State) -> Result<(), Failure> {
+        let Shard { number, keys, sample, columns } = self;
+        if let Some(keys) = keys {
+            state.write(&keys_name(number), &keys)?;
+        }
+        if let Some(sample) = sample {
+            let packed = zstd::bulk::compress(&sample, 1).map_err(Failure::new)?;
+            state.write(&name(number, "sample"), &packed)?;
+        }
+        state.write(&name(number, "columns"), &columns)?;
+        interrupt::keep_work();
+        if let Some(before) = number.checked_sub(1) {
+            state.remove(&name(before, "sample"));
+        }
+        Ok(())
     }
-    let head = serde_json::to_vec(head).map_err(Failure::new)?;
-    let mut content = (head.len() as u64).to_le_bytes().to_vec();
-    content.extend_from_slice(&head);
-    for id in ids {
-        // A record that holds an id of 4 GiB is not read.
-        content.extend_from_slice(&(id.len() as u32).to_le_bytes());
-        content.extend_from_slice(id.as_bytes());
+}
+
+/// Writes shards in order, on a thread of its own: the pass goes on while they reach the disk.
+pub struct Writer<'scope> {
+    ready: Option<SyncSender<Shard>>,
+    thread: Option<ScopedJoinHandle<'scope, Result<(), Failure>>>,
+}
+
+impl<'scope> Writer<'scope> {
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(
+        scope: &'scope Scope<'scope, '_>,
+        state: &'scope State,
+    ) -> Result<Writer<'scope>, Failure> {
+        // While one is written another waits, and the pass with a third.
+        let (ready, shards) = sync_channel::<Shard>(1);
+        let work = move || shards.into_iter().try_for_each(|shard| shard.write(state));
+        let thread = Builder::new().name("nearsift-state".to_owned()).spawn_scoped(scope, work);
+        let thread = thread.map_err(Failure::new)?;
+        Ok(Writer { ready: Some(ready), thread: Some(thread) })
     }
-    columns.save(first, &mut content);
-    state.write(&name(shard, "columns"), &content)?;
-    interrupt::keep_work();
-    if let Some(before) = shard.checked_sub(1) {
-        state.remove(&name(before, "sample"));
+
+    /// Hands the next shard over.
+    ///
+    /// # Errors
+    /// When one before it could not be written.
+    pub fn push(&mut self, shard: Shard) -> Result<(), Failure> {
+        match self.ready.as_ref().map(|ready| ready.send(shard)) {
+            Some(Ok(())) => Ok(()),
+            // It has ended, and says why.
+            Some(Err(_)) | None => self.finish(),
+        }
     }
-    Ok(())
+
+    /// Waits until all are written.
+    ///
+    /// # Errors
+    /// When one could not be.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        self.ready = None;
+        match self.thread.take().map(ScopedJoinHandle::join) {
+            Some(done) => done.unwrap_or_else(|panic| resume_unwind(panic)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Takes up the shards that are there, in order, and calls `each` with what they say of themselves and
