@@ -17,8 +17,9 @@ use peers::{FINDERS, Finder, JOINERS};
 /// The distance of the comparison: that of the classic system, which every peer can search.
 const MAX_DISTANCE: u32 = 3;
 
-/// The queries that the readiest contestants answer; others answer the first of them.
-const QUERIES: usize = 5_000;
+/// The queries that the readiest contestants answer; others answer the first of them. A round of these takes tens of milliseconds:
+/// of some thousands, most of the time would be that of fetching back what the contestant before had driven out of the caches.
+const QUERIES: usize = 50_000;
 
 /// Fingerprints of the runs that take most of a large machine, without peers.
 const LARGE: [usize; 2] = [100_000_000, 1_000_000_000];

@@ -26,11 +26,11 @@ pub struct Finder {
 
 /// Nearsift's own ways, then those of other crates.
 pub const FINDERS: &[Finder] = &[
-    Finder { name: "nearsift, index", queries: 5_000, most: usize::MAX, build: own_index },
-    Finder { name: "nearsift, batched", queries: 5_000, most: usize::MAX, build: own_batches },
+    Finder { name: "nearsift, index", queries: 50_000, most: usize::MAX, build: own_index },
+    Finder { name: "nearsift, batched", queries: 50_000, most: usize::MAX, build: own_batches },
     Finder { name: "nearsift, scan", queries: 20, most: usize::MAX, build: scan },
     Finder { name: "nearsift, scan of 16", queries: 320, most: usize::MAX, build: scan_of_16 },
-    Finder { name: "mih-rs", queries: 5_000, most: usize::MAX, build: mih },
+    Finder { name: "mih-rs", queries: 50_000, most: usize::MAX, build: mih },
     Finder { name: "mih-rs, exhaustive", queries: 20, most: usize::MAX, build: mih_exhaustive },
     Finder { name: "gaoya, 5 blocks", queries: 500, most: usize::MAX, build: gaoya::<5> },
     // It holds 960 bytes a fingerprint.
