@@ -29,6 +29,7 @@ pub mod feature;
 pub mod fingerprint;
 pub mod hamming;
 pub mod join;
+mod pages;
 pub mod partial;
 pub mod recipe;
 pub mod sketch;

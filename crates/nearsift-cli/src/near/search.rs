@@ -364,18 +364,20 @@ pub fn decide<'c, T: TextSource>(
             let mut next = Part::take(0, &mut rest, workspace.state)?;
             let mut done: Option<Compared> = None;
             while let Some(part) = next.take() {
-                progress.at(count.min((part.number * PART) as u64));
-                let mut found = Ok(Vec::new());
+                let number = part.number;
+                progress.at(count.min((number * PART) as u64));
+                let mut compared = Ok(None);
                 // While the workers compare, the pairs before are kept and those after are made ready.
                 rayon::in_place_scope(|scope| {
-                    scope.spawn(|_| found = part.compare(&texts, &frequencies, min_score));
+                    scope.spawn(|_| {
+                        compared = part.compare(&texts, &frequencies, min_score).map(Some);
+                    });
                     done.take().map_or(Ok(()), |done| done.keep(workspace.state, &mut near))?;
                     interrupt::check()?;
-                    next = Part::take(part.number + 1, &mut rest, workspace.state)?;
+                    next = Part::take(number + 1, &mut rest, workspace.state)?;
                     Ok::<(), Failure>(())
                 })?;
-                let Part { number, known, .. } = part;
-                done = Some(Compared { number, is_known: known.is_some(), near: found? });
+                done = compared?;
             }
             done.map_or(Ok(()), |done| done.keep(workspace.state, &mut near))?;
             texts
@@ -450,18 +452,19 @@ impl Part {
     }
 
     fn compare(
-        &self,
+        self,
         texts: &impl TextSource,
         frequencies: &DocumentFrequencies,
         min_score: f64,
-    ) -> Result<Vec<Near>, Failure> {
-        let Part { pairs, order, known, .. } = self;
-        if let Some(known) = known {
-            return Ok(known.clone());
+    ) -> Result<Compared, Failure> {
+        let Part { number, pairs, order, known } = self;
+        if let Some(near) = known {
+            return Ok(Compared { number, is_known: true, near });
         }
-        let measured = verify_in_order(pairs, order, texts, frequencies, min_score)?;
+        let measured = verify_in_order(&pairs, &order, texts, frequencies, min_score)?;
         let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
-        Ok(measured.into_iter().map(near).collect())
+        let near = measured.into_iter().map(near).collect();
+        Ok(Compared { number, is_known: false, near })
     }
 }
 

@@ -60,15 +60,15 @@ impl Store {
         let near = Near::limit(shared.schema.kind);
         let budget = shared.schema.kind.budget();
         let now = shared.now();
-        let mut answer = Answer::default();
         let state = shared.state();
         let moment = state.moment();
-        let found = match (near, <&Keys>::try_from(value.keys())) {
+        let (found, answer) = match (near, <&Keys>::try_from(value.keys())) {
             (Near::Score(least), Ok(keys)) => {
                 shared.rent.pay_for(1, state.segments.len());
                 let mut search = ByScore::new(&state, value.words(), keys, least, budget, now);
                 search.look_in(&state.active, Place::Active);
                 let fresh: Vec<_> = search
+                    .found
                     .hits
                     .iter()
                     .map(|&(_, place)| match place {
@@ -79,9 +79,8 @@ impl Store {
                 let (frozen, segments) = (state.frozen.clone(), state.segments.clone());
                 drop(state);
                 search.look_in_old(frozen.as_ref(), &segments);
-                (answer.truncated, answer.work) = (search.outcome.truncated, search.outcome.work);
-                let found = search.hits.len();
-                answer.tell(search.hits, near, Some(limit), |place| match place {
+                let found = search.found.hits.len();
+                let answer = Answer::of(search.found, near, Some(limit), |place| match place {
                     // The hits of one table are in order.
                     Place::Active(slot) => {
                         let at = fresh.partition_point(|fresh| fresh.0 < slot);
@@ -89,18 +88,17 @@ impl Store {
                     }
                     old => describe_old(frozen.as_ref(), &segments, old),
                 })?;
-                found
+                (found, answer)
             }
             // These take some microseconds.
             (near, _) => {
                 let mut search = [Search::of(value)];
                 shared.search(&state, &mut search, near, budget, now)?;
-                let [Search { hits, outcome, .. }] = search;
-                (answer.truncated, answer.work) = (outcome.truncated, outcome.work);
-                let found = hits.len();
-                answer.tell(hits, near, Some(limit), |place| state.describe(place))?;
+                let [Search { found, .. }] = search;
+                let hits = found.hits.len();
+                let answer = Answer::of(found, near, Some(limit), |place| state.describe(place))?;
                 drop(state);
-                found
+                (hits, answer)
             }
         };
         shared.ask_to_merge_if_paid();

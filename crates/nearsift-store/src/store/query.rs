@@ -113,33 +113,40 @@ pub struct Answer {
 
 impl Answer {
     /// Describes the nearest of the hits, up to the limit.
-    pub(super) fn tell(
-        &mut self,
-        mut hits: Vec<Hit>,
+    pub(super) fn of(
+        Found { mut hits, outcome }: Found,
         near: Near,
         limit: Option<usize>,
         describe: impl Fn(Place) -> Result<(OwnId, Metadata), StoreError>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Answer, StoreError> {
         hits.sort_unstable_by_key(|hit| hit.0);
         if let Some(limit) = limit.filter(|&limit| limit < hits.len()) {
             // All that are as near as the last one are candidates for its place.
             let last = limit.checked_sub(1).map(|last| hits[last].0);
             hits.retain(|hit| last.is_some_and(|last| hit.0 <= last));
         }
+        let mut matches = Vec::with_capacity(hits.len());
         for (rank, place) in hits {
             let (id, metadata) = describe(place)?;
-            self.matches.push(Match { id, near: near_of(near, rank), metadata });
+            matches.push(Match { id, near: near_of(near, rank), metadata });
         }
-        self.matches.sort_unstable_by(|a, b| {
+        matches.sort_unstable_by(|a: &Match, b| {
             a.near.rank().cmp(&b.near.rank()).then_with(|| a.id.cmp(&b.id))
         });
-        self.matches.truncate(limit.unwrap_or(usize::MAX));
-        Ok(())
+        matches.truncate(limit.unwrap_or(usize::MAX));
+        Ok(Answer { matches, truncated: outcome.truncated, work: outcome.work })
     }
 }
 
 /// A document that was found, and how near it is.
 pub(super) type Hit = (u32, Place);
+
+/// What a search found, and how it ended.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) hits: Vec<Hit>,
+    pub(super) outcome: Outcome,
+}
 
 impl Store {
     /// The documents that are near a value. Fingerprints are found exactly; sketches by their keys, with the chance
@@ -237,13 +244,12 @@ fn near_of(asked: Near, rank: u32) -> Near {
 pub(super) struct Search<'a> {
     words: &'a [u64],
     keys: Option<&'a Keys>,
-    pub(super) hits: Vec<Hit>,
-    pub(super) outcome: Outcome,
+    pub(super) found: Found,
 }
 
 impl<'a> Search<'a> {
-    pub(super) fn new(words: &'a [u64], keys: Option<&'a Keys>) -> Search<'a> {
-        Search { words, keys, hits: Vec::new(), outcome: Outcome::default() }
+    fn new(words: &'a [u64], keys: Option<&'a Keys>) -> Search<'a> {
+        Search { words, keys, found: Found::default() }
     }
 
     pub(super) fn of(value: &'a Value) -> Search<'a> {
@@ -263,9 +269,8 @@ impl Shared {
         let state = self.state();
         self.search(&state, searches, near, ask.budget, self.now())?;
         for (search, answer) in searches.iter_mut().zip(answers) {
-            (answer.truncated, answer.work) = (search.outcome.truncated, search.outcome.work);
-            let hits = std::mem::take(&mut search.hits);
-            answer.tell(hits, near, ask.limit, |place| state.describe(place))?;
+            let found = std::mem::take(&mut search.found);
+            *answer = Answer::of(found, near, ask.limit, |place| state.describe(place))?;
         }
         Ok(())
     }
@@ -282,10 +287,8 @@ impl Shared {
         let mut search = [Search::new(words, keys)];
         self.search(state, &mut search, near, self.schema.kind.budget(), now)?;
         let [search] = search;
-        let found = search
-            .hits
-            .into_iter()
-            .map(|(rank, place)| Ok((near_of(near, rank), state.describe(place)?.0)));
+        let hits = search.found.hits.into_iter();
+        let found = hits.map(|(rank, place)| Ok((near_of(near, rank), state.describe(place)?.0)));
         found.collect()
     }
 
@@ -318,7 +321,7 @@ impl Shared {
                     let mut by = ByScore::new(state, search.words, keys, least, budget, now);
                     by.look_in(&state.active, Place::Active);
                     by.look_in_old(state.frozen.as_ref(), &state.segments);
-                    (search.hits, search.outcome) = (by.hits, by.outcome);
+                    search.found = by.found;
                 }
                 Ok(())
             }
@@ -399,7 +402,7 @@ impl ByDistance<'_> {
     }
 
     fn finish(&self, search: &mut Search<'_>, scratches: &mut Scratches) {
-        let Search { words, hits, outcome, .. } = search;
+        let Search { words, found: Found { hits, outcome }, .. } = search;
         let (state, now) = (self.state, self.now);
         let active = &state.active;
         let ended = active.finish(
@@ -505,8 +508,7 @@ pub(super) struct ByScore<'a> {
     shares: Shares,
     kernel: Kernel,
     candidates: Vec<u32>,
-    pub(super) hits: Vec<Hit>,
-    pub(super) outcome: Outcome,
+    pub(super) found: Found,
 }
 
 impl<'a> ByScore<'a> {
@@ -526,20 +528,19 @@ impl<'a> ByScore<'a> {
             shares: Shares::new(state, budget),
             kernel: Kernel::best(),
             candidates: Vec::new(),
-            hits: Vec::new(),
-            outcome: Outcome::default(),
+            found: Found::default(),
         }
     }
 
     pub(super) fn look_in(&mut self, filed: &impl Filed, place: impl Fn(u32) -> Place) {
         self.candidates.clear();
         let most = self.shares.next(filed.documents());
-        self.outcome.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
+        self.found.outcome.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
         self.shares.used(&self.candidates);
-        self.outcome.work.candidates += self.candidates.len() as u64;
-        self.outcome.work.probes += nearsift::sketch::KEYS as u64;
-        let first = self.hits.len();
-        let ByScore { candidates, hits, now, .. } = self;
+        self.found.outcome.work.candidates += self.candidates.len() as u64;
+        self.found.outcome.work.probes += nearsift::sketch::KEYS as u64;
+        let first = self.found.hits.len();
+        let ByScore { candidates, found: Found { hits, .. }, now, .. } = self;
         let candidates = Candidates { sketches: filed.sketches(), numbers: candidates };
         self.kernel.each_near(&self.query, self.least, candidates, &mut |number, score| {
             if filed.is_live(number, *now) {

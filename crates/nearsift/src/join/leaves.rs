@@ -1,6 +1,7 @@
 //! The last move of values: as folds, which is all that comparing needs of nearly every value.
 
 use super::bits::Digit;
+use super::partition::set_starts;
 use crate::hamming::kernels::{FOLDS_BEHIND, fold};
 
 /// The folds of a bucket's values in runs, one for each digit, with the values' places in the bucket. The memory is
@@ -25,14 +26,9 @@ impl Leaves {
         counts: &[u32],
     ) {
         assert_eq!(counts.len(), digit.count(), "one count a digit");
-        self.ends.clear();
         // Each entry holds its run's start until the folds are in place, and then its end.
-        let mut start = 0;
-        self.ends.extend(counts.iter().map(|count| {
-            start += count;
-            start - count
-        }));
-        assert_eq!(start as usize, values.len(), "counts of these values");
+        let len = set_starts(&mut self.ends, counts);
+        assert_eq!(len, values.len(), "counts of these values");
         if self.entries.len() < values.len() {
             // Some more, so that buckets of about one size find room at once.
             self.entries = vec![0; values.len() + values.len() / 16];

@@ -25,7 +25,6 @@ mod first;
 mod forest;
 mod groups;
 mod leaves;
-mod pages;
 mod partition;
 mod plan;
 mod search;

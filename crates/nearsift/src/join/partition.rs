@@ -2,7 +2,7 @@
 
 use super::bits::Digit;
 use super::filter::{CHUNK, Filter, Picked};
-use super::pages;
+use crate::pages;
 
 /// Values with their ids, in buckets. The memory is kept from one use to the next.
 #[derive(Debug, Default)]
@@ -13,6 +13,17 @@ pub(super) struct Buckets<const W: usize> {
     ends: Vec<u32>,
     /// Whether the buckets are larger than the second-level cache.
     far: bool,
+}
+
+/// Replaces a list by where each of some parts starts that follow each other, and tells where the last one ends.
+pub(super) fn set_starts(starts: &mut Vec<u32>, counts: &[u32]) -> usize {
+    starts.clear();
+    let mut start = 0;
+    starts.extend(counts.iter().map(|count| {
+        start += count;
+        start - count
+    }));
+    start as usize
 }
 
 /// Adds the number of values with each digit, in the order of digits, and returns what is needed to
@@ -72,14 +83,8 @@ impl<const W: usize> Buckets<W> {
     pub(super) fn start(&mut self, counts: &[u32]) {
         /// Bytes of values.
         const FAR: usize = 1 << 20;
-        self.ends.clear();
         // Each entry holds its bucket's start until the values are in place, and then its end.
-        let mut start = 0;
-        self.ends.extend(counts.iter().map(|count| {
-            start += count;
-            start - count
-        }));
-        let len = start as usize;
+        let len = set_starts(&mut self.ends, counts);
         self.far = len * size_of::<[u64; W]>() > FAR;
         if self.values.len() < len {
             // What they held is not needed any more, and must not be copied.

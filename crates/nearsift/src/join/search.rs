@@ -368,10 +368,10 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
         let spread = count(values, &digit, &mut buffers.counts);
-        let ended = if !self.pays(ids, 1, spread, !node.branches.is_empty()) {
-            self.crowded(node, place, values, ids)
-        } else {
+        let ended = if self.pays(ids, 1, spread, !node.branches.is_empty()) {
             self.descend(node, place, &digit, &mut buffers, 0, values, ids)
+        } else {
+            self.crowded(node, place, values, ids)
         };
         self.spare.push(buffers);
         ended

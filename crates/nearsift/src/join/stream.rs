@@ -123,9 +123,7 @@ impl SelfJoin<'_> {
         }
         ControlFlow::Continue(())
     }
-}
 
-impl SelfJoin<'_> {
     /// Where it is not known whether values are equal: every edge of all values as if they were not, unless
     /// the search meets two that are. Then nothing is known but that.
     fn edges_if_distinct(&self, form: Form) -> Option<Found> {
@@ -473,13 +471,13 @@ impl View<'_, '_> {
                     others.extend(targets.iter().map(first));
                 }
                 Form::Full => {
-                    let later = |documents: &'_ [u32]| documents.partition_point(|&b| b <= a);
-                    let own = postings.of_value(value);
-                    others.extend(own[later(own)..].iter().map(|&b| (b, 0)));
+                    let mut add_later = |documents: &[u32], distance| {
+                        let later = &documents[documents.partition_point(|&b| b <= a)..];
+                        others.extend(later.iter().map(|&b| (b, distance)));
+                    };
+                    add_later(postings.of_value(value), 0);
                     for to in &targets {
-                        let documents = postings.documents(to.documents);
-                        let later = &documents[later(documents)..];
-                        others.extend(later.iter().map(|&b| (b, to.distance)));
+                        add_later(postings.documents(to.documents), to.distance);
                     }
                 }
             }

@@ -352,7 +352,7 @@ pub fn collect<C: Columns>(
             collecting.note(note)?;
         }
         collecting.all.counts.duplicate_ids = collecting.all.ids.duplicates();
-        collecting.writer.as_mut().map_or(Ok(()), shard::Writer::finish)?;
+        collecting.finish_writing()?;
         Ok(collecting.all)
     })
 }
@@ -427,10 +427,14 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, '_, C, F>
         Ok(line)
     }
 
+    /// Waits until all shards are written.
+    fn finish_writing(&mut self) -> Result<(), Failure> {
+        self.writer.take().map_or(Ok(()), shard::Writer::finish)
+    }
+
     /// Keeps what was done since the last shard.
     fn end_of_shard(&mut self) -> Result<(), Failure> {
-        let (Some(state), Some(writer), true) = (self.state, &mut self.writer, self.bytes > 0)
-        else {
+        let (Some(state), Some(writer), true) = (self.state, &self.writer, self.bytes > 0) else {
             return Ok(());
         };
         let all = &mut self.all;
@@ -440,7 +444,9 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, '_, C, F>
         (head.documents, head.problems, head.counts) =
             (documents, all.problems.count(), all.counts);
         let ids = (self.first..last).map(|document| all.ids.get(document));
-        writer.push(Shard::of(self.shards, &head, ids, &mut all.corpus, self.first)?)?;
+        if !writer.push(Shard::of(self.shards, &head, ids, &mut all.corpus, self.first)?) {
+            return self.finish_writing();
+        }
         if let Some(keys) = &mut all.keys {
             keys.push(state.path(&shard::keys_name(self.shards)), documents as usize);
         }
@@ -488,7 +494,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Take<Row<C::Entry>>
 
     fn stop(&mut self) -> Result<(), Failure> {
         self.end_of_shard()?;
-        self.writer.as_mut().map_or(Ok(()), shard::Writer::finish)?;
+        self.finish_writing()?;
         Err(Failure::Interrupted)
     }
 }

@@ -97,8 +97,8 @@ impl Shard {
 
 /// Writes shards in order, on a thread of its own: the pass goes on while they reach the disk.
 pub struct Writer<'scope> {
-    ready: Option<SyncSender<Shard>>,
-    thread: Option<ScopedJoinHandle<'scope, Result<(), Failure>>>,
+    ready: SyncSender<Shard>,
+    thread: ScopedJoinHandle<'scope, Result<(), Failure>>,
 }
 
 impl<'scope> Writer<'scope> {
@@ -113,31 +113,23 @@ impl<'scope> Writer<'scope> {
         let work = move || shards.into_iter().try_for_each(|shard| shard.write(state));
         let thread = Builder::new().name("nearsift-state".to_owned()).spawn_scoped(scope, work);
         let thread = thread.map_err(Failure::new)?;
-        Ok(Writer { ready: Some(ready), thread: Some(thread) })
+        Ok(Writer { ready, thread })
     }
 
-    /// Hands the next shard over.
-    ///
-    /// # Errors
-    /// When one before it could not be written.
-    pub fn push(&mut self, shard: Shard) -> Result<(), Failure> {
-        match self.ready.as_ref().map(|ready| ready.send(shard)) {
-            Some(Ok(())) => Ok(()),
-            // It has ended, and says why.
-            Some(Err(_)) | None => self.finish(),
-        }
+    /// Hands the next shard over, and tells whether it was taken: not when one before it could not be written, and
+    /// [`finish`](Writer::finish) says why.
+    #[must_use]
+    pub fn push(&self, shard: Shard) -> bool {
+        self.ready.send(shard).is_ok()
     }
 
     /// Waits until all are written.
     ///
     /// # Errors
     /// When one could not be.
-    pub fn finish(&mut self) -> Result<(), Failure> {
-        self.ready = None;
-        match self.thread.take().map(ScopedJoinHandle::join) {
-            Some(done) => done.unwrap_or_else(|panic| resume_unwind(panic)),
-            None => Ok(()),
-        }
+    pub fn finish(self) -> Result<(), Failure> {
+        drop(self.ready);
+        self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 }
 

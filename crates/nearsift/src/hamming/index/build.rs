@@ -9,7 +9,7 @@ use super::kernel::{Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, PADDING, Plain, li
 use super::linear::{fold_for, write_plane};
 use super::table::{Table, mask_of};
 use crate::fingerprint::Bits;
-use crate::hamming::planner::{Plan, PlanError, binomial, block, cut};
+use crate::hamming::planner::{COUNTED, Plan, PlanError, binomial, block, cut};
 use crate::threads::Workers;
 
 /// Values that a part of the key space should hold, so that a part is sorted in the near cache.
@@ -23,8 +23,6 @@ const CROWDED: u32 = if cfg!(test) { 300 } else { 2048 };
 const CROWDED_IN_PLANES: u32 = 4;
 /// How many times the mean a bucket has to hold for it.
 const CROWDED_TIMES: u64 = 4;
-/// Mean entries of a bucket above which one byte cannot count them.
-const COUNTED: u64 = 24;
 
 /// The tables of a plan, with the blocks of permuted ones.
 fn tables_of<const W: usize>(plan: Plan, order: &[u32]) -> Result<Vec<(Table<W>, u64)>, PlanError> {
@@ -401,7 +399,7 @@ fn build_tables<const W: usize>(
 }
 
 fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
-    if n >> table.key_bits > COUNTED || table.key_bits == 0 {
+    if n >> table.key_bits > u64::from(COUNTED) || table.key_bits == 0 {
         Directory::Offsets
     } else {
         Directory::Counts

@@ -5,19 +5,17 @@ use std::ops::ControlFlow;
 use super::bits::distance_in;
 use super::build::prefix_tables;
 use super::kernel::{
-    FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, pages, prefetch_one,
-    prefetch_run,
+    FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, prefetch_one, prefetch_run,
 };
-use super::query::cheap_entries;
+use super::query::{BUCKET_NS, cheap_entries};
 use super::search::{self, Ask, Hit, Scratch, Search, SearchError};
 use super::table::Table;
 use super::{BuildError, Wide};
 use crate::fingerprint::Bits;
 use crate::hamming::Outcome;
 use crate::hamming::planner::{Plan, PlanError, Planner, Question};
+use crate::pages;
 
-/// Nanoseconds of looking into one more bucket, to choose radii by.
-const BUCKET_NS: f64 = 25.0;
 /// Places that a bucket has at first.
 const FIRST_PLACES: u32 = 4;
 /// Fingerprints that are filed together, the memory for each being fetched while others are.
@@ -535,7 +533,7 @@ impl<const W: usize> Job for Finish<'_, W> {
             }
             let runs = &searches[t].runs;
             outcome.work.probes += runs.len() as u64;
-            let target = shelf.table.aim(lanes, query, ask.max_distance).target;
+            let target = shelf.table.target(lanes, query, ask.max_distance);
             near.clear();
             lanes.scan(&shelf.entries, &shelf.table.packing, runs, &[], &target, near);
             for near in &*near {

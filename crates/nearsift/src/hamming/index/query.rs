@@ -17,7 +17,7 @@ use crate::hamming::planner::Plan;
 use crate::hamming::{Budget, Outcome};
 
 /// Nanoseconds of looking into one more bucket, to choose radii by.
-const BUCKET_NS: f64 = 25.0;
+pub(super) const BUCKET_NS: f64 = 25.0;
 /// Nanoseconds of a byte of memory that follows one which is read.
 const BYTE_NS: f64 = 0.125;
 /// Entries that are scanned before their hits are handed on.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, PlanError, binomial};
+use super::{COUNTED, Plan, PlanError, binomial};
 use crate::fingerprint::Bits;
 use crate::hamming::kernels::QUERIES;
 use crate::hamming::scan::Fold;
@@ -163,8 +163,6 @@ const SMALL_BYTES: u64 = 192 << 20;
 
 /// Nanoseconds in which one table is weighed against others, when a radius is raised.
 const CHOICE_NS: f64 = 15.0;
-/// Mean entries of a bucket above which one byte cannot count them.
-const COUNTED: f64 = 24.0;
 /// Bytes of a line of the cache.
 const LINE_BYTES: f64 = 64.0;
 /// Bytes up to which a random line of memory takes the same.
@@ -375,7 +373,11 @@ fn tables_of(plan: Plan, question: &Question) -> Vec<Table> {
             count: f64::from(count),
             key_bits,
             by_code,
-            directory: if mean > COUNTED { 4.0 * buckets } else { buckets * LINE_BYTES / 56.0 },
+            directory: if mean > f64::from(COUNTED) {
+                4.0 * buckets
+            } else {
+                buckets * LINE_BYTES / 56.0
+            },
             entry_bytes,
             read_bytes,
             entry_share,

@@ -169,6 +169,9 @@ impl fmt::Display for Plan {
     }
 }
 
+/// Mean entries of a bucket above which one byte cannot count them.
+pub(super) const COUNTED: u32 = 24;
+
 /// Block `i` of `blocks`: they are as even as they can be, but for a first one that needs more bits for its key.
 pub(super) fn block(bits: u32, blocks: u32, key_bits: u32, i: u32) -> Range<usize> {
     let first = if key_bits > bits / blocks { key_bits.min(bits) } else { 0 };

@@ -231,6 +231,7 @@ pub(super) trait Lanes: Copy {
     /// Which of `len` entries from the place `first` on are within the distance outside the table's block, as
     /// bits, lowest first. The table has no code, and there are [`MASKED`] entries at most. Entries that reach past
     /// the stored ones are not near.
+    #[inline(always)]
     fn near_among<const W: usize>(
         self,
         entries: &[u8],
@@ -238,7 +239,15 @@ pub(super) trait Lanes: Copy {
         first: u64,
         len: u32,
         target: &Target<W>,
-    ) -> u64;
+    ) -> u64 {
+        let size = packing.bytes();
+        let Some(begin) = begin_of(entries, size, first, len) else { return 0 };
+        (0..len.min(MASKED)).fold(0, |found, i| {
+            let entry = read_entry::<W>(entries, begin + i as usize * size);
+            let near = distance_in(&entry, &target.rest, &target.mask) <= target.max_distance;
+            found | u64::from(near) << i
+        })
+    }
 
     /// The same as [`Lanes::scan`] of entries in planes.
     fn scan_planes(
@@ -297,18 +306,6 @@ impl Lanes for Plain {
         near: &mut Vec<Near>,
     ) {
         scan(entries, packing, runs, ahead, target, near);
-    }
-
-    #[inline(always)]
-    fn near_among<const W: usize>(
-        self,
-        entries: &[u8],
-        packing: &Packing,
-        first: u64,
-        len: u32,
-        target: &Target<W>,
-    ) -> u64 {
-        near_among(entries, packing, first, len, target)
     }
 
     #[inline(always)]
@@ -657,23 +654,6 @@ fn begin_of(entries: &[u8], size: usize, first: u64, len: u32) -> Option<usize> 
     let end = first.checked_add(u64::from(len))?.checked_mul(size as u64)?;
     let stored = end.checked_add(PADDING as u64)? <= entries.len() as u64;
     stored.then_some(first as usize * size)
-}
-
-#[inline(always)]
-fn near_among<const W: usize>(
-    entries: &[u8],
-    packing: &Packing,
-    first: u64,
-    len: u32,
-    target: &Target<W>,
-) -> u64 {
-    let size = packing.bytes();
-    let Some(begin) = begin_of(entries, size, first, len) else { return 0 };
-    (0..len.min(MASKED)).fold(0, |found, i| {
-        let entry = read_entry::<W>(entries, begin + i as usize * size);
-        let near = distance_in(&entry, &target.rest, &target.mask) <= target.max_distance;
-        found | u64::from(near) << i
-    })
 }
 
 #[inline(always)]

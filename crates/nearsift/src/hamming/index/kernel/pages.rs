@@ -19,28 +19,6 @@ impl Pages {
     }
 }
 
-/// Asks for huge pages for what a vector has room for. Nothing of it may have been written to yet.
-pub(in crate::hamming::index) fn advise_room<T>(items: &mut Vec<T>) {
-    #[cfg(target_os = "linux")]
-    {
-        /// A page of the smallest size that is usual.
-        const PAGE: usize = 4096;
-        let room = items.spare_capacity_mut();
-        let (start, bytes) = (room.as_mut_ptr().cast::<u8>(), size_of_val(room));
-        let skipped = start.align_offset(PAGE);
-        let whole = bytes.saturating_sub(skipped) / PAGE * PAGE;
-        if whole >= 4 << 20 {
-            // SAFETY: the range lies in one allocation, and the advice changes nothing of what it holds. That
-            // it is refused changes nothing but the speed.
-            unsafe {
-                libc::madvise(start.wrapping_add(skipped).cast(), whole, libc::MADV_HUGEPAGE);
-            }
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = items;
-}
-
 impl std::ops::Deref for Pages {
     type Target = [u8];
 

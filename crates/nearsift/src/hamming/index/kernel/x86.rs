@@ -72,18 +72,6 @@ impl Lanes for Popcnt {
     }
 
     #[inline(always)]
-    fn near_among<const W: usize>(
-        self,
-        entries: &[u8],
-        packing: &Packing,
-        first: u64,
-        len: u32,
-        target: &Target<W>,
-    ) -> u64 {
-        super::near_among(entries, packing, first, len, target)
-    }
-
-    #[inline(always)]
     fn scan_planes(
         self,
         planes: &Planes<'_>,
@@ -425,7 +413,7 @@ fn scan_avx512<const W: usize, const BY_CODE: bool, const LOW: bool>(
     ahead.for_each(|run| prefetch_run(entries, size, run));
 }
 
-/// As [`super::near_among`], 8 / W entries at once.
+/// As [`Lanes::near_among`], 8 / W entries at once.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
 fn near_among<const W: usize>(

@@ -1,13 +1,14 @@
-//! Memory for buckets, in huge pages where the system has them.
+//! Memory that is written at random places, in huge pages where the system has them.
 //!
-//! Values are moved into hundreds of buckets at once. With pages of 4 KiB most of the moves would miss the
-//! translation buffer too, and clearing pages one by one would take as long as a move.
+//! A join moves values into hundreds of buckets at once, and a table of fresh fingerprints files each of them in several. With
+//! pages of 4 KiB most of these moves would miss the translation buffer too, and clearing pages one by one would
+//! take as long as a move.
 
 #![expect(unsafe_code, reason = "advice to the system and the processor about memory")]
 
 /// Asks for the memory of an item, which may be none, to be brought near for writing.
 #[inline(always)]
-pub(super) fn will_write<T>(items: &[T], place: usize) {
+pub(crate) fn will_write<T>(items: &[T], place: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
@@ -19,10 +20,15 @@ pub(super) fn will_write<T>(items: &[T], place: usize) {
 }
 
 /// So many zeros, of which the system provides memory when they are first written.
-pub(super) fn zeroed<T: Clone>(len: usize, zero: T) -> Vec<T> {
+pub(crate) fn zeroed<T: Clone>(len: usize, zero: T) -> Vec<T> {
     let zeros = vec![zero; len];
     advise(&zeros);
     zeros
+}
+
+/// Asks for huge pages for what a vector has room for. Nothing of it may have been written to yet.
+pub(crate) fn advise_room<T>(items: &mut Vec<T>) {
+    advise(items.spare_capacity_mut());
 }
 
 #[cfg(target_os = "linux")]
