@@ -144,21 +144,19 @@ impl Body {
 
 /// JSON of a type.
 pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, Problem> {
-    if let Err(error) = std::str::from_utf8(json) {
-        return Err(Problem::new(
-            Kind::NotJson,
-            format!("The body is not UTF-8 from byte {} on.", error.valid_up_to()),
-        ));
-    }
+    let json = simdutf8::compat::from_utf8(json).map_err(|error| {
+        let detail = format!("The body is not UTF-8 from byte {} on.", error.valid_up_to());
+        Problem::new(Kind::NotJson, detail)
+    })?;
     // A list would be taken for the fields in their order.
-    let first = json.iter().find(|b| !b.is_ascii_whitespace());
-    if first.is_some_and(|first| *first != b'{') {
-        return Err(match serde_json::from_slice::<serde::de::IgnoredAny>(json) {
+    let first = json.bytes().find(|b| !b.is_ascii_whitespace());
+    if first.is_some_and(|first| first != b'{') {
+        return Err(match serde_json::from_str::<serde::de::IgnoredAny>(json) {
             Ok(_) => Problem::field("", "The value is not an object.", "a JSON object"),
             Err(error) => Problem::new(Kind::NotJson, error.to_string()),
         });
     }
-    let mut from = serde_json::Deserializer::from_slice(json);
+    let mut from = serde_json::Deserializer::from_str(json);
     let value =
         serde_path_to_error::deserialize(&mut from).map_err(|error| Problem::of_json(&error))?;
     from.end().map_err(|error| {
