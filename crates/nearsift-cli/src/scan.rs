@@ -44,12 +44,14 @@ pub struct Pass<'a> {
     pub skip: u64,
     /// Whether a record, by its number, is worked on; the others are not even parsed.
     pub wanted: Option<&'a (dyn Fn(u64) -> bool + Sync)>,
+    /// Whether to go on where a file is not what an earlier pass read: [`Inputs::change`] tells which.
+    pub past_changes: bool,
 }
 
 impl Pass<'_> {
     /// Over all records.
     pub fn new(what: &'static str) -> Pass<'static> {
-        Pass { what, skip: 0, wanted: None }
+        Pass { what, skip: 0, wanted: None, past_changes: false }
     }
 }
 
@@ -108,7 +110,7 @@ pub fn scan<W: Send, T: Send>(
 /// Returns what was wrong with whole files or with records that were never seen.
 ///
 /// # Errors
-/// What `take` returns, an input that changed, or [`Failure::Interrupted`].
+/// What `take` returns, an input that changed unless the pass goes on all the same, or [`Failure::Interrupted`].
 pub fn scan_into<W: Send, T: Send>(
     inputs: &Inputs,
     global: &Global,
@@ -120,7 +122,10 @@ pub fn scan_into<W: Send, T: Send>(
     let charset = inputs.options().encoding.clone();
     let parser = Parser::new(inputs);
     let idle: Mutex<Vec<W>> = Mutex::new(Vec::new());
-    let mut reader = Reader::in_background(inputs, AHEAD)?;
+    let mut reader = match pass.past_changes {
+        true => Reader::past_changes(inputs, AHEAD)?,
+        false => Reader::in_background(inputs, AHEAD)?,
+    };
     let mut notes = inputs.notes().to_vec();
     let progress = Progress::bytes(global, pass.what, inputs.total_bytes());
     let is_wanted = |record| pass.wanted.is_none_or(|wanted| wanted(record));

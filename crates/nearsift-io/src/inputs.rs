@@ -50,6 +50,23 @@ pub struct InputFile {
     root: usize,
     /// What the first pass over the file found.
     pub(crate) seen: OnceLock<Seen>,
+    /// What a later pass that went on all the same found to be different.
+    pub(crate) change: OnceLock<Change>,
+}
+
+/// How a file differs from what the first pass read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub what: &'static str,
+    pub expected: u64,
+    pub got: u64,
+}
+
+impl Change {
+    pub(crate) fn of(self, file: &str) -> Error {
+        let Change { what, expected, got } = self;
+        Error::Changed { file: file.to_owned(), what, expected, got }
+    }
 }
 
 /// What a pass found in a file.
@@ -174,6 +191,13 @@ impl Inputs {
     pub fn records(&self, file: usize) -> Option<Range<u64>> {
         let seen = self.files.get(file)?.seen.get()?;
         Some(seen.first..seen.first + seen.records)
+    }
+
+    /// How a file differs from what the first pass read, when a reader [past changes](crate::Reader::past_changes) has come
+    /// upon that: an [`Error::Changed`].
+    pub fn change(&self, file: usize) -> Option<Error> {
+        let file = self.files.get(file)?;
+        Some(file.change.get()?.of(&file.name()))
     }
 
     /// The files that have records, as the index behind the last of these and the number of the file: ascending, once
@@ -301,6 +325,7 @@ impl Finder<'_> {
             format,
             root: 0,
             seen: OnceLock::new(),
+            change: OnceLock::new(),
         });
         Ok(())
     }
@@ -425,6 +450,7 @@ impl Finder<'_> {
             format,
             root,
             seen: OnceLock::new(),
+            change: OnceLock::new(),
         });
         Ok(())
     }

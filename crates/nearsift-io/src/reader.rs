@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use crate::batch::{Batch, Context, Entry};
-use crate::inputs::{Seen, State};
+use crate::inputs::{Change, Seen, State};
 use crate::parse::Columns;
 use crate::split::{self, Passed, Piece, Pieces, delimiter};
 use crate::{Error, Format, Inputs, Note, Reason};
@@ -45,6 +45,17 @@ impl Reader {
         Ok(Self { way: Way::Background(Background::start(Sequence::new(inputs), ahead)?) })
     }
 
+    /// As [`in_background`](Reader::in_background), for a later pass that goes on where a file is not what the first pass read:
+    /// every other record has the index that it had, and of that file no more are read than there were.
+    /// [`Inputs::change`] tells which files these are; nothing of them can be written.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn past_changes(inputs: &Inputs, ahead: NonZeroUsize) -> Result<Self, Error> {
+        let sequence = Sequence { passes_over: true, ..Sequence::new(inputs) };
+        Ok(Self { way: Way::Background(Background::start(sequence, ahead)?) })
+    }
+
     /// The next batch; `None` at the end.
     ///
     /// # Errors
@@ -75,6 +86,8 @@ struct Sequence {
     inputs: Inputs,
     /// The file that is read, or will be next.
     file: usize,
+    /// Whether reading goes on after a file that has changed.
+    passes_over: bool,
     current: Option<Box<dyn Pieces>>,
     /// The member of an archive that is read, and its format.
     member: Option<(Arc<str>, Format)>,
@@ -102,6 +115,7 @@ impl Sequence {
         Self {
             inputs: inputs.clone(),
             file: 0,
+            passes_over: false,
             current: None,
             member: None,
             columns: Columns::default(),
@@ -128,6 +142,13 @@ impl Sequence {
         batch.first = self.records;
         let mut context = None;
         while let Some(file) = self.inputs.files().get(self.file) {
+            // Behind a file that has changed, indices go on as they were: those of a batch have no gap.
+            if batch.entries.is_empty() {
+                batch.first = self.records;
+            } else if batch.first + batch.entries.len() as u64 != self.records {
+                break;
+            }
+            let is_past_end = self.is_past_end();
             let Some(pieces) = &mut self.current else {
                 self.file_first = self.records;
                 self.columns = Columns::default();
@@ -158,6 +179,10 @@ impl Sequence {
             };
             let name = || member.map_or_else(|| file.name(), ToString::to_string);
             match pieces.next(&mut self.buffer, &mut batch.cells) {
+                Some(Piece::Record { .. }) if is_past_end => {
+                    let got = self.records - self.file_first + 1;
+                    self.leave_file(got);
+                }
                 Some(Piece::Record { range, line, closed }) => {
                     let context = *context.get_or_insert_with(|| {
                         batch.contexts.push(Context {
@@ -227,6 +252,22 @@ impl Sequence {
         Ok(Some(batch))
     }
 
+    /// Whether the file has as many records already as it had in the first pass, and may have changed.
+    fn is_past_end(&self) -> bool {
+        let seen = self.inputs.files()[self.file].seen.get();
+        self.passes_over && seen.is_some_and(|seen| self.records - self.file_first >= seen.records)
+    }
+
+    /// Goes on with the next file: this one has more records than it had, so many at least.
+    fn leave_file(&mut self, got: u64) {
+        let expected = self.records - self.file_first;
+        let change = Change { what: "records", expected, got };
+        self.inputs.files()[self.file].change.get_or_init(|| change);
+        let pieces = self.current.take();
+        self.position += pieces.map_or(0, |p| p.consumed());
+        self.file += 1;
+    }
+
     fn end_of_file(&mut self, state: State) -> Result<(), Error> {
         let pieces = self.current.take();
         let seen = Seen {
@@ -237,7 +278,13 @@ impl Sequence {
         };
         let file = &self.inputs.files()[self.file];
         let first = file.seen.get_or_init(|| seen.clone());
-        first.compare(&seen, &file.name())?;
+        if let Some(change) = first.change(&seen) {
+            if !self.passes_over {
+                return Err(change.of(&file.name()));
+            }
+            file.change.get_or_init(|| change);
+            self.records = first.first + first.records;
+        }
         self.position += pieces.map_or(0, |p| p.consumed());
         self.file += 1;
         Ok(())

@@ -125,11 +125,45 @@ impl Texts {
         memory: Option<u64>,
         folder: &Path,
     ) -> Result<Texts, Failure> {
-        Texts::read_as(normalise, inputs, global, records, wanted, memory, folder)
+        let texts = Texts::read_past_changes(inputs, global, records, wanted, memory, folder)?;
+        unchanged(inputs)?;
+        Ok(texts)
+    }
+
+    /// As [`Texts::read`]. The texts of a file that changed are not at hand: [`Inputs::change`] tells.
+    ///
+    /// # Errors
+    /// An interruption, or a file that cannot be written.
+    pub fn read_past_changes(
+        inputs: &Inputs,
+        global: &Global,
+        records: &Records,
+        wanted: impl Into<Wanted>,
+        memory: Option<u64>,
+        folder: &Path,
+    ) -> Result<Texts, Failure> {
+        Texts::read_formed(normalise, inputs, global, records, wanted, memory, folder)
     }
 
     /// As [`Texts::read`], with the form of a text that is kept.
+    ///
+    /// # Errors
+    /// As there.
     pub fn read_as(
+        form: fn(&str) -> String,
+        inputs: &Inputs,
+        global: &Global,
+        records: &Records,
+        wanted: impl Into<Wanted>,
+        memory: Option<u64>,
+        folder: &Path,
+    ) -> Result<Texts, Failure> {
+        let texts = Texts::read_formed(form, inputs, global, records, wanted, memory, folder)?;
+        unchanged(inputs)?;
+        Ok(texts)
+    }
+
+    fn read_formed(
         form: fn(&str) -> String,
         inputs: &Inputs,
         global: &Global,
@@ -146,26 +180,40 @@ impl Texts {
             document.is_some_and(|document| documents.binary_search(&document).is_ok())
         };
         if !documents.is_empty() {
-            let pass = Pass { wanted: Some(&is_wanted), ..Pass::new("comparing") };
+            let wanted = Some(&is_wanted as &(dyn Fn(u64) -> bool + Sync));
+            let pass = Pass { wanted, past_changes: true, ..Pass::new("comparing") };
             scan(
                 inputs,
                 global,
                 &pass,
                 || (),
                 |(), seen| form(&seen.text.text),
-                |_, done| match done {
-                    Ok(text) => store.push(&text, folder),
-                    Err(_) => Ok(()),
+                |place, done| {
+                    let Ok(text) = done else { return Ok(()) };
+                    let document = records.document(place.index);
+                    let place =
+                        document.map_or(0, |d| documents.partition_point(|&other| other < d));
+                    // Of a file that has changed, documents may be missing.
+                    store.leave_out(place);
+                    store.push(&text, folder)
                 },
             )?;
+            store.leave_out(documents.len());
         }
-        if store.lens.len() != documents.len() {
-            return Err(Failure::new(
-                "the input changed while it was read: documents of the first pass are missing in the second; run again on files that stay as they are",
-            ));
+        let mut kept = store.finish(folder)?;
+        for file in (0..inputs.files().len()).filter(|&file| inputs.change(file).is_some()) {
+            let its = inputs.records(file).unwrap_or_default();
+            let is_its = |document: &u32| its.contains(&records.of(*document));
+            let (documents, lens) = (documents.iter(), kept.lens.iter_mut());
+            documents.zip(lens).filter(|(d, _)| is_its(d)).for_each(|(_, len)| *len = 0);
         }
-        Ok(Texts { documents, kept: store.finish(folder)? })
+        Ok(Texts { documents, kept })
     }
+}
+
+fn unchanged(inputs: &Inputs) -> Result<(), Failure> {
+    let changes = (0..inputs.files().len()).filter_map(|file| inputs.change(file));
+    changes.map(Failure::from).map(Err).next().unwrap_or(Ok(()))
 }
 
 /// Takes texts in the order of the documents.
@@ -278,6 +326,13 @@ impl Store {
             bytes: Vec::new(),
             packed: None,
         }
+    }
+
+    /// The texts before this place that are not there yet are not at hand.
+    fn leave_out(&mut self, place: usize) {
+        let missing = place.saturating_sub(self.lens.len());
+        self.starts.extend(std::iter::repeat_n(0, missing));
+        self.lens.extend(std::iter::repeat_n(0, missing));
     }
 
     fn push(&mut self, text: &str, folder: &Path) -> Result<(), Failure> {

@@ -159,7 +159,7 @@ pub const CHANGED: Answer = answer(
     "File that changes while it is read",
     3,
     "changed while the run read the input, and nothing of them is in kept/: summary.json lists them; run again on files that stay as they are.",
-    "All other files are written. A file that goes before it is read is one that cannot be opened; a text that changes before it is compared stops the run.",
+    "All other files are written. A file that goes before it is read is one that cannot be opened. Of a file that has changed when texts are read again, no text is compared. Where the input is read once more for `--partial` or a source field, such a change stops the run.",
 );
 pub const NOT_JSON: Answer = answer(
     "Line that is not JSON",

@@ -15,7 +15,7 @@ use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 
 use crate::batch::Place;
-use crate::inputs::{InputFile, Inputs, Seen, State};
+use crate::inputs::{Change, InputFile, Inputs, Seen, State};
 use crate::parse::Columns;
 use crate::source::{Compression, Content, Positioned};
 use crate::split::{Piece, Pieces, Splitter, delimiter};
@@ -176,6 +176,10 @@ impl KeptWriter {
         let Some(seen) = file.seen.get() else {
             return Err(Error::NotRead { file: file.name() });
         };
+        // What was decided about its records may be about others.
+        if let Some(change) = file.change.get() {
+            return Err(change.of(&file.name()));
+        }
         if let Some(plans) = &self.conversion {
             return self.convert(plans, number, decide);
         }
@@ -411,8 +415,8 @@ struct Task<'a> {
 }
 
 impl Seen {
-    /// Whether a later pass over the file saw the same.
-    pub(crate) fn compare(&self, now: &Self, file: &str) -> Result<(), Error> {
+    /// What is not as it was in a later pass over the file, if anything is.
+    pub(crate) fn change(&self, now: &Self) -> Option<Change> {
         let (before, after) = (&self.passed, &now.passed);
         let (what, expected, got) = if self.state != now.state {
             ("as how far it can be read, from 0 to 2", self.state as u64, now.state as u64)
@@ -426,12 +430,17 @@ impl Seen {
             let same = before.members.iter().zip(&after.members).take_while(|(a, b)| a == b);
             ("members as before", before.members.len() as u64, same.count() as u64)
         } else {
-            return Ok(());
+            return None;
         };
-        Err(self.changed(file, what, expected, got))
+        Some(Change { what, expected, got })
+    }
+
+    /// Whether a later pass over the file saw the same.
+    fn compare(&self, now: &Self, file: &str) -> Result<(), Error> {
+        self.change(now).map_or(Ok(()), |change| Err(change.of(file)))
     }
 
     fn changed(&self, file: &str, what: &'static str, expected: u64, got: u64) -> Error {
-        Error::Changed { file: file.to_owned(), what, expected, got }
+        Change { what, expected, got }.of(file)
     }
 }

@@ -165,6 +165,65 @@ fn an_input_that_changes() {
     }
 }
 
+/// A pass that goes on after a file that has changed gives every record of all others the index that it had.
+#[test]
+fn a_pass_past_changes() {
+    let lines = |numbers: std::ops::Range<u32>| -> String {
+        numbers.map(|n| format!("{{\"id\":{n},\"text\":\"{n}\"}}\n")).collect()
+    };
+    // Batches of one record, of some files, of all.
+    for batch_bytes in [1, 500, 1 << 20] {
+        for (after, what) in [
+            (Some(lines(10..30)), "records"),
+            (Some(lines(10..11)), "records"),
+            (Some(String::new()), "records"),
+            (Some(lines(30..40)), "digest"),
+            (None, "how far it can be read"),
+        ] {
+            let folder = Folder::new();
+            folder.file("in/a.jsonl", lines(0..10));
+            let path = folder.file("in/b.jsonl", lines(10..20));
+            folder.file("in/c.jsonl", lines(20..40));
+            let options = ReadOptions { batch_bytes, ..ReadOptions::default() };
+            let inputs = Inputs::resolve(&[folder.path("in")], options).expect("inputs");
+            read(&inputs);
+            match &after {
+                Some(after) => fs::write(&path, after).expect("a change"),
+                None => fs::remove_file(&path).expect("removed"),
+            }
+            let ahead = std::num::NonZeroUsize::MIN;
+            let mut reader = nearsift_io::Reader::past_changes(&inputs, ahead).expect("a thread");
+            let parser = nearsift_io::Parser::new(&inputs);
+            let mut seen = std::collections::BTreeMap::new();
+            while let Some(batch) = reader.next_batch().expect("goes on") {
+                for i in 0..batch.len() {
+                    let record = batch.record(i);
+                    assert_eq!(record.place.index, batch.first_index() + i as u64);
+                    let id = parser.parse(&record).expect("a document").id.to_string();
+                    assert_eq!(seen.insert(record.place.index, (record.place.file, id)), None);
+                }
+            }
+            for (index, file) in (0..10).map(|i| (i, 0)).chain((20..40).map(|i| (i, 2))) {
+                assert_eq!(seen.remove(&index), Some((file, index.to_string())), "{what}");
+            }
+            assert!(seen.iter().all(|(index, (file, _))| (10..20).contains(index) && *file == 1));
+            let changes: Vec<_> = (0..3).map(|file| inputs.change(file)).collect();
+            let message = match &changes[..] {
+                [None, Some(change @ Error::Changed { .. }), None] => change.to_string(),
+                other => panic!("{other:?}"),
+            };
+            assert!(message.contains("b.jsonl: changed") && message.contains(what), "{message}");
+            // What was decided about it may be about others, even when it is as it was.
+            fs::write(&path, lines(10..20)).expect("as before");
+            let out = folder.path("out");
+            let writer = KeptWriter::new(&inputs, out.join("kept"), out.join("unreadable"));
+            let written: Vec<_> =
+                (0..3).map(|file| writer.write_file(file, |_| Decision::Keep).is_ok()).collect();
+            assert_eq!(written, [true, false, true]);
+        }
+    }
+}
+
 #[test]
 fn writing_before_reading_and_files_that_are_gone() {
     let folder = Folder::new();

@@ -43,7 +43,14 @@ impl Run<'_> {
         let folder = self.folder.path("");
         let workspace = Workspace { state: self.folder.state(), folder: &folder };
         let decision = decide(corpus, candidates, frequencies, rule, workspace, |documents| {
-            Texts::read(self.inputs, self.global, &collected.records, documents, texts, &folder)
+            Texts::read_past_changes(
+                self.inputs,
+                self.global,
+                &collected.records,
+                documents,
+                texts,
+                &folder,
+            )
         })?;
         let search = Search::of_sketches(rule, &decision);
         let mut summary =

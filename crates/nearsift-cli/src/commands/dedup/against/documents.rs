@@ -171,7 +171,14 @@ impl Run<'_> {
         let mut documents: Vec<u32> = candidates.iter().map(|pair| pair.document).collect();
         documents.dedup();
         let (inputs, global) = (self.inputs, self.global);
-        let own = Texts::read(inputs, global, &collected.records, documents, memory, &folder)?;
+        let own = Texts::read_past_changes(
+            inputs,
+            global,
+            &collected.records,
+            documents,
+            memory,
+            &folder,
+        )?;
         let mut references: Vec<u32> = candidates.iter().map(|pair| pair.reference).collect();
         references.sort_unstable();
         references.dedup();
