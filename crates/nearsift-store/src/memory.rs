@@ -43,7 +43,7 @@ enum Finder {
 }
 
 /// For each of the keys the documents that have it, the latest first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct KeyChains {
     latest: [HashMap<u32, u32>; KEYS],
     keys: Vec<Keys>,
@@ -53,6 +53,28 @@ struct KeyChains {
 
 const NO_SLOT: u32 = u32::MAX;
 
+impl KeyChains {
+    /// Files the next document.
+    fn file(&mut self, slot: u32) {
+        self.make_room();
+        let keys = &self.keys[slot as usize];
+        let latest = &mut self.latest;
+        let before = std::array::from_fn(|t| latest[t].insert(keys[t], slot).unwrap_or(NO_SLOT));
+        self.before.push(before);
+    }
+
+    /// Makes room in each table at another time: the first when half of it is used, the last when nearly all is. They hold
+    /// about as many keys, and would grow in the middle of the same write, for which all searches wait.
+    fn make_room(&mut self) {
+        for (t, latest) in (1..).zip(&mut self.latest) {
+            let (len, capacity) = (latest.len(), latest.capacity());
+            if len >= capacity / 2 + capacity * t / (2 * KEYS + 2) {
+                latest.reserve((2 * capacity).max(1) - len);
+            }
+        }
+    }
+}
+
 impl Memory {
     /// An empty table for about so many documents.
     pub(crate) fn new(schema: &Arc<Schema>, expected: u32) -> Result<Memory, StoreError> {
@@ -60,11 +82,7 @@ impl Memory {
             Kind::Fingerprints { bits, max_distance } => {
                 Finder::Fingerprints(FreshTable::new(bits, max_distance, u64::from(expected))?)
             }
-            Kind::Sketches { .. } => Finder::Sketches(Box::new(KeyChains {
-                latest: std::array::from_fn(|_| HashMap::new()),
-                keys: Vec::new(),
-                before: Vec::new(),
-            })),
+            Kind::Sketches { .. } => Finder::Sketches(Box::default()),
         };
         Ok(Memory {
             schema: Arc::clone(schema),
@@ -186,13 +204,7 @@ impl Memory {
                 table.insert_many(words, u64::from(first))?;
             }
             Finder::Sketches(chains) => {
-                for slot in first..end {
-                    let keys = chains.keys[slot as usize];
-                    let before = std::array::from_fn(|t| {
-                        chains.latest[t].insert(keys[t], slot).unwrap_or(NO_SLOT)
-                    });
-                    chains.before.push(before);
-                }
+                (first..end).for_each(|slot| chains.file(slot));
             }
         }
         self.filed = end;
@@ -328,5 +340,35 @@ impl Memory {
             .collect();
         slots.sort_unstable_by_key(|&slot| (self.hashes[slot as usize], slot));
         slots
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_keys_grow_one_at_a_time() {
+        let mut chains = KeyChains::default();
+        let capacities = |chains: &KeyChains| -> Vec<usize> {
+            chains.latest.iter().map(HashMap::capacity).collect()
+        };
+        let mut grown = 0;
+        for slot in 0..20_000 {
+            let key = |t: usize| slot * KEYS as u32 + t as u32;
+            chains.keys.push(std::array::from_fn(key));
+            let before = capacities(&chains);
+            chains.file(slot);
+            let after = capacities(&chains);
+            let grew = |(before, after): &(usize, usize)| before < after && *before > 4 * KEYS;
+            let count = before.into_iter().zip(after).filter(grew).count();
+            assert!(count <= 1, "{count} tables at once, of {slot} documents");
+            grown += count;
+        }
+        assert!(grown >= 6 * KEYS, "{grown}");
+        for slot in (0..20_000).step_by(777) {
+            let keys = chains.keys[slot as usize];
+            assert!((0..KEYS).all(|t| chains.latest[t][&keys[t]] == slot));
+        }
     }
 }
