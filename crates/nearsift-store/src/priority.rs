@@ -15,19 +15,35 @@ pub enum Priority {
     Low,
 }
 
-/// The nice value of low priority: a tenth of the share of a usual thread. Less would let memory tables fill up behind a
-/// busy processor until writes wait for them.
-#[cfg(target_os = "linux")]
-const NICE: libc::c_int = 10;
+/// What a segment is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A memory table makes room for the next one: writes wait when that is full before.
+    Room,
+    /// Searches visit fewer segments.
+    Order,
+}
+
+impl Purpose {
+    /// The nice value of low priority: a third or a tenth of the share of a usual thread. With a tenth, memory tables filled up
+    /// behind a busy processor until writes waited for seconds.
+    #[cfg(target_os = "linux")]
+    fn nice(self) -> libc::c_int {
+        match self {
+            Purpose::Room => 5,
+            Purpose::Order => 10,
+        }
+    }
+}
 
 impl Priority {
     /// Does the work by a thread of this priority. The work takes no lock that others wait for.
-    pub(crate) fn run<T: Send>(self, work: impl FnOnce() -> T + Send) -> T {
+    pub(crate) fn run<T: Send>(self, purpose: Purpose, work: impl FnOnce() -> T + Send) -> T {
         match self {
             Priority::Usual => work(),
             Priority::Low => std::thread::scope(|scope| {
                 let lowered = move || {
-                    lower();
+                    lower(purpose);
                     work()
                 };
                 scope.spawn(lowered).join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -38,16 +54,16 @@ impl Priority {
 
 /// Lowers the priority of this thread, and of those that it starts.
 #[cfg(target_os = "linux")]
-fn lower() {
+fn lower(purpose: Purpose) {
     // SAFETY: no memory is passed. On Linux the number 0 stands for the calling thread (setpriority(2)). That it
     // is refused changes nothing but the speed.
     unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
+        libc::setpriority(libc::PRIO_PROCESS, 0, purpose.nice());
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn lower() {}
+fn lower(_: Purpose) {}
 
 #[cfg(test)]
 mod tests {
@@ -56,8 +72,9 @@ mod tests {
     #[test]
     fn work_is_done_and_panics_are_those_of_the_work() {
         for priority in [Priority::Usual, Priority::Low] {
-            assert_eq!(priority.run(|| 2 + 2), 4);
-            let panicked = std::panic::catch_unwind(|| priority.run(|| panic!("a mistake")));
+            assert_eq!(priority.run(Purpose::Room, || 2 + 2), 4);
+            let panicked =
+                std::panic::catch_unwind(|| priority.run(Purpose::Order, || panic!("a mistake")));
             let said = panicked.expect_err("it panics");
             assert_eq!(said.downcast_ref(), Some(&"a mistake"));
         }
@@ -72,7 +89,9 @@ mod tests {
             after.split_whitespace().nth(16).expect("many fields").parse::<i32>().expect("nice")
         };
         let before = nice();
-        assert_eq!(Priority::Low.run(nice), before.max(NICE));
+        for purpose in [Purpose::Room, Purpose::Order] {
+            assert_eq!(Priority::Low.run(purpose, nice), before.max(purpose.nice()));
+        }
         assert_eq!(nice(), before);
     }
 }

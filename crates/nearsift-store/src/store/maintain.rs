@@ -8,6 +8,7 @@ use crate::document::{Id, OwnId};
 use crate::log::AppendError;
 use crate::manifest::{Manifest, Name, SegmentEntry, TombstonesEntry};
 use crate::planted::{Bug, is_planted};
+use crate::priority::Purpose;
 use crate::sealed::{Role, SealError};
 use crate::segment::{self, Segment, Source};
 use crate::sync::atomic::Ordering;
@@ -156,7 +157,7 @@ impl Shared {
         self.check_writable()?;
         let dead = memory.dead.to_words();
         let source = Source::of_memory(&memory, &dead, self.now());
-        let built = self.build(vec![source])?;
+        let built = self.build(Purpose::Room, vec![source])?;
 
         let mut structure = held(&self.structure);
         let mut next = structure.manifest.clone();
@@ -275,7 +276,7 @@ impl Shared {
         let mut dead: Vec<Vec<u64>> = old.iter().map(|segment| segment.dead.to_words()).collect();
         let sources =
             old.iter().zip(&dead).map(|(s, dead)| Source::of_segment(s, dead, now)).collect();
-        let built = self.build(sources)?;
+        let built = self.build(Purpose::Order, sources)?;
 
         let mut structure = held(&self.structure);
         let mut next = structure.manifest.clone();
@@ -347,16 +348,19 @@ impl Shared {
     }
 
     /// Builds a segment of the next number. Its name is durable, and not in the manifest.
-    fn build(&self, sources: Vec<Source<'_>>) -> Result<Option<Segment>, StoreError> {
+    fn build(
+        &self,
+        purpose: Purpose,
+        sources: Vec<Source<'_>>,
+    ) -> Result<Option<Segment>, StoreError> {
         let number = self.next_file.fetch_add(1, Ordering::AcqRel);
         let name = Name::Segment(number);
         let identity = self.identity(number, Role::Segment);
         let threads = self.options.threads;
         let path = self.path(name);
-        let built = self
-            .options
-            .priority
-            .run(|| segment::build(self.disk(), &path, identity, &self.schema, sources, threads));
+        let built = self.options.priority.run(purpose, || {
+            segment::build(self.disk(), &path, identity, &self.schema, sources, threads)
+        });
         let built = self.settled(built, &[name])?;
         if built.is_some() {
             self.sync_dir()?;
