@@ -15,7 +15,7 @@ use super::dedup::collect::{Ids, Records};
 use crate::args::Global;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::near::{TextSource, Texts};
+use crate::near::{TextSource, Texts, Wanted};
 use crate::output::{Level, tell};
 use crate::report::grouped;
 use crate::scan::{Pass, plural, scan};
@@ -109,16 +109,8 @@ pub fn each_passage(
     )?;
     interrupt::check()?;
     let mut search = corpus.search(&settings).map_err(Failure::new)?;
-    let wanted = search.documents();
-    let texts = Texts::read_as(
-        str::to_owned,
-        inputs,
-        global,
-        records,
-        wanted,
-        memory.map(|m| m / 8),
-        folder,
-    )?;
+    let wanted = Wanted::from(search.documents()).in_form(str::to_owned);
+    let texts = Texts::read(inputs, global, records, wanted, memory.map(|m| m / 8), folder)?;
     let (mut passages, mut with_passages) = (0, 0);
     let mut refine = |pairs: &[Candidate]| {
         interrupt::check()?;

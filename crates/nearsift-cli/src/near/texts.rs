@@ -31,6 +31,9 @@ pub struct Wanted {
     documents: Vec<u32>,
     /// Of each the part of the work in which it is wanted, below [`PARTS`]; empty when that is not known.
     parts: Vec<u8>,
+    /// The form of a text that is kept.
+    form: fn(&str) -> String,
+    past_changes: bool,
 }
 
 /// Parts of the work: texts that are wanted in the same one lie together on the disk.
@@ -38,7 +41,7 @@ pub const PARTS: usize = 128;
 
 impl From<Vec<u32>> for Wanted {
     fn from(documents: Vec<u32>) -> Wanted {
-        Wanted { documents, parts: Vec::new() }
+        Wanted { documents, parts: Vec::new(), form: normalise, past_changes: false }
     }
 }
 
@@ -46,11 +49,21 @@ impl Wanted {
     /// Documents, ascending, each with the part of the work in which it is wanted, below [`PARTS`].
     pub fn in_parts(documents: Vec<u32>, part: impl FnMut(&u32) -> u8) -> Wanted {
         let parts = documents.iter().map(part).collect();
-        Wanted { documents, parts }
+        Wanted { parts, ..Wanted::from(documents) }
+    }
+
+    /// In another form than normalised.
+    pub fn in_form(self, form: fn(&str) -> String) -> Wanted {
+        Wanted { form, ..self }
+    }
+
+    /// Also when a file has changed since the first pass: its texts are not at hand then, and [`Inputs::change`] tells.
+    pub fn past_changes(self) -> Wanted {
+        Wanted { past_changes: true, ..self }
     }
 }
 
-/// The normalised texts of some documents of the input, in memory, or compressed in files when they
+/// The texts of some documents of the input, in memory, or compressed in files when they
 /// are many.
 pub struct Texts {
     /// Ascending.
@@ -116,7 +129,8 @@ impl Texts {
     /// into files without a name in `folder`.
     ///
     /// # Errors
-    /// An input that changed, an interruption, or a file that cannot be written.
+    /// An input that changed, unless texts are wanted [past changes](Wanted::past_changes), an interruption, or a file that
+    /// cannot be written.
     pub fn read(
         inputs: &Inputs,
         global: &Global,
@@ -125,63 +139,13 @@ impl Texts {
         memory: Option<u64>,
         folder: &Path,
     ) -> Result<Texts, Failure> {
-        let texts = Texts::read_past_changes(inputs, global, records, wanted, memory, folder)?;
-        unchanged(inputs)?;
-        Ok(texts)
-    }
-
-    /// As [`Texts::read`]. The texts of a file that changed are not at hand: [`Inputs::change`] tells.
-    ///
-    /// # Errors
-    /// An interruption, or a file that cannot be written.
-    pub fn read_past_changes(
-        inputs: &Inputs,
-        global: &Global,
-        records: &Records,
-        wanted: impl Into<Wanted>,
-        memory: Option<u64>,
-        folder: &Path,
-    ) -> Result<Texts, Failure> {
-        Texts::read_formed(normalise, inputs, global, records, wanted, memory, folder)
-    }
-
-    /// As [`Texts::read`], with the form of a text that is kept.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn read_as(
-        form: fn(&str) -> String,
-        inputs: &Inputs,
-        global: &Global,
-        records: &Records,
-        wanted: impl Into<Wanted>,
-        memory: Option<u64>,
-        folder: &Path,
-    ) -> Result<Texts, Failure> {
-        let texts = Texts::read_formed(form, inputs, global, records, wanted, memory, folder)?;
-        unchanged(inputs)?;
-        Ok(texts)
-    }
-
-    fn read_formed(
-        form: fn(&str) -> String,
-        inputs: &Inputs,
-        global: &Global,
-        records: &Records,
-        wanted: impl Into<Wanted>,
-        memory: Option<u64>,
-        folder: &Path,
-    ) -> Result<Texts, Failure> {
-        let Wanted { documents, parts } = wanted.into();
+        let Wanted { documents, parts, form, past_changes } = wanted.into();
         let most = memory.unwrap_or(IN_MEMORY);
         let mut store = Store::new(documents.len(), Parts(parts), most);
-        let is_wanted = |record| {
-            let document = records.document(record);
-            document.is_some_and(|document| documents.binary_search(&document).is_ok())
-        };
+        let place_of = |record| documents.binary_search(&records.document(record)?).ok();
         if !documents.is_empty() {
-            let wanted = Some(&is_wanted as &(dyn Fn(u64) -> bool + Sync));
-            let pass = Pass { wanted, past_changes: true, ..Pass::new("comparing") };
+            let is_wanted = |record| place_of(record).is_some();
+            let pass = Pass { wanted: Some(&is_wanted), past_changes, ..Pass::new("comparing") };
             scan(
                 inputs,
                 global,
@@ -189,10 +153,9 @@ impl Texts {
                 || (),
                 |(), seen| form(&seen.text.text),
                 |place, done| {
-                    let Ok(text) = done else { return Ok(()) };
-                    let document = records.document(place.index);
-                    let place =
-                        document.map_or(0, |d| documents.partition_point(|&other| other < d));
+                    let (Ok(text), Some(place)) = (done, place_of(place.index)) else {
+                        return Ok(());
+                    };
                     // Of a file that has changed, documents may be missing.
                     store.leave_out(place);
                     store.push(&text, folder)
@@ -209,11 +172,6 @@ impl Texts {
         }
         Ok(Texts { documents, kept })
     }
-}
-
-fn unchanged(inputs: &Inputs) -> Result<(), Failure> {
-    let changes = (0..inputs.files().len()).filter_map(|file| inputs.change(file));
-    changes.map(Failure::from).map(Err).next().unwrap_or(Ok(()))
 }
 
 /// Takes texts in the order of the documents.

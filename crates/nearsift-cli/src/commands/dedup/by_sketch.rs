@@ -42,15 +42,9 @@ impl Run<'_> {
         let frequencies = frequencies.table(DocumentFrequencies::shipped());
         let folder = self.folder.path("");
         let workspace = Workspace { state: self.folder.state(), folder: &folder };
-        let decision = decide(corpus, candidates, frequencies, rule, workspace, |documents| {
-            Texts::read_past_changes(
-                self.inputs,
-                self.global,
-                &collected.records,
-                documents,
-                texts,
-                &folder,
-            )
+        let decision = decide(corpus, candidates, frequencies, rule, workspace, |wanted| {
+            let wanted = wanted.past_changes();
+            Texts::read(self.inputs, self.global, &collected.records, wanted, texts, &folder)
         })?;
         let search = Search::of_sketches(rule, &decision);
         let mut summary =

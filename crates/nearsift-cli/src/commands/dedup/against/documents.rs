@@ -18,7 +18,7 @@ use crate::commands::dedup::budget;
 use crate::commands::dedup::collect::{Collected, Ids, Records, Sketched, collect};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::near::{Rule, TextSource, Texts, verify};
+use crate::near::{Rule, TextSource, Texts, Wanted, verify};
 use crate::state::{FileKeys, Manifest, State, key_source};
 
 /// Candidates that are compared between two looks at whether to go on.
@@ -171,14 +171,8 @@ impl Run<'_> {
         let mut documents: Vec<u32> = candidates.iter().map(|pair| pair.document).collect();
         documents.dedup();
         let (inputs, global) = (self.inputs, self.global);
-        let own = Texts::read_past_changes(
-            inputs,
-            global,
-            &collected.records,
-            documents,
-            memory,
-            &folder,
-        )?;
+        let wanted = Wanted::from(documents).past_changes();
+        let own = Texts::read(inputs, global, &collected.records, wanted, memory, &folder)?;
         let mut references: Vec<u32> = candidates.iter().map(|pair| pair.reference).collect();
         references.sort_unstable();
         references.dedup();
