@@ -35,7 +35,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
         "64-bit fingerprints within distance 3 in a durable index: batches of 1,000 by one thread and by 16, \
          each batch synced when it is answered; queries on one core, one at a time and in batches of 1,000, one in ten near a \
          stored document: right after the inserts, while segments are merged; at rest, all segments and the memory \
-         table live; when queries have paid for merging all; merged by hand. Beside it block tables of 4 x 16 bits in LMDB \
+         table live; rested, when all were merged because nobody had written for as long as that takes; merged by hand. Beside it block tables of 4 x 16 bits in LMDB \
          and in fjall, an LSM tree; of more documents in LMDB alone, filled in the order of its keys.",
     );
     let folder = settings.out.join("store");
@@ -221,7 +221,8 @@ fn named(documents: u64, who: &str) -> String {
 /// What the store is beside its peers.
 fn ratios(documents: u64, report: &mut Report) {
     let figure = |who: &str, column| report.figure(&named(documents, who), column);
-    let queries = figure("nearsift, numbers", "queries/s");
+    let queries = figure("nearsift, numbers, rested", "queries/s")
+        .or_else(|| figure("nearsift, numbers", "queries/s"));
     let inserts = figure("nearsift, numbers", "inserts/s, 16 writers");
     let bytes = figure("nearsift, numbers, merged", "disk B/document");
     let mut facts = Vec::new();
@@ -253,11 +254,13 @@ fn ratios(documents: u64, report: &mut Report) {
 /// What was promised of 10^8 fingerprints, held against the largest number that was measured.
 fn goals(documents: u64, report: &mut Report) {
     type Bound = fn(&mut Report, &str, f64, &str, f64);
-    let goals: [(&str, &str, Bound, f64, &str); 9] = [
+    let goals: [(&str, &str, Bound, f64, &str); 11] = [
         ("nearsift, numbers", "inserts/s, 16 writers", Report::goal_at_least, 1e6, "a second"),
         ("nearsift, texts", "inserts/s, 16 writers", Report::goal_at_least, 3e5, "a second"),
         ("nearsift, numbers", "queries/s", Report::goal_at_least, 4e5, "a second"),
         ("nearsift, numbers", "p99 us", Report::goal_at_most, 10.0, "us"),
+        ("nearsift, numbers, rested", "queries/s", Report::goal_at_least, 4e5, "a second"),
+        ("nearsift, numbers, rested", "p99 us", Report::goal_at_most, 10.0, "us"),
         ("nearsift, numbers, merged", "queries/s", Report::goal_at_least, 4e5, "a second"),
         ("nearsift, numbers, merged", "disk B/document", Report::goal_at_most, 20.0, "bytes"),
         ("nearsift, numbers, merged", "memory B/document", Report::goal_at_most, 20.0, "bytes"),

@@ -140,10 +140,7 @@ pub fn measure(
     let row =
         Row::new(who.clone()).with("inserts/s, 1 writer", one).with("inserts/s, 16 writers", many);
     let row = bytes(&store, live.on(row));
-    let settled = match load.documents {
-        ..=MOST_SETTLED => settle(&store, load, kind, report)?,
-        _ => None,
-    };
+    let rested = rested(&store, load, kind, report)?;
     drop(store);
     let begun = Instant::now();
     let store = Store::open(&dir).map_err(told)?;
@@ -162,43 +159,33 @@ pub fn measure(
     let recovery = recover(&dir, load, ids, bench, report)?;
     report.rows.push(busy);
     report.rows.push(row.with("recovery s", recovery));
-    report.rows.extend(settled);
+    report.rows.extend(rested);
     report.rows.push(after.with("open s", opened).with("merge s", compacted));
     std::fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))
 }
 
-/// Queries pay for merging: of more documents so many that it takes many minutes.
-const MOST_SETTLED: u64 = 20_000_000;
-
-/// Asks until queries have paid for merging all segments and that is done, then asks once more. `None` of a store that has
+/// Waits until the store has merged all segments because nobody writes, and asks once more. `None` of a store that has
 /// one segment at most.
-fn settle(
+fn rested(
     store: &Store,
     load: &Load,
     kind: &str,
     report: &mut Report,
 ) -> Result<Option<Row>, String> {
-    /// Visits that merging costs beside its documents.
-    const MEMORY: u64 = 1 << 20;
     let segments = || store.stats().segments.len();
     if segments() < 2 {
         return Ok(None);
     }
     let begun = Instant::now();
-    let mut queries = 0u64;
-    while segments() > 1 && queries <= 3 * (load.documents + MEMORY) {
-        for query in load.queries.iter().take(1000) {
-            store
-                .query(&Fingerprint::from_u64(query.value).into(), &Ask::default())
-                .map_err(told)?;
-        }
-        queries += 1000;
+    // As long as that takes it waits before, and that may take a few times as long as usual.
+    let most = Duration::from_secs(30) + Duration::from_micros(8 * load.documents);
+    while segments() > 1 && begun.elapsed() < most {
+        std::thread::sleep(Duration::from_millis(50));
     }
     let seconds = begun.elapsed().as_secs_f64();
-    let who = named(load.documents, &format!("{kind}, settled by queries"));
+    let who = named(load.documents, &format!("{kind}, rested"));
     let row = asked(store, load, &who, report)?.on(Row::new(who));
-    let row = bytes(store, row);
-    Ok(Some(row.with("queries until then", queries as f64).with("s until then", seconds)))
+    Ok(Some(bytes(store, row).with("s until then", seconds)))
 }
 
 /// Kills a process that writes, and tells how long the store takes to open.

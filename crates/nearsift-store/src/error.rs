@@ -45,6 +45,12 @@ pub enum StoreError {
         /// The first failure.
         because: String,
     },
+    /// It was closed while segments were merged.
+    #[error("{}: the store is being closed: its segments stay as they are", path.display())]
+    Closing {
+        /// The segment that was not completed.
+        path: PathBuf,
+    },
     /// The store was opened for reading.
     #[error("{}: opened for reading only: open it for writing to change it", path.display())]
     OpenedForReading {

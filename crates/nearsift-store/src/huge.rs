@@ -5,18 +5,11 @@
 
 #![expect(unsafe_code, reason = "the system is told how memory will be used")]
 
-/// So many bytes, all 0.
-pub(crate) fn bytes(len: usize) -> Vec<u8> {
-    let bytes = vec![0; len];
-    advise(bytes.as_ptr(), len);
-    bytes
-}
-
-/// So many words, all 0.
-pub(crate) fn words(len: usize) -> Vec<u64> {
-    let words = vec![0; len];
-    advise(words.as_ptr().cast(), 8 * len);
-    words
+/// So many numbers, all 0.
+pub(crate) fn zeros<T: Copy + Default>(len: usize) -> Vec<T> {
+    let zeros = vec![T::default(); len];
+    advise(zeros.as_ptr().cast(), size_of_val(&zeros[..]));
+    zeros
 }
 
 /// Makes room for so many more items, which are not moved until there are more of them.
@@ -53,10 +46,10 @@ mod tests {
     #[test]
     fn memory_is_zero_and_can_be_written() {
         for len in [0, 1, 4096, 16 << 20, (16 << 20) + 3] {
-            let mut bytes = super::bytes(len);
+            let mut bytes = super::zeros::<u8>(len);
             assert!(bytes.len() == len && bytes.iter().all(|&byte| byte == 0));
             bytes.fill(7);
-            let mut words = super::words(len / 8);
+            let mut words = super::zeros::<u64>(len / 8);
             assert!(words.len() == len / 8 && words.iter().all(|&word| word == 0));
             words.fill(7);
             let mut room = vec![5u32; 3];

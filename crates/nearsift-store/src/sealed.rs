@@ -4,6 +4,7 @@
 //! checksums, then a trailer of 56 bytes. A page's checksum is seeded with its number and the file's identity, so that
 //! a page in another's place is told as well as a changed one.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::disk::{Disk, DiskFile, FileAccess};
+use crate::huge;
 use crate::planted::{Bug, is_planted};
 
 const MAGIC: &[u8; 8] = b"nsftseal";
@@ -86,6 +88,10 @@ impl SealedWriter {
             unsynced: None,
             checksums: Vec::new(),
         })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The number of content bytes so far.
@@ -328,6 +334,29 @@ impl SealedFile {
         Ok(bytes)
     }
 
+    /// Reads a part that is numbers of `N` bytes each, a piece at a time, into memory for random places.
+    pub(crate) fn read_numbers<T: Copy + Default, const N: usize>(
+        &self,
+        part: Range<u64>,
+        number: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut numbers = huge::zeros((part.end - part.start) as usize / N);
+        let mut held = vec![0; PIECE.min(numbers.len() * N)];
+        let mut at = part.start;
+        // After the first piece all begin with a page: none is read twice.
+        let first = ((PAGE - part.start as usize % PAGE) / N).min(numbers.len());
+        let (first, others) = numbers.split_at_mut(first);
+        for piece in std::iter::once(first).chain(others.chunks_mut(PIECE / N)) {
+            let bytes = &mut held[..piece.len() * N];
+            self.read(bytes, at)?;
+            at += bytes.len() as u64;
+            for (to, bytes) in piece.iter_mut().zip(bytes.as_chunks().0) {
+                *to = number(*bytes);
+            }
+        }
+        Ok(numbers)
+    }
+
     /// Fills `to`, which is whole pages, from the page at `offset` on.
     fn read_pages(&self, to: &mut [u8], offset: u64) -> Result<(), StoreError> {
         self.file.read_at(to, offset).map_err(|e| StoreError::io(&self.path, "read", e))?;
@@ -377,7 +406,7 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(file: &'a SealedFile, part: std::ops::Range<u64>) -> Cursor<'a> {
+    pub(crate) fn new(file: &'a SealedFile, part: Range<u64>) -> Cursor<'a> {
         Cursor { file, end: part.end, held: Vec::new(), held_at: part.start }
     }
 

@@ -23,6 +23,7 @@ use crate::disk::Disk;
 use crate::document::{Metadata, OwnId};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Identity, SealError, SealedWriter};
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of records that are brought into order at a time.
 const RECORD_BYTES: u64 = 64 << 20;
@@ -73,7 +74,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Builds a segment of the sources' documents; `None` if there are none, and then no file either.
+/// Builds a segment of the sources' documents; `None` if there are none, and then no file either. It ends soon with
+/// [`StoreError::Closing`] when `stopping` becomes true.
 ///
 /// # Complexity
 /// Memory: 12 bytes a document and its words, beside what building its index takes.
@@ -84,6 +86,7 @@ pub(crate) fn build(
     schema: &Arc<Schema>,
     sources: Vec<Source<'_>>,
     threads: Threads,
+    stopping: &AtomicBool,
 ) -> Result<Option<Segment>, SealError> {
     let input = Input::new(sources.into_iter().filter(|source| source.len() > 0).collect())?;
     if input.documents == 0 {
@@ -113,6 +116,7 @@ pub(crate) fn build(
         contents: Contents { documents: input.documents, sections: std::array::from_fn(|_| 0..0) },
         input,
         order,
+        stopping,
     };
     writer.write(schema, index.as_ref(), hashes)?;
     writer.finish()?;
@@ -125,12 +129,21 @@ struct Writer<'a> {
     input: Input<'a>,
     /// For each rank the position of its document.
     order: Vec<u32>,
+    stopping: &'a AtomicBool,
 }
 
 impl<'a> Writer<'a> {
     fn begin(&mut self) -> Result<u64, StoreError> {
+        self.check_going_on()?;
         self.file.align()?;
         Ok(self.file.position())
+    }
+
+    fn check_going_on(&self) -> Result<(), StoreError> {
+        if self.stopping.load(Ordering::Acquire) {
+            return Err(StoreError::Closing { path: self.file.path().to_owned() });
+        }
+        Ok(())
     }
 
     fn end(&mut self, section: Section, start: u64) {
@@ -190,9 +203,7 @@ impl<'a> Writer<'a> {
             None => self.write_tables()?,
         }
         self.end(Section::Finder, start);
-        let order = &self.order;
-        let hash = |rank: u32| hashes[order[rank as usize] as usize];
-        let ids = Ids::build(self.input.documents, hash);
+        let ids = Ids::build(&hashes, &self.order);
         drop(hashes);
         let (directory, tags, ranks) = ids.parts();
         self.numbers(Section::Directory, directory.iter().map(|start| start.to_le_bytes()))?;
@@ -275,6 +286,7 @@ impl<'a> Writer<'a> {
         let mut entries: Vec<(u32, u32)> = Vec::with_capacity(self.order.len());
         let mut table = Vec::new();
         for t in 0..KEYS {
+            self.check_going_on()?;
             entries.clear();
             for (source, &start) in self.input.sources.iter().zip(&self.input.starts) {
                 source.each_key(t, |key, i| entries.push((key, ranks[start as usize + i])));
@@ -354,7 +366,7 @@ pub(crate) fn read_tombstones(
     segment: &Segment,
 ) -> Result<(u64, Bitmap), StoreError> {
     let file = crate::sealed::SealedFile::open(disk, path, identity)?;
-    let words = super::words_of(&file.read_vec(0, file.content() as usize)?);
+    let words = file.read_numbers(0..file.content(), u64::from_le_bytes)?;
     let expected = 1 + segment.documents.div_ceil(64) as usize;
     if file.content() % 8 != 0 || words.len() != expected || words[0] != segment.number {
         return Err(StoreError::damaged(path, 0, "the tombstones are of another segment"));

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::keys::directory_bits;
+use crate::{fetch, huge};
 
 /// The buckets, tags and ranks of a segment's ids.
 #[derive(Debug, Default)]
@@ -19,35 +20,55 @@ pub(super) struct Ids {
     ranks: Vec<u32>,
 }
 
+/// Hashes that are looked at together.
+const TOGETHER: usize = 128;
+
+/// Tags that are compared together: most buckets have no more, with 8 to 16 on average.
+const SHORT: usize = 16;
+
+/// Hardly any bucket has more.
+const LONG: usize = 32;
+
 impl Ids {
-    /// Files documents by the hashes of their ids, which are given by rank. In a bucket they stand by rank.
+    /// Files documents by the hashes of their ids, which are given by position, with the position of each rank. In a
+    /// bucket they stand by rank.
     ///
     /// # Complexity
-    /// O(n); asks for each hash twice, in order.
-    pub(super) fn build(documents: u32, hash: impl Fn(u32) -> u64) -> Ids {
+    /// O(n): four lines of memory a document, which are waited for together.
+    pub(super) fn build(hashes: &[u64], order: &[u32]) -> Ids {
+        let documents = order.len() as u32;
         let bits = directory_bits(documents);
-        let mut directory = vec![0u32; (1 << bits) + 2];
-        for rank in 0..documents {
-            directory[bucket_of(hash(rank), bits) + 2] += 1;
+        let mut directory: Vec<u32> = huge::zeros((1 << bits) + 2);
+        for &hash in hashes {
+            directory[bucket_of(hash, bits) + 2] += 1;
         }
         let mut sum = 0;
         for start in &mut directory {
             sum += *start;
             *start = sum;
         }
-        let mut ids = Ids {
-            bits,
-            directory: Vec::new(),
-            tags: vec![0; documents as usize],
-            ranks: vec![0; documents as usize],
-        };
-        // One place behind, each start becomes that of the next bucket.
-        for rank in 0..documents {
-            let hash = hash(rank);
-            let next = &mut directory[bucket_of(hash, bits) + 1];
-            ids.tags[*next as usize] = tag_of(hash, bits);
-            ids.ranks[*next as usize] = rank;
-            *next += 1;
+        let (tags, ranks) = (huge::zeros(order.len()), huge::zeros(order.len()));
+        let mut ids = Ids { bits, directory: Vec::new(), tags, ranks };
+        let mut own = [0; TOGETHER];
+        let mut places = [0; TOGETHER];
+        for (ranks, order) in (0..documents).step_by(TOGETHER).zip(order.chunks(TOGETHER)) {
+            for (hash, &position) in own.iter_mut().zip(order) {
+                *hash = hashes[position as usize];
+                fetch::ahead(&directory[bucket_of(*hash, bits) + 1]);
+            }
+            let own = &own[..order.len()];
+            for (place, &hash) in places.iter_mut().zip(own) {
+                // One place behind, each start becomes that of the next bucket.
+                let next = &mut directory[bucket_of(hash, bits) + 1];
+                *place = *next as usize;
+                *next += 1;
+                fetch::ahead(&ids.tags[*place]);
+                fetch::ahead(&ids.ranks[*place]);
+            }
+            for ((rank, &hash), &place) in (ranks..).zip(own).zip(&places) {
+                ids.tags[place] = tag_of(hash, bits);
+                ids.ranks[place] = rank;
+            }
         }
         directory.pop();
         ids.directory = directory;
@@ -93,19 +114,28 @@ impl Ids {
     /// Tells for each of several hashes whether there are any candidates, and calls `each` with the number of
     /// those for which there are. The memory for one is fetched while others are looked at.
     pub(super) fn each_present(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
-        /// Hashes that are looked at together.
-        const TOGETHER: usize = 128;
-        let mut places = [(0u32, 0u32); TOGETHER];
+        let mut places = [(0, 0); TOGETHER];
         for (first, hashes) in (0..).step_by(TOGETHER).zip(hashes.chunks(TOGETHER)) {
+            for &hash in hashes {
+                fetch::ahead(&self.directory[bucket_of(hash, self.bits)]);
+            }
             for (places, &hash) in places.iter_mut().zip(hashes) {
                 let range = self.places(hash);
-                *places = (range.start, range.end);
+                *places = (range.start as usize, range.end as usize);
+                // What is compared lies in one line or two.
+                for end in [places.0, places.0 + SHORT - 1, places.1.max(1) - 1] {
+                    self.tags.get(end).into_iter().for_each(fetch::ahead);
+                }
             }
             for (i, (&(from, to), &hash)) in places.iter().zip(hashes).enumerate() {
-                let tag = tag_of(hash, self.bits);
-                let tags = &self.tags[from as usize..to as usize];
-                // All are compared: where the first is found hardly ever is worth a branch.
-                if tags.iter().fold(false, |any, &other| any | (other == tag)) {
+                let (tag, len) = (tag_of(hash, self.bits), to - from);
+                let tags = &self.tags[from..];
+                let is_present = match (tags.first_chunk::<SHORT>(), tags.first_chunk::<LONG>()) {
+                    (Some(tags), _) if len <= SHORT => is_among(tag, tags, len),
+                    (_, Some(tags)) if len <= LONG => is_among(tag, tags, len),
+                    _ => tags[..len].contains(&tag),
+                };
+                if is_present {
                     each(first + i);
                 }
             }
@@ -136,6 +166,13 @@ impl Ids {
     }
 }
 
+/// Whether a tag is one of the first so many. How many those are no processor can guess, so that all are compared.
+#[inline]
+fn is_among<const N: usize>(tag: u16, tags: &[u16; N], len: usize) -> bool {
+    let len = len as u16;
+    (0..).zip(tags).fold(false, |any, (i, &other)| any | ((other == tag) & (i < len)))
+}
+
 #[inline]
 fn bucket_of(hash: u64, bits: u32) -> usize {
     if bits == 0 { 0 } else { (hash >> (64 - bits)) as usize }
@@ -159,12 +196,16 @@ mod tests {
             few in prop::collection::vec(0u64..40, 1..60),
             many in prop::collection::vec(any::<u64>(), 0..600),
             asked in prop::collection::vec(any::<u64>(), 0..300),
+            turn in 0u32..700,
         ) {
             // Equal hashes, equal tags in one bucket, and hashes of all kinds.
             let hashes: Vec<u64> =
                 few.iter().map(|hash| hash << 40).chain(many.iter().copied()).collect();
             let n = hashes.len() as u32;
-            let built = Ids::build(n, |rank| hashes[rank as usize]);
+            // The document of each rank is any.
+            let order: Vec<u32> = (0..n).map(|rank| (rank + turn % n) % n).collect();
+            let built = Ids::build(&hashes, &order);
+            let hashes: Vec<u64> = order.iter().map(|&position| hashes[position as usize]).collect();
             let (directory, tags, ranks) = built.parts();
             let ids = Ids::of_parts(n, directory.to_vec(), tags.to_vec(), ranks.to_vec()).unwrap();
             prop_assert!(ids.is_permutation());
@@ -184,7 +225,9 @@ mod tests {
 
     #[test]
     fn documents_in_order_of_their_hashes_need_no_ranks() {
-        let ids = Ids::build(100, |rank| u64::from(rank) << 57);
+        let hashes: Vec<u64> = (0..100).map(|rank| rank << 57).collect();
+        let order: Vec<u32> = (0..100).collect();
+        let ids = Ids::build(&hashes, &order);
         assert!(ids.parts().2.is_empty() && ids.files(99, 99 << 57));
     }
 }

@@ -23,7 +23,6 @@ use crate::bitmap::Bitmap;
 use crate::codec::{Input, Output};
 use crate::disk::Disk;
 use crate::document::{Id, read_record};
-use crate::huge;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
 use crate::store::has_expired;
@@ -174,14 +173,6 @@ impl From<FormatError> for Unread {
     }
 }
 
-fn words_of(bytes: &[u8]) -> Vec<u64> {
-    bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
-}
-
-fn halves_of(bytes: &[u8]) -> Vec<u32> {
-    bytes.as_chunks().0.iter().map(|half| u32::from_le_bytes(*half)).collect()
-}
-
 impl Segment {
     /// Opens a segment and reads what it holds in memory.
     pub(crate) fn open(
@@ -203,20 +194,12 @@ impl Segment {
     ) -> Result<Segment, StoreError> {
         let file = SealedFile::open(disk, path, identity)?;
         let contents = Contents::read(&file, schema)?;
-        let read = |section| {
-            let range = contents.section(section);
-            file.read_vec(range.start, (range.end - range.start) as usize)
-        };
+        let words = |section| file.read_numbers(contents.section(section), u64::from_le_bytes);
+        let halves = |section| file.read_numbers(contents.section(section), u32::from_le_bytes);
         let documents = contents.documents;
-        let tags = read(Section::Tags)?;
-        let ids = Ids::of_parts(
-            documents,
-            halves_of(&read(Section::Directory)?),
-            tags.as_chunks().0.iter().map(|tag| u16::from_le_bytes(*tag)).collect(),
-            halves_of(&read(Section::Ranks)?),
-        );
-        drop(tags);
-        let ids = ids.ok_or_else(|| {
+        let tags = file.read_numbers(contents.section(Section::Tags), u16::from_le_bytes)?;
+        let (directory, ranks) = (halves(Section::Directory)?, halves(Section::Ranks)?);
+        let ids = Ids::of_parts(documents, directory, tags, ranks).ok_or_else(|| {
             let at = contents.section(Section::Directory).start;
             StoreError::damaged(path, at, "the directory of ids is not in order")
         })?;
@@ -250,15 +233,8 @@ impl Segment {
                     let what = "the tables of keys have another length";
                     return Err(StoreError::damaged(path, finder.start, what));
                 }
-                let values = read(Section::Values)?;
-                let mut sketches = huge::words(values.len() / 8);
-                for (word, bytes) in sketches.iter_mut().zip(values.as_chunks().0) {
-                    *word = u64::from_le_bytes(*bytes);
-                }
-                drop(values);
-                let mut tables = huge::bytes(finder_len);
-                file.read(&mut tables, finder.start)?;
-                Finder::Sketches { sketches, tables, layout }
+                let tables = file.read_numbers(finder, |[byte]| byte)?;
+                Finder::Sketches { sketches: words(Section::Values)?, tables, layout }
             }
         };
         Ok(Segment {
@@ -267,8 +243,8 @@ impl Segment {
             dead: Bitmap::new(documents),
             schema: Arc::clone(schema),
             ids,
-            numbers: words_of(&read(Section::Numbers)?),
-            expiries: halves_of(&read(Section::Expiries)?),
+            numbers: words(Section::Numbers)?,
+            expiries: halves(Section::Expiries)?,
             finder,
             file,
             contents,

@@ -9,7 +9,7 @@ use nearsift::hamming::index::{Index, Search};
 use nearsift::sketch::KEYS;
 
 use super::ids::Ids;
-use super::{Contents, Finder, OFFSET_BYTES, Section, Segment, Unread, halves_of, keys, words_of};
+use super::{Contents, Finder, OFFSET_BYTES, Section, Segment, Unread, keys};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::disk::Disk;
@@ -28,10 +28,7 @@ impl Segment {
         let (file, pages) = SealedFile::open(disk, path, identity)?.forgiving();
         let contents = Contents::read(&file, schema)?;
         let documents = contents.documents;
-        let read = |section| {
-            let range = contents.section(section);
-            file.read_vec(range.start, (range.end - range.start) as usize)
-        };
+        let words = |section| file.read_numbers(contents.section(section), u64::from_le_bytes);
         let mut lost = BTreeSet::new();
         for &page in &pages {
             let bytes = page * PAGE as u64..(page + 1) * PAGE as u64;
@@ -58,8 +55,8 @@ impl Segment {
                 Finder::Saved(save_values(&file, &contents, bits, &pages, &mut lost)?)
             }
             Kind::Sketches { .. } => Finder::Sketches {
-                sketches: words_of(&read(Section::Values)?),
-                tables: read(Section::Finder)?,
+                sketches: words(Section::Values)?,
+                tables: file.read_numbers(contents.section(Section::Finder), |[byte]| byte)?,
                 layout: keys::Layout::new(documents),
             },
         };
@@ -69,8 +66,8 @@ impl Segment {
             dead: Bitmap::new(documents),
             schema: Arc::clone(schema),
             ids: Ids::default(),
-            numbers: words_of(&read(Section::Numbers)?),
-            expiries: halves_of(&read(Section::Expiries)?),
+            numbers: words(Section::Numbers)?,
+            expiries: file.read_numbers(contents.section(Section::Expiries), u32::from_le_bytes)?,
             finder,
             file,
             contents,

@@ -67,6 +67,7 @@ impl Led<'_> {
             None => Err(StoreError::OpenedForReading { path: self.shared.dir.clone() }),
         };
         drop(writer);
+        self.shared.rent.note_write();
         match written {
             Ok(outcomes) => {
                 for (request, outcomes) in self.group.iter().zip(outcomes) {

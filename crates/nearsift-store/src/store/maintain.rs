@@ -1,6 +1,7 @@
 //! What goes on behind the writes: memory tables become segments, segments are merged.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use super::{Access, Frozen, Maintenance, Shared, Structure, held};
 use crate::StoreError;
@@ -11,7 +12,7 @@ use crate::planted::{Bug, is_planted};
 use crate::priority::Purpose;
 use crate::sealed::{Role, SealError};
 use crate::segment::{self, Segment, Source};
-use crate::sync::atomic::Ordering;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::thread::{self, JoinHandle};
 
 /// A segment is written again when more than one in so many of its documents are gone.
@@ -56,13 +57,29 @@ fn flush_loop(shared: &Shared) {
 }
 
 fn merge_loop(shared: &Shared) {
-    while shared.wait(|signals| std::mem::take(&mut signals.merge)) {
-        // What did not succeed is tried again after the next flush; the segments are as they were.
-        let mut merged = true;
-        while merged && !shared.stopping.load(Ordering::Acquire) {
-            merged = shared.merge_some().unwrap_or(false);
+    while let Some(reason) = shared.wait_to_merge() {
+        // What did not succeed is tried again after the next flush, or another rest; the segments are as they were.
+        match reason {
+            Reason::Asked => {
+                let mut merged = true;
+                while merged && !shared.stopping.load(Ordering::Acquire) {
+                    merged = shared.merge_some().unwrap_or(false);
+                }
+            }
+            Reason::Rested => {
+                shared.rent.note_write();
+                let _tried = shared.merge_live();
+            }
         }
     }
+}
+
+/// Why segments are merged.
+enum Reason {
+    /// There are more of them, or queries have paid for it.
+    Asked,
+    /// Nobody has written for a while.
+    Rested,
 }
 
 impl Shared {
@@ -76,7 +93,28 @@ impl Shared {
             if work(&mut signals) {
                 return true;
             }
-            signals = self.signal.wait(signals).unwrap_or_else(std::sync::PoisonError::into_inner);
+            signals = self.signal.wait(signals).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits until segments are to be merged; `None` when the store is closed.
+    fn wait_to_merge(&self) -> Option<Reason> {
+        let mut signals = held(&self.signals);
+        loop {
+            if signals.stop {
+                return None;
+            }
+            if std::mem::take(&mut signals.merge) {
+                return Some(Reason::Asked);
+            }
+            signals = match self.rent.rest_left() {
+                Some(Duration::ZERO) => return Some(Reason::Rested),
+                Some(left) => {
+                    let waited = self.signal.wait_timeout(signals, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.signal.wait(signals).unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
 
@@ -124,9 +162,9 @@ impl Shared {
             self.signal.notify_all();
             let ended = |signals: &super::Signals| signals.flushes != before || signals.stop;
             while !ended(&signals) && crowded() {
-                let step = std::time::Duration::from_millis(20);
+                let step = Duration::from_millis(20);
                 let waited = self.signal.wait_timeout(signals, step);
-                signals = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+                signals = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
         Ok(())
@@ -257,10 +295,15 @@ impl Shared {
         Ok(false)
     }
 
-    /// Merges all segments, if that changes anything.
+    /// Merges all segments, if that changes anything, and gives back the memory of a table that is not in use.
     pub(super) fn merge_all(&self) -> Result<(), StoreError> {
-        let _turn = held(&self.merging);
         *held(&self.spare) = None;
+        self.merge_live()
+    }
+
+    /// Merges all segments, if that changes anything.
+    fn merge_live(&self) -> Result<(), StoreError> {
+        let _turn = held(&self.merging);
         let segments = self.state().segments.clone();
         let now = self.now();
         match &segments[..] {
@@ -358,8 +401,13 @@ impl Shared {
         let identity = self.identity(number, Role::Segment);
         let threads = self.options.threads;
         let path = self.path(name);
+        // What is in memory becomes a segment all the same: else it would have to be read from the log again.
+        let stopping = match purpose {
+            Purpose::Room => &AtomicBool::new(false),
+            Purpose::Order => &self.stopping,
+        };
         let built = self.options.priority.run(purpose, || {
-            segment::build(self.disk(), &path, identity, &self.schema, sources, threads)
+            segment::build(self.disk(), &path, identity, &self.schema, sources, threads, stopping)
         });
         let built = self.settled(built, &[name])?;
         if built.is_some() {
@@ -494,5 +542,47 @@ fn entry(segment: &Segment, tombstones: Option<TombstonesEntry>) -> SegmentEntry
         seal: segment.seal(),
         documents: segment.documents,
         tombstones,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use nearsift::fingerprint::{Bits, Fingerprint};
+
+    use super::*;
+    use crate::disk::SimDisk;
+    use crate::document::Metadata;
+    use crate::schema::{IdKind, Kind, RecipeMark, Settings};
+    use crate::store::{Options, Store};
+
+    #[test]
+    fn a_merge_ends_when_the_store_is_being_closed() {
+        let disk = SimDisk::new();
+        let options = Options {
+            disk: Arc::new(disk.clone()),
+            maintenance: Maintenance::Inline,
+            ..Options::default()
+        };
+        let settings = Settings {
+            kind: Kind::Fingerprints { bits: Bits::B64, max_distance: 3 },
+            ids: IdKind::Numbers,
+            recipe: RecipeMark { written: "simhash64".to_owned(), digest: 0 },
+            hash_key: None,
+        };
+        let store = Store::create_with(Path::new("/store"), &settings, options).expect("made");
+        for number in 0..2 {
+            let mut batch = store.batch();
+            let value = Fingerprint::from_u64(number).into();
+            batch.insert(Id::Number(number), &value, &Metadata::default()).expect("taken");
+            store.write(&batch).expect("written");
+            store.flush().expect("flushed");
+        }
+        let before = disk.files();
+        store.shared.stop();
+        assert!(matches!(store.compact(), Err(StoreError::Closing { .. })));
+        assert_eq!(disk.files(), before, "nothing is left of it");
+        assert_eq!(store.stats().segments.len(), 2);
     }
 }

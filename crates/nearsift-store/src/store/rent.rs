@@ -5,6 +5,10 @@
 //! the rule of who rents skis until the rent paid is their price. Both are counts, and no time is
 //! looked at: the same operations merge at the same moment.
 //!
+//! Queries that are still to come are better off if somebody has merged before them. So the same rule holds for time to which nobody
+//! has a claim: a store that was not written to for as long as merging all of its segments takes is merged. Of
+//! any time without writes at most half goes there. Only a store with threads of its own rests.
+//!
 //! A visit of a segment and a document that is merged cost about the same: 0.38 and 0.29 microseconds of 64-bit
 //! fingerprints at distance 3 among 10^7. As long as nothing is written, queries and merging together take at
 //! most twice the visits of the best that could have been done by who knows how many queries come. While more segments
@@ -16,22 +20,37 @@
 //! merges cost together). LevelDB merges a file that was sought in vain as often as reading it again is worth (`allowed_seeks`).
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::{Shared, held};
 use crate::segment::Segment;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// What queries have paid for segments beyond one, in visits, since they were last merged for that.
+/// What queries have paid for segments beyond one, in visits, since they were last merged for that; and for how long nobody
+/// has written.
 #[derive(Debug)]
 pub(super) struct Rent {
     paid: AtomicU64,
     /// At which all segments are merged.
     price: AtomicU64,
+    opened: Instant,
+    /// When the last write was, in nanoseconds since the store was opened.
+    written: AtomicU64,
+    /// Nanoseconds without a write after which all segments are merged.
+    rest: AtomicU64,
 }
+
+/// What merging takes for each document, about: 0.6 to 0.8 microseconds of 10^8 fingerprints.
+const NANOSECONDS_PER_DOCUMENT: u64 = 1000;
+
+/// What is shorter is a pause between two writes, and no rest.
+const LEAST_REST: u64 = 1_000_000_000;
 
 impl Default for Rent {
     fn default() -> Rent {
-        Rent { paid: AtomicU64::new(0), price: AtomicU64::new(u64::MAX) }
+        let (paid, written) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (price, rest) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
+        Rent { paid, price, opened: Instant::now(), written, rest }
     }
 }
 
@@ -45,11 +64,31 @@ impl Rent {
     }
 }
 
+impl Rent {
+    fn now(&self) -> u64 {
+        u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Takes note of a write.
+    pub(super) fn note_write(&self) {
+        self.written.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// How long it still takes until all segments may be merged if nobody writes; `None` if there is nothing to merge.
+    pub(super) fn rest_left(&self) -> Option<Duration> {
+        let rest = self.rest.load(Ordering::Relaxed);
+        let due = self.written.load(Ordering::Relaxed).saturating_add(rest);
+        // No time goes by under a scheduler that decides who goes on.
+        let rests = rest != u64::MAX && !cfg!(schedules);
+        rests.then(|| Duration::from_nanos(due.saturating_sub(self.now())))
+    }
+}
+
 impl Shared {
     /// Wakes who merges when enough was paid. The caller holds no lock.
     #[inline]
     pub(super) fn ask_to_merge_if_paid(&self) {
-        let Rent { paid, price } = &self.rent;
+        let Rent { paid, price, .. } = &self.rent;
         if paid.load(Ordering::Relaxed) >= price.load(Ordering::Relaxed) {
             // Once is enough: who merges sets it again.
             price.store(u64::MAX, Ordering::Relaxed);
@@ -69,6 +108,8 @@ impl Shared {
     pub(super) fn set_price(&self, segments: &[Arc<Segment>]) {
         let price = if segments.len() > 1 { self.price(segments) } else { u64::MAX };
         self.rent.price.store(price, Ordering::Relaxed);
+        let rest = price.saturating_mul(NANOSECONDS_PER_DOCUMENT).max(LEAST_REST);
+        self.rent.rest.store(rest, Ordering::Relaxed);
     }
 
     /// Whether merging these segments, which are all, has been paid for. What was paid is used up then, also when merging

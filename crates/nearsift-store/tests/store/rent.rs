@@ -1,4 +1,4 @@
-//! Segments that are merged because queries visit all of them.
+//! Segments that are merged because queries visit all of them, or because nobody writes.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -82,4 +82,25 @@ fn queries_alone_wake_who_merges() {
         assert!(begun.elapsed() < Duration::from_secs(60), "nobody merges");
     }
     model.check_query(&store, &value, None, hands.now());
+}
+
+#[test]
+fn a_store_that_nobody_writes_to_is_merged_when_the_disk_has_room() {
+    for shape in ALL {
+        let hands = Hands::at(1000);
+        let disk = SimDisk::new();
+        let options = small(Arc::new(disk.clone()), MEMORY, &hands);
+        let options = Options { maintenance: Maintenance::Background, ..options };
+        let (store, model) = two_segments(&shape, options);
+        disk.set_capacity(Some(0));
+        std::thread::sleep(Duration::from_millis(1200));
+        assert_eq!(store.stats().segments.len(), 2, "there was no room");
+        disk.set_capacity(None);
+        let begun = Instant::now();
+        while store.stats().segments.len() > 1 {
+            std::thread::sleep(Duration::from_millis(10));
+            assert!(begun.elapsed() < Duration::from_secs(60), "nobody merges");
+        }
+        model.check_query(&store, &shape.value(&mut Random::new(9)), None, hands.now());
+    }
 }
