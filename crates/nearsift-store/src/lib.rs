@@ -60,6 +60,7 @@ mod priority;
 mod schema;
 mod score;
 mod sealed;
+mod seen;
 mod segment;
 mod store;
 mod sync;

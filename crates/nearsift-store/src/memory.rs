@@ -220,6 +220,11 @@ impl Memory {
         self.dead.insert(slot);
     }
 
+    /// The hashes of all documents' ids, by slot, of removed ones too.
+    pub(crate) fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
     pub(crate) fn hash(&self, slot: u32) -> u64 {
         self.hashes[slot as usize]
     }

@@ -31,6 +31,8 @@ pub(crate) enum Bug {
     FailedSyncForgotten,
     /// The last frame is not written again when a store is opened whose last sync may have failed.
     LastFrameTrusted,
+    /// Ids are forgotten when segments are merged, and their documents are added again.
+    IdsForgotten,
 }
 
 /// Whether a bug is planted.
@@ -60,6 +62,7 @@ pub(crate) fn is_planted(bug: Bug) -> bool {
             "tombstones_unwritten" => Bug::TombstonesUnwritten,
             "failed_sync_forgotten" => Bug::FailedSyncForgotten,
             "last_frame_trusted" => Bug::LastFrameTrusted,
+            "ids_forgotten" => Bug::IdsForgotten,
             _ => return None,
         })
     });

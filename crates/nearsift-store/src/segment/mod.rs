@@ -25,6 +25,7 @@ use crate::disk::Disk;
 use crate::document::{Id, read_record};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
+use crate::seen::UNSEEN;
 use crate::store::has_expired;
 use ids::Ids;
 use keys::directory_bits;
@@ -140,6 +141,8 @@ pub(crate) struct Segment {
     pub(crate) number: u64,
     pub(crate) documents: u32,
     pub(crate) dead: Bitmap,
+    /// The generation of filters that have its ids.
+    pub(crate) seen_in: u64,
     schema: Arc<Schema>,
     file: SealedFile,
     contents: Contents,
@@ -241,6 +244,7 @@ impl Segment {
             number: identity.number,
             documents,
             dead: Bitmap::new(documents),
+            seen_in: UNSEEN,
             schema: Arc::clone(schema),
             ids,
             numbers: words(Section::Numbers)?,

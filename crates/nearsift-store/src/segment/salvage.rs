@@ -15,6 +15,7 @@ use crate::bitmap::Bitmap;
 use crate::disk::Disk;
 use crate::schema::{Kind, Schema};
 use crate::sealed::{Identity, PAGE, SealedFile};
+use crate::seen::UNSEEN;
 
 impl Segment {
     /// Opens a segment of which pages are damaged, and tells the ranks of documents that cannot be read. It
@@ -64,6 +65,7 @@ impl Segment {
             number: identity.number,
             documents,
             dead: Bitmap::new(documents),
+            seen_in: UNSEEN,
             schema: Arc::clone(schema),
             ids: Ids::default(),
             numbers: words(Section::Numbers)?,

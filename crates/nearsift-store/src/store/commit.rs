@@ -4,8 +4,8 @@
 //!
 //! What limits them: one thread that waits for each of its batches writes one a sync, however short. Several
 //! share a sync; then what counts is the work for each document, which the thread that leads does alone. Of a fingerprint with a
-//! numbered id that is, beside the id's hash: 18 bytes of log; for each segment and memory table a look for the
-//! id, a line of tags or two that is mostly fetched beside those of the batch's other ids; and in the memory table
+//! numbered id that is, beside the id's hash: 18 bytes of log; a look for the id in each memory table and in a few filters, or
+//! in the segments that were there when the store was opened, mostly a line each that is fetched beside those of the batch's other ids; and in the memory table
 //! a bucket and the lines of an entry and its id in each of four tables. A document is written once to the log, once
 //! with its segment, and once more each time that segment is merged: with a ratio of 8, once for each factor
 //! of 8 between the store and a memory table.

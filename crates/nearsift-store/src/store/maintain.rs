@@ -196,6 +196,8 @@ impl Shared {
         let dead = memory.dead.to_words();
         let source = Source::of_memory(&memory, &dead, self.now());
         let built = self.build(Purpose::Room, vec![source])?;
+        let filter = self.state().seen.with_room(memory.hashes().len() as u64);
+        filter.add(memory.hashes());
 
         let mut structure = held(&self.structure);
         let mut next = structure.manifest.clone();
@@ -230,8 +232,8 @@ impl Shared {
                     let found = segment.find(memory.hash(slot), memory.id(slot));
                     self.bury(&segment, found);
                 }
-                state.segments.push(Arc::new(segment));
-                state.segments.sort_unstable_by_key(|segment| segment.number);
+                let table = u64::from(self.options.memory_documents(&self.schema));
+                state.push_flushed(segment, filter, table);
                 self.set_price(&state.segments);
             }
             state.frozen = None;
@@ -358,17 +360,15 @@ impl Shared {
         {
             let _writer = held(&self.writer);
             let mut state = self.state_mut();
-            state.segments.retain(|segment| !is_old(segment.number));
-            if let Some(segment) = built {
+            if let Some(segment) = &built {
                 for (old, dead) in old.iter().zip(&dead) {
                     for rank in old.dead.since(dead) {
-                        let found = self.find_again(&segment, old, rank);
-                        self.bury(&segment, found);
+                        let found = self.find_again(segment, old, rank);
+                        self.bury(segment, found);
                     }
                 }
-                state.segments.push(Arc::new(segment));
-                state.segments.sort_unstable_by_key(|segment| segment.number);
             }
+            state.push_merged(built, old);
             self.set_price(&state.segments);
         }
         structure.obsolete.extend(obsolete);

@@ -38,6 +38,7 @@ use crate::memory::Memory;
 use crate::planted::{Bug, is_planted};
 use crate::schema::{IdKind, Kind, RecipeMark, Schema, Settings};
 use crate::sealed::{Identity, Role};
+use crate::seen::{Filter, Seen, UNSEEN};
 use crate::segment::Segment;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::thread::JoinHandle;
@@ -126,6 +127,8 @@ struct State {
     frozen: Option<Frozen>,
     /// Ascending by number.
     segments: Vec<Arc<Segment>>,
+    /// Which ids those of its generation may have.
+    seen: Seen,
 }
 
 /// A memory table that is on its way to become a segment.
@@ -221,12 +224,57 @@ impl State {
                 *place = place.or_else(|| memory.find(hash, id).map(Place::Frozen));
             }
         }
+        let mut maybe = Vec::new();
+        self.seen.each_maybe(hashes, |n| maybe.push(n));
+        let (hashes_of_few, few): (Vec<u64>, Vec<Id<'_>>) =
+            maybe.iter().map(|&n| (hashes[n], ids[n])).unzip();
         for (i, segment) in (0u32..).zip(&self.segments) {
-            segment.find_many(hashes, ids, |n, rank| {
+            let mut found = |n: usize, rank| {
                 places[n].get_or_insert(Place::Segment(i, rank));
-            })?;
+            };
+            if segment.seen_in == self.seen.generation() {
+                segment.find_many(&hashes_of_few, &few, |n, rank| found(maybe[n], rank))?;
+            } else {
+                segment.find_many(hashes, ids, found)?;
+            }
         }
         Ok(places)
+    }
+
+    /// Takes the segment of a memory table, whose ids the filter has. `table` documents are in such a table.
+    fn push_flushed(&mut self, mut segment: Segment, filter: Arc<Filter>, table: u64) {
+        segment.seen_in = self.seen.generation();
+        self.seen.push(filter);
+        let seen = self.segments.iter().filter(|other| other.seen_in == segment.seen_in);
+        let documents: u64 = seen.map(|other| u64::from(other.documents)).sum();
+        // Ids that come again and again fill filters, and segments do not grow with them.
+        if self.seen.added() > 2 * documents + 4 * table {
+            self.seen.clear();
+            segment.seen_in = UNSEEN;
+        }
+        self.push(segment);
+    }
+
+    /// Takes a segment in the place of those that it was merged from.
+    fn push_merged(&mut self, merged: Option<Segment>, old: &[Arc<Segment>]) {
+        self.segments.retain(|segment| !old.iter().any(|old| old.number == segment.number));
+        let generation = self.seen.generation();
+        let is_seen = |segment: &Arc<Segment>| segment.seen_in == generation;
+        // The tags of one segment tell as much as a filter.
+        let stays = old.iter().all(is_seen) && !self.segments.is_empty();
+        let are_needed = stays || self.segments.iter().any(is_seen);
+        if !are_needed || is_planted(Bug::IdsForgotten) {
+            self.seen.clear();
+        }
+        if let Some(mut segment) = merged {
+            segment.seen_in = if stays { self.seen.generation() } else { UNSEEN };
+            self.push(segment);
+        }
+    }
+
+    fn push(&mut self, segment: Segment) {
+        self.segments.push(Arc::new(segment));
+        self.segments.sort_unstable_by_key(|segment| segment.number);
     }
 
     fn moment(&self) -> Moment {

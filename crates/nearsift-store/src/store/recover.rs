@@ -12,6 +12,7 @@ use crate::manifest::{self, Manifest, Name};
 use crate::memory::Memory;
 use crate::schema::{Schema, Settings};
 use crate::sealed::{Identity, Role};
+use crate::seen::Seen;
 use crate::segment::{self, Segment};
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Condvar, Mutex, RwLock, thread};
@@ -144,7 +145,7 @@ fn open_files(dir: &Path, options: &Options, manifest: Manifest) -> Result<Opene
         segments.push(Arc::new(open_segment(disk, dir, &schema, entry)?));
     }
     let active = Memory::new(&schema, options.memory_documents(&schema))?;
-    let mut state = State { active, tables: 0, frozen: None, segments };
+    let mut state = State { active, tables: 0, frozen: None, segments, seen: Seen::default() };
     let logs = Logs::read(disk, dir, &manifest)?;
     let mut recovery = Recovery::default();
     for (i, (number, contents)) in logs.logs.iter().enumerate() {

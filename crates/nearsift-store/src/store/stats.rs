@@ -76,6 +76,7 @@ impl Store {
             disk_bytes: segments.iter().map(|segment| segment.disk_bytes).sum(),
             memory_bytes: segments.iter().map(|segment| segment.memory_bytes).sum::<u64>()
                 + memories().map(crate::memory::Memory::bytes).sum::<u64>()
+                + state.seen.bytes()
                 + spare,
             segments,
             replayed_operations: shared.recovery.replayed,

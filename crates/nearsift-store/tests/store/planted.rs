@@ -19,6 +19,7 @@ const BUGS: &[(&str, &str)] = &[
     ("tombstones_unwritten", CRASHES),
     ("failed_sync_forgotten", SYNCS),
     ("last_frame_trusted", CRASHES),
+    ("ids_forgotten", MODEL),
 ];
 
 const CRASHES: &str = "crash::seeds_of_crashes_and_faults";
