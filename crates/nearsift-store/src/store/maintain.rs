@@ -68,7 +68,7 @@ fn merge_loop(shared: &Shared) {
             }
             Reason::Rested => {
                 shared.rent.note_write();
-                let _tried = shared.merge_live();
+                let _tried = shared.flush_all().and_then(|()| shared.merge_all());
             }
         }
     }
@@ -299,13 +299,8 @@ impl Shared {
 
     /// Merges all segments, if that changes anything, and gives back the memory of a table that is not in use.
     pub(super) fn merge_all(&self) -> Result<(), StoreError> {
-        *held(&self.spare) = None;
-        self.merge_live()
-    }
-
-    /// Merges all segments, if that changes anything.
-    fn merge_live(&self) -> Result<(), StoreError> {
         let _turn = held(&self.merging);
+        *held(&self.spare) = None;
         let segments = self.state().segments.clone();
         let now = self.now();
         match &segments[..] {

@@ -91,13 +91,16 @@ fn a_store_that_nobody_writes_to_is_merged_when_the_disk_has_room() {
         let disk = SimDisk::new();
         let options = small(Arc::new(disk.clone()), MEMORY, &hands);
         let options = Options { maintenance: Maintenance::Background, ..options };
-        let (store, model) = two_segments(&shape, options);
+        let (store, mut model) = two_segments(&shape, options);
+        let value = shape.value(&mut Random::new(8));
+        let more = [Op::Insert(shape.id(2 * EACH), value, nearsift_store::Metadata::default())];
+        assert_eq!(write(&store, &more).expect("written"), model.apply(shape.kind, &more, 0));
         disk.set_capacity(Some(0));
         std::thread::sleep(Duration::from_millis(1200));
         assert_eq!(store.stats().segments.len(), 2, "there was no room");
         disk.set_capacity(None);
         let begun = Instant::now();
-        while store.stats().segments.len() > 1 {
+        while store.stats().segments.len() > 1 || store.stats().fresh > 0 {
             std::thread::sleep(Duration::from_millis(10));
             assert!(begun.elapsed() < Duration::from_secs(60), "nobody merges");
         }
