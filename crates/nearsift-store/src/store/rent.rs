@@ -68,9 +68,7 @@ impl Rent {
             self.paid.fetch_add(queries as u64 * (segments as u64 - 1), Ordering::Relaxed);
         }
     }
-}
 
-impl Rent {
     fn now(&self) -> u64 {
         u64::try_from(self.opened.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
