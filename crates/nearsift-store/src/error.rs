@@ -45,9 +45,9 @@ pub enum StoreError {
         /// The first failure.
         because: String,
     },
-    /// It was closed while segments were merged.
-    #[error("{}: the store is being closed: its segments stay as they are", path.display())]
-    Closing {
+    /// The store was closed while segments were merged.
+    #[error("{}: merging ended before it was done: the segments stay as they are", path.display())]
+    Interrupted {
         /// The segment that was not completed.
         path: PathBuf,
     },

@@ -23,10 +23,12 @@ use crate::disk::Disk;
 use crate::document::{Metadata, OwnId};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Identity, SealError, SealedWriter};
-use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes of records that are brought into order at a time.
 const RECORD_BYTES: u64 = 64 << 20;
+
+/// Tells whether a segment that is being made is not wanted any more.
+pub(crate) type GivenUp<'a> = dyn Fn() -> bool + Sync + 'a;
 
 /// The documents of all sources, one after the other.
 struct Input<'a> {
@@ -74,8 +76,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Builds a segment of the sources' documents; `None` if there are none, and then no file either. It ends soon with
-/// [`StoreError::Closing`] when `stopping` becomes true.
+/// Builds a segment of the sources' documents; `None` if there are none, and then no file either. It is asked now and then
+/// whether that is given up, and ends with [`StoreError::Interrupted`] if so.
 ///
 /// # Complexity
 /// Memory: 12 bytes a document and its words, beside what building its index takes.
@@ -86,7 +88,7 @@ pub(crate) fn build(
     schema: &Arc<Schema>,
     sources: Vec<Source<'_>>,
     threads: Threads,
-    stopping: &AtomicBool,
+    is_given_up: &GivenUp<'_>,
 ) -> Result<Option<Segment>, SealError> {
     let input = Input::new(sources.into_iter().filter(|source| source.len() > 0).collect())?;
     if input.documents == 0 {
@@ -116,7 +118,7 @@ pub(crate) fn build(
         contents: Contents { documents: input.documents, sections: std::array::from_fn(|_| 0..0) },
         input,
         order,
-        stopping,
+        is_given_up,
     };
     writer.write(schema, index.as_ref(), hashes)?;
     writer.finish()?;
@@ -129,7 +131,7 @@ struct Writer<'a> {
     input: Input<'a>,
     /// For each rank the position of its document.
     order: Vec<u32>,
-    stopping: &'a AtomicBool,
+    is_given_up: &'a GivenUp<'a>,
 }
 
 impl<'a> Writer<'a> {
@@ -140,8 +142,8 @@ impl<'a> Writer<'a> {
     }
 
     fn check_going_on(&self) -> Result<(), StoreError> {
-        if self.stopping.load(Ordering::Acquire) {
-            return Err(StoreError::Closing { path: self.file.path().to_owned() });
+        if (self.is_given_up)() {
+            return Err(StoreError::Interrupted { path: self.file.path().to_owned() });
         }
         Ok(())
     }

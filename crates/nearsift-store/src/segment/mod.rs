@@ -30,7 +30,7 @@ use crate::store::has_expired;
 use ids::Ids;
 use keys::directory_bits;
 
-pub(crate) use build::{build, read_tombstones, write_tombstones};
+pub(crate) use build::{GivenUp, build, read_tombstones, write_tombstones};
 pub(crate) use sources::Source;
 
 const MAGIC: &[u8; 8] = b"nsftsegm";

@@ -16,7 +16,6 @@ use crate::manifest::{self, Manifest, Name, SegmentEntry};
 use crate::schema::Schema;
 use crate::sealed::{Identity, Role};
 use crate::segment::{self, Segment, Source};
-use crate::sync::atomic::AtomicBool;
 
 /// What verifying found.
 #[derive(Debug, Clone, Default)]
@@ -266,9 +265,8 @@ impl Repair<'_> {
         let identity = self.identity(number, Role::Segment);
         let sources = vec![Source::of_segment(&segment, &dead, 0)];
         let threads = self.options.threads;
-        let never = AtomicBool::new(false);
-        let built =
-            segment::build(self.disk, &path, identity, self.schema, sources, threads, &never);
+        let schema = self.schema;
+        let built = segment::build(self.disk, &path, identity, schema, sources, threads, &|| false);
         Ok(built?)
     }
 

@@ -11,8 +11,8 @@ use crate::manifest::{Manifest, Name, SegmentEntry, TombstonesEntry};
 use crate::planted::{Bug, is_planted};
 use crate::priority::Purpose;
 use crate::sealed::{Role, SealError};
-use crate::segment::{self, Segment, Source};
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::segment::{self, GivenUp, Segment, Source};
+use crate::sync::atomic::Ordering;
 use crate::sync::thread::{self, JoinHandle};
 
 /// A segment is written again when more than one in so many of its documents are gone.
@@ -62,13 +62,14 @@ fn merge_loop(shared: &Shared) {
         match reason {
             Reason::Asked => {
                 let mut merged = true;
-                while merged && !shared.stopping.load(Ordering::Acquire) {
+                while merged && !shared.is_stopping() {
                     merged = shared.merge_some().unwrap_or(false);
                 }
             }
             Reason::Rested => {
-                shared.rent.note_write();
-                let _tried = shared.flush_all().and_then(|()| shared.merge_all());
+                let rest = shared.rent.begin_rest();
+                let is_given_up = || shared.is_stopping() || rest.is_over();
+                let _tried = shared.flush_all().and_then(|()| shared.merge_all(&is_given_up));
             }
         }
     }
@@ -116,6 +117,10 @@ impl Shared {
                 None => self.signal.wait(signals).unwrap_or_else(PoisonError::into_inner),
             };
         }
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
     }
 
     pub(super) fn stop(&self) {
@@ -195,7 +200,8 @@ impl Shared {
         self.check_writable()?;
         let dead = memory.dead.to_words();
         let source = Source::of_memory(&memory, &dead, self.now());
-        let built = self.build(Purpose::Room, vec![source])?;
+        // Also when the store is being closed: else it would have to be read from the log again.
+        let built = self.build(Purpose::Room, vec![source], &|| false)?;
         let filter = self.state().seen.with_room(memory.hashes().len() as u64);
         filter.add(memory.hashes());
 
@@ -271,9 +277,10 @@ impl Shared {
     /// much is gone; tells whether there were any.
     pub(super) fn merge_some(&self) -> Result<bool, StoreError> {
         let _turn = held(&self.merging);
+        let is_given_up = || self.is_stopping();
         let segments = self.state().segments.clone();
         if self.take_paid(&segments) {
-            self.merge(&segments)?;
+            self.merge(&segments, &is_given_up)?;
             return Ok(true);
         }
         let now = self.now();
@@ -283,14 +290,14 @@ impl Shared {
         let wasted =
             |segment: &&Arc<Segment>| segment.gone(now) * GONE > u64::from(segment.documents);
         if let Some(segment) = segments.iter().find(wasted) {
-            self.merge(std::slice::from_ref(segment))?;
+            self.merge(std::slice::from_ref(segment), &is_given_up)?;
             return Ok(true);
         }
         let most = segments.iter().map(|segment| tier(segment)).max().unwrap_or(0);
         for level in 0..=most {
             let same: Vec<_> = segments.iter().filter(|s| tier(s) == level).cloned().collect();
             if same.len() as u64 >= ratio {
-                self.merge(&same)?;
+                self.merge(&same, &is_given_up)?;
                 return Ok(true);
             }
         }
@@ -298,7 +305,10 @@ impl Shared {
     }
 
     /// Merges all segments, if that changes anything, and gives back the memory of a table that is not in use.
-    pub(super) fn merge_all(&self) -> Result<(), StoreError> {
+    ///
+    /// # Errors
+    /// [`StoreError::Interrupted`] when it was given up before it was done.
+    pub(super) fn merge_all(&self, is_given_up: &GivenUp<'_>) -> Result<(), StoreError> {
         let _turn = held(&self.merging);
         *held(&self.spare) = None;
         let segments = self.state().segments.clone();
@@ -306,17 +316,17 @@ impl Shared {
         match &segments[..] {
             [] => Ok(()),
             [one] if one.gone(now) == 0 => Ok(()),
-            all => self.merge(all),
+            all => self.merge(all, is_given_up),
         }
     }
 
-    fn merge(&self, old: &[Arc<Segment>]) -> Result<(), StoreError> {
+    fn merge(&self, old: &[Arc<Segment>], is_given_up: &GivenUp<'_>) -> Result<(), StoreError> {
         self.check_writable()?;
         let now = self.now();
         let mut dead: Vec<Vec<u64>> = old.iter().map(|segment| segment.dead.to_words()).collect();
         let sources =
             old.iter().zip(&dead).map(|(s, dead)| Source::of_segment(s, dead, now)).collect();
-        let built = self.build(Purpose::Order, sources)?;
+        let built = self.build(Purpose::Order, sources, is_given_up)?;
 
         let mut structure = held(&self.structure);
         let mut next = structure.manifest.clone();
@@ -390,19 +400,16 @@ impl Shared {
         &self,
         purpose: Purpose,
         sources: Vec<Source<'_>>,
+        is_given_up: &GivenUp<'_>,
     ) -> Result<Option<Segment>, StoreError> {
         let number = self.next_file.fetch_add(1, Ordering::AcqRel);
         let name = Name::Segment(number);
         let identity = self.identity(number, Role::Segment);
         let threads = self.options.threads;
         let path = self.path(name);
-        // What is in memory becomes a segment all the same: else it would have to be read from the log again.
-        let stopping = match purpose {
-            Purpose::Room => &AtomicBool::new(false),
-            Purpose::Order => &self.stopping,
-        };
         let built = self.options.priority.run(purpose, || {
-            segment::build(self.disk(), &path, identity, &self.schema, sources, threads, stopping)
+            let schema = &self.schema;
+            segment::build(self.disk(), &path, identity, schema, sources, threads, is_given_up)
         });
         let built = self.settled(built, &[name])?;
         if built.is_some() {
@@ -550,11 +557,18 @@ mod tests {
     use crate::disk::SimDisk;
     use crate::document::Metadata;
     use crate::schema::{IdKind, Kind, RecipeMark, Settings};
+    use crate::store::rent::Rest;
     use crate::store::{Options, Store};
 
-    #[test]
-    fn a_merge_ends_when_the_store_is_being_closed() {
-        let disk = SimDisk::new();
+    fn numbered(store: &Store, number: u64) {
+        let mut batch = store.batch();
+        let value = Fingerprint::from_u64(number).into();
+        batch.insert(Id::Number(number), &value, &Metadata::default()).expect("taken");
+        store.write(&batch).expect("written");
+    }
+
+    /// A store of two segments that is maintained by nobody else.
+    fn two_segments(disk: &SimDisk) -> Store {
         let options = Options {
             disk: Arc::new(disk.clone()),
             maintenance: Maintenance::Inline,
@@ -568,16 +582,34 @@ mod tests {
         };
         let store = Store::create_with(Path::new("/store"), &settings, options).expect("made");
         for number in 0..2 {
-            let mut batch = store.batch();
-            let value = Fingerprint::from_u64(number).into();
-            batch.insert(Id::Number(number), &value, &Metadata::default()).expect("taken");
-            store.write(&batch).expect("written");
+            numbered(&store, number);
             store.flush().expect("flushed");
         }
+        store
+    }
+
+    #[test]
+    fn a_merge_ends_when_the_store_is_being_closed() {
+        let disk = SimDisk::new();
+        let store = two_segments(&disk);
         let before = disk.files();
         store.shared.stop();
-        assert!(matches!(store.compact(), Err(StoreError::Closing { .. })));
+        assert!(matches!(store.compact(), Err(StoreError::Interrupted { .. })));
         assert_eq!(disk.files(), before, "nothing is left of it");
         assert_eq!(store.stats().segments.len(), 2);
+    }
+
+    #[test]
+    fn a_merge_at_rest_ends_when_somebody_writes() {
+        let store = two_segments(&SimDisk::new());
+        let merge = |rest: &Rest<'_>| store.shared.merge_all(&|| rest.is_over());
+
+        let rest = store.shared.rent.begin_rest();
+        numbered(&store, 2);
+        assert!(matches!(merge(&rest), Err(StoreError::Interrupted { .. })));
+        assert_eq!(store.stats().segments.len(), 2);
+
+        merge(&store.shared.rent.begin_rest()).expect("merged");
+        assert_eq!(store.stats().segments.len(), 1);
     }
 }

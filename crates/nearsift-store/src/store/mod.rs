@@ -525,11 +525,11 @@ impl Store {
     /// Merges all segments into one, without what was removed or has expired.
     ///
     /// # Errors
-    /// As [`Store::write`].
+    /// As [`Store::write`], and [`StoreError::Interrupted`] when the store is closed meanwhile.
     pub fn compact(&self) -> Result<(), StoreError> {
         self.shared.check_writable()?;
         self.shared.flush_all()?;
-        self.shared.merge_all()
+        self.shared.merge_all(&|| self.shared.is_stopping())
     }
 
     /// Ends the threads and notes in the manifest how long the log is, so that damage to any of its bytes is told
