@@ -283,6 +283,11 @@ impl SealedFile {
         (self, damaged)
     }
 
+    /// Whether damaged pages are read as zeros.
+    pub(crate) fn is_forgiving(&self) -> bool {
+        self.forgiving
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

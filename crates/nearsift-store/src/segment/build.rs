@@ -14,8 +14,8 @@ use nearsift::hamming::index::{BuildError, Index, Settings};
 use nearsift::sketch::KEYS;
 
 use super::ids::Ids;
-use super::keys::Layout;
-use super::sources::{Records, Source};
+use super::keys::{Layout, TableReader};
+use super::sources::{NOT_TAKEN, Records, Source, packed};
 use super::{Contents, OFFSET_BYTES, Section, Segment};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
@@ -23,6 +23,9 @@ use crate::disk::Disk;
 use crate::document::{Metadata, OwnId};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Identity, SealError, SealedWriter};
+
+/// Entries of keys that are brought into order at a time, about: they stay in the first level of the cache.
+const PART: u32 = 2048;
 
 /// Bytes of records that are brought into order at a time.
 const RECORD_BYTES: u64 = 64 << 20;
@@ -67,6 +70,18 @@ impl<'a> Input<'a> {
         (source, (position - self.starts[source]) as usize)
     }
 
+    /// For each source the new ranks of its documents, by the slots or ranks that they have there.
+    fn ranks(&self, order: &[u32]) -> Vec<Vec<u32>> {
+        let mut ranks = vec![0; order.len()];
+        for (&position, rank) in order.iter().zip(0u32..) {
+            ranks[position as usize] = rank;
+        }
+        let of_source = |(source, &start): (&Source<'a>, &u32)| {
+            source.by_number(&ranks[start as usize..][..source.len()])
+        };
+        self.sources.iter().zip(&self.starts).map(of_source).collect()
+    }
+
     fn hashes(&self) -> Result<Vec<u64>, StoreError> {
         let mut hashes = Vec::with_capacity(self.documents as usize);
         for source in &self.sources {
@@ -80,7 +95,8 @@ impl<'a> Input<'a> {
 /// whether that is given up, and ends with [`StoreError::Interrupted`] if so.
 ///
 /// # Complexity
-/// Memory: 12 bytes a document and its words, beside what building its index takes.
+/// Memory: of fingerprints 12 bytes a document and its words, beside what building its index takes; of sketches 40 bytes, and a table
+/// of keys.
 pub(crate) fn build(
     disk: &dyn Disk,
     path: &Path,
@@ -108,8 +124,10 @@ pub(crate) fn build(
         }
         Kind::Sketches { .. } => {
             let hashes = input.hashes()?;
-            let mut order: Vec<u32> = (0..input.documents).collect();
-            order.sort_unstable_by_key(|&position| (hashes[position as usize], position));
+            let mut order: Vec<(u64, u32)> = hashes.iter().copied().zip(0..).collect();
+            // Those of a segment are in order already, and are merged.
+            order.sort();
+            let order = order.into_iter().map(|(_, position)| position).collect();
             (None, order, hashes)
         }
     };
@@ -281,22 +299,25 @@ impl<'a> Writer<'a> {
     /// Writes the tables of keys.
     fn write_tables(&mut self) -> Result<(), StoreError> {
         let layout = Layout::new(self.input.documents);
-        let mut ranks = vec![0; self.order.len()];
-        for (&position, rank) in self.order.iter().zip(0u32..) {
-            ranks[position as usize] = rank;
-        }
-        let mut entries: Vec<(u32, u32)> = Vec::with_capacity(self.order.len());
-        let mut table = Vec::new();
+        let ranks = self.input.ranks(&self.order);
+        let part = 1 << 32 >> (self.input.documents / PART).max(1).ilog2();
+        let (mut entries, mut table) = (Vec::new(), Vec::new());
         for t in 0..KEYS {
             self.check_going_on()?;
-            entries.clear();
-            for (source, &start) in self.input.sources.iter().zip(&self.input.starts) {
-                source.each_key(t, |key, i| entries.push((key, ranks[start as usize + i])));
+            let mut readers: Vec<_> = self.input.sources.iter().map(|s| s.keys(t)).collect();
+            let mut table = layout.write_to(&mut table);
+            for end in (part..=1u64 << 32).step_by(part as usize) {
+                entries.clear();
+                for (reader, ranks) in readers.iter_mut().zip(&ranks) {
+                    let first = entries.len();
+                    reader.read_below(end, &mut entries);
+                    rename(&mut entries, first, ranks);
+                }
+                // Those of each source are in order.
+                entries.sort();
+                entries.iter().for_each(|&entry| table.push((entry >> 32) as u32, entry as u32));
             }
-            entries.sort_unstable();
-            table.clear();
-            layout.write(&entries, &mut table);
-            self.file.put(&table)?;
+            self.file.put(table.finish())?;
         }
         Ok(())
     }
@@ -306,6 +327,19 @@ impl<'a> Writer<'a> {
         self.file.put(&self.contents.to_bytes())?;
         self.file.finish().map(drop)
     }
+}
+
+/// Puts the new rank in place of the slot or rank that each entry from the first on has in its source, and leaves out those of
+/// documents that are not taken. The ranks lie at random places, which are fetched at the same time.
+fn rename(entries: &mut Vec<u64>, first: usize, ranks: &[u32]) {
+    let mut kept = first;
+    for i in first..entries.len() {
+        let entry = entries[i];
+        let rank = ranks.get(entry as u32 as usize).copied().unwrap_or(NOT_TAKEN);
+        entries[kept] = packed((entry >> 32) as u32, rank);
+        kept += usize::from(rank != NOT_TAKEN);
+    }
+    entries.truncate(kept);
 }
 
 /// Builds the index of a segment, and tells the position of the document of each rank. A large one takes a plan
@@ -334,12 +368,10 @@ fn build_index(
 }
 
 impl Segment {
-    pub(super) fn keys_of_table(&self, t: usize) -> Box<dyn Iterator<Item = (u32, u32)> + '_> {
+    pub(super) fn keys_of_table(&self, t: usize) -> Option<TableReader<'_>> {
         match &self.finder {
-            super::Finder::Fingerprints(_) | super::Finder::Saved(_) => {
-                Box::new(std::iter::empty())
-            }
-            super::Finder::Sketches { tables, layout, .. } => Box::new(layout.table(tables, t)),
+            super::Finder::Fingerprints(_) | super::Finder::Saved(_) => None,
+            super::Finder::Sketches { tables, layout, .. } => Some(layout.read(tables, t)),
         }
     }
 }

@@ -59,19 +59,12 @@ impl Layout {
         (u64::from(key) >> (32 - self.bits)) as usize
     }
 
-    /// Appends a table of entries that are in order of key and rank.
-    pub(crate) fn write(&self, entries: &[(u32, u32)], to: &mut Vec<u8>) {
-        let mut next = 0;
-        for bucket in 0..=1 << self.bits {
-            while next < entries.len() && self.bucket(entries[next].0) < bucket {
-                next += 1;
-            }
-            to.extend_from_slice(&(next as u32).to_le_bytes());
-        }
-        for &(key, rank) in entries {
-            to.extend_from_slice(&self.low(key).to_le_bytes()[..self.key_bytes]);
-            to.extend_from_slice(&rank.to_le_bytes());
-        }
+    /// Begins a table in memory that is used again.
+    pub(crate) fn write_to<'a>(&self, table: &'a mut Vec<u8>) -> TableWriter<'a> {
+        table.clear();
+        // The last entry is written with what would be the beginning of the next one.
+        table.resize(self.table_bytes() + 8, 0);
+        TableWriter { layout: *self, table, buckets: 0, entries: 0 }
     }
 
     /// The entries of a table's bucket.
@@ -82,28 +75,10 @@ impl Layout {
         entries.get(place(bucket)..place(bucket + 1)).unwrap_or_default()
     }
 
-    /// The entries of a table's bucket: key and rank.
-    fn entries<'a>(
-        &self,
-        table: &'a [u8],
-        bucket: usize,
-    ) -> impl Iterator<Item = (u32, u32)> + use<'a> {
-        let (key_bytes, mask) = (self.key_bytes, self.key_mask());
-        let high = if self.bits == 0 { 0 } else { (bucket as u32) << (32 - self.bits) };
-        self.bucket_bytes(table, bucket)
-            .chunks_exact(self.entry_bytes())
-            .map(move |entry| (high | first_four(entry) & mask, first_four(&entry[key_bytes..])))
-    }
-
-    /// All entries of table `t`, in order of the key.
-    pub(crate) fn table<'a>(
-        &self,
-        bytes: &'a [u8],
-        t: usize,
-    ) -> impl Iterator<Item = (u32, u32)> + use<'a> {
+    /// Reads table `t` in order of the key.
+    pub(crate) fn read<'a>(&self, bytes: &'a [u8], t: usize) -> TableReader<'a> {
         let table = &bytes[t * self.table_bytes()..(t + 1) * self.table_bytes()];
-        let layout = *self;
-        (0..1 << self.bits).flat_map(move |bucket| layout.entries(table, bucket))
+        TableReader { layout: *self, table, bucket: 0, left: self.bucket_bytes(table, 0) }
     }
 
     /// Appends the ranks of up to `most` documents that share a key, the same one perhaps more than once, and
@@ -159,6 +134,76 @@ impl Layout {
         let first = partition_point(bucket.len() / size, |i| key_at(i) < low);
         let end = partition_point(bucket.len() / size, |i| key_at(i) <= low);
         Run { entries: &bucket[first * size..end * size], size }
+    }
+}
+
+/// A table of which the entries come in order of key and rank.
+pub(crate) struct TableWriter<'a> {
+    layout: Layout,
+    table: &'a mut Vec<u8>,
+    /// Those whose first entry is known.
+    buckets: usize,
+    entries: u32,
+}
+
+impl<'a> TableWriter<'a> {
+    #[inline]
+    pub(crate) fn push(&mut self, key: u32, rank: u32) {
+        self.begin_up_to(self.layout.bucket(key));
+        let layout = self.layout;
+        let entry = u64::from(layout.low(key)) | u64::from(rank) << (8 * layout.key_bytes);
+        let at = layout.directory_bytes() + self.entries as usize * layout.entry_bytes();
+        // Eight bytes at once: what is too much is written over by the next one.
+        self.table[at..at + 8].copy_from_slice(&entry.to_le_bytes());
+        self.entries += 1;
+    }
+
+    fn begin_up_to(&mut self, bucket: usize) {
+        while self.buckets <= bucket {
+            let at = 4 * self.buckets;
+            self.table[at..at + 4].copy_from_slice(&self.entries.to_le_bytes());
+            self.buckets += 1;
+        }
+    }
+
+    /// The table, of as many entries as there are documents.
+    pub(crate) fn finish(mut self) -> &'a [u8] {
+        self.begin_up_to(1 << self.layout.bits);
+        &self.table[..self.layout.table_bytes()]
+    }
+}
+
+/// The entries of a table, in order of the key.
+pub(crate) struct TableReader<'a> {
+    layout: Layout,
+    table: &'a [u8],
+    bucket: usize,
+    /// What was not read yet of the bucket.
+    left: &'a [u8],
+}
+
+impl TableReader<'_> {
+    /// Calls `each` with key and rank of those that were not read yet and whose key is below `end`.
+    pub(crate) fn each_below(&mut self, end: u64, mut each: impl FnMut(u32, u32)) {
+        let layout = self.layout;
+        let (size, mask) = (layout.entry_bytes(), layout.key_mask());
+        loop {
+            let high =
+                if layout.bits == 0 { 0 } else { (self.bucket as u32) << (32 - layout.bits) };
+            while let Some((entry, left)) = self.left.split_at_checked(size) {
+                let key = high | first_four(entry) & mask;
+                if u64::from(key) >= end {
+                    return;
+                }
+                each(key, first_four(&entry[layout.key_bytes..]));
+                self.left = left;
+            }
+            if self.bucket + 1 >= 1 << layout.bits {
+                return;
+            }
+            self.bucket += 1;
+            self.left = layout.bucket_bytes(self.table, self.bucket);
+        }
     }
 }
 
@@ -260,6 +305,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn write(layout: &Layout, entries: &[(u32, u32)], to: &mut Vec<u8>) {
+        let mut table = Vec::new();
+        let mut writer = layout.write_to(&mut table);
+        entries.iter().for_each(|&(key, rank)| writer.push(key, rank));
+        to.extend_from_slice(writer.finish());
+    }
+
     proptest! {
         #[test]
         fn candidates_are_those_that_share_a_key(
@@ -279,8 +331,16 @@ mod tests {
                 let mut entries: Vec<(u32, u32)> =
                     keys.iter().zip(0..).map(|(keys, rank)| (keys[t], rank)).collect();
                 entries.sort_unstable();
-                layout.write(&entries, &mut bytes);
-                prop_assert_eq!(layout.table(&bytes, t).collect::<Vec<_>>(), entries);
+                write(&layout, &entries, &mut bytes);
+                let mut reader = layout.read(&bytes, t);
+                let mut read = Vec::new();
+                for end in [u64::from(query), u64::from(query << spread) + 1, 1 << 32] {
+                    let before = read.len();
+                    reader.each_below(end, |key, rank| read.push((key, rank)));
+                    prop_assert!(read[before..].iter().all(|&(key, _)| u64::from(key) < end));
+                    prop_assert!(entries[read.len()..].iter().all(|&(key, _)| u64::from(key) >= end));
+                }
+                prop_assert_eq!(read, entries);
             }
             prop_assert_eq!(bytes.len(), layout.bytes());
             let mut asked: Keys = [1; KEYS];
@@ -347,7 +407,7 @@ mod tests {
             let mut entries: Vec<(u32, u32)> =
                 (0..documents).map(|rank| (key_of(t, rank), rank)).collect();
             entries.sort_unstable();
-            layout.write(&entries, &mut bytes);
+            write(&layout, &entries, &mut bytes);
         }
         // A copy of document 5 but for its crowds, which are all four.
         let mut asked: Keys = std::array::from_fn(|t| if t < 20 { key_of(t, 5) } else { u32::MAX });

@@ -79,6 +79,11 @@ impl Segment {
         Ok((segment, lost))
     }
 
+    /// Whether parts of it may be damaged.
+    pub(super) fn is_salvaged(&self) -> bool {
+        self.file.is_forgiving()
+    }
+
     /// Records that are not what their documents' ids were.
     fn lose_records(&mut self, lost: &mut BTreeSet<u32>) -> Result<(), StoreError> {
         let section = self.contents.section(Section::Records);
@@ -118,11 +123,11 @@ impl Segment {
             // Which of the entries are true cannot be told from the tables alone: a document keeps its
             // other keys, and only those are lost of which nothing of this table is left.
             let mut seen = vec![0u8; self.documents as usize];
-            for (_, rank) in layout.table(tables, t) {
+            layout.read(tables, t).each_below(1 << 32, |_, rank| {
                 if let Some(seen) = seen.get_mut(rank as usize) {
                     *seen = seen.saturating_add(1);
                 }
-            }
+            });
             lost.extend((0u32..).zip(&seen).filter(|(_, seen)| **seen != 1).map(|(rank, _)| rank));
         }
     }

@@ -1,7 +1,9 @@
 //! Where a new segment's documents come from: a memory table, or other segments.
 
+use std::iter::Peekable;
 use std::ops::Range;
 
+use super::keys::TableReader;
 use super::{OFFSET_BYTES, Section, Segment};
 use crate::StoreError;
 use crate::document::{Id, read_record};
@@ -114,21 +116,36 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Of sketches: the candidate keys of one table, each with its document's place among those that are taken.
-    pub(super) fn each_key(&self, table: usize, mut each: impl FnMut(u32, usize)) {
+    /// What is known of each document that is taken, by the slot or rank that it has in the source; of all others [`NOT_TAKEN`].
+    pub(super) fn by_number(&self, known: &[u32]) -> Vec<u32> {
+        let documents = match self.held {
+            Held::Memory(memory) => memory.len(),
+            Held::Segment(segment) => segment.documents,
+        };
+        let mut all = vec![NOT_TAKEN; documents as usize];
+        for (&number, &known) in self.kept.iter().zip(known) {
+            all[number as usize] = known;
+        }
+        all
+    }
+
+    /// Of sketches: the candidate keys of one table, of all documents.
+    pub(super) fn keys(&self, table: usize) -> KeyReader<'a> {
         match self.held {
             Held::Memory(memory) => {
-                for (i, &slot) in self.kept.iter().enumerate() {
-                    memory.keys(slot).iter().for_each(|keys| each(keys[table], i));
-                }
+                let key = |slot| memory.keys(slot).map_or(0, |keys| keys[table]);
+                KeyReader::sorted((0..memory.len()).map(|slot| packed(key(slot), slot)).collect())
             }
-            Held::Segment(segment) => {
-                for (key, rank) in segment.keys_of_table(table) {
-                    if let Ok(i) = self.kept.binary_search(&rank) {
-                        each(key, i);
-                    }
+            Held::Segment(segment) => match segment.keys_of_table(table) {
+                // Entries of a damaged table are in any order.
+                Some(reader) if segment.is_salvaged() => {
+                    let mut all = Vec::new();
+                    KeyReader::Filed(reader).read_below(1 << 32, &mut all);
+                    KeyReader::sorted(all)
                 }
-            }
+                Some(reader) => KeyReader::Filed(reader),
+                None => KeyReader::sorted(Vec::new()),
+            },
         }
     }
 
@@ -168,6 +185,39 @@ impl<'a> Source<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Says that a document is not taken from a source.
+pub(super) const NOT_TAKEN: u32 = u32::MAX;
+
+/// A key above the slot or rank of its document.
+pub(super) fn packed(key: u32, number: u32) -> u64 {
+    u64::from(key) << 32 | u64::from(number)
+}
+
+/// The candidate keys of a source in ascending order.
+pub(super) enum KeyReader<'a> {
+    Sorted(Peekable<std::vec::IntoIter<u64>>),
+    Filed(TableReader<'a>),
+}
+
+impl KeyReader<'_> {
+    fn sorted(mut keys: Vec<u64>) -> Self {
+        keys.sort_unstable();
+        KeyReader::Sorted(keys.into_iter().peekable())
+    }
+
+    /// Appends those that were not read yet and are below `end`, each above the slot or rank of its document.
+    pub(super) fn read_below(&mut self, end: u64, to: &mut Vec<u64>) {
+        match self {
+            KeyReader::Sorted(keys) => {
+                to.extend(std::iter::from_fn(|| keys.next_if(|packed| packed >> 32 < end)));
+            }
+            KeyReader::Filed(table) => {
+                table.each_below(end, |key, rank| to.push(packed(key, rank)));
+            }
+        }
     }
 }
 
