@@ -439,3 +439,117 @@ impl Segment {
         self.parse_record(bytes, self.contents.offset_at(rank))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nearsift::sketch::{Keys, WORDS};
+    use testkit::random::Random;
+
+    use super::*;
+    use crate::disk::SimDisk;
+    use crate::document::{Id, Operation, Tag};
+    use crate::memory::Memory;
+    use crate::schema::{RecipeMark, Settings};
+    use crate::sealed::Role;
+
+    fn schema() -> Arc<Schema> {
+        let settings = Settings {
+            kind: Kind::Sketches { min_score: nearsift::sketch::Score::at_least(0.4) },
+            ids: IdKind::Numbers,
+            recipe: RecipeMark { written: "sketch".to_owned(), digest: 0 },
+            hash_key: Some([1, 2]),
+        };
+        Arc::new(Schema::new(&settings).expect("a schema"))
+    }
+
+    /// Keys of few values and of many; whole tables of one value, and of values that are in no order of the ids.
+    fn keys_of(number: u64) -> Keys {
+        let mut random = Random::of_item(7, number);
+        std::array::from_fn(|t| match t {
+            0 => 0,
+            1 => u32::MAX,
+            2..12 => random.below(5) as u32 * 900_000_000,
+            _ => random.next_u64() as u32,
+        })
+    }
+
+    fn memory_of(schema: &Arc<Schema>, numbers: impl Iterator<Item = u64>) -> Memory {
+        let mut memory = Memory::new(schema, 1).expect("a table");
+        for number in numbers {
+            let words = [number; WORDS].map(u64::to_le_bytes);
+            let keys = keys_of(number).map(u32::to_le_bytes);
+            let value = [words.as_flattened(), keys.as_flattened()].concat();
+            let id = Id::Number(number);
+            let (metadata, body): (&[u8], &[u8]) = (&[0], &[]);
+            let put = Operation { tag: Tag::Put, id, value: &value, metadata, expires: 0, body };
+            memory.put(schema.hash(id), &put).expect("there is room");
+        }
+        memory
+    }
+
+    fn built(schema: &Arc<Schema>, number: u64, sources: Vec<Source<'_>>) -> Option<Segment> {
+        let path = Path::new("/segment");
+        let identity = Identity { store: 1, number, role: Role::Segment };
+        let disk = SimDisk::new();
+        let built = build(&disk, path, identity, schema, sources, Threads::One, &|| false)
+            .map_err(StoreError::from);
+        built.expect("built")
+    }
+
+    /// Tables of keys as they are when all keys are sorted.
+    #[test]
+    fn merged_sketches_have_their_keys_in_order() {
+        let schema = schema();
+        for (documents, sources, gone) in [
+            (1, 1, 0),
+            (40, 3, 30),
+            (700, 2, 300),
+            (5_000, 5, 0),
+            (9_000, 3, 100),
+            (20_000, 7, 990),
+            (60, 4, 1000),
+        ] {
+            let mut random = Random::of_item(3, documents);
+            let parts: Vec<(Segment, Vec<u64>)> = (0..sources)
+                .map(|part| {
+                    let memory = memory_of(&schema, (part..documents).step_by(sources as usize));
+                    let segment = built(&schema, part, vec![Source::of_memory(&memory, &[], 0)]);
+                    let segment = segment.expect("it has documents");
+                    let mut dead = vec![0u64; segment.documents.div_ceil(64) as usize];
+                    for rank in (0..segment.documents as usize).filter(|_| random.per_mille(gone)) {
+                        dead[rank / 64] |= 1 << (rank % 64);
+                    }
+                    (segment, dead)
+                })
+                .collect();
+            let living = parts.iter().map(|(segment, dead)| {
+                let gone: u32 = dead.iter().map(|word| word.count_ones()).sum();
+                segment.documents - gone
+            });
+            let living: u32 = living.sum();
+            let sources = parts.iter().map(|(s, dead)| Source::of_segment(s, dead, 0)).collect();
+            let Some(merged) = built(&schema, parts.len() as u64, sources) else {
+                assert_eq!(living, 0);
+                continue;
+            };
+            assert_eq!(merged.documents, living);
+            let numbers: Vec<u64> =
+                (0..merged.documents).filter_map(|rank| merged.number_of(rank)).collect();
+            for t in 0..KEYS {
+                let mut expected: Vec<(u32, u32)> = numbers
+                    .iter()
+                    .zip(0..)
+                    .map(|(&number, rank)| (keys_of(number)[t], rank))
+                    .collect();
+                expected.sort_unstable();
+                let mut found = Vec::new();
+                let mut reader = merged.keys_of_table(t).expect("sketches");
+                reader.each_below(1 << 32, |key, rank| found.push((key, rank)));
+                assert!(found == expected, "table {t} of {documents} documents");
+            }
+            for (rank, &number) in (0..).zip(&numbers) {
+                assert_eq!(merged.words(rank), [number; WORDS]);
+            }
+        }
+    }
+}
