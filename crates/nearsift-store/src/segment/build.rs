@@ -15,7 +15,7 @@ use nearsift::sketch::KEYS;
 
 use super::ids::Ids;
 use super::keys::{Layout, TableReader};
-use super::sources::{NOT_TAKEN, Records, Source, packed};
+use super::sources::{NOT_TAKEN, Records, Source, packed, unpacked};
 use super::{Contents, OFFSET_BYTES, Section, Segment};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
@@ -301,11 +301,11 @@ impl<'a> Writer<'a> {
         let layout = Layout::new(self.input.documents);
         let ranks = self.input.ranks(&self.order);
         let part = 1 << 32 >> (self.input.documents / PART).max(1).ilog2();
-        let (mut entries, mut table) = (Vec::new(), Vec::new());
+        let (mut entries, mut bytes) = (Vec::new(), Vec::new());
         for t in 0..KEYS {
             self.check_going_on()?;
             let mut readers: Vec<_> = self.input.sources.iter().map(|s| s.keys(t)).collect();
-            let mut table = layout.write_to(&mut table);
+            let mut table = layout.write_to(&mut bytes);
             for end in (part..=1u64 << 32).step_by(part as usize) {
                 entries.clear();
                 for (reader, ranks) in readers.iter_mut().zip(&ranks) {
@@ -315,7 +315,10 @@ impl<'a> Writer<'a> {
                 }
                 // Those of each source are in order.
                 entries.sort();
-                entries.iter().for_each(|&entry| table.push((entry >> 32) as u32, entry as u32));
+                for &entry in &entries {
+                    let (key, rank) = unpacked(entry);
+                    table.push(key, rank);
+                }
             }
             self.file.put(table.finish())?;
         }
@@ -334,9 +337,9 @@ impl<'a> Writer<'a> {
 fn rename(entries: &mut Vec<u64>, first: usize, ranks: &[u32]) {
     let mut kept = first;
     for i in first..entries.len() {
-        let entry = entries[i];
-        let rank = ranks.get(entry as u32 as usize).copied().unwrap_or(NOT_TAKEN);
-        entries[kept] = packed((entry >> 32) as u32, rank);
+        let (key, number) = unpacked(entries[i]);
+        let rank = ranks.get(number as usize).copied().unwrap_or(NOT_TAKEN);
+        entries[kept] = packed(key, rank);
         kept += usize::from(rank != NOT_TAKEN);
     }
     entries.truncate(kept);

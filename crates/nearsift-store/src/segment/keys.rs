@@ -75,9 +75,14 @@ impl Layout {
         entries.get(place(bucket)..place(bucket + 1)).unwrap_or_default()
     }
 
+    /// Table `t` of all.
+    fn table<'a>(&self, bytes: &'a [u8], t: usize) -> &'a [u8] {
+        &bytes[t * self.table_bytes()..(t + 1) * self.table_bytes()]
+    }
+
     /// Reads table `t` in order of the key.
     pub(crate) fn read<'a>(&self, bytes: &'a [u8], t: usize) -> TableReader<'a> {
-        let table = &bytes[t * self.table_bytes()..(t + 1) * self.table_bytes()];
+        let table = self.table(bytes, t);
         TableReader { layout: *self, table, bucket: 0, left: self.bucket_bytes(table, 0) }
     }
 
@@ -95,10 +100,8 @@ impl Layout {
         to: &mut Vec<u32>,
     ) -> bool {
         // All directories before any bucket: their lines are fetched at the same time.
-        let buckets: [&[u8]; KEYS] = std::array::from_fn(|t| {
-            let table = &bytes[t * self.table_bytes()..(t + 1) * self.table_bytes()];
-            self.bucket_bytes(table, self.bucket(keys[t]))
-        });
+        let buckets: [&[u8]; KEYS] =
+            std::array::from_fn(|t| self.bucket_bytes(self.table(bytes, t), self.bucket(keys[t])));
         // And the middle of each, where it is looked into first.
         let middle = |bucket: &'_ [u8]| bucket.len() / self.entry_bytes() / 2 * self.entry_bytes();
         buckets.iter().filter_map(|bucket| bucket.get(middle(bucket))).for_each(fetch::ahead);

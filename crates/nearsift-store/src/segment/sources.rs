@@ -196,6 +196,11 @@ pub(super) fn packed(key: u32, number: u32) -> u64 {
     u64::from(key) << 32 | u64::from(number)
 }
 
+/// The key and the number again.
+pub(super) fn unpacked(entry: u64) -> (u32, u32) {
+    ((entry >> 32) as u32, entry as u32)
+}
+
 /// The candidate keys of a source in ascending order.
 pub(super) enum KeyReader<'a> {
     Sorted(Peekable<std::vec::IntoIter<u64>>),
@@ -212,7 +217,9 @@ impl KeyReader<'_> {
     pub(super) fn read_below(&mut self, end: u64, to: &mut Vec<u64>) {
         match self {
             KeyReader::Sorted(keys) => {
-                to.extend(std::iter::from_fn(|| keys.next_if(|packed| packed >> 32 < end)));
+                to.extend(std::iter::from_fn(|| {
+                    keys.next_if(|&entry| u64::from(unpacked(entry).0) < end)
+                }));
             }
             KeyReader::Filed(table) => {
                 table.each_below(end, |key, rank| to.push(packed(key, rank)));

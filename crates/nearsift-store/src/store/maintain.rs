@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use super::rent::Rest;
 use super::{Access, Frozen, Maintenance, Shared, Structure, held};
 use crate::StoreError;
 use crate::document::{Id, OwnId};
@@ -62,14 +63,13 @@ fn merge_loop(shared: &Shared) {
         match reason {
             Reason::Asked => {
                 let mut merged = true;
-                while merged && !shared.is_stopping() {
+                while merged && !shared.stopping.load(Ordering::Acquire) {
                     merged = shared.merge_some().unwrap_or(false);
                 }
             }
             Reason::Rested => {
                 let rest = shared.rent.begin_rest();
-                let is_given_up = || shared.is_stopping() || rest.is_over();
-                let _tried = shared.flush_all().and_then(|()| shared.merge_all(&is_given_up));
+                let _tried = shared.flush_all().and_then(|()| shared.merge_all(Some(&rest)));
             }
         }
     }
@@ -117,10 +117,6 @@ impl Shared {
                 None => self.signal.wait(signals).unwrap_or_else(PoisonError::into_inner),
             };
         }
-    }
-
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Acquire)
     }
 
     pub(super) fn stop(&self) {
@@ -273,15 +269,23 @@ impl Shared {
         }
     }
 
-    /// Merges all segments when queries have paid for that, else those of about one size when there are enough, or one of which
-    /// much is gone; tells whether there were any.
+    /// Merges segments that are due, and tells whether there were any.
     pub(super) fn merge_some(&self) -> Result<bool, StoreError> {
         let _turn = held(&self.merging);
-        let is_given_up = || self.is_stopping();
         let segments = self.state().segments.clone();
-        if self.take_paid(&segments) {
-            self.merge(&segments, &is_given_up)?;
-            return Ok(true);
+        let due = self.take_due(&segments);
+        if due.is_empty() {
+            return Ok(false);
+        }
+        self.merge(&due, None)?;
+        Ok(true)
+    }
+
+    /// All segments when queries have paid for that, else one of which much is gone, or those of about one size when there are
+    /// enough. What was paid is used up then.
+    fn take_due(&self, segments: &[Arc<Segment>]) -> Vec<Arc<Segment>> {
+        if self.take_paid(segments) {
+            return segments.to_vec();
         }
         let now = self.now();
         let unit = u64::from(self.options.memory_documents(&self.schema));
@@ -290,25 +294,23 @@ impl Shared {
         let wasted =
             |segment: &&Arc<Segment>| segment.gone(now) * GONE > u64::from(segment.documents);
         if let Some(segment) = segments.iter().find(wasted) {
-            self.merge(std::slice::from_ref(segment), &is_given_up)?;
-            return Ok(true);
+            return vec![Arc::clone(segment)];
         }
         let most = segments.iter().map(|segment| tier(segment)).max().unwrap_or(0);
         for level in 0..=most {
             let same: Vec<_> = segments.iter().filter(|s| tier(s) == level).cloned().collect();
             if same.len() as u64 >= ratio {
-                self.merge(&same, &is_given_up)?;
-                return Ok(true);
+                return same;
             }
         }
-        Ok(false)
+        Vec::new()
     }
 
     /// Merges all segments, if that changes anything, and gives back the memory of a table that is not in use.
     ///
     /// # Errors
-    /// [`StoreError::Interrupted`] when it was given up before it was done.
-    pub(super) fn merge_all(&self, is_given_up: &GivenUp<'_>) -> Result<(), StoreError> {
+    /// As of [`Shared::merge`].
+    pub(super) fn merge_all(&self, rest: Option<&Rest<'_>>) -> Result<(), StoreError> {
         let _turn = held(&self.merging);
         *held(&self.spare) = None;
         let segments = self.state().segments.clone();
@@ -316,17 +318,23 @@ impl Shared {
         match &segments[..] {
             [] => Ok(()),
             [one] if one.gone(now) == 0 => Ok(()),
-            all => self.merge(all, is_given_up),
+            all => self.merge(all, rest),
         }
     }
 
-    fn merge(&self, old: &[Arc<Segment>], is_given_up: &GivenUp<'_>) -> Result<(), StoreError> {
+    /// Makes one segment of some.
+    ///
+    /// # Errors
+    /// [`StoreError::Interrupted`] when the store is closed before it is done, or the rest in which it is done is over.
+    fn merge(&self, old: &[Arc<Segment>], rest: Option<&Rest<'_>>) -> Result<(), StoreError> {
         self.check_writable()?;
         let now = self.now();
         let mut dead: Vec<Vec<u64>> = old.iter().map(|segment| segment.dead.to_words()).collect();
         let sources =
             old.iter().zip(&dead).map(|(s, dead)| Source::of_segment(s, dead, now)).collect();
-        let built = self.build(Purpose::Order, sources, is_given_up)?;
+        let is_given_up =
+            || self.stopping.load(Ordering::Acquire) || rest.is_some_and(Rest::is_over);
+        let built = self.build(Purpose::Order, sources, &is_given_up)?;
 
         let mut structure = held(&self.structure);
         let mut next = structure.manifest.clone();
@@ -557,7 +565,6 @@ mod tests {
     use crate::disk::SimDisk;
     use crate::document::Metadata;
     use crate::schema::{IdKind, Kind, RecipeMark, Settings};
-    use crate::store::rent::Rest;
     use crate::store::{Options, Store};
 
     fn numbered(store: &Store, number: u64) {
@@ -602,14 +609,14 @@ mod tests {
     #[test]
     fn a_merge_at_rest_ends_when_somebody_writes() {
         let store = two_segments(&SimDisk::new());
-        let merge = |rest: &Rest<'_>| store.shared.merge_all(&|| rest.is_over());
+        let merge = |rest: Rest<'_>| store.shared.merge_all(Some(&rest));
 
         let rest = store.shared.rent.begin_rest();
         numbered(&store, 2);
-        assert!(matches!(merge(&rest), Err(StoreError::Interrupted { .. })));
+        assert!(matches!(merge(rest), Err(StoreError::Interrupted { .. })));
         assert_eq!(store.stats().segments.len(), 2);
 
-        merge(&store.shared.rent.begin_rest()).expect("merged");
+        merge(store.shared.rent.begin_rest()).expect("merged");
         assert_eq!(store.stats().segments.len(), 1);
     }
 }

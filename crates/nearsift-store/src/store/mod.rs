@@ -529,7 +529,7 @@ impl Store {
     pub fn compact(&self) -> Result<(), StoreError> {
         self.shared.check_writable()?;
         self.shared.flush_all()?;
-        self.shared.merge_all(&|| self.shared.is_stopping())
+        self.shared.merge_all(None)
     }
 
     /// Ends the threads and notes in the manifest how long the log is, so that damage to any of its bytes is told

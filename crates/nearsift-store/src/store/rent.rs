@@ -91,13 +91,14 @@ impl Rent {
 
     /// Takes note of a write.
     pub(super) fn note_write(&self) {
-        self.written.store(self.now(), Ordering::Relaxed);
+        self.begin_rest();
     }
 
     /// Lets the time without writes begin anew, and gives what tells that it goes on.
     pub(super) fn begin_rest(&self) -> Rest<'_> {
-        self.note_write();
-        Rest { since: self.written.load(Ordering::Relaxed), written: &self.written }
+        let since = self.now();
+        self.written.store(since, Ordering::Relaxed);
+        Rest { since, written: &self.written }
     }
 
     /// How long it still takes until all segments may be merged if nobody writes; `None` if there is nothing to merge.
