@@ -11,7 +11,7 @@ use nearsift::sketch::join::Pair;
 /// that it needs, and of the pairs of a large group it needs few; with other rules nobody asks.
 pub fn best(rule: Clustering) -> usize {
     match rule {
-        Clustering::Majority => 16,
+        Clustering::Majority => 8,
         Clustering::Components | Clustering::Star => 256,
     }
 }

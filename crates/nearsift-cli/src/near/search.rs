@@ -20,7 +20,7 @@ use super::crowds::{Crowds, best};
 use super::order::by_neighbourhood;
 use super::runs::{Sorted, Sorter, Stored};
 use super::texts::{PARTS, TextSource, Wanted};
-use super::verify::{Examiner, verify_in_order};
+use super::verify::{Examiner, Profiles, profiles, verify, verify_in_order};
 use crate::commands::dedup::collect::Ids;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -193,6 +193,10 @@ impl Stored for OfComponent {
     }
 }
 
+fn ordered(a: u32, b: u32) -> (u32, u32) {
+    (a.min(b), a.max(b))
+}
+
 fn read_candidate(content: &mut Taken<'_>) -> Option<Pair> {
     let (a, b) = (content.u32()?, content.u32()?);
     Some(Pair { a, b, score: Score::from_points(content.u16()?)? })
@@ -204,6 +208,8 @@ pub struct Decision<'c, T> {
     pairs: Sorted<Near>,
     /// The same as the clustering rules take them; the strength is the bits of the score.
     pub accepted: Vec<Accepted>,
+    /// Pairs that were measured for another reason, ascending.
+    measured: Vec<Accepted>,
     /// Pairs whose sketches scored high enough to be looked at.
     pub candidates: u64,
     /// Of documents with very many candidates, those that were not looked at.
@@ -214,6 +220,8 @@ pub struct Decision<'c, T> {
     rule: Rule,
     texts: T,
     frequencies: DocumentFrequencies,
+    /// Of documents that were compared after the candidates.
+    profiles: Profiles,
 }
 
 /// Which pairs are found.
@@ -391,6 +399,7 @@ pub fn decide<'c, T: TextSource>(
     Ok(Decision {
         pairs,
         accepted,
+        measured: Vec::new(),
         candidates: count,
         passed_over,
         work,
@@ -399,6 +408,7 @@ pub fn decide<'c, T: TextSource>(
         rule,
         texts,
         frequencies,
+        profiles: profiles(),
     })
 }
 
@@ -569,26 +579,64 @@ impl<T: TextSource> Decision<'_, T> {
         }))
     }
 
-    /// What decided about two documents, given the first document of each text; `None` when they were
-    /// not accepted as a pair of their own.
+    /// How alike two documents are, given the first document of each text: what decided about them, or what was
+    /// [measured](Decision::measure) since; `None` for all others.
     pub fn score_of(&self, a: u32, b: u32, first: &[u32]) -> Option<f32> {
-        let (a, b) = (first[a as usize], first[b as usize]);
-        let pair = (a.min(b), a.max(b));
-        let place = self.accepted.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
-        Some(f32::from_bits(self.accepted[place].strength))
+        let pair = ordered(first[a as usize], first[b as usize]);
+        let among = |accepted: &[Accepted]| {
+            let place = accepted.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
+            Some(f32::from_bits(accepted[place].strength))
+        };
+        among(&self.accepted).or_else(|| among(&self.measured))
+    }
+
+    /// Measures how alike some documents are that were not compared with each other, given the first document of each
+    /// text. Where a text is not at hand, they are not.
+    ///
+    /// # Errors
+    /// When a text cannot be read back, or an interruption.
+    pub fn measure(
+        &mut self,
+        documents: impl Iterator<Item = (u32, u32)>,
+        first: &[u32],
+    ) -> Result<(), Failure> {
+        let firsts = documents.map(|(a, b)| ordered(first[a as usize], first[b as usize]));
+        let is_open = |&(a, b): &(u32, u32)| a != b && self.score_of(a, b, first).is_none();
+        let mut open: Vec<(u32, u32)> = firsts.filter(is_open).collect();
+        open.sort_unstable();
+        open.dedup();
+        let sketches = |(a, b)| {
+            let both = self.corpus.sketch(a).zip(self.corpus.sketch(b));
+            both.map(|(x, y)| Near::of(&Pair { a, b, score: x.score(&y) }, None))
+        };
+        let mut open: Vec<Near> = open.into_iter().filter_map(sketches).collect();
+        if let Rule::Verified(_) = self.rule {
+            let pairs: Vec<Pair> = open
+                .iter()
+                .map(|near| Pair { a: near.a, b: near.b, score: near.sketches })
+                .collect();
+            // A text that is not at hand is like no other.
+            let measured = verify(&pairs, &self.texts, &self.frequencies, f64::MIN_POSITIVE)?;
+            for (place, texts) in measured {
+                open[place].texts = Some(texts.into());
+            }
+            open.retain(|near| near.texts.is_some());
+        }
+        self.measured = open.iter().map(Near::accepted).collect();
+        Ok(())
     }
 
     /// Whether two documents that are in no accepted pair are near duplicates all the same: what is
-    /// asked of pairs that no shared key made a candidate.
+    /// asked of pairs that no shared key made a candidate, on any number of threads.
     ///
     /// A text that cannot be read back is like no other.
     pub fn judge(&self) -> impl FnMut(u32, u32) -> bool {
-        let min_score = match self.rule {
-            Rule::Verified(min_score) => Some(min_score),
+        let mut examiner = match self.rule {
+            Rule::Verified(least) => {
+                Some(Examiner::new(&self.texts, &self.frequencies, least, &self.profiles))
+            }
             Rule::Scored(_) => None,
         };
-        let mut examiner =
-            min_score.map(|least| Examiner::new(&self.texts, &self.frequencies, least));
         move |a, b| {
             self.rule.looks_at_documents(self.corpus, a, b)
                 && examiner

@@ -121,6 +121,8 @@ const OPENED: usize = 128 << 20;
 const IN_MEMORY: u64 = 1 << 30;
 /// Bytes of text in a block.
 const BLOCK: usize = 16 << 10;
+/// How much zstd packs: what lies on the disk for some minutes is worth little time.
+const LEVEL: i32 = -3;
 /// Bytes of blocks of a part that are written at once.
 const WRITTEN: usize = 128 << 10;
 
@@ -212,7 +214,7 @@ impl Packed {
             texts: 0,
         };
         let parts = (0..PARTS).map(|_| filling()).collect();
-        Ok(Packed { parts, compressor: zstd::bulk::Compressor::new(1)? })
+        Ok(Packed { parts, compressor: zstd::bulk::Compressor::new(LEVEL)? })
     }
 
     /// Adds a text to a part, and returns where it begins there.

@@ -17,13 +17,14 @@ use crate::interrupt;
 /// Pairs that one worker takes at a time.
 const CHUNK: usize = 256;
 
-/// The profiles of the documents that were compared last.
-type Profiles = Recent<u32, Profile>;
+/// The profiles of the documents that were compared last, for any number of examiners.
+pub type Profiles = Recent<u32, Profile>;
 
 /// Bytes of profiles that are kept.
 const KEPT: usize = 256 << 20;
 
-fn profiles() -> Profiles {
+/// None yet.
+pub fn profiles() -> Profiles {
     Recent::new(KEPT, Profile::bytes)
 }
 
@@ -59,7 +60,7 @@ pub fn verify_in_order(
     let profiles = profiles();
     let next = AtomicUsize::new(0);
     let work = |_: rayon::BroadcastContext<'_>| {
-        let mut examiner = Examiner::sharing(texts, frequencies, min_score, &profiles);
+        let mut examiner = Examiner::new(texts, frequencies, min_score, &profiles);
         let mut found = Vec::new();
         loop {
             interrupt::check()?;
@@ -90,13 +91,7 @@ pub struct Examiner<'t, T> {
     reduced: Reduced,
     profiler: Profiler,
     verifier: Verifier,
-    profiles: Shared<'t>,
-}
-
-/// Profiles of its own, or those of several.
-enum Shared<'t> {
-    Own(Box<Profiles>),
-    Of(&'t Profiles),
+    profiles: &'t Profiles,
 }
 
 impl<'t, T: TextSource> Examiner<'t, T> {
@@ -104,24 +99,7 @@ impl<'t, T: TextSource> Examiner<'t, T> {
         texts: &'t T,
         frequencies: &'t DocumentFrequencies,
         min_score: f64,
-    ) -> Examiner<'t, T> {
-        Examiner::with(texts, frequencies, min_score, Shared::Own(Box::new(profiles())))
-    }
-
-    fn sharing(
-        texts: &'t T,
-        frequencies: &'t DocumentFrequencies,
-        min_score: f64,
         profiles: &'t Profiles,
-    ) -> Examiner<'t, T> {
-        Examiner::with(texts, frequencies, min_score, Shared::Of(profiles))
-    }
-
-    fn with(
-        texts: &'t T,
-        frequencies: &'t DocumentFrequencies,
-        min_score: f64,
-        profiles: Shared<'t>,
     ) -> Examiner<'t, T> {
         Examiner {
             texts,
@@ -141,17 +119,13 @@ impl<'t, T: TextSource> Examiner<'t, T> {
     }
 
     fn profile(&mut self, document: u32) -> Result<Arc<Profile>, Failure> {
-        let profiles = match &self.profiles {
-            Shared::Own(own) => own,
-            Shared::Of(others) => *others,
-        };
-        if let Some(profile) = profiles.get(document) {
+        if let Some(profile) = self.profiles.get(document) {
             return Ok(profile);
         }
         self.reduced.fill(&self.texts.text(document)?);
         let idf = |hash| u32::from(self.frequencies.idf_sixteenths(hash));
         let profile = Arc::new(self.profiler.profile(&self.reduced, idf));
-        profiles.keep(document, Arc::clone(&profile));
+        self.profiles.keep(document, Arc::clone(&profile));
         Ok(profile)
     }
 }

@@ -10,6 +10,12 @@ const BUFFER: usize = 256 << 10;
 /// Full buffers that wait.
 const WAITING: usize = 4;
 
+/// A writer that does more at a time once it knows that much will come.
+pub(super) trait ExpectMuch: Write {
+    /// Is called before the first byte, if at all.
+    fn expect_much(&mut self) -> io::Result<()>;
+}
+
 /// Writes bytes in order to a writer that another thread has, once there are more than a buffer of them. Dropping it
 /// before it is [finished](Behind::finish) leaves out what is in its own buffer.
 pub(super) struct Behind<W> {
@@ -31,7 +37,7 @@ struct Other<W> {
     thread: JoinHandle<io::Result<W>>,
 }
 
-impl<W: Write + Send + 'static> Behind<W> {
+impl<W: ExpectMuch + Send + 'static> Behind<W> {
     pub(super) fn new(writer: W) -> Self {
         Self { buffer: Vec::new(), writer: Writer::Here(writer) }
     }
@@ -50,7 +56,10 @@ impl<W: Write + Send + 'static> Behind<W> {
 
     fn hand_over(&mut self) -> io::Result<()> {
         let other = match std::mem::replace(&mut self.writer, Writer::Gone) {
-            Writer::Here(writer) => Other::start(writer)?,
+            Writer::Here(mut writer) => {
+                writer.expect_much()?;
+                Other::start(writer)?
+            }
             Writer::There(other) => other,
             Writer::Gone => return Err(io::ErrorKind::BrokenPipe.into()),
         };
@@ -142,6 +151,13 @@ mod tests {
         }
     }
 
+    impl ExpectMuch for Small {
+        fn expect_much(&mut self) -> io::Result<()> {
+            assert!(self.0.is_empty());
+            Ok(())
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
@@ -176,6 +192,11 @@ mod tests {
                 Ok(bytes.len())
             }
             fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        impl ExpectMuch for Telling {
+            fn expect_much(&mut self) -> io::Result<()> {
                 Ok(())
             }
         }

@@ -24,10 +24,10 @@ use crate::{Error, Format, Reason};
 pub use convert::{Codec, Conversion, TextOf};
 use pieces::Pair;
 pub use rewrite::{Decide, Rewriting};
+use target::Making;
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) use target::Raw;
 pub(crate) use target::Target;
-use target::{Create, create_new};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes that have been handed over are taken out of the buffer when there are so many.
@@ -95,7 +95,7 @@ pub struct KeptWriter {
     inputs: Inputs,
     kept: PathBuf,
     unreadable: PathBuf,
-    create: Create,
+    making: Making,
     conversion: Option<convert::Plans>,
 }
 
@@ -107,9 +107,18 @@ impl KeptWriter {
             inputs: inputs.clone(),
             kept: kept.into(),
             unreadable: unreadable.into(),
-            create: create_new,
+            making: Making::default(),
             conversion: None,
         }
+    }
+
+    /// Long files in zstd are compressed by so many threads, each: of 1 and more the bytes are the same. More than 4 are not
+    /// of use, because one thread reads.
+    ///
+    /// A thread takes some 20 MB. Without this it is one.
+    pub fn compressing_by(mut self, threads: usize) -> Self {
+        self.making.workers = threads.clamp(1, 4) as u32;
+        self
     }
 
     /// Writes what is kept in another format. What is unreadable stays in the input's.
@@ -349,7 +358,7 @@ impl KeptWriter {
     }
 
     fn target(&self, folder: &Path, file: &InputFile, number: u32) -> Target {
-        Target::new(folder.join(self.inputs.output_path(file)), number, self.create)
+        Target::new(folder.join(self.inputs.output_path(file)), number, self.making)
     }
 
     fn targets(&self, file: &InputFile, number: u32) -> [Target; 2] {

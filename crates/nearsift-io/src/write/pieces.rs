@@ -87,7 +87,8 @@ impl Sink {
         if self.encoder.is_some() {
             return Ok(());
         }
-        let encoder = self.target.create().and_then(|raw| Encoder::new(self.compression, raw));
+        let packing = self.target.packing(self.compression);
+        let encoder = self.target.create().and_then(|raw| Encoder::new(packing, raw));
         self.encoder = Some(Box::new(encoder.map_err(|e| self.target.error(e))?));
         let before = std::mem::take(&mut self.before);
         self.put(&before)
@@ -102,7 +103,8 @@ impl Sink {
             if self.written.replace(self.member).is_some_and(|m| m != self.member)
                 && let Some(old) = self.encoder.take()
             {
-                let next = old.next_member(self.compression).map_err(|e| self.target.error(e))?;
+                let packing = self.target.packing(self.compression);
+                let next = old.next_member(packing).map_err(|e| self.target.error(e))?;
                 self.encoder = Some(Box::new(next));
             }
             let Some(encoder) = &mut self.encoder else { return Ok(()) };

@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use lzma_rust2::{XzOptions, XzWriter};
 use tempfile::SpooledTempFile;
 
-use super::behind::Behind;
+use super::behind::{Behind, ExpectMuch};
 use crate::Error;
 use crate::source::Compression;
 
@@ -22,34 +22,54 @@ pub(crate) trait File: Write + Seek + Send {}
 
 impl<T: Write + Seek + Send> File for T {}
 
-/// How a file is made.
-pub(super) type Create = fn(&Path) -> io::Result<Raw>;
+/// How files are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Making {
+    pub(super) create: fn(&Path) -> io::Result<Raw>,
+    /// Threads that compress a long file together, where its compression allows that: at least 1.
+    pub(super) workers: u32,
+}
 
-pub(super) fn create_new(path: &Path) -> io::Result<Raw> {
-    Ok(Box::new(fs::File::create_new(path)?))
+impl Default for Making {
+    fn default() -> Self {
+        Self { create: |path| Ok(Box::new(fs::File::create_new(path)?)), workers: 1 }
+    }
+}
+
+/// How what is written is compressed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packing {
+    compression: Compression,
+    workers: u32,
 }
 
 /// Where a file will be, or be put together.
 pub(crate) struct Target {
     /// The file, or the archive that what is put together goes into.
     path: PathBuf,
+    making: Making,
     place: Place,
 }
 
 enum Place {
-    Named { number: u32, create: Create, made: Option<Temporary> },
+    Named { number: u32, made: Option<Temporary> },
     Aside(Aside),
 }
 
 impl Target {
     /// A file for input `number`; it is made when it is asked for.
-    pub(super) fn new(path: PathBuf, number: u32, create: Create) -> Self {
-        Self { path, place: Place::Named { number, create, made: None } }
+    pub(super) fn new(path: PathBuf, number: u32, making: Making) -> Self {
+        Self { path, making, place: Place::Named { number, made: None } }
     }
 
     /// Something that goes into the archive of this target.
     pub(super) fn aside(&self, aside: &Aside) -> Self {
-        Self { path: self.path.clone(), place: Place::Aside(aside.clone()) }
+        Self { path: self.path.clone(), making: self.making, place: Place::Aside(aside.clone()) }
+    }
+
+    /// How its content is compressed.
+    pub(super) fn packing(&self, compression: Compression) -> Packing {
+        Packing { compression, workers: self.making.workers }
     }
 
     /// The folder that it will be in.
@@ -65,10 +85,10 @@ impl Target {
     pub(crate) fn create(&mut self) -> io::Result<Raw> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         match &mut self.place {
-            Place::Named { number, create, made } => {
+            Place::Named { number, made } => {
                 fs::create_dir_all(folder)?;
                 let path = folder.join(format!(".nearsift-{number}.partial"));
-                let file = create(&path)?;
+                let file = (self.making.create)(&path)?;
                 *made = Some(Temporary(path));
                 Ok(file)
             }
@@ -162,15 +182,16 @@ pub(super) enum Encoder {
 
 pub(super) enum Packer {
     Gzip(GzEncoder<Raw>),
-    Zstd(zstd::Encoder<'static, Raw>),
+    /// With the threads that share the work when there is much.
+    Zstd(zstd::Encoder<'static, Raw>, u32),
     Xz(XzWriter<Raw>),
     Bzip2(BzEncoder<Raw>),
 }
 
 impl Encoder {
-    pub(super) fn new(compression: Compression, raw: Raw) -> io::Result<Self> {
+    pub(super) fn new(packing: Packing, raw: Raw) -> io::Result<Self> {
         const BUFFER: usize = 128 << 10;
-        let packer = match compression {
+        let packer = match packing.compression {
             Compression::None => return Ok(Self::Plain(BufWriter::with_capacity(BUFFER, raw))),
             Compression::Gzip => Packer::Gzip(GzEncoder::new(raw, flate2::Compression::default())),
             Compression::Xz => Packer::Xz(XzWriter::new(raw, XzOptions::default())?),
@@ -179,7 +200,7 @@ impl Encoder {
                 let mut encoder = zstd::Encoder::new(raw, zstd::DEFAULT_COMPRESSION_LEVEL)?;
                 // As the `zstd` program does: damage is to be found, not read.
                 encoder.include_checksum(true)?;
-                Packer::Zstd(encoder)
+                Packer::Zstd(encoder, packing.workers)
             }
         };
         Ok(Self::Packed(Box::new(Behind::new(packer))))
@@ -202,7 +223,7 @@ impl Encoder {
             Self::Plain(w) => w.into_inner().map_err(io::IntoInnerError::into_error),
             Self::Packed(w) => match w.finish()? {
                 Packer::Gzip(w) => w.finish(),
-                Packer::Zstd(w) => w.finish(),
+                Packer::Zstd(w, _) => w.finish(),
                 Packer::Xz(w) => w.finish(),
                 Packer::Bzip2(w) => w.finish(),
             },
@@ -210,8 +231,19 @@ impl Encoder {
     }
 
     /// Ends the member, and begins another.
-    pub(super) fn next_member(self, compression: Compression) -> io::Result<Self> {
-        Self::new(compression, self.close()?)
+    pub(super) fn next_member(self, packing: Packing) -> io::Result<Self> {
+        Self::new(packing, self.close()?)
+    }
+}
+
+impl ExpectMuch for Packer {
+    /// What zstd compresses in parts is one frame all the same, whose bytes do not depend on the number of
+    /// threads; but they are others than without any, so that one thread is told to share as well.
+    fn expect_much(&mut self) -> io::Result<()> {
+        match self {
+            Self::Zstd(encoder, workers) => encoder.multithread(*workers),
+            Self::Gzip(_) | Self::Xz(_) | Self::Bzip2(_) => Ok(()),
+        }
     }
 }
 
@@ -219,7 +251,7 @@ impl Write for Packer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Gzip(w) => w.write(bytes),
-            Self::Zstd(w) => w.write(bytes),
+            Self::Zstd(w, _) => w.write(bytes),
             Self::Xz(w) => w.write(bytes),
             Self::Bzip2(w) => w.write(bytes),
         }
@@ -228,7 +260,7 @@ impl Write for Packer {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Gzip(w) => w.flush(),
-            Self::Zstd(w) => w.flush(),
+            Self::Zstd(w, _) => w.flush(),
             Self::Xz(w) => w.flush(),
             Self::Bzip2(w) => w.flush(),
         }

@@ -60,7 +60,7 @@ fn a_disk_that_gets_full_at_every_byte() {
         while reader.next_batch().expect("a batch").is_some() {}
         let output = folder.path().join("out");
         let mut writer = KeptWriter::new(&inputs, output.join("kept"), output.join("unreadable"));
-        writer.create = |path| Ok(Box::new(OnFullDisk(File::create_new(path)?)));
+        writer.making.create = |path| Ok(Box::new(OnFullDisk(File::create_new(path)?)));
         let decide = |place: Place| match place.index {
             1 => Decision::Unreadable,
             _ => Decision::Keep,

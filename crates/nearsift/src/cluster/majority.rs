@@ -1,6 +1,10 @@
 //! Groups most of whose members are alike: majority link.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::slice::ParallelSliceMut;
 
 use super::{Clusters, Components, KeepOrder};
 
@@ -52,9 +56,9 @@ impl Clusters {
     /// become one only when at least half of a sample of their cross pairs are accepted.
     ///
     /// A cross pair is one document of each group. It is accepted when it is among the links, and else
-    /// when `judge` says so, which is asked with the smaller number first and once about a pair. So a
+    /// when a judge says so, which is asked with the smaller number first and once about a pair. So a
     /// chain of documents each like the next one alone stays in parts, and a group whose members are
-    /// like each other stays whole even if some of their pairs were never candidates: for these `judge`
+    /// like each other stays whole even if some of their pairs were never candidates: for these the judge
     /// compares the documents. When it always refuses, the links alone decide.
     ///
     /// All cross pairs are looked at while there are at most 16; of more, those of a few members of
@@ -69,7 +73,7 @@ impl Clusters {
     /// // A chain: each document is like the one before and like no other.
     /// let chain = [(0, 1, 9), (1, 2, 8), (2, 3, 9)].map(|(a, b, strength)| Link { a, b, strength });
     /// let rule = MajorityLink { max_cluster: 100 };
-    /// let (clusters, _) = Clusters::by_majority(4, chain, rule, &KeepOrder::first(4), |_, _| false);
+    /// let (clusters, _) = Clusters::by_majority(4, chain, rule, &KeepOrder::first(4), || |_, _| false);
     /// assert_eq!(clusters.kept().collect::<Vec<_>>(), [0, 2]);
     /// ```
     ///
@@ -77,55 +81,88 @@ impl Clusters {
     /// When a link names a document beyond those, `keep` ranks another number of documents, or
     /// there are 2^32 documents or more.
     ///
+    /// Groups never reach over connected components of the links, which are shared out among the threads of
+    /// the rayon pool that this is called in: `judges` makes a judge for each of them.
+    ///
     /// # Complexity
-    /// O(links x log(links)), and for each link at most 16 looks at a cross pair; `judge` is called at
-    /// most once for each cross pair looked at, in practice for a few of each merger. 24 bytes a link,
-    /// 28 a document, and 15 to 30 for each pair judged.
+    /// O(links x log(links)), and for each link at most 16 looks at a cross pair; a judge is called at
+    /// most once for each cross pair looked at, in practice for a few of each merger. 48 bytes a link,
+    /// 36 a document, and 15 to 30 for each pair judged.
     ///
     /// # References
     /// Sokal and Michener, 'A statistical method for evaluating systematic relationships', University
     /// of Kansas Science Bulletin 38, 1958: average linkage, here of yes and no, and sampled.
-    pub fn by_majority(
+    pub fn by_majority<J: FnMut(u32, u32) -> bool>(
         documents: usize,
         links: impl IntoIterator<Item = Link>,
         rule: MajorityLink,
         keep: &KeepOrder,
-        judge: impl FnMut(u32, u32) -> bool,
+        judges: impl Fn() -> J + Sync,
     ) -> (Clusters, Capped) {
         keep.check_covers(documents);
         let links = distinct(links);
-        let mut groups = Groups::new(documents);
-        let mut accepted = Accepted {
-            neighbours: Neighbours::of(documents, &links),
-            judged: HashMap::new(),
-            judge,
+        let neighbours = Neighbours::of(documents, &links);
+        let mut components = Components::new(documents);
+        links.iter().for_each(|link| components.link(link.a, link.b));
+        let mut links: Vec<(u32, Link)> =
+            links.into_iter().map(|link| (components.root(link.a), link)).collect();
+        links.par_sort_unstable_by_key(|(root, link)| {
+            (*root, Reverse(link.strength), link.a, link.b)
+        });
+        let mut parts: Vec<&[(u32, Link)]> = links.chunk_by(|a, b| a.0 == b.0).collect();
+        // The largest first, so that no thread is left with one when the others have none.
+        parts.sort_by_key(|part| Reverse(part.len()));
+
+        let next = AtomicUsize::new(0);
+        let work = |_: rayon::BroadcastContext<'_>| {
+            let mut judge = judges();
+            let mut grown = Vec::new();
+            while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                grown.push(grow(part, rule, &neighbours, &mut judge));
+            }
+            grown
         };
-        let mut links = links;
-        links.sort_unstable_by_key(|link| (std::cmp::Reverse(link.strength), link.a, link.b));
-        let mut capped = Capped::default();
-        let mut at_cap = Vec::new();
-        for link in &links {
-            let (a, b) = (groups.components.root(link.a), groups.components.root(link.b));
-            if a == b || !groups.most_accepted(a, b, &mut accepted) {
-                continue;
-            }
-            if groups.components.size(a).saturating_add(groups.components.size(b))
-                > rule.max_cluster
-            {
-                capped.links += 1;
-                at_cap.extend([link.a, link.b]);
-                continue;
-            }
-            groups.merge(a, b);
+        let mut groups = Components::new(documents);
+        let mut all_capped = Capped::default();
+        for (part, capped) in rayon::broadcast(work).into_iter().flatten() {
+            part.pairs().for_each(|(a, b)| groups.link(a, b));
+            all_capped.groups += capped.groups;
+            all_capped.links += capped.links;
         }
-        for document in &mut at_cap {
-            *document = groups.components.root(*document);
-        }
-        at_cap.sort_unstable();
-        at_cap.dedup();
-        capped.groups = at_cap.len() as u32;
-        (groups.components.finish(keep), capped)
+        (groups.finish(keep), all_capped)
     }
+}
+
+/// The groups of a connected component of the links, given from the strongest to the weakest.
+fn grow<J: FnMut(u32, u32) -> bool>(
+    links: &[(u32, Link)],
+    rule: MajorityLink,
+    neighbours: &Neighbours,
+    judge: &mut J,
+) -> (Groups, Capped) {
+    let mut groups = Groups::of(links);
+    let mut accepted = Accepted { neighbours, judged: HashMap::new(), judge };
+    let mut capped = Capped::default();
+    let mut at_cap = Vec::new();
+    for (_, link) in links {
+        let (a, b) = (groups.root(link.a), groups.root(link.b));
+        if a == b || !groups.most_accepted(a, b, &mut accepted) {
+            continue;
+        }
+        if groups.components.size(a).saturating_add(groups.components.size(b)) > rule.max_cluster {
+            capped.links += 1;
+            at_cap.extend([a, b]);
+            continue;
+        }
+        groups.merge(a, b);
+    }
+    for place in &mut at_cap {
+        *place = groups.components.root(*place);
+    }
+    at_cap.sort_unstable();
+    at_cap.dedup();
+    capped.groups = at_cap.len() as u32;
+    (groups, capped)
 }
 
 /// The links by pair, each once, the smaller document first.
@@ -135,19 +172,19 @@ fn distinct(links: impl IntoIterator<Item = Link>) -> Vec<Link> {
         .filter(|link| link.a != link.b)
         .map(|link| Link { a: link.a.min(link.b), b: link.a.max(link.b), ..link })
         .collect();
-    links.sort_unstable_by_key(|link| (link.a, link.b, std::cmp::Reverse(link.strength)));
+    links.sort_unstable_by_key(|link| (link.a, link.b, Reverse(link.strength)));
     links.dedup_by_key(|link| (link.a, link.b));
     links
 }
 
 /// Whether pairs are accepted.
-struct Accepted<J> {
-    neighbours: Neighbours,
+struct Accepted<'a, J> {
+    neighbours: &'a Neighbours,
     judged: HashMap<(u32, u32), bool>,
-    judge: J,
+    judge: &'a mut J,
 }
 
-impl<J: FnMut(u32, u32) -> bool> Accepted<J> {
+impl<J: FnMut(u32, u32) -> bool> Accepted<'_, J> {
     /// What needs no judgement: links, and pairs that were judged before.
     fn known(&self, a: u32, b: u32) -> Option<bool> {
         if self.neighbours.contains(a, b) {
@@ -191,8 +228,11 @@ impl Neighbours {
     }
 }
 
-/// The groups so far, each with the few members that stand for it.
+/// The groups of some documents so far, each with the few members that stand for it. Here documents have
+/// their places among these.
 struct Groups {
+    /// Ascending.
+    documents: Vec<u32>,
     components: Components,
     /// The first document of each root's list: of its group the 16 members whose hash is smallest.
     heads: Vec<u32>,
@@ -201,15 +241,34 @@ struct Groups {
 }
 
 impl Groups {
-    fn new(documents: usize) -> Groups {
-        let components = Components::new(documents);
-        Groups { components, heads: (0..documents as u32).collect(), next: vec![END; documents] }
+    /// Each document that is linked, alone.
+    fn of(links: &[(u32, Link)]) -> Groups {
+        let mut documents: Vec<u32> = links.iter().flat_map(|(_, link)| [link.a, link.b]).collect();
+        documents.sort_unstable();
+        documents.dedup();
+        let n = documents.len();
+        let components = Components::new(n);
+        Groups { documents, components, heads: (0..n as u32).collect(), next: vec![END; n] }
+    }
+
+    /// The place of the document that stands for this one.
+    fn root(&mut self, document: u32) -> u32 {
+        let place = self.documents.partition_point(|&other| other < document);
+        self.components.root(place as u32)
+    }
+
+    /// Pairs of documents that link each group.
+    fn pairs(mut self) -> impl Iterator<Item = (u32, u32)> {
+        (0..self.documents.len()).map(move |place| {
+            let root = self.components.root(place as u32);
+            (self.documents[root as usize], self.documents[place])
+        })
     }
 
     /// The members of a root's list, by hash.
     fn listed(&self, root: u32) -> impl Iterator<Item = u32> {
-        std::iter::successors(Some(self.heads[root as usize]), |&document| {
-            Some(self.next[document as usize]).filter(|&next| next != END)
+        std::iter::successors(Some(self.heads[root as usize]), |&place| {
+            Some(self.next[place as usize]).filter(|&next| next != END)
         })
     }
 
@@ -218,7 +277,7 @@ impl Groups {
         &self,
         a: u32,
         b: u32,
-        accepted: &mut Accepted<J>,
+        accepted: &mut Accepted<'_, J>,
     ) -> bool {
         let (size_a, size_b) = (self.components.size(a) as usize, self.components.size(b) as usize);
         let (rows, columns) = sample(size_a, size_b);
@@ -227,7 +286,7 @@ impl Groups {
         let mut open = Vec::new();
         for x in self.listed(a).take(rows) {
             for y in self.listed(b).take(columns) {
-                let (a, b) = (x.min(y), x.max(y));
+                let (a, b) = (self.documents[x.min(y) as usize], self.documents[x.max(y) as usize]);
                 match accepted.known(a, b) {
                     Some(yes) => votes.count(yes),
                     None => open.push((a, b)),
@@ -245,7 +304,7 @@ impl Groups {
 
     fn merge(&mut self, a: u32, b: u32) {
         let mut members: Vec<u32> = self.listed(a).chain(self.listed(b)).collect();
-        members.sort_unstable_by_key(|&document| mix(document));
+        members.sort_unstable_by_key(|&place| mix(self.documents[place as usize]));
         members.truncate(SAMPLE);
         self.components.link(a, b);
         let root = self.components.root(a);
@@ -298,8 +357,8 @@ fn mix(document: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::cmp::Reverse;
     use std::collections::BTreeSet;
+    use std::sync::Mutex;
 
     use proptest::prelude::*;
 
@@ -325,10 +384,10 @@ mod tests {
         n: usize,
         links: &[Link],
         max_cluster: u32,
-        judge: impl FnMut(u32, u32) -> bool,
+        judge: impl Fn(u32, u32) -> bool + Sync,
     ) -> (Clusters, Capped) {
         let links = links.iter().copied();
-        Clusters::by_majority(n, links, rule(max_cluster), &KeepOrder::first(n), judge)
+        Clusters::by_majority(n, links, rule(max_cluster), &KeepOrder::first(n), || &judge)
     }
 
     /// The same with sets, from the words of the definition.
@@ -441,13 +500,13 @@ mod tests {
 
         #[test]
         fn a_pair_is_judged_once((n, links, accepted) in case()) {
-            let mut asked = BTreeSet::new();
+            let asked = Mutex::new(BTreeSet::new());
             by_majority(n, &links, 99, |a, b| {
-                assert!(a < b && asked.insert((a, b)), "{a} {b}");
+                assert!(a < b && asked.lock().expect("no panic").insert((a, b)), "{a} {b}");
                 assert!(!links.iter().any(|l| (l.a.min(l.b), l.a.max(l.b)) == (a, b)));
                 accepted.contains(&(a, b))
             });
-            prop_assert!(asked.len() <= 16 * links.len());
+            prop_assert!(asked.into_inner().expect("no panic").len() <= 16 * links.len());
         }
 
         #[test]

@@ -298,7 +298,7 @@ impl Corpus {
                     Link { a, b, strength }
                 });
                 let near = |a, b| distance(a, b).is_some_and(|d| d <= options.max_distance);
-                Clusters::by_majority(self.len(), links, MajorityLink::default(), &keep, near).0
+                Clusters::by_majority(self.len(), links, MajorityLink::default(), &keep, || near).0
             }
         };
         let representatives = leader.iter().map(|&l| leaders.representative(l)).collect();

@@ -41,7 +41,7 @@ pub struct SketchEntry {
 /// let (candidates, _) = corpus.candidates(&corpus.join(Settings::new(Score::at_least(0.3)))?);
 /// let accepted: Vec<_> =
 ///     candidates.iter().map(|p| Accepted { a: p.a, b: p.b, strength: 0 }).collect();
-/// let found = corpus.find(&accepted, &Grouping::default(), |_, _| true);
+/// let found = corpus.find(&accepted, &Grouping::default(), || |_, _| true);
 /// assert_eq!(found.clusters().kept().collect::<Vec<_>>(), [0, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -255,17 +255,17 @@ impl SketchCorpus {
     /// Groups near duplicates and chooses what stays: documents with the same text belong together, and
     /// the rule decides about the others.
     ///
-    /// `judge` is asked about pairs of documents that were not accepted, where the rule wants to know;
-    /// each of them is the first with its text.
+    /// `judges` makes judges, one for a thread of the rayon pool that this is called in. They are asked about
+    /// pairs of documents that were not accepted, where the rule wants to know; each of them is the first with its text.
     /// Accepted pairs are of any documents, in any order, each once.
     ///
     /// # Complexity
     /// O(n log n + pairs log pairs).
-    pub fn find(
+    pub fn find<J: FnMut(u32, u32) -> bool>(
         &self,
         accepted: &[Accepted],
         grouping: &Grouping,
-        mut judge: impl FnMut(u32, u32) -> bool,
+        judges: impl Fn() -> J + Sync,
     ) -> Found<'_> {
         let keep = match self.values.is_empty() {
             true => KeepOrder::first(self.len()),
@@ -301,10 +301,13 @@ impl SketchCorpus {
                 Clusters::stars(self.len(), links.map(|link| (link.a, link.b)), &keep)
             }
             Clustering::Majority => {
-                let first = |document: u32| first[document as usize];
-                let judge = |a, b| judge(first(a), first(b));
+                let judges = || {
+                    let mut judge = judges();
+                    let first = |document: u32| first[document as usize];
+                    move |a, b| judge(first(a), first(b))
+                };
                 let found =
-                    Clusters::by_majority(self.len(), links, grouping.majority, &keep, judge);
+                    Clusters::by_majority(self.len(), links, grouping.majority, &keep, judges);
                 capped = found.1;
                 found.0
             }

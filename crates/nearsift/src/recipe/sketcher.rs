@@ -33,10 +33,11 @@ const HUGE: usize = 1 << 20;
 /// The features of a document, parted by what becomes of them. Their order in a part means nothing.
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
-    /// In the first `rarest_len` places those that occur once and are as rare as can be, about half
-    /// of all: of one weight, they vote faster than the others.
-    rarest: Vec<u64>,
-    rarest_len: usize,
+    /// Those that occur once and are not beyond [`RAREST`], by rarity: those of one rarity have one weight,
+    /// and vote together.
+    once: Vec<u64>,
+    /// Where those of each rarity end.
+    ends: Vec<usize>,
     /// The others: up to `telling_end` those that take part in the minwise values, and from
     /// `common_begin` to `end` those that do not.
     hashes: Vec<u64>,
@@ -48,6 +49,12 @@ pub(super) struct Sorted {
     /// The weights of features by their count and rarity, where both are small.
     known_weights: Vec<u8>,
 }
+
+/// The rarities of features that vote by them, and one more for all beyond.
+const RARITIES: usize = RAREST as usize + 2;
+
+/// Places that features of one rarity are put at in turns: each waits for what was put at its own before.
+const TURNS: usize = 4;
 
 impl Sorted {
     /// Takes the features of a document: hashes that occur once, and others with their counts.
@@ -68,45 +75,78 @@ impl Sorted {
             self.known_weights.extend(all);
         }
         self.make_room(once.len() + others.len());
-        let Sorted { rarest, hashes, weights, rarities, known_weights, end, .. } = self;
-        let (rarest, hashes) = (&mut rarest[..*end], &mut hashes[..*end]);
-        let weights = &mut weights[..*end];
 
         // By itself: the table is larger than the nearest caches, and a loop that does nothing else
         // waits for many of its entries at a time.
-        rarities.clear();
-        rarities.extend(once.iter().chain(others).map(|&hash| rarity(hash)));
-        let (of_once, of_others) = rarities.split_at(once.len());
+        self.rarities.clear();
+        self.rarities.extend(once.iter().chain(others).map(|&hash| rarity(hash)));
+        let beyond = self.sort_by_rarity(once);
 
-        let (mut rarest_len, mut telling_end, mut common_begin) = (0, 0, *end);
+        let Sorted { once: sorted, hashes, weights, rarities, known_weights, end, .. } = self;
+        let (hashes, weights) = (&mut hashes[..*end], &mut weights[..*end]);
+        let (mut telling_end, mut common_begin) = (0, *end);
         // Without a branch, which would be wrong every other time: where a feature does not belong, the
         // next one overwrites it.
-        let mut part = |hash, weight, is_rarest: bool, is_common: bool| {
-            rarest[rarest_len] = hash;
-            rarest_len += usize::from(is_rarest);
+        let mut part = |hash, weight, is_common: bool| {
             let place = if is_common { common_begin - 1 } else { telling_end };
             hashes[place] = hash;
             weights[place] = weight;
-            telling_end += usize::from(!is_common & !is_rarest);
+            telling_end += usize::from(!is_common);
             common_begin -= usize::from(is_common);
         };
-        let weights_of_once = &known_weights[..=RAREST as usize];
-        for (&hash, &rarity) in once.iter().zip(of_once) {
-            let known = weights_of_once.get(rarity as usize);
-            let weight = known.copied().unwrap_or_else(|| weigh(1, rarity));
-            part(hash, weight, rarity == RAREST, rarity <= COMMON);
-        }
+        let of_others = &rarities[once.len()..];
         for ((&hash, &count), &rarity) in others.iter().zip(counts).zip(of_others) {
             let weight = if count <= FEW && rarity <= RAREST {
                 known_weights[((count - 1) * (RAREST + 1) + rarity) as usize]
             } else {
                 weigh(count, rarity)
             };
-            part(hash, weight, false, rarity <= COMMON);
+            part(hash, weight, rarity <= COMMON);
         }
-        self.rarest_len = rarest_len;
+        for hash in sorted.drain(beyond..) {
+            part(hash, weigh(1, rarity(hash)), false);
+        }
         self.telling_end = telling_end;
         self.common_begin = common_begin;
+    }
+
+    /// Sorts features by their rarities, those beyond [`RAREST`] last, and returns where these begin.
+    fn sort_by_rarity(&mut self, features: &[u64]) -> usize {
+        let Sorted { once, ends, rarities, .. } = self;
+        let own = |rarity: u32| rarity.min(RAREST + 1) as usize;
+        let (by_turns, rarities_left) = rarities[..features.len()].as_chunks::<TURNS>();
+        let mut places = [[0u32; TURNS]; RARITIES];
+        for rarities in by_turns {
+            for turn in 0..TURNS {
+                places[own(rarities[turn])][turn] += 1;
+            }
+        }
+        rarities_left.iter().for_each(|&rarity| places[own(rarity)][0] += 1);
+        let mut start = 0;
+        ends.clear();
+        for turns in &mut places {
+            for place in turns {
+                start += std::mem::replace(place, start);
+            }
+            ends.push(start as usize);
+        }
+        // What is there already is overwritten.
+        once.resize(features.len(), 0);
+        let once = &mut once[..];
+        let mut put = |feature, rarity, turn: usize| {
+            let place = &mut places[own(rarity)][turn];
+            once[*place as usize] = feature;
+            *place += 1;
+        };
+        let (features_by_turns, features_left) = features.as_chunks::<TURNS>();
+        for (features, rarities) in features_by_turns.iter().zip(by_turns) {
+            for turn in 0..TURNS {
+                put(features[turn], rarities[turn], turn);
+            }
+        }
+        features_left.iter().zip(rarities_left).for_each(|(&f, &rarity)| put(f, rarity, 0));
+        ends.pop();
+        ends[RAREST as usize]
     }
 
     fn make_room(&mut self, n: usize) {
@@ -116,7 +156,6 @@ impl Sorted {
             *self = Sorted { known_weights, ..Sorted::default() };
         }
         if self.hashes.len() < n {
-            self.rarest.resize(n, 0);
             self.hashes.resize(n, 0);
             self.weights.resize(n, 0);
         }
@@ -124,24 +163,30 @@ impl Sorted {
     }
 
     fn len(&self) -> usize {
-        self.rarest().len() + self.telling().0.len() + self.common().0.len()
+        self.once.len() + self.telling_end + self.end - self.common_begin
     }
 
-    fn rarest(&self) -> &[u64] {
-        &self.rarest[..self.rarest_len]
+    /// Features that occur once, each rarity's with their weight.
+    fn by_weight(&self) -> impl Iterator<Item = (&[u64], u8)> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let parts = starts.zip(&self.ends).map(|(&start, &end)| &self.once[start..end]);
+        parts.zip(self.known_weights.iter().copied()).filter(|(part, _)| !part.is_empty())
     }
 
-    fn weight_of_rarest(&self) -> u8 {
-        self.known_weights[RAREST as usize]
+    /// The others with their weights.
+    fn weighted(&self) -> [(&[u64], &[u8]); 2] {
+        let (telling, common) = (0..self.telling_end, self.common_begin..self.end);
+        [telling, common].map(|range| (&self.hashes[range.clone()], &self.weights[range]))
     }
 
-    fn telling(&self) -> (&[u64], &[u8]) {
-        (&self.hashes[..self.telling_end], &self.weights[..self.telling_end])
+    /// Those that take part in the minwise values.
+    fn telling(&self) -> [&[u64]; 2] {
+        [&self.once[self.ends[COMMON as usize]..], &self.hashes[..self.telling_end]]
     }
 
-    fn common(&self) -> (&[u64], &[u8]) {
-        let range = self.common_begin..self.end;
-        (&self.hashes[range.clone()], &self.weights[range])
+    /// Those that do not.
+    fn common(&self) -> [&[u64]; 2] {
+        [&self.once[..self.ends[COMMON as usize]], &self.hashes[self.common_begin..self.end]]
     }
 }
 
@@ -149,7 +194,7 @@ impl Fingerprinter<'_> {
     /// The hashes of the distinct features of the text that [`sketch`](Fingerprinter::sketch) was last
     /// called with, whether or not it has a sketch. The text alone decides their order.
     pub fn sketched_features(&self) -> Vec<u64> {
-        [self.sorted.rarest(), self.sorted.telling().0, self.sorted.common().0].concat()
+        [self.sorted.telling(), self.sorted.common()].concat().concat()
     }
 
     /// The dual sketch of a text, or why it has none.
@@ -196,14 +241,16 @@ impl Fingerprinter<'_> {
             });
         }
         votes.clear();
-        votes.add_uniform(sorted.rarest(), sorted.weight_of_rarest());
-        for (hashes, weights) in [sorted.telling(), sorted.common()] {
+        for (hashes, weight) in sorted.by_weight() {
+            votes.add_uniform(hashes, weight);
+        }
+        for (hashes, weights) in sorted.weighted() {
             votes.add(hashes, weights);
         }
         let simhash = votes.finish().expect("every feature has a weight");
         // A text of common features alone has nothing else to tell it by.
-        let values = minwise::values_of(&[sorted.rarest(), sorted.telling().0])
-            .or_else(|| minwise::values(sorted.common().0));
+        let values =
+            minwise::values_of(&sorted.telling()).or_else(|| minwise::values_of(&sorted.common()));
         let values = values.expect("there are features");
         let mut words = [0; crate::sketch::WORDS];
         words[..4].copy_from_slice(simhash.words());

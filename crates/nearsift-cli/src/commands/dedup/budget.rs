@@ -30,8 +30,8 @@ const GROUPED: u64 = 8 + 8 + 12 + 8;
 /// texts measure, are in runs on the disk.
 const LINKED: u64 = 12 + 12 + 4;
 /// Candidates of a document that a forecast expects: of generated documents with three near-duplicates in ten
-/// it was 1.2.
-const CANDIDATES: f64 = 1.25;
+/// it was 0.92.
+const CANDIDATES: f64 = 1.0;
 /// Bytes of records a second that a thread works through, all in all.
 const BYTES_A_SECOND: f64 = 14e6;
 /// Of a document in the work folder: sketch, keys, key of the text, value, id.
@@ -151,8 +151,8 @@ impl Forecast {
         let bytes: usize = batch.records().map(|record| record.bytes.len()).sum();
         let documents = batch.len() as f64 * times;
         let bytes = bytes as f64 * times;
-        // Less than half of the texts are in a candidate, and they are packed.
-        let texts = bytes / 4.0;
+        // About half of the texts are in a candidate, and they are packed a little.
+        let texts = bytes * 0.4;
         let candidates = (documents * CANDIDATES) as u64;
         let documents = documents as u64;
         let search = documents * (SEARCH + 2 * GATHERED);

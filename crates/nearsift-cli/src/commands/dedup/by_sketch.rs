@@ -1,6 +1,6 @@
 //! Deduplication by dual sketches.
 
-use nearsift::dedup::Grouping;
+use nearsift::dedup::{Grouping, Reason};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 
@@ -42,7 +42,7 @@ impl Run<'_> {
         let frequencies = frequencies.table(DocumentFrequencies::shipped());
         let folder = self.folder.path("");
         let workspace = Workspace { state: self.folder.state(), folder: &folder };
-        let decision = decide(corpus, candidates, frequencies, rule, workspace, |wanted| {
+        let mut decision = decide(corpus, candidates, frequencies, rule, workspace, |wanted| {
             let wanted = wanted.past_changes();
             Texts::read(self.inputs, self.global, &collected.records, wanted, texts, &folder)
         })?;
@@ -69,9 +69,12 @@ impl Run<'_> {
                 }
                 table.finish()
             },
-            || corpus.find(&decision.accepted, &grouping, decision.judge()),
+            || corpus.find(&decision.accepted, &grouping, || decision.judge()),
         );
         written?;
+        // Most were candidates; of each that goes it is told how alike it is to what stays.
+        let goes = found.removals().filter(|removal| removal.reason == Reason::Near);
+        decision.measure(goes.map(|r| (r.document, r.representative)), &first)?;
         let score = |document, representative| decision.score_of(document, representative, &first);
         let summary = self.write(&collected, &found, &against, summary, &sample, score)?;
         if self.keep_state {

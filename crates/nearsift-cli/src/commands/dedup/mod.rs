@@ -449,6 +449,8 @@ impl Run<'_> {
         let folder = self.folder;
         folder.make("kept")?;
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
+        let files = self.inputs.files().len();
+        let writer = writer.compressing_by(rayon::current_num_threads().div_ceil(files.max(1)));
         let writer = match self.conversion {
             Some(conversion) => writer.converting(conversion),
             None => writer,

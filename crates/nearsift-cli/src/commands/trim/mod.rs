@@ -163,6 +163,7 @@ fn write(
 ) -> Result<(), Failure> {
     folder.make("kept")?;
     let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
+    let writer = writer.compressing_by(rayon::current_num_threads());
     let mut trimming = Trimming {
         unit: summary.unit,
         found,

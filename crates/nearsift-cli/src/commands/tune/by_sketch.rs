@@ -18,7 +18,7 @@ use super::{MAX_PAIRS, Run, documents};
 use crate::Status;
 use crate::commands::dedup::collect::{Collected, Ids, Sketched};
 use crate::failure::Failure;
-use crate::near::{Examiner, Rule, TextSource, Texts, join_settings, verify};
+use crate::near::{Examiner, Rule, TextSource, Texts, join_settings, profiles, verify};
 
 /// Texts that score less are not told apart further.
 const FLOOR: f64 = 0.25;
@@ -100,9 +100,16 @@ impl Run<'_> {
         let (found, removed) = found(&accepted, &anchors);
         let removed = match anchors.are_all() {
             true => {
-                let mut examiner = Examiner::new(&texts, &frequencies, min_score);
-                let judge = |a, b| examiner.compare(a, b).is_ok_and(|measured| measured.is_some());
-                Estimate::counted(removed_near(corpus, &accepted, Rule::Verified(min_score), judge))
+                let rule = Rule::Verified(min_score);
+                let profiles = profiles();
+                let judges = || {
+                    let mut examiner = Examiner::new(&texts, &frequencies, min_score, &profiles);
+                    move |a, b| {
+                        rule.looks_at_documents(corpus, a, b)
+                            && examiner.compare(a, b).is_ok_and(|measured| measured.is_some())
+                    }
+                };
+                Estimate::counted(removed_near(corpus, &accepted, judges))
             }
             false => removed,
         };
@@ -222,18 +229,16 @@ fn found(accepted: &[Measured], anchors: &Anchors) -> (Estimate, Estimate) {
 }
 
 /// How many documents go for being near another, when all pairs are at hand: as `dedup` decides it.
-fn removed_near(
+fn removed_near<J: FnMut(u32, u32) -> bool>(
     corpus: &SketchCorpus,
     accepted: &[Measured],
-    rule: Rule,
-    mut judge: impl FnMut(u32, u32) -> bool,
+    judges: impl Fn() -> J + Sync,
 ) -> u64 {
     let links: Vec<Accepted> = accepted
         .iter()
         .map(|(pair, texts)| Accepted { a: pair.a, b: pair.b, strength: texts.strength() })
         .collect();
     let grouping = Grouping { clustering: Clustering::Majority, ..Grouping::default() };
-    let found =
-        corpus.find(&links, &grouping, |a, b| rule.looks_at_documents(corpus, a, b) && judge(a, b));
+    let found = corpus.find(&links, &grouping, judges);
     found.removals().filter(|removal| removal.reason == Reason::Near).count() as u64
 }

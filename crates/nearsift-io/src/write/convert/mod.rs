@@ -217,7 +217,7 @@ impl KeptWriter {
     ) -> Result<Written, Error> {
         let Some(unit) = plans.units.get(&number) else { return Ok(Written::default()) };
         let conversion = &plans.conversion;
-        let mut target = Target::new(self.kept.join(&unit.path), number, self.create);
+        let mut target = Target::new(self.kept.join(&unit.path), number, self.making);
         let (options, plan) = (self.inputs.options(), self.inputs.plan());
         let mut rows = RowSpool::new(target.folder(), conversion, options, plan)
             .map_err(|e| target.error(e))?;

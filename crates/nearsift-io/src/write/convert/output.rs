@@ -7,13 +7,14 @@ use serde_json::value::RawValue;
 use super::Conversion;
 use super::columns::{Columns, Row, text};
 use crate::Format;
-use crate::write::target::{Encoder, Raw};
+use crate::write::target::{Encoder, Packing, Raw};
 
 /// Writes rows that are JSON objects, one a line.
 pub(super) fn write(
     rows: impl BufRead,
     columns: &Columns,
     conversion: &Conversion,
+    packing: Packing,
     raw: Raw,
 ) -> io::Result<()> {
     #[cfg(all(feature = "arrow", feature = "parquet"))]
@@ -21,7 +22,7 @@ pub(super) fn write(
         columns.check()?;
         return super::tables::write_rows(rows, columns, conversion, raw);
     }
-    let mut out = Encoder::new(conversion.codec.compression(), raw)?;
+    let mut out = Encoder::new(packing, raw)?;
     match conversion.format {
         Format::Csv => separated(rows, columns, b',', &mut out)?,
         Format::Tsv => separated(rows, columns, b'\t', &mut out)?,

@@ -184,7 +184,8 @@ impl RowSpool {
             }
             #[cfg(not(all(feature = "arrow", feature = "parquet")))]
             drop((table, folder));
-            output::write(BufReader::new(lines.get_ref()), &columns, &conversion, raw)?;
+            let packing = target.packing(conversion.codec.compression());
+            output::write(BufReader::new(lines.get_ref()), &columns, &conversion, packing, raw)?;
             Ok(bytes)
         };
         let done: io::Result<u64> = work();

@@ -1,5 +1,6 @@
 #![expect(unsafe_code, reason = "functions for instruction sets that were detected at run time")]
 
+use super::uniform::{self, Planes};
 use super::{BLOCK, Ones, lane_hash, portable};
 use std::fmt;
 
@@ -109,6 +110,22 @@ impl Kernel {
             // SAFETY: `Votes::with_kernel` has checked that the machine has NEON.
             Kernel::Neon => unsafe { super::aarch64::unweighted(hashes, ones) },
             _ => portable::unweighted(hashes, ones),
+        }
+    }
+
+    /// Adds votes of one weight of all lanes to sums in binary that are below 2^`bits` with these. `self` is available.
+    pub(super) fn uniform(self, hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32) {
+        debug_assert!(self.is_available());
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Votes::with_kernel` has checked that the machine has AVX2.
+            Kernel::Avx2 => unsafe { super::x86::uniform_avx2(hashes, weight, planes, bits) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Votes::with_kernel` has checked that the machine has AVX-512 F, BW, DQ and VL.
+            Kernel::Avx512 | Kernel::Avx512Vnni => unsafe {
+                super::x86::uniform_avx512(hashes, weight, planes, bits);
+            },
+            _ => uniform::add(hashes, weight, planes, bits),
         }
     }
 

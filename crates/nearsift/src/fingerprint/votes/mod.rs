@@ -31,12 +31,14 @@ mod aarch64;
 mod kernel;
 mod planes;
 mod portable;
+mod uniform;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use kernel::Kernel;
 
 use super::{Bits, Fingerprint};
+use uniform::Planes;
 
 /// For each bit of a lane, the weight of the features that have a 1 there.
 type Ones = [u64; 64];
@@ -106,6 +108,9 @@ pub struct Votes {
     total: u64,
     // Lanes past the width stay 0.
     ones: [Ones; 4],
+    /// The votes of the widest fingerprints that came weight by weight, and their total.
+    planes: Planes,
+    uniform: u64,
 }
 
 impl Votes {
@@ -120,7 +125,7 @@ impl Votes {
     /// When this machine cannot run the kernel: see [`Kernel::available`].
     pub fn with_kernel(bits: Bits, kernel: Kernel) -> Votes {
         assert!(kernel.is_available(), "this machine cannot run the {kernel} kernel");
-        Votes { bits, kernel, total: 0, ones: [[0; 64]; 4] }
+        Votes { bits, kernel, total: 0, ones: [[0; 64]; 4], planes: [[0; 4]; 64], uniform: 0 }
     }
 
     /// The width of the fingerprint.
@@ -130,8 +135,9 @@ impl Votes {
 
     /// Forgets all votes.
     pub fn clear(&mut self) {
-        self.total = 0;
         self.ones[..self.bits.words()].fill([0; 64]);
+        self.planes[..bits_of(self.uniform)].fill([0; 4]);
+        (self.total, self.uniform) = (0, 0);
     }
 
     /// Adds features with weights from 0 to 255.
@@ -164,8 +170,16 @@ impl Votes {
         }
     }
 
-    /// Adds features of one weight, faster than [`Votes::add`] does.
+    /// Adds features of one weight, faster than [`Votes::add`] does. For 256 bits it pays from some ten features on.
     pub fn add_uniform(&mut self, hashes: &[u64], weight: u8) {
+        if self.bits == Bits::B256 {
+            let more = hashes.len() as u64 * u64::from(weight);
+            self.total += more;
+            self.uniform += more;
+            let bits = bits_of(self.uniform) as u32;
+            self.kernel.uniform(hashes, weight, &mut self.planes, bits);
+            return;
+        }
         let mut apart = Votes::with_kernel(self.bits, self.kernel);
         apart.add_unweighted(hashes);
         self.total += apart.total * u64::from(weight);
@@ -173,6 +187,23 @@ impl Votes {
         for (ones, more) in own.zip(apart.ones.as_flattened()) {
             *ones += more * u64::from(weight);
         }
+    }
+
+    /// The votes of all features, however they came.
+    fn all_ones(&self) -> [Ones; 4] {
+        const WEIGHTS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+        let mut ones = self.ones;
+        let planes = &self.planes[..bits_of(self.uniform)];
+        for (planes, shift) in planes.chunks(WEIGHTS.len()).zip((0..).step_by(WEIGHTS.len())) {
+            for (lane, ones) in ones.iter_mut().enumerate() {
+                let mut words = [0; WEIGHTS.len()];
+                words.iter_mut().zip(planes).for_each(|(word, plane)| *word = plane[lane]);
+                let mut more = [0; 64];
+                self.kernel.weighted(&words, &WEIGHTS, &mut more);
+                ones.iter_mut().zip(more).for_each(|(ones, more)| *ones += more << shift);
+            }
+        }
+        ones
     }
 
     /// The weight of all features so far.
@@ -183,7 +214,8 @@ impl Votes {
     /// For each bit of the fingerprint, lowest first, the weight of the features with a 1 there less
     /// that of the features with a 0.
     pub fn sums(&self) -> Vec<i64> {
-        let ones = self.ones.as_flattened()[..self.bits.count() as usize].iter();
+        let ones = self.all_ones();
+        let ones = ones.as_flattened()[..self.bits.count() as usize].iter();
         // Exact: wrapping differences of sums below 2^63.
         ones.map(|&ones| ones.wrapping_sub(self.total - ones) as i64).collect()
     }
@@ -194,13 +226,18 @@ impl Votes {
             return None;
         }
         let mut words = [0; 4];
-        for (word, ones) in words.iter_mut().zip(&self.ones).take(self.bits.words()) {
+        for (word, ones) in words.iter_mut().zip(&self.all_ones()).take(self.bits.words()) {
             for (bit, &ones) in ones.iter().enumerate() {
                 *word |= u64::from(ones > self.total - ones) << bit;
             }
         }
         Some(Fingerprint::from_words(self.bits, &words))
     }
+}
+
+/// The number of bits of a number.
+fn bits_of(number: u64) -> usize {
+    (u64::BITS - number.leading_zeros()) as usize
 }
 
 /// The sum of all weights. Blocks that fit 32-bit sums let the compiler use wide additions.

@@ -14,7 +14,7 @@
 use super::Ones;
 
 /// The words that a tree takes at a time.
-const DEPTH: usize = 16;
+pub(super) const DEPTH: usize = 16;
 
 /// `LANES` 64-bit words side by side.
 type Words<const LANES: usize> = [u64; LANES];
@@ -101,7 +101,7 @@ impl Output {
 
 /// Adds 16 words of weight 1 to the planes and returns what carries over, of weight 16.
 #[inline(always)]
-fn add_block<const LANES: usize>(
+pub(super) fn add_block<const LANES: usize>(
     planes: &mut [Words<LANES>; 4],
     block: &[Words<LANES>; DEPTH],
 ) -> Words<LANES> {
@@ -120,7 +120,7 @@ fn add_block<const LANES: usize>(
 
 /// Adds `a` and `b` to `sum`, bit by bit, and returns the carries, of twice the weight.
 #[inline(always)]
-fn carry_save<const LANES: usize>(
+pub(super) fn carry_save<const LANES: usize>(
     sum: &mut Words<LANES>,
     a: &Words<LANES>,
     b: &Words<LANES>,

@@ -37,11 +37,30 @@ fn check(hashes: &[u64], weights: &[u8], block: usize) {
             assert_eq!(votes.finish(), voted.then(|| naive_bits(bits, &expect)), "{kernel}");
 
             votes.clear();
+            for (hashes, weights) in hashes.chunks(block).zip(weights.chunks(block)) {
+                // Runs of one weight, and what has two in a row as it comes.
+                for (run, same) in weights.chunk_by(|a, b| a == b).zip(runs(hashes, weights)) {
+                    match run.len() {
+                        2 => votes.add(same, run),
+                        _ => votes.add_uniform(same, run[0]),
+                    }
+                }
+            }
+            assert_eq!(votes.sums(), expect, "{kernel}, {bits:?}, {} by weight", hashes.len());
+
+            votes.clear();
             hashes.chunks(block).for_each(|hashes| votes.add_unweighted(hashes));
             assert_eq!(votes.sums(), expect_unweighted, "{kernel}, {bits:?}, {}", hashes.len());
             assert_eq!(votes.total(), hashes.len() as u64);
         }
     }
+}
+
+/// The hashes of each run of equal weights.
+fn runs<'h>(hashes: &'h [u64], weights: &[u8]) -> Vec<&'h [u64]> {
+    let mut rest = hashes;
+    let mut next = |run: &[u8]| rest.split_off(..run.len()).expect("as many hashes");
+    weights.chunk_by(|a, b| a == b).map(&mut next).collect()
 }
 
 /// Hashes without structure.
@@ -66,6 +85,8 @@ fn lanes_do_not_overflow() {
         check(&vec![u64::MAX; n], &vec![255; n], usize::MAX);
         check(&vec![0x8080_8080_8080_8080; n], &vec![255; n], usize::MAX);
         check(&hashes(n), &vec![1; n], usize::MAX);
+        check(&hashes(n), &vec![0; n], usize::MAX);
+        check(&hashes(n), &vec![173; n], 1000);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kernels for x86-64 with AVX2 or AVX-512.
 #![expect(unsafe_code, reason = "vector loads; each says why its bytes are in bounds")]
 
+use super::uniform::{self, Planes};
 use super::{Ones, kernel, planes};
 use std::arch::x86_64::*;
 
@@ -176,6 +177,16 @@ pub(super) fn unweighted_vnni(hashes: &[u64], ones: &mut Ones) {
     planes::unweighted::<4, 96>(hashes, ones, |hashes, weights, ones| {
         weighted_vnni(hashes, weights, ones);
     });
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn uniform_avx2(hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32) {
+    uniform::add(hashes, weight, planes, bits);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+pub(super) fn uniform_avx512(hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32) {
+    uniform::add(hashes, weight, planes, bits);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
