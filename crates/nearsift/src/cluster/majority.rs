@@ -82,12 +82,12 @@ impl Clusters {
     /// there are 2^32 documents or more.
     ///
     /// Groups never reach over connected components of the links, which are shared out among the threads of
-    /// the rayon pool that this is called in: `judges` makes a judge for each of them.
+    /// the rayon pool that this is called in, if it is in one: `judges` makes a judge for each of them.
     ///
     /// # Complexity
     /// O(links x log(links)), and for each link at most 16 looks at a cross pair; a judge is called at
-    /// most once for each cross pair looked at, in practice for a few of each merger. 48 bytes a link,
-    /// 36 a document, and 15 to 30 for each pair judged.
+    /// most once for each cross pair looked at, in practice for a few of each merger. 20 bytes a link,
+    /// 20 a document, and 15 to 30 for each pair judged in a component.
     ///
     /// # References
     /// Sokal and Michener, 'A statistical method for evaluating systematic relationships', University
@@ -100,42 +100,66 @@ impl Clusters {
         judges: impl Fn() -> J + Sync,
     ) -> (Clusters, Capped) {
         keep.check_covers(documents);
-        let links = distinct(links);
+        let mut links = distinct(links);
         let neighbours = Neighbours::of(documents, &links);
-        let mut components = Components::new(documents);
-        links.iter().for_each(|link| components.link(link.a, link.b));
-        let mut links: Vec<(u32, Link)> =
-            links.into_iter().map(|link| (components.root(link.a), link)).collect();
-        links.par_sort_unstable_by_key(|(root, link)| {
-            (*root, Reverse(link.strength), link.a, link.b)
-        });
-        let mut parts: Vec<&[(u32, Link)]> = links.chunk_by(|a, b| a.0 == b.0).collect();
+        tell_components(documents, &mut links);
+        // Who runs in no pool has not asked for threads.
+        let in_pool = rayon::current_thread_index().is_some();
+        let order = |Linked { component, link }: &Linked| {
+            (*component, Reverse(link.strength), link.a, link.b)
+        };
+        match in_pool {
+            true => links.par_sort_unstable_by_key(order),
+            false => links.sort_unstable_by_key(order),
+        }
+        let mut parts: Vec<&[Linked]> = links.chunk_by(|x, y| x.component == y.component).collect();
         // The largest first, so that no thread is left with one when the others have none.
         parts.sort_by_key(|part| Reverse(part.len()));
 
         let next = AtomicUsize::new(0);
-        let work = |_: rayon::BroadcastContext<'_>| {
+        let work = || {
+            let (mut pairs, mut capped) = (Vec::new(), Capped::default());
             let mut judge = judges();
-            let mut grown = Vec::new();
             while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                grown.push(grow(part, rule, &neighbours, &mut judge));
+                let (groups, more) = grow(part, rule, &neighbours, &mut judge);
+                pairs.extend(groups.pairs());
+                capped.groups += more.groups;
+                capped.links += more.links;
             }
-            grown
+            (pairs, capped)
+        };
+        let done = match in_pool {
+            true => rayon::broadcast(|_| work()),
+            false => vec![work()],
         };
         let mut groups = Components::new(documents);
-        let mut all_capped = Capped::default();
-        for (part, capped) in rayon::broadcast(work).into_iter().flatten() {
-            part.pairs().for_each(|(a, b)| groups.link(a, b));
-            all_capped.groups += capped.groups;
-            all_capped.links += capped.links;
+        let mut capped = Capped::default();
+        for (pairs, more) in done {
+            pairs.into_iter().for_each(|(a, b)| groups.link(a, b));
+            capped.groups += more.groups;
+            capped.links += more.links;
         }
-        (groups.finish(keep), all_capped)
+        (groups.finish(keep), capped)
     }
+}
+
+/// A link among those of its connected component.
+struct Linked {
+    /// A document that stands for the component, once that is told.
+    component: u32,
+    link: Link,
+}
+
+/// Tells the components of links among so many documents.
+fn tell_components(documents: usize, links: &mut [Linked]) {
+    let mut components = Components::new(documents);
+    links.iter().for_each(|linked| components.link(linked.link.a, linked.link.b));
+    links.iter_mut().for_each(|linked| linked.component = components.root(linked.link.a));
 }
 
 /// The groups of a connected component of the links, given from the strongest to the weakest.
 fn grow<J: FnMut(u32, u32) -> bool>(
-    links: &[(u32, Link)],
+    links: &[Linked],
     rule: MajorityLink,
     neighbours: &Neighbours,
     judge: &mut J,
@@ -144,7 +168,7 @@ fn grow<J: FnMut(u32, u32) -> bool>(
     let mut accepted = Accepted { neighbours, judged: HashMap::new(), judge };
     let mut capped = Capped::default();
     let mut at_cap = Vec::new();
-    for (_, link) in links {
+    for Linked { link, .. } in links {
         let (a, b) = (groups.root(link.a), groups.root(link.b));
         if a == b || !groups.most_accepted(a, b, &mut accepted) {
             continue;
@@ -166,14 +190,15 @@ fn grow<J: FnMut(u32, u32) -> bool>(
 }
 
 /// The links by pair, each once, the smaller document first.
-fn distinct(links: impl IntoIterator<Item = Link>) -> Vec<Link> {
-    let mut links: Vec<Link> = links
+fn distinct(links: impl IntoIterator<Item = Link>) -> Vec<Linked> {
+    let mut links: Vec<Linked> = links
         .into_iter()
         .filter(|link| link.a != link.b)
         .map(|link| Link { a: link.a.min(link.b), b: link.a.max(link.b), ..link })
+        .map(|link| Linked { component: 0, link })
         .collect();
-    links.sort_unstable_by_key(|link| (link.a, link.b, Reverse(link.strength)));
-    links.dedup_by_key(|link| (link.a, link.b));
+    links.sort_unstable_by_key(|Linked { link, .. }| (link.a, link.b, Reverse(link.strength)));
+    links.dedup_by_key(|Linked { link, .. }| (link.a, link.b));
     links
 }
 
@@ -208,9 +233,9 @@ struct Neighbours {
 
 impl Neighbours {
     /// Of distinct links in the order of their pairs.
-    fn of(documents: usize, links: &[Link]) -> Neighbours {
+    fn of(documents: usize, links: &[Linked]) -> Neighbours {
         let mut ends = vec![0; documents];
-        for (at, link) in links.iter().enumerate() {
+        for (at, Linked { link, .. }) in links.iter().enumerate() {
             ends[link.a as usize] = at + 1;
         }
         // A document without a link ends where the one before it does.
@@ -219,7 +244,7 @@ impl Neighbours {
             end = end.max(*own);
             *own = end;
         }
-        Neighbours { ends, larger: links.iter().map(|link| link.b).collect() }
+        Neighbours { ends, larger: links.iter().map(|linked| linked.link.b).collect() }
     }
 
     fn contains(&self, a: u32, b: u32) -> bool {
@@ -242,8 +267,9 @@ struct Groups {
 
 impl Groups {
     /// Each document that is linked, alone.
-    fn of(links: &[(u32, Link)]) -> Groups {
-        let mut documents: Vec<u32> = links.iter().flat_map(|(_, link)| [link.a, link.b]).collect();
+    fn of(links: &[Linked]) -> Groups {
+        let ends = links.iter().flat_map(|linked| [linked.link.a, linked.link.b]);
+        let mut documents: Vec<u32> = ends.collect();
         documents.sort_unstable();
         documents.dedup();
         let n = documents.len();
@@ -387,7 +413,8 @@ mod tests {
         judge: impl Fn(u32, u32) -> bool + Sync,
     ) -> (Clusters, Capped) {
         let links = links.iter().copied();
-        Clusters::by_majority(n, links, rule(max_cluster), &KeepOrder::first(n), || &judge)
+        let keep = KeepOrder::first(n);
+        Clusters::by_majority(n, links, rule(max_cluster), &keep, || &judge)
     }
 
     /// The same with sets, from the words of the definition.
@@ -466,6 +493,16 @@ mod tests {
             prop_assert_eq!(sets(&clusters), expect);
             prop_assert_eq!(capped, expect_capped);
             prop_assert!(clusters.oversized(max).is_empty());
+        }
+
+        #[test]
+        fn threads_do_not_matter((n, links, accepted) in case(), max in 1u32..40) {
+            let judge = |a, b| accepted.contains(&(a, b));
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+            prop_assert_eq!(
+                pool.install(|| by_majority(n, &links, max, judge)),
+                by_majority(n, &links, max, judge)
+            );
         }
 
         #[test]

@@ -28,7 +28,7 @@ const GATHERED: u64 = 12;
 const GROUPED: u64 = 8 + 8 + 12 + 8;
 /// Of a pair while groups are made: as it was accepted, as a link, as a neighbour. Candidates, and what their
 /// texts measure, are in runs on the disk.
-const LINKED: u64 = 12 + 12 + 4;
+const LINKED: u64 = 12 + 16 + 4;
 /// Candidates of a document that a forecast expects: of generated documents with three near-duplicates in ten
 /// it was 0.92.
 const CANDIDATES: f64 = 1.0;
