@@ -90,3 +90,34 @@ fn a_disk_that_gets_full_at_every_byte() {
         fs::remove_dir_all(&output).expect("removed");
     }
 }
+
+#[test]
+fn any_number_of_threads_makes_the_same_frame() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = |n: u64| {
+        let number = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{{\"id\":{n},\"text\":\"{number:x} of {:x}\"}}\n", number.rotate_left(20))
+    };
+    // Several of the parts that zstd works on at a time, and what is kept without a thread.
+    for lines in [400_000, 1000] {
+        let plain: String = (0..lines).map(line).collect();
+        let input = folder.path().join(format!("{lines}.jsonl.zst"));
+        fs::write(&input, zstd::encode_all(plain.as_bytes(), 1).expect("memory"))
+            .expect("an input");
+        let inputs = Inputs::resolve(&[&input], ReadOptions::default()).expect("inputs");
+        let mut reader = Reader::new(&inputs);
+        while reader.next_batch().expect("a batch").is_some() {}
+        let written = [0, 1, 2, 4].map(|threads| {
+            let output = folder.path().join(format!("{lines} {threads}"));
+            let writer = KeptWriter::new(&inputs, output.join("kept"), output.join("unreadable"));
+            let written = writer.compressing_by(threads).write_all(|_| Decision::Keep);
+            assert_eq!(written.expect("written").kept, lines);
+            fs::read(output.join("kept").join(format!("{lines}.jsonl.zst"))).expect("a file")
+        });
+        assert!(zstd::decode_all(&written[0][..]).expect("a frame") == plain.as_bytes());
+        assert!(written.iter().all(|other| *other == written[0]));
+        // One frame: what follows it would be another.
+        let len = zstd::zstd_safe::find_frame_compressed_size(&written[0]).expect("a frame");
+        assert_eq!(len, written[0].len());
+    }
+}
