@@ -170,7 +170,7 @@ impl Votes {
         }
     }
 
-    /// Adds features of one weight, faster than [`Votes::add`] does. For 256 bits it pays from some ten features on.
+    /// Adds features of one weight, faster than [`Votes::add`] does where they are many.
     pub fn add_uniform(&mut self, hashes: &[u64], weight: u8) {
         if self.bits == Bits::B256 {
             let more = hashes.len() as u64 * u64::from(weight);
