@@ -252,10 +252,10 @@ fn stages(texts: &[String], rounds: usize, language: &str, report: &mut Report) 
     add(
         "minwise",
         timed(rounds, &distinct, |hashes| {
-            black_box(minwise::values(hashes));
+            black_box(minwise::values(&[hashes]));
         }),
     );
-    let values: Vec<_> = distinct.iter().filter_map(|hashes| minwise::values(hashes)).collect();
+    let values: Vec<_> = distinct.iter().filter_map(|hashes| minwise::values(&[hashes])).collect();
     add(
         "keys",
         timed(rounds, &values, |values| {

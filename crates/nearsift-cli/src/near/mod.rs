@@ -18,7 +18,7 @@ use nearsift::verify::MIN_SCORE;
 pub use runs::{Sorted, Sorter, Stored};
 pub use search::{Candidates, Decision, Extent, Near, PairLine, Workspace, decide};
 pub use texts::{TextSource, Texts, Wanted, read_at};
-pub use verify::{Examiner, profiles, verify};
+pub use verify::{judge, profiles, verify};
 
 use crate::args::{Matching, Method, RecipeArgs, Verify};
 use crate::commands::max_distance;
@@ -91,8 +91,7 @@ impl Rule {
 
     /// The same of two documents; not when one of them has no sketch.
     pub fn looks_at_documents(self, corpus: &SketchCorpus, a: u32, b: u32) -> bool {
-        let both = corpus.sketch(a).zip(corpus.sketch(b));
-        both.is_some_and(|(x, y)| self.looks_at(corpus, &Pair { a, b, score: x.score(&y) }))
+        pair_of(corpus, a, b).is_some_and(|pair| self.looks_at(corpus, &pair))
     }
 
     /// The least score of sketches that are near where there is no text to look at.
@@ -113,6 +112,12 @@ impl Rule {
             (Rule::Scored(score), _) => score,
         }
     }
+}
+
+/// Two documents and how alike their sketches are, if both have one.
+pub fn pair_of(corpus: &SketchCorpus, a: u32, b: u32) -> Option<Pair> {
+    let (x, y) = corpus.sketch(a).zip(corpus.sketch(b))?;
+    Some(Pair { a, b, score: x.score(&y) })
 }
 
 impl std::fmt::Display for Rule {

@@ -15,12 +15,12 @@ use nearsift::sketch::join::{Pair, Plan, SketchJoin, Work};
 use nearsift::verify::Verified;
 use serde::Serialize;
 
-use super::Rule;
 use super::crowds::{Crowds, best};
 use super::order::by_neighbourhood;
 use super::runs::{Sorted, Sorter, Stored};
 use super::texts::{PARTS, TextSource, Wanted};
-use super::verify::{Examiner, Profiles, profiles, verify, verify_in_order};
+use super::verify::{Profiles, judge, profiles, verify, verify_in_order};
+use super::{Rule, pair_of};
 use crate::commands::dedup::collect::Ids;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -522,10 +522,7 @@ fn links(
         }
         ControlFlow::<Infallible>::Continue(())
     });
-    let score = |a, b| match corpus.sketch(a).zip(corpus.sketch(b)) {
-        Some((a, b)) => a.score(&b),
-        None => Score::at_least(0.0),
-    };
+    let score = |a, b| pair_of(corpus, a, b).map_or(Score::at_least(0.0), |pair| pair.score);
     (crowds.finish(score), work)
 }
 
@@ -605,24 +602,16 @@ impl<T: TextSource> Decision<'_, T> {
         let mut open: Vec<(u32, u32)> = firsts.filter(is_open).collect();
         open.sort_unstable();
         open.dedup();
-        let sketches = |(a, b)| {
-            let both = self.corpus.sketch(a).zip(self.corpus.sketch(b));
-            both.map(|(x, y)| Near::of(&Pair { a, b, score: x.score(&y) }, None))
-        };
-        let mut open: Vec<Near> = open.into_iter().filter_map(sketches).collect();
-        if let Rule::Verified(_) = self.rule {
-            let pairs: Vec<Pair> = open
-                .iter()
-                .map(|near| Pair { a: near.a, b: near.b, score: near.sketches })
-                .collect();
+        let pairs: Vec<Pair> =
+            open.into_iter().filter_map(|(a, b)| pair_of(self.corpus, a, b)).collect();
+        self.measured = match self.rule {
+            Rule::Scored(_) => pairs.iter().map(|pair| Near::of(pair, None).accepted()).collect(),
             // A text that is not at hand is like no other.
-            let measured = verify(&pairs, &self.texts, &self.frequencies, f64::MIN_POSITIVE)?;
-            for (place, texts) in measured {
-                open[place].texts = Some(texts.into());
-            }
-            open.retain(|near| near.texts.is_some());
-        }
-        self.measured = open.iter().map(Near::accepted).collect();
+            Rule::Verified(_) => verify(&pairs, &self.texts, &self.frequencies, f64::MIN_POSITIVE)?
+                .into_iter()
+                .map(|(place, texts)| Near::of(&pairs[place], Some(texts.into())).accepted())
+                .collect(),
+        };
         Ok(())
     }
 
@@ -631,17 +620,6 @@ impl<T: TextSource> Decision<'_, T> {
     ///
     /// A text that cannot be read back is like no other.
     pub fn judge(&self) -> impl FnMut(u32, u32) -> bool {
-        let mut examiner = match self.rule {
-            Rule::Verified(least) => {
-                Some(Examiner::new(&self.texts, &self.frequencies, least, &self.profiles))
-            }
-            Rule::Scored(_) => None,
-        };
-        move |a, b| {
-            self.rule.looks_at_documents(self.corpus, a, b)
-                && examiner
-                    .as_mut()
-                    .is_none_or(|e| e.compare(a, b).is_ok_and(|measured| measured.is_some()))
-        }
+        judge(self.rule, self.corpus, &self.texts, &self.frequencies, &self.profiles)
     }
 }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use nearsift::dedup::SketchCorpus;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::feature::shingle::Reduced;
 use nearsift::sketch::join::Pair;
 use nearsift::verify::{Profile, Profiler, Verified, Verifier};
 
+use super::Rule;
 use super::order::by_neighbourhood;
 use super::recent::Recent;
 use super::texts::TextSource;
@@ -83,8 +85,30 @@ pub fn verify_in_order(
     Ok(found)
 }
 
+/// Whether two documents are near duplicates by the rule, though no shared key made them a candidate.
+///
+/// A text that cannot be read back is like no other.
+pub fn judge<'t, T: TextSource>(
+    rule: Rule,
+    corpus: &'t SketchCorpus,
+    texts: &'t T,
+    frequencies: &'t DocumentFrequencies,
+    profiles: &'t Profiles,
+) -> impl FnMut(u32, u32) -> bool {
+    let mut examiner = match rule {
+        Rule::Verified(least) => Some(Examiner::new(texts, frequencies, least, profiles)),
+        Rule::Scored(_) => None,
+    };
+    move |a, b| {
+        rule.looks_at_documents(corpus, a, b)
+            && examiner
+                .as_mut()
+                .is_none_or(|e| e.compare(a, b).is_ok_and(|measured| measured.is_some()))
+    }
+}
+
 /// Compares documents one pair after another.
-pub struct Examiner<'t, T> {
+struct Examiner<'t, T> {
     texts: &'t T,
     frequencies: &'t DocumentFrequencies,
     min_score: f64,
@@ -95,7 +119,7 @@ pub struct Examiner<'t, T> {
 }
 
 impl<'t, T: TextSource> Examiner<'t, T> {
-    pub fn new(
+    fn new(
         texts: &'t T,
         frequencies: &'t DocumentFrequencies,
         min_score: f64,
@@ -113,7 +137,7 @@ impl<'t, T: TextSource> Examiner<'t, T> {
     }
 
     /// What two documents measure when they are alike enough.
-    pub fn compare(&mut self, a: u32, b: u32) -> Result<Option<Verified>, Failure> {
+    fn compare(&mut self, a: u32, b: u32) -> Result<Option<Verified>, Failure> {
         let (a, b) = (self.profile(a)?, self.profile(b)?);
         Ok(self.verifier.compare_at_least(&a, &b, self.min_score))
     }

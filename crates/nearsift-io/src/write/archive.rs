@@ -161,10 +161,8 @@ impl Packer {
 
     fn begin(&self, raw: Raw) -> io::Result<Output> {
         if self.format == Format::Tar {
-            return Ok(Output::Tar(Box::new(Encoder::new(
-                self.target.packing(self.compression),
-                raw,
-            )?)));
+            let packing = self.target.packing(self.compression);
+            return Ok(Output::Tar(Box::new(Encoder::new(packing, raw)?)));
         }
         let is_over = Arc::new(AtomicBool::new(false));
         let mut writer = ZipWriter::new(Once { raw, end: 0, is_over: Arc::clone(&is_over) });

@@ -194,8 +194,10 @@ fn distinct(links: impl IntoIterator<Item = Link>) -> Vec<Linked> {
     let mut links: Vec<Linked> = links
         .into_iter()
         .filter(|link| link.a != link.b)
-        .map(|link| Link { a: link.a.min(link.b), b: link.a.max(link.b), ..link })
-        .map(|link| Linked { component: 0, link })
+        .map(|link| Linked {
+            component: 0,
+            link: Link { a: link.a.min(link.b), b: link.a.max(link.b), ..link },
+        })
         .collect();
     links.sort_unstable_by_key(|Linked { link, .. }| (link.a, link.b, Reverse(link.strength)));
     links.dedup_by_key(|Linked { link, .. }| (link.a, link.b));

@@ -250,7 +250,7 @@ impl Fingerprinter<'_> {
         let simhash = votes.finish().expect("every feature has a weight");
         // A text of common features alone has nothing else to tell it by.
         let values =
-            minwise::values_of(&sorted.telling()).or_else(|| minwise::values_of(&sorted.common()));
+            minwise::values(&sorted.telling()).or_else(|| minwise::values(&sorted.common()));
         let values = values.expect("there are features");
         let mut words = [0; crate::sketch::WORDS];
         words[..4].copy_from_slice(simhash.words());

@@ -23,17 +23,12 @@ const ROUNDS: u64 = 128;
 const FIXED: u64 = 64;
 const VALUE_BITS: u32 = 57;
 
-/// The minwise values of distinct features, given by their hashes; `None` when there is none.
+/// The minwise values of distinct features, given by their hashes in several parts; `None` when there is none.
 ///
 /// # Complexity
 /// O(features + 64 log 64) time on average, about 0.7 ns a feature; O(128 x features) at worst; no
 /// memory.
-pub fn values(hashes: &[u64]) -> Option<[u64; BINS]> {
-    values_of(&[hashes])
-}
-
-/// [`values`] of features in several parts.
-pub fn values_of(parts: &[&[u64]]) -> Option<[u64; BINS]> {
+pub fn values(parts: &[&[u64]]) -> Option<[u64; BINS]> {
     if parts.iter().all(|part| part.is_empty()) {
         return None;
     }
@@ -102,9 +97,9 @@ pub(crate) mod tests {
             few in any::<bool>(),
         ) {
             let hashes = &hashes[..if few { 3.min(hashes.len()) } else { hashes.len() }];
-            prop_assert_eq!(values(hashes), naive(hashes));
+            prop_assert_eq!(values(&[hashes]), naive(hashes));
             let (some, others) = hashes.split_at(hashes.len() / 3);
-            prop_assert_eq!(values_of(&[some, &[], others]), naive(hashes));
+            prop_assert_eq!(values(&[some, &[], others]), naive(hashes));
         }
 
         #[test]
@@ -131,7 +126,7 @@ pub(crate) mod tests {
             let set = |from: u64| -> Vec<u64> {
                 (from..from + 600).map(|i| lane_hash(i + 10_000 * trial, 3)).collect()
             };
-            let of = |from| values(&set(from)).expect("elements");
+            let of = |from| values(&[&set(from)]).expect("elements");
             equal += of(0).iter().zip(of(300)).filter(|(a, b)| **a == *b).count();
         }
         let mean = equal as f64 / 6400.0;

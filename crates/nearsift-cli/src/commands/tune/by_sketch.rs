@@ -18,7 +18,7 @@ use super::{MAX_PAIRS, Run, documents};
 use crate::Status;
 use crate::commands::dedup::collect::{Collected, Ids, Sketched};
 use crate::failure::Failure;
-use crate::near::{Examiner, Rule, TextSource, Texts, join_settings, profiles, verify};
+use crate::near::{Rule, TextSource, Texts, join_settings, judge, pair_of, profiles, verify};
 
 /// Texts that score less are not told apart further.
 const FLOOR: f64 = 0.25;
@@ -102,13 +102,7 @@ impl Run<'_> {
             true => {
                 let rule = Rule::Verified(min_score);
                 let profiles = profiles();
-                let judges = || {
-                    let mut examiner = Examiner::new(&texts, &frequencies, min_score, &profiles);
-                    move |a, b| {
-                        rule.looks_at_documents(corpus, a, b)
-                            && examiner.compare(a, b).is_ok_and(|measured| measured.is_some())
-                    }
-                };
+                let judges = || judge(rule, corpus, &texts, &frequencies, &profiles);
                 Estimate::counted(removed_near(corpus, &accepted, judges))
             }
             false => removed,
@@ -148,8 +142,7 @@ impl Run<'_> {
         let mut pairs: Vec<Pair> = drawn
             .filter_map(|(a, b)| {
                 let (a, b) = (population[a as usize], population[b as usize]);
-                let (left, right) = corpus.sketch(a).zip(corpus.sketch(b))?;
-                Some(Pair { a, b, score: left.score(&right) })
+                pair_of(corpus, a, b)
             })
             .collect();
         // Neighbours share documents, which are then prepared once.

@@ -160,32 +160,24 @@ impl Votes {
     /// Adds features of weight 1 each, faster than [`Votes::add`] does.
     pub fn add_unweighted(&mut self, hashes: &[u64]) {
         self.total += hashes.len() as u64;
-        self.kernel.unweighted(hashes, &mut self.ones[0]);
-        for lane in 1..self.bits.words() {
-            let mut derived = [0; BLOCK];
-            for hashes in hashes.chunks(BLOCK) {
-                let derived = self.kernel.derive(hashes, lane, &mut derived);
-                self.kernel.unweighted(derived, &mut self.ones[lane]);
-            }
-        }
+        count(self.kernel, hashes, &mut self.ones[..self.bits.words()]);
     }
 
     /// Adds features of one weight, faster than [`Votes::add`] does where they are many.
     pub fn add_uniform(&mut self, hashes: &[u64], weight: u8) {
+        let more = hashes.len() as u64 * u64::from(weight);
+        self.total += more;
         if self.bits == Bits::B256 {
-            let more = hashes.len() as u64 * u64::from(weight);
-            self.total += more;
             self.uniform += more;
             let bits = bits_of(self.uniform) as u32;
             self.kernel.uniform(hashes, weight, &mut self.planes, bits);
             return;
         }
-        let mut apart = Votes::with_kernel(self.bits, self.kernel);
-        apart.add_unweighted(hashes);
-        self.total += apart.total * u64::from(weight);
+        let mut counts = [[0; 64]; 4];
+        count(self.kernel, hashes, &mut counts[..self.bits.words()]);
         let own = self.ones.as_flattened_mut().iter_mut();
-        for (ones, more) in own.zip(apart.ones.as_flattened()) {
-            *ones += more * u64::from(weight);
+        for (ones, count) in own.zip(counts.as_flattened()) {
+            *ones += count * u64::from(weight);
         }
     }
 
@@ -232,6 +224,18 @@ impl Votes {
             }
         }
         Some(Fingerprint::from_words(self.bits, &words))
+    }
+}
+
+/// Counts the ones of each bit in the first lanes, as many as there are counts for.
+fn count(kernel: Kernel, hashes: &[u64], lanes: &mut [Ones]) {
+    let Some((first, others)) = lanes.split_first_mut() else { return };
+    kernel.unweighted(hashes, first);
+    for (lane, ones) in (1..).zip(others) {
+        let mut derived = [0; BLOCK];
+        for hashes in hashes.chunks(BLOCK) {
+            kernel.unweighted(kernel.derive(hashes, lane, &mut derived), ones);
+        }
     }
 }
 
