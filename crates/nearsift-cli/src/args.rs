@@ -313,6 +313,13 @@ pub struct Trim {
     /// Which of equal pieces stays.
     #[arg(help_heading = "What repeats", long, value_name = "WHICH", default_value = "first")]
     pub keep: Stays,
+    /// Pieces that are nearly the same count as the same, as near-duplicate documents do: found by their sketches,
+    /// and compared by their letters.
+    #[arg(help_heading = "What repeats", long)]
+    pub near: bool,
+    /// How alike they are at least, from 0 to 1 [default: 0.63].
+    #[arg(help_heading = "What repeats", long, value_name = "S", value_parser = parse_score, requires = "near")]
+    pub min_score: Option<f64>,
 }
 
 #[derive(Debug, Args)]

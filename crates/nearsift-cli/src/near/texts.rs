@@ -25,6 +25,40 @@ pub trait TextSource: Sync {
     fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure>;
 }
 
+/// How the records of an input are cut into the documents of a search: each is one, or its pieces are.
+pub trait Cut: Sync {
+    /// The documents of a record, in order; none for one that could not be read.
+    fn documents(&self, record: u64) -> Range<u32>;
+
+    /// Their texts in the text of the record. Where it has changed, some may be missing.
+    fn texts<'t>(
+        &self,
+        documents: Range<u32>,
+        text: &'t str,
+    ) -> impl Iterator<Item = (u32, &'t str)>;
+
+    /// The record of a document.
+    fn record(&self, document: u32) -> u64;
+}
+
+impl Cut for Records {
+    fn documents(&self, record: u64) -> Range<u32> {
+        self.document(record).map_or(0..0, |document| document..document + 1)
+    }
+
+    fn texts<'t>(
+        &self,
+        documents: Range<u32>,
+        text: &'t str,
+    ) -> impl Iterator<Item = (u32, &'t str)> {
+        documents.map(move |document| (document, text))
+    }
+
+    fn record(&self, document: u32) -> u64 {
+        self.of(document)
+    }
+}
+
 /// Documents whose texts are wanted.
 pub struct Wanted {
     /// Ascending.
@@ -136,7 +170,7 @@ impl Texts {
     pub fn read(
         inputs: &Inputs,
         global: &Global,
-        records: &Records,
+        cut: &impl Cut,
         wanted: impl Into<Wanted>,
         memory: Option<u64>,
         folder: &Path,
@@ -144,23 +178,31 @@ impl Texts {
         let Wanted { documents, parts, form, past_changes } = wanted.into();
         let most = memory.unwrap_or(IN_MEMORY);
         let mut store = Store::new(documents.len(), Parts(parts), most);
-        let place_of = |record| documents.binary_search(&records.document(record)?).ok();
+        let place_of = |document| documents.binary_search(&document).ok();
         if !documents.is_empty() {
-            let is_wanted = |record| place_of(record).is_some();
+            let is_wanted = |record| {
+                let own = cut.documents(record);
+                let next = documents.partition_point(|&document| document < own.start);
+                documents.get(next).is_some_and(|&document| document < own.end)
+            };
             let pass = Pass { wanted: Some(&is_wanted), past_changes, ..Pass::new("comparing") };
             scan(
                 inputs,
                 global,
                 &pass,
                 || (),
-                |(), seen| form(&seen.text.text),
-                |place, done| {
-                    let (Ok(text), Some(place)) = (done, place_of(place.index)) else {
-                        return Ok(());
-                    };
-                    // Of a file that has changed, documents may be missing.
-                    store.leave_out(place);
-                    store.push(&text, folder)
+                |(), seen| -> Vec<(usize, String)> {
+                    let own = cut.documents(seen.place.index);
+                    let texts = cut.texts(own, &seen.text.text);
+                    texts.filter_map(|(own, text)| Some((place_of(own)?, form(text)))).collect()
+                },
+                |_, done| {
+                    for (place, text) in done.unwrap_or_default() {
+                        // Of a file that has changed, documents may be missing.
+                        store.leave_out(place);
+                        store.push(&text, folder)?;
+                    }
+                    Ok(())
                 },
             )?;
             store.leave_out(documents.len());
@@ -168,7 +210,7 @@ impl Texts {
         let mut kept = store.finish(folder)?;
         for file in (0..inputs.files().len()).filter(|&file| inputs.change(file).is_some()) {
             let its = inputs.records(file).unwrap_or_default();
-            let is_its = |document: &u32| its.contains(&records.of(*document));
+            let is_its = |document: &u32| its.contains(&cut.record(*document));
             let (documents, lens) = (documents.iter(), kept.lens.iter_mut());
             documents.zip(lens).filter(|(d, _)| is_its(d)).for_each(|(_, len)| *len = 0);
         }

@@ -1,6 +1,9 @@
 //! `trim`: what repeats goes, and every other byte stays.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
+use testkit::random::Random;
 
 use crate::answers::NOT_REWRITTEN;
 use crate::support::Folder;
@@ -171,4 +174,158 @@ fn what_cannot_be_rewritten_is_refused() {
         "--charset gbk: a text that is rewritten must be UTF-8",
     );
     check(&["a.jsonl", "--min-count", "1"], "1 is not in 2..=1000000");
+}
+
+/// A notice that names a day.
+fn dated(day: usize) -> String {
+    format!("欢迎关注本站，{day}日起所有文章版权归原作者所有，转载请注明出处并保留本声明全文。")
+}
+
+#[test]
+fn pieces_that_are_nearly_the_same_go_when_asked() {
+    let folder = Folder::new();
+    let own = |n: u64| crate::support::article(n).chars().take(60).collect::<String>();
+    let texts = [
+        format!("{}\n{}", own(1), dated(3)),
+        format!("{}\n{}", dated(14), own(2)),
+        format!("{}\n{}", own(3), dated(14)),
+        dated(3),
+    ];
+    let lines = (1..).zip(&texts).map(|(n, text)| line(&json!({"id": n, "text": text})));
+    folder.file("in/d.jsonl", lines.collect::<String>());
+
+    folder.run(["trim", "in", "-o", "exact"]).expect(0);
+    let gone = folder.results("exact").lines("removed.jsonl");
+    let reasons: Vec<_> = gone.iter().map(|line| (&line["record"], &line["reason"])).collect();
+    assert_eq!(
+        reasons,
+        [
+            (&json!(3), &json!("repeated")),
+            (&json!(4), &json!("repeated")),
+            (&json!(4), &json!("nothing-left"))
+        ]
+    );
+
+    let run = folder.run(["trim", "in", "-o", "near", "--near"]).expect(0);
+    assert!(run.stdout.contains("3 lines of 7 removed from 4 documents"), "{}", run.stdout);
+    assert!(run.stdout.contains("2 of the lines removed nearly repeat another"), "{}", run.stdout);
+    assert_eq!(
+        rows(&kept(&folder, "near", "d.jsonl").replace("\"id\":", "\"id\":\"x\",\"n\":"))
+            .into_iter()
+            .map(|(_, text)| text)
+            .collect::<Vec<_>>(),
+        [texts[0].clone(), own(2), own(3)]
+    );
+    let gone = folder.results("near").lines("removed.jsonl");
+    let first = json!({"id": "1", "record": 1, "piece": 2});
+    let score = gone[0]["score"].as_f64().expect("a score");
+    assert!((0.63..1.0).contains(&score), "{score}");
+    let nearly = |record: u32, piece: u32| {
+        json!({"id": record.to_string(), "record": record, "piece": piece, "reason": "nearly-repeated",
+               "score": gone[0]["score"], "first": first})
+    };
+    let expect = [
+        nearly(2, 1),
+        nearly(3, 2),
+        json!({"id": "4", "record": 4, "piece": 1, "reason": "repeated", "first": first}),
+        json!({"id": "4", "record": 4, "reason": "nothing-left"}),
+    ];
+    assert_eq!(gone, expect);
+
+    let summary = summary(&folder, "near");
+    assert_eq!(summary["pieces_nearly_repeated"], 2);
+    // Three of its own and two notices.
+    assert_eq!(
+        (&summary["near"]["sketched"], &summary["near"]["min_score"]),
+        (&json!(5), &json!(0.63))
+    );
+
+    // All four count together.
+    folder.run(["trim", "in", "-o", "4", "--near", "--min-count", "4", "--keep", "none"]).expect(0);
+    assert_eq!(folder.results("4").count("/pieces_removed"), 4);
+    folder.run(["trim", "in", "-o", "5", "--near", "--min-count", "5", "--keep", "none"]).expect(0);
+    assert_eq!(folder.results("5").count("/pieces_removed"), 0);
+    folder.run(["trim", "in", "-o", "1", "--near", "--min-score", "0.999"]).expect(0);
+    assert_eq!(folder.results("1").count("/pieces_removed"), 2);
+
+    let run = folder.run(["trim", "in", "-o", "none", "--min-score", "0.5"]).expect(2);
+    assert!(run.stderr.contains("--near"), "{}", run.stderr);
+}
+
+/// What `trim --near` finds among pieces is what `dedup` finds among documents of the different ones.
+#[test]
+fn near_pieces_are_grouped_as_documents_are() {
+    let folder = Folder::new();
+    let mut random = Random::of_item(11, 0);
+    let pool: Vec<Vec<char>> =
+        (0..40).map(|n| crate::support::article(n).chars().take(90).collect()).collect();
+    let mut different: Vec<String> = Vec::new();
+    let (mut lines, mut documents) = (String::new(), String::new());
+    let mut places = Vec::new();
+    for document in 1..=70 {
+        let pieces: Vec<String> = (0..1 + random.below(8))
+            .map(|_| {
+                let mut piece = random.pick(&pool).clone();
+                for _ in 0..random.below(30) {
+                    let at = random.below(piece.len());
+                    piece[at] = char::from_u32(0x4e00 + random.below(90) as u32).expect("Han");
+                }
+                piece.into_iter().collect()
+            })
+            .collect();
+        for (number, piece) in (1..).zip(&pieces) {
+            if !different.contains(piece) {
+                different.push(piece.clone());
+                let id = format!("{document}:{number}");
+                documents += &line(&json!({"id": id, "text": piece}));
+            }
+            let first = different.iter().position(|other| other == piece).expect("there");
+            places.push((format!("{document}:{number}"), first));
+        }
+        lines += &line(&json!({"id": document.to_string(), "text": pieces.join("\n")}));
+    }
+    folder.file("lines/d.jsonl", lines);
+    folder.file("documents/d.jsonl", documents.clone());
+    folder.dedup(&["documents"], "as-documents", &["-q"]).expect(0);
+    let ids: Vec<String> = crate::support::json_lines(&documents)
+        .iter()
+        .map(|line| crate::support::string(&line["id"]))
+        .collect();
+    let of_documents: BTreeMap<String, String> = folder
+        .results("as-documents")
+        .lines("removed.jsonl")
+        .iter()
+        .map(|line| ["id", "representative"].map(|field| crate::support::string(&line[field])))
+        .map(|[id, first]| (id, first))
+        .collect();
+    assert!(of_documents.len() > 50, "{}", of_documents.len());
+    let expect: BTreeMap<String, String> = places
+        .iter()
+        .map(|(place, first)| {
+            let own = &ids[*first];
+            (place.clone(), of_documents.get(own).unwrap_or(own).clone())
+        })
+        .filter(|(place, first)| place != first)
+        .collect();
+
+    for (output, threads, records) in [("one", "1", "9"), ("two", "2", "1000000")] {
+        let mut command =
+            folder.command(["trim", "lines", "-o", output, "--near", "-q", "--threads", threads]);
+        command.env("NEARSIFT_RUN_RECORDS", records);
+        assert!(command.output().expect("the program runs").status.success());
+    }
+    assert_eq!(folder.tree("one"), folder.tree("two"));
+    let found: BTreeMap<String, String> = folder
+        .results("one")
+        .lines("removed.jsonl")
+        .iter()
+        .filter(|line| line["piece"].is_u64())
+        .map(|line| {
+            let place = |value: &Value| {
+                format!("{}:{}", crate::support::string(&value["id"]), value["piece"])
+            };
+            (place(line), place(&line["first"]))
+        })
+        .collect();
+    assert_eq!(found, expect);
 }

@@ -1,14 +1,17 @@
 //! `nearsift trim`: the lines or paragraphs that many documents repeat go, and the documents stay.
 
+mod near;
 mod pieces;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::Peekable;
 
+use nearsift::verify::MIN_SCORE;
 use nearsift_io::{Decide, Decision, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting};
 use serde::Serialize;
 
+use near::{Different, Told};
 use pieces::{Keys, Piece, Repeat, repeats};
 pub use pieces::{Stays, Unit};
 
@@ -84,6 +87,8 @@ fn check_formats(inputs: &Inputs) -> Result<(), Failure> {
 struct Found {
     repeats: Sorted<Repeat>,
     pieces: u64,
+    /// Of the search for pieces that are nearly the same, where it was asked for.
+    near: Option<Told>,
     documents: u64,
     text_bytes: u64,
     ids: Ids,
@@ -149,9 +154,18 @@ fn find(args: &Trim, global: &Global, inputs: &Inputs, folder: &Folder) -> Resul
     }
     unreadable.finish()?;
     let sorted = pieces.finish()?;
-    let repeats = repeats(&sorted, Sorter::new(&aside), args.min_count as usize, args.keep)?;
-    let documents = documents as u64;
-    Ok(Found { repeats, pieces: sorted.len(), documents, text_bytes, ids, records, problems })
+    let sorter = Sorter::new(&aside);
+    let (repeats, near) = if args.near {
+        let different = Different::of(&sorted, args.unit, &records)?;
+        let min_score = args.min_score.unwrap_or(MIN_SCORE);
+        let groups = different.group(inputs, global, min_score, &aside)?;
+        let gone = different.repeats(&groups, &sorted, sorter, args.min_count, args.keep)?;
+        (gone, Some(groups.told))
+    } else {
+        (repeats(&sorted, sorter, args.min_count as usize, args.keep)?, None)
+    };
+    let (pieces, documents) = (sorted.len(), documents as u64);
+    Ok(Found { repeats, pieces, near, documents, text_bytes, ids, records, problems })
 }
 
 /// The second pass: every file in its own format, with what is left of its texts.
@@ -209,11 +223,14 @@ struct RemovedLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     piece: Option<u32>,
     reason: &'static str,
+    /// How alike the piece and the first are, when they are nearly the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     first: Option<First<'a>>,
 }
 
-/// The first of the pieces that are the same.
+/// The first of the pieces that are the same, or nearly the same.
 #[derive(Serialize)]
 struct First<'a> {
     id: Cow<'a, str>,
@@ -252,11 +269,14 @@ impl Trimming<'_> {
                 record: records.of(repeat.first) + 1,
                 piece: repeat.first_number + 1,
             };
+            let score = repeat.likeness.score();
+            self.summary.pieces_nearly_repeated += u64::from(score.is_some());
             self.table.line(&RemovedLine {
                 id: id.clone(),
                 record,
                 piece: Some(repeat.number + 1),
-                reason: "repeated",
+                reason: if score.is_some() { "nearly-repeated" } else { "repeated" },
+                score,
                 first: Some(first),
             })?;
         }
@@ -268,6 +288,7 @@ impl Trimming<'_> {
                 record,
                 piece: None,
                 reason: "nothing-left",
+                score: None,
                 first: None,
             })
         } else {
@@ -335,11 +356,15 @@ struct Summary {
     min_count: u32,
     min_bytes: usize,
     keep: Stays,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    near: Option<Told>,
     documents: u64,
     text_bytes: u64,
     /// Pieces that are long enough to count.
     pieces: u64,
     pieces_removed: u64,
+    /// Those among them that are nearly the same as the first, and not the same.
+    pieces_nearly_repeated: u64,
     /// Documents with less text than before.
     documents_changed: u64,
     /// Documents of which every piece that counts repeats another.
@@ -361,10 +386,12 @@ impl Found {
             min_count: args.min_count,
             min_bytes: args.min_bytes,
             keep: args.keep,
+            near: self.near,
             documents: self.documents,
             text_bytes: self.text_bytes,
             pieces: self.pieces,
             pieces_removed: 0,
+            pieces_nearly_repeated: 0,
             documents_changed: 0,
             documents_removed: 0,
             text_bytes_cut: 0,
@@ -390,6 +417,10 @@ impl Summary {
             grouped(self.documents_changed),
             grouped(self.documents_removed)
         ))?;
+        if self.near.is_some() {
+            let nearly = grouped(self.pieces_nearly_repeated);
+            out.line(&format!("{nearly} of the {} removed nearly repeat another", names[1]))?;
+        }
         let folder = escaped(&args.output.display().to_string());
         out.line(&format!("results in {folder}: kept/, removed.jsonl, summary.json"))?;
         out.finish()
@@ -398,12 +429,14 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
+    use super::pieces::Likeness;
     use super::*;
 
     #[test]
     fn texts_without_pieces() {
         let check = |unit: Unit, text: &str, gone: &[u32], expect: &str| {
-            let repeat = |&number| Repeat { document: 0, number, of: 9, first: 0, first_number: 0 };
+            let piece = |number| Piece { key: 1, document: 0, number, of: 9 };
+            let repeat = |&number| piece(number).repeats((0, 0), Likeness::SAME);
             let gone: Vec<Repeat> = gone.iter().map(repeat).collect();
             assert_eq!(without(unit, text, &gone), expect, "{text:?}");
         };

@@ -87,6 +87,14 @@ pub struct Piece {
     pub of: u32,
 }
 
+impl Piece {
+    /// This piece as one that goes, because of another, given by its document and its number there.
+    pub fn repeats(self, (first, first_number): (u32, u32), likeness: Likeness) -> Repeat {
+        let Piece { document, number, of, .. } = self;
+        Repeat { document, number, of, first, first_number, likeness }
+    }
+}
+
 impl Stored for Piece {
     type Key = (u128, u32, u32);
     const BYTES: usize = 28;
@@ -117,26 +125,48 @@ pub struct Repeat {
     pub of: u32,
     pub first: u32,
     pub first_number: u32,
+    /// How alike the two are when they are not the same.
+    pub likeness: Likeness,
+}
+
+/// Whether a piece is the same as another, or how alike the two are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Likeness(u32);
+
+impl Likeness {
+    /// The same letters and digits.
+    pub const SAME: Likeness = Likeness(u32::MAX);
+
+    /// Of pieces that are nearly the same.
+    pub fn of_score(score: f32) -> Likeness {
+        Likeness(score.to_bits())
+    }
+
+    /// The score of pieces that are nearly the same.
+    pub fn score(self) -> Option<f32> {
+        (self != Likeness::SAME).then(|| f32::from_bits(self.0))
+    }
 }
 
 impl Stored for Repeat {
     type Key = (u32, u32);
-    const BYTES: usize = 20;
+    const BYTES: usize = 24;
 
     fn key(&self) -> (u32, u32) {
         (self.document, self.number)
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
-        let &Repeat { document, number, of, first, first_number } = self;
-        for number in [document, number, of, first, first_number] {
+        let &Repeat { document, number, of, first, first_number, likeness } = self;
+        for number in [document, number, of, first, first_number, likeness.0] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
     }
 
     fn read(bytes: &[u8]) -> Option<Repeat> {
-        let [document, number, of, first, first_number] = words(bytes)?;
-        Some(Repeat { document, number, of, first, first_number })
+        let [document, number, of, first, first_number, likeness] = words(bytes)?;
+        let likeness = Likeness(likeness);
+        Some(Repeat { document, number, of, first, first_number, likeness })
     }
 }
 
@@ -184,9 +214,8 @@ pub fn repeats(
             Stays::First => &same[1..],
             Stays::None => &same[..],
         };
-        for &Piece { document, number, of, .. } in goes {
-            let (first, first_number) = (first.document, first.number);
-            sorter.push(Repeat { document, number, of, first, first_number })?;
+        for piece in goes {
+            sorter.push(piece.repeats((first.document, first.number), Likeness::SAME))?;
         }
     }
     sorter.finish()
@@ -236,13 +265,9 @@ mod tests {
         let mut gone = Vec::new();
         for group in groups.values().filter(|group| group.len() >= least) {
             let kept = usize::from(stays == Stays::First);
-            gone.extend(group[kept..].iter().map(|piece| Repeat {
-                document: piece.document,
-                number: piece.number,
-                of: piece.of,
-                first: group[0].document,
-                first_number: group[0].number,
-            }));
+            let first = (group[0].document, group[0].number);
+            let own = group[kept..].iter().map(|piece| piece.repeats(first, Likeness::SAME));
+            gone.extend(own);
         }
         gone.sort_by_key(|repeat| (repeat.document, repeat.number));
         gone
@@ -275,7 +300,8 @@ mod tests {
     #[test]
     fn what_is_stored_is_read() {
         let piece = Piece { key: 1 << 100 | 3, document: 5, number: 7, of: 9 };
-        let repeat = Repeat { document: 1, number: 2, of: 3, first: 4, first_number: u32::MAX };
+        let repeat = piece.repeats((4, u32::MAX), Likeness::of_score(0.75));
+        assert_eq!((repeat.likeness.score(), Likeness::SAME.score()), (Some(0.75), None));
         let mut bytes = Vec::new();
         piece.write(&mut bytes);
         assert_eq!((bytes.len(), Piece::read(&bytes)), (Piece::BYTES, Some(piece)));
