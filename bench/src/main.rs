@@ -21,6 +21,7 @@ mod serve;
 mod sketch;
 mod sketch_join;
 mod start;
+mod stolen;
 mod store;
 mod votes;
 mod words;

@@ -13,8 +13,13 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
+use crate::stolen::Stolen;
+
 /// How long answers are waited for after the last request was due.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What waited while a processor was away is soon answered.
+const SHORTLY: Duration = Duration::from_millis(100);
 
 /// What to send, and when.
 #[derive(Debug, Clone, Copy)]
@@ -46,8 +51,8 @@ pub struct Answers {
     pub example: Option<String>,
     /// Seconds from the first request to the last answer.
     pub seconds: f64,
-    /// How long those answered 200 took, ascending, in microseconds.
-    times: Vec<u32>,
+    /// How long those answered 200 took, ascending, in microseconds; and since when they were due.
+    times: Vec<(u32, Instant)>,
     /// How long those answered 503 took, ascending, in microseconds.
     shed_times: Vec<u32>,
     /// Processor time of the client, in seconds.
@@ -62,18 +67,28 @@ impl Answers {
 
     /// Within which time, in milliseconds, this part of the good answers came.
     pub fn quantile(&self, part: f64) -> f64 {
-        quantile(&self.times, part)
+        quantile(self.times.iter().map(|&(micros, _)| micros), part)
+    }
+
+    /// The same of those that were under way when no time was stolen, nor shortly before; and how many of 100 these are.
+    pub fn quantile_undisturbed(&self, part: f64, stolen: &Stolen) -> (f64, f64) {
+        let is_undisturbed = |&&(micros, due): &&(u32, Instant)| {
+            !stolen.touches(due, due + Duration::from_micros(micros.into()), SHORTLY)
+        };
+        let left: Vec<u32> = self.times.iter().filter(is_undisturbed).map(|time| time.0).collect();
+        let share = 100.0 * left.len() as f64 / self.times.len().max(1) as f64;
+        (quantile(left.into_iter(), part), share)
     }
 
     /// Within which time, in milliseconds, this part of the refusals came.
     pub fn shed_quantile(&self, part: f64) -> f64 {
-        quantile(&self.shed_times, part)
+        quantile(self.shed_times.iter().copied(), part)
     }
 }
 
-fn quantile(ascending: &[u32], part: f64) -> f64 {
+fn quantile(mut ascending: impl ExactSizeIterator<Item = u32>, part: f64) -> f64 {
     let at = ((ascending.len() as f64 * part) as usize).min(ascending.len().saturating_sub(1));
-    ascending.get(at).map_or(0.0, |micros| f64::from(*micros) / 1e3)
+    ascending.nth(at).map_or(0.0, |micros| f64::from(micros) / 1e3)
 }
 
 struct Connection {
@@ -237,7 +252,7 @@ impl Client {
         let answers = &mut self.answers;
         match answer.status {
             200 => {
-                answers.times.push(took);
+                answers.times.push((took, connection.due));
                 let is_added = contains(answer.body, b"\"insert\":\"added\"");
                 *(if is_added { &mut answers.added } else { &mut answers.known }) += 1;
             }

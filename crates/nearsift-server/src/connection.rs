@@ -3,6 +3,7 @@
 //! hyper cuts a request's head that is not there in time. What it has no limit for is decided here: the TLS handshake, the
 //! bytes before it knows which HTTP is spoken, and connections of HTTP/2 without requests.
 
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -53,6 +54,26 @@ impl Drop for UnderWay {
         now.under_way -= 1;
         now.since = Instant::now();
     }
+}
+
+/// Listens, with room for as many connections that were not taken yet as may be open. Of a burst of them the system drops
+/// those that find no room, and their clients try again after a second and more.
+///
+/// # Errors
+/// The system's, such as an address that is in use.
+///
+/// # Panics
+/// Outside a runtime.
+pub(crate) fn listen(address: SocketAddr, connections: usize) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Connections of a service that ended may linger.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    // Of a larger number than the system allows it takes what it allows.
+    socket.listen(u32::try_from(connections).unwrap_or(u32::MAX))
 }
 
 /// Takes connections until it is told to stop, then waits for those that are open.
@@ -186,4 +207,32 @@ fn expires(activity: &Mutex<Activity>, app: &App) -> Instant {
         return Instant::now() + app.config.idle_timeout;
     }
     now.since + if now.has_asked { app.config.idle_timeout } else { app.config.header_timeout }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_of_connections_finds_room() {
+        const BURST: usize = 500;
+        // Elsewhere such a file is missing, and nothing is known of the limit.
+        let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok();
+        let most = most.and_then(|most| most.trim().parse::<usize>().ok()).unwrap_or(0);
+        if most < BURST {
+            #[allow(clippy::print_stderr, reason = "tests say on standard error why they skip")]
+            {
+                eprintln!("SKIPPED: the system has room for {most} connections");
+            }
+            return;
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let listener = listen("127.0.0.1:0".parse().unwrap(), BURST).unwrap();
+        let address = listener.local_addr().unwrap();
+        // Nobody takes any of them. One without room would not be there after minutes.
+        let connect = |_| std::net::TcpStream::connect_timeout(&address, Duration::from_secs(20));
+        let open: Vec<_> = (0..BURST).map(|number| connect(number).unwrap()).collect();
+        assert_eq!(open.len(), BURST);
+    }
 }

@@ -44,7 +44,6 @@ mod writer;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -107,9 +106,11 @@ impl Server {
         };
         raise_open_files();
         let address = config.listen;
-        let listener = runtime
-            .block_on(TcpListener::bind(address))
-            .map_err(|source| ServeError::Listen { address, source })?;
+        let listener = {
+            let _inside = runtime.enter();
+            connection::listen(address, config.max_connections)
+                .map_err(|source| ServeError::Listen { address, source })?
+        };
         let address =
             listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
         let collections = Collections::open(&config.dir, config.max_collections, config.bounds())?;
