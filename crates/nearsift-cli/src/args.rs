@@ -320,6 +320,10 @@ pub struct Trim {
     /// How alike they are at least, from 0 to 1 [default: 0.63].
     #[arg(help_heading = "What repeats", long, value_name = "S", value_parser = parse_score, requires = "near")]
     pub min_score: Option<f64>,
+    /// The memory to use, such as 4GB. Texts that do not fit go to the disk; a limit that is too small for
+    /// the different pieces is an error that names one that is not.
+    #[arg(help_heading = "What repeats", long, value_name = "SIZE", value_parser = parse_size, requires = "near")]
+    pub memory: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -33,6 +33,7 @@ mod pages;
 pub mod partial;
 pub mod recipe;
 pub mod sketch;
+mod split_mix;
 pub mod text;
 mod threads;
 pub mod tune;

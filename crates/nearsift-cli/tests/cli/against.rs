@@ -5,6 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::answers::{
+    Answer, INDEX_OF_ANOTHER_RECIPE, NO_REFERENCE, OUTPUT_IN_REFERENCE, REFERENCE_CHANGED,
+    REFERENCE_DAMAGED, REFERENCE_OF_ANOTHER_RECIPE,
+};
 use crate::support::{Folder, article, line};
 
 /// The text without its last characters: a near duplicate.
@@ -150,29 +154,31 @@ fn what_cannot_be_a_reference_is_refused() {
             assert!(run.stderr.contains(part), "{more:?}: {}", run.stderr);
         }
         assert!(!folder.path("out/summary.json").exists());
+        run
     };
+    let answered = |more: &[&str], answer: &Answer| answer.check(&refused(more, &[]));
     let digest = |recipe: &str| {
         let recipe: nearsift::recipe::Recipe =
             nearsift::recipe::Recipe::parse(recipe).expect("one");
         format!("{:016x}", recipe.digest())
     };
     let (own, other) = (digest("sketch:min-features=2"), digest("sketch"));
-    for reference in ["old", "seen"] {
+    let answers = [("old", &REFERENCE_OF_ANOTHER_RECIPE), ("seen", &INDEX_OF_ANOTHER_RECIPE)];
+    for (reference, answer) in answers {
         let more = ["--against", reference, "--recipe", "sketch:min-features=2"];
-        refused(&more, &[&own, &other]);
+        answer.check(&refused(&more, &[&own, &other]));
     }
-    refused(&["--against", "prints"], &["digest"]);
-    refused(&["--against", "nowhere"], &["nowhere"]);
+    answered(&["--against", "prints"], &INDEX_OF_ANOTHER_RECIPE);
+    answered(&["--against", "nowhere"], &NO_REFERENCE);
     refused(&["--against", "old", "--method", "simhash"], &["--against", "sketch"]);
     refused(&["--keep-state", "--dry-run"], &["--dry-run"]);
-    let run = folder.dedup(&["today"], "old/kept/new", &["--against", "old"]).expect(2);
-    assert!(run.stderr.contains("would lie in the reference"), "{}", run.stderr);
+    OUTPUT_IN_REFERENCE.check(&folder.dedup(&["today"], "old/kept/new", &["--against", "old"]));
     // Sketches of documents that are others by now.
     folder.file("old/kept/a.jsonl", line("y0", &article(7)));
-    refused(&["--against", "old"], &["not those that were sketched"]);
+    answered(&["--against", "old"], &REFERENCE_CHANGED);
     let mut columns = std::fs::read(folder.path("old/sketches/columns")).expect("read");
     let middle = columns.len() / 2;
     columns[middle] ^= 1;
     folder.file("old/sketches/columns", columns);
-    refused(&["--against", "old"], &["damaged"]);
+    answered(&["--against", "old"], &REFERENCE_DAMAGED);
 }

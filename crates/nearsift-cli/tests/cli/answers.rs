@@ -295,6 +295,42 @@ pub const TOO_LITTLE_MEMORY: Answer = answer(
     "bytes at least and may use 1000: raise the memory limit to ",
     "The message has the number that works; nothing is written.",
 );
+pub const NO_REFERENCE: Answer = answer(
+    "`--against` of what is not there",
+    2,
+    "error: nowhere: cannot read the reference: No such file or directory (os error 2)",
+    "Nothing is read or written.",
+);
+pub const REFERENCE_OF_ANOTHER_RECIPE: Answer = answer(
+    "`--against` an earlier output that another recipe has sketched",
+    2,
+    "error: old: the reference was sketched by the recipe '",
+    "Both recipes are named, and what to do: nothing is read or written.",
+);
+pub const INDEX_OF_ANOTHER_RECIPE: Answer = answer(
+    "`--against` an index of another recipe, or of fingerprints",
+    2,
+    "fingerprints of two recipes cannot be compared; use the store's recipe and dictionaries, or make a new store",
+    "Both are named; nothing is written.",
+);
+pub const OUTPUT_IN_REFERENCE: Answer = answer(
+    "Output inside a reference",
+    2,
+    "error: old/kept/new: the output would lie in the reference old: choose another folder",
+    "A reference is never changed; nothing is read or written.",
+);
+pub const REFERENCE_CHANGED: Answer = answer(
+    "`--against` an earlier output whose documents were changed since",
+    2,
+    "error: old: the kept documents are not those that were sketched (",
+    "The sketches beside them say nothing any more; nothing is written.",
+);
+pub const REFERENCE_DAMAGED: Answer = answer(
+    "`--against` an earlier output whose sketches are damaged",
+    2,
+    "error: old/sketches/columns: damaged: give the folder kept/ as the reference, whose documents are then sketched again",
+    "Every file of them has a checksum; nothing is written.",
+);
 pub const NOT_REWRITTEN: Answer = answer(
     "`trim`: file whose texts cannot be rewritten",
     2,
@@ -372,6 +408,12 @@ pub const ALL: &[&Answer] = &[
     &LARGE_GROUP,
     &SCORE_OUT_OF_RANGE,
     &TOO_LITTLE_MEMORY,
+    &NO_REFERENCE,
+    &REFERENCE_OF_ANOTHER_RECIPE,
+    &INDEX_OF_ANOTHER_RECIPE,
+    &OUTPUT_IN_REFERENCE,
+    &REFERENCE_CHANGED,
+    &REFERENCE_DAMAGED,
     &NOT_REWRITTEN,
     &UNKNOWN_IDS,
     &ONE_CLASS,

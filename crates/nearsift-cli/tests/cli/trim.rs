@@ -315,6 +315,11 @@ fn near_pieces_are_grouped_as_documents_are() {
         assert!(command.output().expect("the program runs").status.success());
     }
     assert_eq!(folder.tree("one"), folder.tree("two"));
+    let near = ["trim", "lines", "--near", "-q", "--threads", "2", "-o", "three", "--memory"];
+    let run = folder.run([&near[..], &["100MB"]].concat()).expect(2);
+    assert!(run.stderr.contains("different pieces: they take at least"), "{}", run.stderr);
+    folder.run([&near[..], &["1GB"]].concat()).expect(0);
+    assert_eq!(folder.tree("one"), folder.tree("three"));
     let found: BTreeMap<String, String> = folder
         .results("one")
         .lines("removed.jsonl")

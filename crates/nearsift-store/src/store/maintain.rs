@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use super::rent::Rest;
-use super::{Access, Frozen, Maintenance, Shared, Structure, held};
+use super::{Access, Frozen, Maintenance, Shared, Signals, Structure, held};
 use crate::StoreError;
 use crate::document::{Id, OwnId};
 use crate::log::AppendError;
@@ -46,7 +46,8 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, StoreEr
 }
 
 fn flush_loop(shared: &Shared) {
-    while shared.wait(|signals| std::mem::take(&mut signals.flush)) {
+    let is_asked = |signals: &mut Signals| std::mem::take(&mut signals.flush);
+    while shared.wait(|signals| if is_asked(signals) { Ok(()) } else { Err(None) }).is_some() {
         let flushed = shared.flush_frozen();
         let mut signals = held(&shared.signals);
         signals.flush_error = flushed.err();
@@ -84,39 +85,35 @@ enum Reason {
 }
 
 impl Shared {
-    /// Waits until there is work, or the store is closed.
-    fn wait(&self, mut work: impl FnMut(&mut super::Signals) -> bool) -> bool {
-        let mut signals = held(&self.signals);
-        loop {
-            if signals.stop {
-                return false;
-            }
-            if work(&mut signals) {
-                return true;
-            }
-            signals = self.signal.wait(signals).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Waits until segments are to be merged; `None` when the store is closed.
-    fn wait_to_merge(&self) -> Option<Reason> {
+    /// Waits until `work` finds some; `None` when the store is closed. Where it finds none, it is asked again after a
+    /// signal, and after the time that it tells at most.
+    fn wait<T>(
+        &self,
+        mut work: impl FnMut(&mut Signals) -> Result<T, Option<Duration>>,
+    ) -> Option<T> {
         let mut signals = held(&self.signals);
         loop {
             if signals.stop {
                 return None;
             }
-            if std::mem::take(&mut signals.merge) {
-                return Some(Reason::Asked);
-            }
-            signals = match self.rent.rest_left() {
-                Some(Duration::ZERO) => return Some(Reason::Rested),
-                Some(left) => {
+            signals = match work(&mut signals) {
+                Ok(found) => return Some(found),
+                Err(Some(left)) => {
                     let waited = self.signal.wait_timeout(signals, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
-                None => self.signal.wait(signals).unwrap_or_else(PoisonError::into_inner),
+                Err(None) => self.signal.wait(signals).unwrap_or_else(PoisonError::into_inner),
             };
         }
+    }
+
+    /// Waits until segments are to be merged; `None` when the store is closed.
+    fn wait_to_merge(&self) -> Option<Reason> {
+        self.wait(|signals| match self.rent.rest_left() {
+            _ if std::mem::take(&mut signals.merge) => Ok(Reason::Asked),
+            Some(Duration::ZERO) => Ok(Reason::Rested),
+            left => Err(left),
+        })
     }
 
     pub(super) fn stop(&self) {
@@ -161,7 +158,7 @@ impl Shared {
             asked = true;
             signals.flush = true;
             self.signal.notify_all();
-            let ended = |signals: &super::Signals| signals.flushes != before || signals.stop;
+            let ended = |signals: &Signals| signals.flushes != before || signals.stop;
             while !ended(&signals) && crowded() {
                 let step = Duration::from_millis(20);
                 let waited = self.signal.wait_timeout(signals, step);
@@ -198,8 +195,11 @@ impl Shared {
         let source = Source::of_memory(&memory, &dead, self.now());
         // Also when the store is being closed: else it would have to be read from the log again.
         let built = self.build(Purpose::Room, vec![source], &|| false)?;
-        let filter = self.state().seen.with_room(memory.hashes().len() as u64);
-        filter.add(memory.hashes());
+        let filter = built.is_some().then(|| {
+            let filter = self.state().seen.with_room(memory.hashes().len() as u64);
+            filter.add(memory.hashes());
+            filter
+        });
 
         let mut structure = held(&self.structure);
         let mut next = structure.manifest.clone();
@@ -229,7 +229,7 @@ impl Shared {
         {
             let _writer = held(&self.writer);
             let mut state = self.state_mut();
-            if let Some(segment) = built {
+            if let Some((segment, filter)) = built.zip(filter) {
                 for slot in memory.dead.since(&dead) {
                     let found = segment.find(memory.hash(slot), memory.id(slot));
                     self.bury(&segment, found);

@@ -2,6 +2,7 @@
 
 use super::agreement::{DocumentClass, PairTable, document_classes, pairs_of};
 use super::{DocumentClasses, Label, Ranking, Truth};
+use crate::split_mix::split_mix;
 
 /// How the bootstrap is done. The same values give the same intervals on every machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,22 +112,11 @@ fn percentiles(mut values: Vec<f64>, confidence: f64) -> Option<Interval> {
 /// As many units as there are, drawn with replacement: how often each was drawn.
 fn draw(seed: u64, replicate: u32, weights: &mut [u32]) {
     weights.fill(0);
-    let mut own = u64::from(replicate);
-    let mut state = seed ^ split_mix(&mut own);
-    for _ in 0..weights.len() {
-        let unit = (u128::from(split_mix(&mut state)) * weights.len() as u128) >> 64;
+    let own = seed ^ split_mix(replicate.into(), 1);
+    for place in 1..=weights.len() as u64 {
+        let unit = (u128::from(split_mix(own, place)) * weights.len() as u128) >> 64;
         weights[unit as usize] += 1;
     }
-}
-
-/// # References
-/// Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', OOPSLA 2014.
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// What is counted of one unit.

@@ -2,6 +2,8 @@
 
 use std::collections::BinaryHeap;
 
+use crate::split_mix::split_mix;
+
 /// A uniform sample of the documents of a stream, taken while it passes.
 ///
 /// Every document has a hash of the seed and its number, and those with the smallest hashes are the
@@ -152,12 +154,12 @@ impl RandomPairs {
     pub fn new(seed: u64, items: u32, count: u32) -> RandomPairs {
         let items = u64::from(items);
         let all = items * items.saturating_sub(1) / 2;
-        RandomPairs { seed: mixed(seed), items, next: 0, count: all.min(u64::from(count)) }
+        RandomPairs { seed: split_mix(0, seed), items, next: 0, count: all.min(u64::from(count)) }
     }
 
     fn draw(&self, number: u64) -> (u64, u64) {
         let below = |bound: u64, half: u64| {
-            let random = mixed(self.seed ^ mixed(2 * number + half));
+            let random = split_mix(0, self.seed ^ split_mix(0, 2 * number + half));
             ((u128::from(random) * u128::from(bound)) >> 64) as u64
         };
         let first = below(self.items, 0);
@@ -196,15 +198,7 @@ fn unranked(number: u64, items: u64) -> (u64, u64) {
 
 /// One to one for each seed, so no two documents have the same.
 fn hash(seed: u64, document: u32) -> u64 {
-    mixed(mixed(seed) ^ u64::from(document))
-}
-
-/// SplitMix64, the value at place `number` of its series: Steele, Lea and Flood, OOPSLA 2014.
-fn mixed(number: u64) -> u64 {
-    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    split_mix(0, split_mix(0, seed) ^ u64::from(document))
 }
 
 #[cfg(test)]

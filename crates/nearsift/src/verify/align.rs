@@ -27,6 +27,9 @@ const WIDER: usize = 3;
 /// A number for each character that stands in the shorter text.
 const CHARACTERS: usize = char::MAX as usize + 1;
 
+/// Characters below this are ASCII.
+const ASCII: u32 = 128;
+
 /// Memory for the numbers of more characters than this is not kept.
 const HUGE: usize = 1 << 20;
 
@@ -43,7 +46,7 @@ const MOST_WIDTH: usize = 4;
 /// scripts; at most 2.2 MB for match masks.
 #[derive(Debug)]
 pub(super) struct Aligner {
-    /// The number of each character that the shorter text has, from 1; 0 for all others.
+    /// The number of each character that the shorter text has, from 1; 0 for all others, and where both texts are ASCII.
     numbers: Vec<u16>,
     /// The numbers of the characters of the longer text and of the shorter one.
     rows: Vec<u16>,
@@ -114,12 +117,23 @@ impl Aligner {
         }
     }
 
-    /// Numbers the distinct characters of the shorter text, of which there are as many as is returned, and
-    /// writes both texts in these numbers.
+    /// Numbers the distinct characters of the shorter text, up to the number that is returned, and writes both texts in
+    /// these numbers.
     fn number(&mut self, rows: &[u32], columns: &[u32]) -> usize {
         let Aligner { numbers, rows: own_rows, columns: own_columns, .. } = self;
-        let mut distinct = 0;
         own_columns.clear();
+        if own_rows.capacity() > HUGE {
+            *own_rows = Vec::new();
+        }
+        own_rows.clear();
+        // So few characters are their own numbers.
+        let bits = |text: &[u32]| text.iter().fold(0, |bits, character| bits | character);
+        if (bits(rows) | bits(columns)) < ASCII {
+            own_columns.extend(columns.iter().map(|&character| character as u16));
+            own_rows.extend(rows.iter().map(|&character| character as u16));
+            return ASCII as usize - 1;
+        }
+        let mut distinct = 0;
         own_columns.extend(columns.iter().map(|&character| {
             let number = &mut numbers[character as usize];
             // Without a branch: whether a character came before is a coin toss.
@@ -127,10 +141,6 @@ impl Aligner {
             *number = if *number == 0 { distinct } else { *number };
             *number
         }));
-        if own_rows.capacity() > HUGE {
-            *own_rows = Vec::new();
-        }
-        own_rows.clear();
         own_rows.extend(rows.iter().map(|&character| numbers[character as usize]));
         for &character in columns {
             numbers[character as usize] = 0;
@@ -169,7 +179,7 @@ impl Aligner {
         let blocks = columns.len().div_ceil(64);
         column.clear();
         column.resize(blocks, !0);
-        // The first number is that of the characters that the shorter text does not have.
+        // The first number is that of the characters that the shorter text does not have, if these have one.
         let places = (distinct + 1) * PLACES;
         if masks.len() < places {
             masks.resize(places, 0);
@@ -403,16 +413,23 @@ pub(super) mod tests {
 
     fn check(aligner: &mut Aligner, a: &[u32], b: &[u32], least: usize) {
         let expect = naive(a, b);
-        for likely in [0, expect / 2, expect.saturating_sub(9), expect, expect + 40, usize::MAX] {
-            let found = aligner.common(a, b, least, likely);
-            if expect >= least {
-                assert_eq!(found, expect, "{a:?} {b:?} {least} {likely}");
-            } else {
-                assert!(found <= expect, "{a:?} {b:?} {least} {likely}");
+        // The same in ASCII, in both, and beyond.
+        for (times, plus) in [(1, 0), (9, 0), (1, 0x4e00)] {
+            let other =
+                |text: &[u32]| -> Vec<u32> { text.iter().map(|c| times * c + plus).collect() };
+            let (a, b) = (other(a), other(b));
+            for likely in [0, expect / 2, expect.saturating_sub(9), expect, expect + 40, usize::MAX]
+            {
+                let found = aligner.common(&a, &b, least, likely);
+                if expect >= least {
+                    assert_eq!(found, expect, "{a:?} {b:?} {least} {likely}");
+                } else {
+                    assert!(found <= expect, "{a:?} {b:?} {least} {likely}");
+                }
             }
+            let number = |character: &u32| aligner.numbers[*character as usize];
+            assert!(a.iter().chain(&b).all(|c| number(c) == 0), "all numbers are taken back");
         }
-        let number = |character: &u32| aligner.numbers[*character as usize];
-        assert!(a.iter().chain(b).all(|c| number(c) == 0), "all numbers are taken back");
     }
 
     #[test]

@@ -47,15 +47,15 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The shares of a limit, once the documents are known.
+    /// The shares of a limit, once the documents are known, which a message calls so; and the bytes of their columns.
     ///
     /// # Errors
     /// When the limit is too small for them; the message has the least that works.
-    pub fn new(limit: u64, documents: u64, columns: u64) -> Result<Budget, Failure> {
+    pub fn new(limit: u64, documents: u64, called: &str, columns: u64) -> Result<Budget, Failure> {
         let standing = fixed() + columns;
         let needed = standing + documents * (SEARCH + 2 * GATHERED) + (1 << 20);
         if needed > limit {
-            return Err(too_small(limit, needed, &format!("{documents} documents")));
+            return Err(too_small(limit, needed, &format!("{documents} {called}")));
         }
         Ok(Budget { limit, standing, documents })
     }
@@ -255,7 +255,7 @@ mod tests {
         let documents = 10_000_000;
         let columns = documents * (COLUMNS + ID);
         let gigabytes = |n: u64| n * 1_000_000_000;
-        let budget = Budget::new(gigabytes(4), documents, columns).expect("enough");
+        let budget = Budget::new(gigabytes(4), documents, "documents", columns).expect("enough");
         let left = gigabytes(4) - fixed() - columns;
         assert!(budget.search() + documents * KEY_WINDOW_BYTES < left);
         let grouped = documents * GROUPED + 25_000_000 * LINKED;
@@ -264,7 +264,9 @@ mod tests {
             Failure::Message(message) => message,
             other => panic!("{other:?}"),
         };
-        let error = message(Budget::new(gigabytes(1), documents, columns).expect_err("too little"));
+        let error = message(
+            Budget::new(gigabytes(1), documents, "documents", columns).expect_err("too little"),
+        );
         let least: u64 = error
             .rsplit("--memory ")
             .next()
@@ -272,7 +274,7 @@ mod tests {
             .expect("MB")
             .parse()
             .expect("a number");
-        assert!(Budget::new(least * 1_000_000, documents, columns).is_ok(), "{error}");
+        assert!(Budget::new(least * 1_000_000, documents, "documents", columns).is_ok(), "{error}");
         assert!(message(budget.texts(100_000_000).expect_err("too many")).contains("candidates"));
     }
 }

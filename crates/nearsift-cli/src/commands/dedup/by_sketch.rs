@@ -29,7 +29,7 @@ impl Run<'_> {
         let budget = match (self.memory, self.folder.state()) {
             (Some(limit), Some(_)) => {
                 let columns = corpus.bytes() + collected.ids.bytes();
-                Some(Budget::new(limit, corpus.len() as u64, columns)?)
+                Some(Budget::new(limit, corpus.len() as u64, "documents", columns)?)
             }
             _ => None,
         };

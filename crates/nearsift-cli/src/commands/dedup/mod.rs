@@ -1,7 +1,7 @@
 //! `nearsift dedup`: two passes over the input, and the results beside each other in one folder.
 
 mod against;
-mod budget;
+pub mod budget;
 mod by_simhash;
 mod by_sketch;
 pub mod collect;

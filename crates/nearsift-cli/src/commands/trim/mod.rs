@@ -11,7 +11,7 @@ use nearsift::verify::MIN_SCORE;
 use nearsift_io::{Decide, Decision, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting};
 use serde::Serialize;
 
-use near::{Different, Told};
+use near::{Different, Search, Told};
 use pieces::{Keys, Piece, Repeat, repeats};
 pub use pieces::{Stays, Unit};
 
@@ -157,8 +157,14 @@ fn find(args: &Trim, global: &Global, inputs: &Inputs, folder: &Folder) -> Resul
     let sorter = Sorter::new(&aside);
     let (repeats, near) = if args.near {
         let different = Different::of(&sorted, args.unit, &records)?;
-        let min_score = args.min_score.unwrap_or(MIN_SCORE);
-        let groups = different.group(inputs, global, min_score, &aside)?;
+        let search = Search {
+            inputs,
+            global,
+            min_score: args.min_score.unwrap_or(MIN_SCORE),
+            budget: args.memory.map(|m| different.budget(m, ids.bytes())).transpose()?,
+            folder: &aside,
+        };
+        let groups = different.group(&search)?;
         let gone = different.repeats(&groups, &sorted, sorter, args.min_count, args.keep)?;
         (gone, Some(groups.told))
     } else {

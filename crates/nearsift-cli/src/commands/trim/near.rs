@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::pieces::{Likeness, Piece, Repeat, Stays, Unit};
 use crate::args::Global;
+use crate::commands::dedup::budget::Budget;
 use crate::commands::dedup::collect::{Columns, Records, Sketched};
 use crate::documents::Text;
 use crate::failure::Failure;
@@ -31,6 +32,21 @@ pub struct Different<'a> {
     counts: Vec<u32>,
     /// Their numbers, in the order of their keys.
     by_key: Vec<u32>,
+}
+
+/// Of a different piece: where it stands first, its count and its place by key; its sketch, keys and text key.
+const COLUMNS: u64 = 8 + 4 + 4 + 64 + 128 + 16 + 1;
+
+/// How pieces that are nearly the same are searched for.
+pub struct Search<'a> {
+    pub inputs: &'a Inputs,
+    pub global: &'a Global,
+    /// How alike they are at least.
+    pub min_score: f64,
+    /// Where the memory is limited.
+    pub budget: Option<Budget>,
+    /// For files without a name.
+    pub folder: &'a Path,
 }
 
 impl<'a> Different<'a> {
@@ -74,26 +90,33 @@ impl<'a> Different<'a> {
         Ok(Different { unit, records, firsts, counts, by_key })
     }
 
+    /// The shares of a memory limit, beside so many bytes for other things.
+    ///
+    /// # Errors
+    /// When it is too small; the message has the least that works.
+    pub fn budget(&self, limit: u64, beside: u64) -> Result<Budget, Failure> {
+        let pieces = self.firsts.len() as u64;
+        Budget::new(limit, pieces, "different pieces", beside + pieces * COLUMNS)
+    }
+
     /// Pieces that are nearly the same, in groups.
     ///
     /// # Errors
-    /// When the disk is full or refuses, or an interruption.
-    pub fn group(
-        &self,
-        inputs: &Inputs,
-        global: &Global,
-        min_score: f64,
-        folder: &Path,
-    ) -> Result<Groups, Failure> {
+    /// When the disk is full or refuses, a memory limit that is too small, or an interruption.
+    pub fn group(&self, search: &Search<'_>) -> Result<Groups, Failure> {
+        let &Search { inputs, global, min_score, budget, folder } = search;
         let rule = Rule::Verified(min_score);
         let Sketched { corpus, sample } = self.sketch(inputs, global)?;
-        let join = corpus.join(join_settings(rule, corpus.len(), None)).map_err(Failure::new)?;
+        let settings = join_settings(rule, corpus.len(), budget.map(|budget| budget.search()));
+        let join = corpus.join(settings).map_err(Failure::new)?;
         let clustering = Clustering::Majority;
         let candidates = Candidates::find(&corpus, &join, Extent::Links(clustering), rule);
+        let found = candidates.pairs.len() as u64;
+        let memory = budget.map(|budget| budget.texts(found)).transpose()?;
         let frequencies = sample.table(DocumentFrequencies::shipped());
         let workspace = Workspace { state: None, folder };
         let mut decision = decide(&corpus, candidates, frequencies, rule, workspace, |wanted| {
-            Texts::read(inputs, global, self, wanted.past_changes(), None, folder)
+            Texts::read(inputs, global, self, wanted.past_changes(), memory, folder)
         })?;
         let grouping = Grouping { clustering, ..Grouping::default() };
         let judges = || decision.judge();

@@ -38,6 +38,7 @@ mod x86;
 pub use kernel::Kernel;
 
 use super::{Bits, Fingerprint};
+use crate::split_mix::split_mix;
 use uniform::Planes;
 
 /// For each bit of a lane, the weight of the features that have a 1 there.
@@ -55,13 +56,10 @@ pub(crate) const BLOCK: usize = 256;
 /// ```
 #[inline]
 pub const fn lane_hash(hash: u64, lane: usize) -> u64 {
-    if lane == 0 {
-        return hash;
+    match lane {
+        0 => hash,
+        _ => split_mix(hash, lane as u64),
     }
-    let z = hash.wrapping_add((lane as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 /// The SimHash of features: hashes, and weights from 0 to 255 in the same order.

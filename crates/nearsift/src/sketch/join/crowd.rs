@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::kernels::{LANES, Tile};
 use super::search::{Buckets, Sink};
 use crate::sketch::WORDS;
+use crate::split_mix::split_mix;
 
 /// Orders that a crowd is sorted in for one key, each of which has its share of the comparisons.
 const ORDERS: usize = 4;
@@ -165,7 +166,7 @@ impl Neighbours {
 
     fn note(&self, a: u32, b: u32) {
         for (document, neighbour) in [(a, b), (b, a)] {
-            let hash = mixed(u64::from(neighbour));
+            let hash = split_mix(0, u64::from(neighbour));
             if ((hash >> 32) as u32).is_multiple_of(self.one_in) {
                 self.bits(document).fetch_or(1 << (hash % 64), Ordering::Relaxed);
             }
@@ -207,16 +208,8 @@ impl Telling {
 /// The items in an order that the seed decides.
 fn shuffled(items: &[usize], seed: u64) -> Vec<usize> {
     let mut items = items.to_vec();
-    items.sort_by_key(|&item| mixed(seed << 32 | item as u64));
+    items.sort_by_key(|&item| split_mix(0, seed << 32 | item as u64));
     items
-}
-
-/// SplitMix64 at place `number` of its series: Steele, Lea and Flood, OOPSLA 2014.
-fn mixed(number: u64) -> u64 {
-    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]
