@@ -191,14 +191,15 @@ fn collection(recipe: &Recipe, ids: IdKind) -> nearsift_store::Settings {
 fn prepare(dir: &Path, stored: u64, recipe: &Recipe, base: &Base) -> Result<u64, String> {
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let options = Options::default().with_threads(threads);
-    let store = if is_usable(dir, stored)? {
-        Store::open_with(dir, options).map_err(|e| e.to_string())?
-    } else {
-        std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-        let settings = collection(recipe, IdKind::Texts);
-        let store = Store::create_with(dir, &settings, options).map_err(|e| e.to_string())?;
-        fill(&store, stored, base)?;
-        store
+    let store = match reopened(dir, stored, &options)? {
+        Some(store) => store,
+        None => {
+            std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
+            let settings = collection(recipe, IdKind::Texts);
+            let store = Store::create_with(dir, &settings, options).map_err(|e| e.to_string())?;
+            fill(&store, stored, base)?;
+            store
+        }
     };
     let begun = Instant::now();
     let stats = store.stats();
@@ -212,17 +213,19 @@ fn prepare(dir: &Path, stored: u64, recipe: &Recipe, base: &Base) -> Result<u64,
     Ok(stats.documents)
 }
 
-/// Whether there is a store with about so many documents. Another one is taken away.
-fn is_usable(dir: &Path, stored: u64) -> Result<bool, String> {
+/// The store of an earlier run, if it has about so many documents. Another one is taken away.
+fn reopened(dir: &Path, stored: u64, options: &Options) -> Result<Option<Store>, String> {
     if !dir.exists() {
-        return Ok(false);
+        return Ok(None);
     }
+    let store = Store::open_with(dir, options.clone()).map_err(|e| e.to_string())?;
     // Runs add to it: a store that has grown by a tenth is another one.
-    if (stored..=stored + stored / 10 + 1_000).contains(&documents(dir)?) {
-        return Ok(true);
+    if (stored..=stored + stored / 10 + 1_000).contains(&store.stats().documents) {
+        return Ok(Some(store));
     }
+    store.close().map_err(|e| e.to_string())?;
     std::fs::remove_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    Ok(false)
+    Ok(None)
 }
 
 fn fill(store: &Store, stored: u64, base: &Base) -> Result<(), String> {

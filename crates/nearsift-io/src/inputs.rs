@@ -200,6 +200,12 @@ impl Inputs {
         Some(file.change.get()?.of(&file.name()))
     }
 
+    /// The records of each file that [differs](Inputs::change) from what the first pass read.
+    pub fn changed_records(&self) -> impl Iterator<Item = Range<u64>> {
+        let is_changed = |file: &usize| self.files[*file].change.get().is_some();
+        (0..self.files.len()).filter(is_changed).filter_map(|file| self.records(file))
+    }
+
     /// The files that have records, as the index behind the last of these and the number of the file: ascending, once
     /// all are read to their ends.
     pub fn ends(&self) -> impl Iterator<Item = (u64, usize)> {

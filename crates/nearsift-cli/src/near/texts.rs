@@ -208,8 +208,7 @@ impl Texts {
             store.leave_out(documents.len());
         }
         let mut kept = store.finish(folder)?;
-        for file in (0..inputs.files().len()).filter(|&file| inputs.change(file).is_some()) {
-            let its = inputs.records(file).unwrap_or_default();
+        for its in inputs.changed_records() {
             let is_its = |document: &u32| its.contains(&cut.record(*document));
             let (documents, lens) = (documents.iter(), kept.lens.iter_mut());
             documents.zip(lens).filter(|(d, _)| is_its(d)).for_each(|(_, len)| *len = 0);

@@ -17,7 +17,7 @@ use crate::commands::dedup::collect::{Columns, Records, Sketched};
 use crate::documents::Text;
 use crate::failure::Failure;
 use crate::near::{
-    Candidates, Cut, Decision, Extent, Rule, Sorted, Sorter, Texts, Workspace, decide,
+    Candidates, Cut, Decision, Extent, Rule, Sorted, Sorter, TextSource, Texts, Workspace, decide,
     join_settings,
 };
 use crate::scan::{Pass, Seen, scan};
@@ -167,8 +167,7 @@ impl<'a> Different<'a> {
             },
         )?;
         leave_out(&mut sketched, self.firsts.len() as u32);
-        for file in (0..inputs.files().len()).filter(|&file| inputs.change(file).is_some()) {
-            let records = inputs.records(file).unwrap_or_default();
+        for records in inputs.changed_records() {
             let is_its = |piece: &u32| records.contains(&self.record(*piece));
             let all = 0..self.firsts.len() as u32;
             all.filter(is_its).for_each(|piece| sketched.corpus.exclude(piece));
@@ -177,7 +176,7 @@ impl<'a> Different<'a> {
     }
 
     /// How alike each piece is to that which stands for its group.
-    fn likeness<T: crate::near::TextSource>(
+    fn likeness<T: TextSource>(
         &self,
         clusters: &Clusters,
         decision: &Decision<'_, T>,
