@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use crate::ServeError;
 use crate::pool::Undone;
 use crate::problem::Problem;
-use crate::queue::{Bounds, Queue, Queued};
+use crate::queue::{Bounds, Coming, Queue, Queued};
 
 /// Operations of requests that are written together. One request may have more, and is then written alone.
 const GROUP: usize = 1024;
@@ -105,14 +105,9 @@ impl Writer {
         Ok(Writer { queue, thread: Some(thread) })
     }
 
-    /// Queues a write.
-    ///
-    /// # Errors
-    /// The queue is full, or closed.
-    pub(crate) fn submit(&self, operations: Vec<Operation>) -> Result<Pending, Undone> {
-        let (answer, answered) = oneshot::channel();
-        self.queue.push(Job { operations, answer })?;
-        Ok(Pending(answered))
+    /// Tells that a write is being prepared: others wait a little, to share a sync with it.
+    pub(crate) fn announce(&self) -> Announced {
+        Announced(self.queue.announce())
     }
 
     /// Writes that wait.
@@ -126,6 +121,21 @@ impl Writer {
         if let Some(thread) = self.thread.take() {
             let _panics_were_caught = thread.join();
         }
+    }
+}
+
+/// A write that is being prepared.
+pub(crate) struct Announced(Coming<Job>);
+
+impl Announced {
+    /// Queues it.
+    ///
+    /// # Errors
+    /// The queue is full, or closed.
+    pub(crate) fn submit(self, operations: Vec<Operation>) -> Result<Pending, Undone> {
+        let (answer, answered) = oneshot::channel();
+        self.0.push(Job { operations, answer })?;
+        Ok(Pending(answered))
     }
 }
 
@@ -249,7 +259,7 @@ mod tests {
         let pending: Vec<Pending> = (0..500)
             .map(|n| {
                 let three = (0..3).map(|i| insert(&store, 3 * n + i, spread(n) ^ i)).collect();
-                writer.submit(three).unwrap()
+                writer.announce().submit(three).unwrap()
             })
             .collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -262,11 +272,11 @@ mod tests {
                 assert!(is_near, "{n} {other:?}");
             }
         }
-        let gone = writer.submit(vec![Operation::Delete(OwnId::Number(0))]).unwrap();
+        let gone = writer.announce().submit(vec![Operation::Delete(OwnId::Number(0))]).unwrap();
         let gone = runtime.block_on(gone.done()).unwrap();
         assert!(matches!(gone[..], [Ok(Outcome::Removed)]), "{gone:?}");
         writer.stop();
-        assert!(matches!(writer.submit(Vec::new()), Err(Undone::Stopped)));
+        assert!(matches!(writer.announce().submit(Vec::new()), Err(Undone::Stopped)));
     }
 
     #[test]
@@ -276,7 +286,7 @@ mod tests {
         let writer = Writer::start(Arc::clone(&store), bounds(10), times()).unwrap();
         let text = Operation::Delete(OwnId::Text("a text".into()));
         let operations = vec![insert(&store, 1, 1), text, insert(&store, 2, 1 << 40)];
-        let pending = writer.submit(operations).unwrap();
+        let pending = writer.announce().submit(operations).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let written = runtime.block_on(pending.done()).unwrap();
         let is_right = matches!(

@@ -14,7 +14,7 @@ use crate::body::Body;
 use crate::collections::Collection;
 use crate::document::{About, Fields, Made, metadata, parse_id};
 use crate::problem::{Problem, ProblemDetails};
-use crate::writer::{Operation, Pending, Put};
+use crate::writer::{Announced, Operation, Pending, Put};
 
 /// A page that may have been seen. Exactly one of `text`, `html_base64`, `fingerprint` and `sketch` is given.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -136,7 +136,7 @@ fn verdict(found: &[Found]) -> Verdict {
     if found.is_empty() { Verdict::New } else { Verdict::Duplicate }
 }
 
-fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
+fn look(request: Check, collection: &Collection, announced: Announced) -> Result<Step, Problem> {
     let Check { id, text, html_base64, charset, fingerprint, sketch, keys, insert, .. } = request;
     let Check { time, source, ttl_seconds, max_distance, min_score, limit, budget, .. } = request;
     let own = id.as_deref().map(|id| parse_id(id, collection.store.ids())).transpose()?;
@@ -195,7 +195,7 @@ fn look(request: Check, collection: &Collection) -> Result<Step, Problem> {
             collection.store.look(&value, ask.limit.map_or(usize::MAX, |most| most + 1))?;
         let what = Put::InsertUnlessNear(sighting.clone());
         let operation = Operation::Put { what, id: own.into(), metadata };
-        let pending = collection.writer.submit(vec![operation])?;
+        let pending = announced.submit(vec![operation])?;
         let candidate = Candidate { id: id.clone(), sighting, ask, text };
         return Ok(Step::Insert(Box::new(candidate), pending));
     }
@@ -257,12 +257,13 @@ pub(super) async fn check(
     let collection = target.collection;
     let step = {
         let collection = Arc::clone(&collection);
+        let announced = collection.writer.announce();
         let work = move || {
             let request: Check = body.parse()?;
             if request.insert {
                 writer.check()?;
             }
-            look(request, &collection).map(|step| (step, body))
+            look(request, &collection, announced).map(|step| (step, body))
         };
         app.documents.run(work).await??
     };

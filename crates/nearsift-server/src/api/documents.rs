@@ -259,6 +259,7 @@ pub(super) async fn add(
     body: Body,
 ) -> Result<Response, Problem> {
     let collection = target.collection;
+    let announced = collection.writer.announce();
     let (request, _body) =
         app.documents.run(move || body.parse().map(|request: Documents| (request, body))).await??;
     let Documents { documents, existing, unless_near } = request;
@@ -290,7 +291,7 @@ pub(super) async fn add(
     let (operations, waiting) = operations(prepared);
     let written = match operations.is_empty() {
         true => Vec::new(),
-        false => collection.writer.submit(operations)?.done().await?,
+        false => announced.submit(operations)?.done().await?,
     };
     let outcomes = outcomes(waiting, written);
     for became in &outcomes {
@@ -355,7 +356,7 @@ pub(super) async fn get(State(app): State<App>, target: Target) -> Result<Respon
     responses((status = 200, body = Became), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn remove(State(app): State<App>, target: Target) -> Result<Response, Problem> {
     let operation = Operation::Delete(id_of_path(&target)?.into());
-    let written = target.collection.writer.submit(vec![operation])?.done().await?;
+    let written = target.collection.writer.announce().submit(vec![operation])?.done().await?;
     let [outcome] = written.try_into().expect("an outcome for each operation");
     let became = Became::of(target.last, outcome?);
     app.metrics.outcome(became.outcome.text());
