@@ -137,6 +137,8 @@ fn verdict(found: &[Found]) -> Verdict {
 }
 
 fn look(request: Check, collection: &Collection, announced: Announced) -> Result<Step, Problem> {
+    // Nobody waits for the write of a page that is only looked up.
+    let announced = request.insert.then_some(announced);
     let Check { id, text, html_base64, charset, fingerprint, sketch, keys, insert, .. } = request;
     let Check { time, source, ttl_seconds, max_distance, min_score, limit, budget, .. } = request;
     let own = id.as_deref().map(|id| parse_id(id, collection.store.ids())).transpose()?;
@@ -188,7 +190,7 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
             }));
         }
     };
-    if let (true, Some(id), Some(own)) = (insert, &id, own) {
+    if let (Some(announced), Some(id), Some(own)) = (announced, &id, own) {
         metadata.length = text.as_ref().map(|about| u64::from(about.characters));
         // Most pages of a crawl are new: for them this is the only search, and the answer is waited for elsewhere.
         let sighting =
