@@ -275,7 +275,7 @@ pub const CROWD: Answer = answer(
     "Corpus of documents that are all alike, but not the same; texts that share every minwise key",
     0,
     "pairs of documents that are like many others were compared only where a group depends on it: the nearest of each were.",
-    "At most 32 pairs for each document are compared beforehand (512 with `--cluster components` or `star`); the rest is counted in `summary.json`.",
+    "At most 16 pairs for each document are compared beforehand (512 with `--cluster components` or `star`); the rest is counted in `summary.json`.",
 );
 pub const LARGE_GROUP: Answer = answer(
     "Group beyond `--max-cluster`",
