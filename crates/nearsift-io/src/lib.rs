@@ -1,5 +1,5 @@
-//! Readers and writers of the document formats: JSON lines, JSON, CSV, TSV, WARC, text and HTML, plain or in gzip, zstd
-//! or xz; Parquet and Arrow IPC, which the features `parquet` and `arrow` bring in.
+//! Readers and writers of the document formats: JSON lines, JSON, CSV, TSV, WARC, ARC, text and HTML, plain or in gzip, zstd,
+//! bzip2 or xz, and as members of tar and zip files; Parquet and Arrow IPC, which the features `parquet` and `arrow` bring in.
 //!
 //! [`Inputs`] finds the files. A [`Reader`] gives their records in [`Batch`]es, and a [`Parser`] makes
 //! [`Document`]s of them, on any number of threads. A [`KeptWriter`] goes over the same files again and writes

@@ -128,25 +128,28 @@ async fn connection(
     tls: Option<TlsAcceptor>,
     stop: watch::Receiver<bool>,
 ) {
+    let taken = Instant::now();
     let _without_it_answers_are_late = stream.set_nodelay(true);
     match tls {
-        None => exchange(stream, app, router, stop).await,
+        None => exchange(stream, taken, app, router, stop).await,
         Some(tls) => match timeout(app.config.header_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => exchange(stream, app, router, stop).await,
+            Ok(Ok(stream)) => exchange(stream, taken, app, router, stop).await,
             Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
             Err(_) => tracing::debug!(%peer, "TLS took too long"),
         },
     }
 }
 
+/// Serves a connection that was taken at a moment, from which on its first request is waited for.
 async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    taken: Instant,
     app: &App,
     router: Router,
     mut stop: watch::Receiver<bool>,
 ) {
-    let activity =
-        Arc::new(Mutex::new(Activity { under_way: 0, since: Instant::now(), has_asked: false }));
+    let activity = Activity { under_way: 0, since: taken, has_asked: false };
+    let activity = Arc::new(Mutex::new(activity));
     let router = TowerToHyperService::new(router);
     let service = {
         let activity = Arc::clone(&activity);

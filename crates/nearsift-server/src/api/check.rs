@@ -58,7 +58,7 @@ pub(super) struct Check {
     /// The most matches, 10 unless given.
     #[schema(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// The most stored documents that it is compared with: of sketches 4,096 unless given.
+    /// The most stored documents that it is compared with: of sketches 4,096 unless given; not with `insert`.
     budget: Option<u64>,
 }
 
@@ -150,14 +150,15 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
                 "a text",
             ));
         }
-        for (pointer, is_given) in
-            [("/max_distance", max_distance.is_some()), ("/min_score", min_score.is_some())]
-        {
-            if is_given {
-                let detail =
-                    "With \"insert\", what the collection was created for decides what is near.";
-                return Err(Problem::field(pointer, detail, "the field left out"));
-            }
+        let decided = [
+            ("/max_distance", max_distance.is_some()),
+            ("/min_score", min_score.is_some()),
+            ("/budget", budget.is_some()),
+        ];
+        if let Some((pointer, _)) = decided.into_iter().find(|field| field.1) {
+            let detail =
+                "With \"insert\", what the collection was created for decides what is near.";
+            return Err(Problem::field(pointer, detail, "the field left out"));
         }
     } else {
         let stored = [
@@ -214,11 +215,10 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
 
 impl Candidate {
     /// What it duplicates, where that was seen before its turn came.
-    fn seen(&self, collection: &Collection, outcome: &Outcome) -> Option<Search> {
+    fn seen(&self, outcome: &Outcome) -> Option<Search> {
         let Outcome::Near { id, .. } = outcome else { return None };
         let answer = self.sighting.answer();
-        let is_seen = self.ask.budget == collection.store.kind().budget()
-            && answer.matches.iter().any(|seen| seen.id == *id);
+        let is_seen = answer.matches.iter().any(|seen| seen.id == *id);
         is_seen.then(|| told(answer.clone(), self.ask.limit, Some(&self.id)))
     }
 
@@ -279,12 +279,12 @@ pub(super) async fn check(
                 Outcome::Added | Outcome::Replaced => Checked {
                     verdict: Verdict::New,
                     matches: Vec::new(),
-                    truncated: false,
+                    truncated: candidate.sighting.answer().truncated,
                     insert: Some(Inserted::Added),
                     reason: None,
                     text: candidate.text,
                 },
-                other => match candidate.seen(&collection, &other) {
+                other => match candidate.seen(&other) {
                     Some(search) => refused(search, other, candidate.text),
                     None => {
                         let work = move || {

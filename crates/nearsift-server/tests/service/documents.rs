@@ -173,6 +173,7 @@ fn an_insert_that_is_repeated_says_that_it_was_done() {
     };
     check(&json!({"text": "x", "insert": true}), "/id");
     check(&json!({"id": "x", "text": "x", "insert": true, "min_score": 0.5}), "/min_score");
+    check(&json!({"id": "x", "text": "x", "insert": true, "budget": 5}), "/budget");
     check(&json!({"text": "x", "ttl_seconds": 5}), "/ttl_seconds");
     check(&json!({"text": "x", "max_distance": 5}), "/max_distance");
     check(&json!({"text": "x", "limit": 0}), "/limit");
@@ -212,6 +213,27 @@ fn pages_are_decoded_and_ready_sketches_are_taken() {
     let document = json!({"id": "ready", "sketch": made["sketch"], "keys": made["keys"]});
     assert_eq!(service.post("/v1/documents", &json!({"documents": [document]})).ok()["stored"], 1);
     assert_eq!(service.post("/v1/query", &ready).ok()["matches"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn an_inserted_page_tells_that_not_all_were_compared() {
+    let service = Service::start();
+    let made = service.post("/v1/fingerprint", &json!({"text": text(1)})).ok();
+    // Unlike the page, and with all its keys.
+    for first in (0..5000).step_by(1000) {
+        let document =
+            |n: i32| json!({"id": format!("{n}"), "sketch": "0".repeat(128), "keys": made["keys"]});
+        let documents: Vec<Value> = (first..first + 1000).map(document).collect();
+        let stored = service.post("/v1/documents", &json!({"documents": documents})).ok();
+        assert_eq!(stored["stored"], 1000);
+    }
+    let body = json!({"id": "page", "text": text(1), "insert": true});
+    let checked = service.post("/v1/check", &body).ok();
+    assert_eq!(
+        (&checked["insert"], &checked["verdict"], &checked["truncated"]),
+        (&json!("added"), &json!("new"), &json!(true)),
+        "{checked}"
+    );
 }
 
 #[test]

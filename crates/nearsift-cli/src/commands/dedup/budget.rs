@@ -17,9 +17,11 @@ use crate::failure::Failure;
 const FIXED: u64 = 448 << 20;
 /// Working memory of a thread: a sketcher, a verifier, the profiles of the last texts.
 const EACH_THREAD: u64 = 80 << 20;
-/// Of a document: its sketch and the key of its text; an id of 16 bytes and its place.
-const COLUMNS: u64 = 64 + 16;
+/// Of a document: its sketch, the number of its features and the key of its text; an id of 16 bytes and its place.
+const COLUMNS: u64 = 64 + 1 + 16;
 const ID: u64 = 16 + 8;
+/// Of all ids, of which those beyond 256 MiB lie in a file.
+const IDS: u64 = (256 << 20) / 16 * ID;
 /// Of a document while candidates are searched: the join's own columns, and those of keys.
 const SEARCH: u64 = 48 + KEY_WINDOW_BYTES;
 /// Of a pair while candidates are gathered.
@@ -35,7 +37,7 @@ const CANDIDATES: f64 = 1.0;
 /// Bytes of records a second that a thread works through, all in all.
 const BYTES_A_SECOND: f64 = 14e6;
 /// Of a document in the work folder: sketch, keys, key of the text, value, id.
-const STATE: u64 = 64 + 128 + 16 + 8 + 16;
+const STATE: u64 = 64 + 1 + 128 + 16 + 8 + 4 + 16;
 
 /// The memory of a run by what it is for, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -156,7 +158,7 @@ impl Forecast {
         let candidates = (documents * CANDIDATES) as u64;
         let documents = documents as u64;
         let search = documents * (SEARCH + 2 * GATHERED);
-        let columns = fixed() + documents * (COLUMNS + ID);
+        let columns = fixed() + documents * COLUMNS + (documents * ID).min(IDS);
         let memory = columns
             + search.max(documents * GROUPED + candidates * LINKED + (1 << 30).min(texts as u64));
         let threads = rayon::current_num_threads() as f64;
