@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         None => known,
     };
     tools_are_there()?;
-    // The seeds go into a folder of their own beside the corpus that fuzzing grows.
+    // The seeds go into the corpus that fuzzing grows.
     loud(oracles(&["seeds", "fuzz/corpus"]))?;
     let mut failed = Vec::new();
     for target in targets {

@@ -48,7 +48,7 @@ enum Command {
     },
     /// Benchmarks against peers, with their answers checked; all arguments go to nearsift-bench
     Bench {
-        /// Names and options; `cargo xtask bench --help` lists them
+        /// Names and options; `cargo xtask bench --list` has the names
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "NAME")]
         arguments: Vec<String>,
     },

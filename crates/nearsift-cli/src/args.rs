@@ -24,17 +24,17 @@ pub struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub struct Global {
-    /// Show no progress, notes or warnings, and no summary of dedup: errors, results and the exit
-    /// status are left.
+    /// Show no progress, notes or warnings, and no summary of dedup and trim: errors, results and
+    /// the exit status are left.
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When to use colour.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
-    /// Print JSON; pairs and fingerprint always do.
+    /// Print JSON, where there is anything to print; pairs, fingerprint and index query always do.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Worker threads [default: one a core].
+    /// Worker threads [default: one a core]; of serve those that work on documents.
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
@@ -136,7 +136,8 @@ pub enum FormatArg {
 #[command(next_help_heading = "What decides a fingerprint")]
 pub struct RecipeArgs {
     /// What decides a fingerprint: a name, or name:parameter=value,... (see `nearsift recipes`)
-    /// [default: sketch, or simhash64 where SimHash is asked].
+    /// [default: sketch, or simhash64 where SimHash is asked; of an index its own; of keywords
+    /// keywords64].
     #[arg(long, value_name = "RECIPE")]
     pub recipe: Option<String>,
     /// The width of the fingerprint: 32, 64, 128 or 256 [default: the recipe's].
@@ -644,7 +645,7 @@ fn parse_within(text: &str) -> Result<nearsift::evaluate::PositiveWithin, String
         })
 }
 
-fn parse_score(text: &str) -> Result<f64, String> {
+pub fn parse_score(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|score| (0.0..=1.0).contains(score))

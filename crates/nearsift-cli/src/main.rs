@@ -70,7 +70,7 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Index(args) => commands::index::run(args, &cli.global),
         Command::Vectors(args) => commands::vectors::run(args, &cli.global),
         #[cfg(unix)]
-        Command::Serve(args) => commands::serve::run(args),
+        Command::Serve(args) => commands::serve::run(args, &cli.global),
         Command::Bench(args) => commands::bench::run(args, &cli.global),
     }
 }

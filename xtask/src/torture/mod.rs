@@ -91,7 +91,7 @@ pub enum Run {
         /// Sizes, from 1 to 60 pages
         #[arg(default_value_t = 200)]
         sizes: u64,
-        /// Counts of inodes, from 2 on
+        /// Counts of inodes, from 2 to one below this
         #[arg(long, default_value_t = 60, value_name = "N")]
         inodes: u64,
     },

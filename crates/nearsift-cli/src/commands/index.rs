@@ -15,10 +15,10 @@ use nearsift_store::{
 use serde::Serialize;
 
 use crate::Status;
-use crate::args::{Global, Input, Matching, RecipeArgs};
+use crate::args::{Global, Input, Matching, RecipeArgs, parse_score};
 use crate::documents::read_options;
 use crate::failure::Failure;
-use crate::near::{Way, way};
+use crate::near::{SCORE, Way, way};
 use crate::output::{Level, Out, escaped, tell};
 use crate::scan::{Pass, Problems, Seen, plural, scan};
 
@@ -96,7 +96,7 @@ pub struct Query {
     #[arg(help_heading = "What is near", long, value_name = "K")]
     max_distance: Option<u32>,
     /// The smallest score of sketches, inclusive, from 0 to 1 [default: that of the index].
-    #[arg(help_heading = "What is near", long, value_name = "S", conflicts_with = "max_distance")]
+    #[arg(help_heading = "What is near", long, value_name = "S", value_parser = parse_score, conflicts_with = "max_distance")]
     min_score: Option<f64>,
     /// The most documents printed for each, the nearest first.
     #[arg(help_heading = "What comes out", long, value_name = "N")]
@@ -181,7 +181,7 @@ fn create(args: &Create) -> Result<Status, Failure> {
             (recipe, Kind::Fingerprints { bits, max_distance })
         }
         Way::Sketch { recipe, .. } => {
-            let min_score = args.matching.min_score.map_or(SCORE, Score::at_least);
+            let min_score = Score::at_least(args.matching.min_score.unwrap_or(SCORE));
             (recipe, Kind::Sketches { min_score })
         }
     };
@@ -195,9 +195,6 @@ fn create(args: &Create) -> Result<Status, Failure> {
     Store::create(&args.index.dir, &settings)?.close()?;
     Ok(Status::Done)
 }
-
-/// What sketches score that are near, unless it is said.
-const SCORE: Score = Score::of(128, 52);
 
 /// The recipe of a store, with the dictionaries that are given again.
 fn recipe_of(store: &Store, args: &RecipeArgs) -> Result<Recipe, Failure> {
@@ -330,7 +327,9 @@ fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
                 // An id that cannot be is the document's fault.
                 Err(error @ StoreError::Id(_)) => {
                     refused += 1;
-                    tell(Level::Warning, &error.to_string());
+                    if !global.quiet {
+                        tell(Level::Warning, &error.to_string());
+                    }
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -512,7 +511,7 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
 
 fn verify(dir: &Path, global: &Global) -> Result<Status, Failure> {
     let verified = nearsift_store::verify(dir, &Options::default())?;
-    for stray in &verified.strays {
+    for stray in verified.strays.iter().filter(|_| !global.quiet) {
         tell(Level::Note, &format!("'{}' is no file of the index", escaped(stray)));
     }
     for problem in &verified.problems {
@@ -532,10 +531,8 @@ fn verify(dir: &Path, global: &Global) -> Result<Status, Failure> {
 
 fn repair(dir: &Path, global: &Global) -> Result<Status, Failure> {
     let repaired = nearsift_store::repair(dir, &Options::default())?;
-    for note in &repaired.notes {
-        tell(Level::Warning, note);
-    }
     if !global.quiet {
+        repaired.notes.iter().for_each(|note| tell(Level::Warning, note));
         let lost = plural(repaired.lost_documents, "document");
         let bytes = plural(repaired.lost_log_bytes, "byte");
         let said = match repaired.notes.is_empty() {

@@ -3,11 +3,14 @@
 use nearsift_server::{Config, NewKey};
 
 use crate::Status;
-use crate::args::Serve;
+use crate::args::{Global, Serve};
 use crate::failure::Failure;
 use crate::output::Out;
 
-pub fn run(args: &Serve) -> Result<Status, Failure> {
+/// The setting that `--threads` is of this command.
+const WORKERS: &str = "workers";
+
+pub fn run(args: &Serve, global: &Global) -> Result<Status, Failure> {
     if let Some(scope) = args.new_key {
         let made = NewKey::new(scope).map_err(Failure::new)?;
         let mut out = Out::new();
@@ -23,8 +26,13 @@ pub fn run(args: &Serve) -> Result<Status, Failure> {
     };
     let environment = |name: &str| std::env::var(name).ok();
     let file = args.config.clone().or_else(|| environment("NEARSIFT_CONFIG").map(Into::into));
-    let config =
-        Config::load(dir, file.as_deref(), environment, &args.settings.0).map_err(Failure::new)?;
+    let mut given = args.settings.0.clone();
+    if let Some(threads) = global.threads
+        && !given.iter().any(|(name, _)| name == WORKERS)
+    {
+        given.push((WORKERS.to_owned(), threads.to_string()));
+    }
+    let config = Config::load(dir, file.as_deref(), environment, &given).map_err(Failure::new)?;
     if args.print_config {
         let mut out = Out::new();
         out.line(config.print().trim_end())?;

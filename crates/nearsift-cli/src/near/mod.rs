@@ -65,7 +65,7 @@ const LONG_CANDIDATE: f64 = 0.24;
 const CLOSE: f64 = 0.6;
 
 /// What pairs of sketches have at least, when the texts are not looked at.
-const SCORE: f64 = 0.4;
+pub const SCORE: f64 = 0.4;
 
 impl Rule {
     /// The least score of a near duplicate, from 0 to 1.

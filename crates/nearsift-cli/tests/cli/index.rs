@@ -42,6 +42,8 @@ fn an_index_is_made_filled_asked_and_checked() {
         let near = status(&["index", "query", "seen", "near.jsonl"], 0);
         assert!(near.stdout.starts_with(r#"{"id":"c","near":"a","#), "{}", near.stdout);
         assert_eq!(status(&["index", "query", "seen", "other.jsonl"], 1).stdout, "");
+        let wrong = status(&["index", "query", "seen", "near.jsonl", "--min-score", "7"], 2);
+        assert!(wrong.stderr.contains("'7' is not a score"), "{}", wrong.stderr);
         let new = status(&["index", "add", "seen", "near.jsonl", "other.jsonl", "--new-only"], 0);
         assert_eq!(new.stdout, near.stdout);
         assert!(new.stderr.contains("1 document added, 1 near to others"), "{}", new.stderr);
@@ -55,6 +57,11 @@ fn an_index_is_made_filled_asked_and_checked() {
         let stats = status(&["index", "stats", "back", "--json"], 0);
         assert!(stats.stdout.contains(r#""documents":3,"#), "{}", stats.stdout);
         status(&["index", "verify", "back"], 0);
+        // What is no file of the index is noted, and not where silence is asked.
+        folder.file("back/notes", "");
+        let noted = status(&["index", "verify", "back"], 0).stderr;
+        assert!(noted.contains("'notes' is no file of the index"), "{noted}");
+        assert_eq!(status(&["index", "verify", "back", "--quiet"], 0).stderr, "");
         // Another recipe's fingerprints do not get in.
         let other = ["index", "query", "back", "near.jsonl", "--recipe", "keywords64"];
         let refused = status(&other, 2).stderr;

@@ -41,6 +41,8 @@ fn repeated_lines_go_and_the_rest_stays_byte_for_byte() {
     folder.file("in/two.jsonl", format!("{third}{untouched}"));
     let run = folder.run(["trim", "in", "--output", "out"]).expect(3);
     assert!(run.stdout.contains("2 lines of 6 removed from 4 documents"), "{}", run.stdout);
+    let told = folder.run(["trim", "in", "--output", "again", "--json"]).expect(3);
+    assert_eq!(told.json_lines(), [summary(&folder, "again")]);
 
     let second = second.replace(&format!("\\n短\\n{NOTICE}"), "\\n短");
     assert_eq!(kept(&folder, "out", "one.jsonl"), first + &second);

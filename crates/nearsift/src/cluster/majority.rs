@@ -86,8 +86,8 @@ impl Clusters {
     ///
     /// # Complexity
     /// O(links x log(links)), and for each link at most 16 looks at a cross pair; a judge is called at
-    /// most once for each cross pair looked at, in practice for a few of each merger. 20 bytes a link,
-    /// 20 a document, and 15 to 30 for each pair judged in a component.
+    /// most once for each cross pair looked at, in practice for a few of each merger. 28 bytes a link,
+    /// 28 a document, and 15 to 30 for each pair judged in a component.
     ///
     /// # References
     /// Sokal and Michener, 'A statistical method for evaluating systematic relationships', University

@@ -48,10 +48,10 @@ pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
     drop(folder);
     if !global.quiet {
         ChangedFile::tell(&summary.changed_files);
-        match summary.print(args) {
-            Ok(()) | Err(Failure::ClosedPipe) => {}
-            Err(failure) => return Err(failure),
-        }
+    }
+    match summary.print(args, global) {
+        Ok(()) | Err(Failure::ClosedPipe) => {}
+        Err(failure) => return Err(failure),
     }
     match summary.changed_files.is_empty() {
         true => Ok(found.problems.status()),
@@ -409,12 +409,22 @@ impl Found {
 }
 
 impl Summary {
-    fn print(&self, args: &Trim) -> Result<(), Failure> {
+    fn print(&self, args: &Trim, global: &Global) -> Result<(), Failure> {
+        let mut out = Out::new();
+        if global.json {
+            out.json(self)?;
+        } else if !global.quiet {
+            self.tell(args, &mut out)?;
+        }
+        out.finish()
+    }
+
+    /// Prints it for people.
+    fn tell(&self, args: &Trim, out: &mut Out) -> Result<(), Failure> {
         let names = match self.unit {
             Unit::Line => ["line", "lines"],
             Unit::Paragraph => ["paragraph", "paragraphs"],
         };
-        let mut out = Out::new();
         out.line(&format!(
             "{} of {} removed from {}: {} changed, {} removed because nothing was left of them",
             plural_of(self.pieces_removed, names),
@@ -428,8 +438,7 @@ impl Summary {
             out.line(&format!("{nearly} of the {} removed nearly repeat another", names[1]))?;
         }
         let folder = escaped(&args.output.display().to_string());
-        out.line(&format!("results in {folder}: kept/, removed.jsonl, summary.json"))?;
-        out.finish()
+        out.line(&format!("results in {folder}: kept/, removed.jsonl, summary.json"))
     }
 }
 

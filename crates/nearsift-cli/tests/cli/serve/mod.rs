@@ -150,6 +150,13 @@ fn settings_come_from_flags_environment_and_file() {
     ] {
         assert!(printed.contains(line), "{line}\n{printed}");
     }
+    for (more, workers) in
+        [(&["--threads", "3"][..], 3), (&["--threads", "3", "--workers", "4"], 4)]
+    {
+        let printed = folder.run([&["serve", "data", "--print-config"], more].concat()).expect(0);
+        let line = format!("(flag)\nworkers = {workers}\n");
+        assert!(printed.stdout.contains(&line), "{}", printed.stdout);
+    }
     let refused = folder.run(["serve", "data", "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.status, 2);
     assert!(refused.stderr.contains("--new-key"), "{}", refused.stderr);
