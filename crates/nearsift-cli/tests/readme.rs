@@ -411,6 +411,43 @@ fn speeds_are_quoted_from_the_records() {
     }
 }
 
+/// So are those of the index and the service, whose cells have several.
+#[test]
+fn rates_are_quoted_from_the_records() {
+    let recorded = |record: &str, row: &str, figure: &str| {
+        let path = repository().join(format!("bench/record/{record}.json"));
+        let record: Value = serde_json::from_slice(&testkit::read(&path)).expect("JSON");
+        let rows = record["rows"].as_array().expect("rows");
+        let row = rows.iter().find(|found| found["contestant"] == row).expect("a row");
+        row[figure].as_f64().expect("a figure")
+    };
+    let numbers = |row: &str| -> Vec<f64> {
+        let is_of_number = |c: char| c.is_ascii_digit() || c == '.' || c == ',';
+        let words = row.split(|c| !is_of_number(c));
+        words.filter_map(|word| word.replace(',', "").parse().ok()).collect()
+    };
+    let large = "nearsift, numbers, 100000000";
+    let rested = "nearsift, numbers, rested, 100000000";
+    let quoted = [
+        ("store", rested, "queries/s"),
+        ("store", rested, "p99 us"),
+        ("store", large, "inserts/s, 1 writer"),
+        ("store", "LMDB, filled in order, 100000000", "queries/s"),
+        ("serve", "as fast as it answers", "200/s"),
+        ("serve", "at the rate", "p99 ms"),
+    ];
+    for name in [ENGLISH, CHINESE] {
+        let text = document(name);
+        for (record, contestant, figure) in quoted {
+            let is_of_record = |line: &&str| cells(line).get(1).is_some_and(|cell| *cell == record);
+            let row = text.lines().find(is_of_record).expect("a row of the record");
+            let recorded = recorded(record, contestant, figure);
+            let is_quoted = |number: &f64| (number - recorded).abs() <= 0.1 * recorded;
+            assert!(numbers(row).iter().any(is_quoted), "{name}: {figure} {recorded}\n{row}");
+        }
+    }
+}
+
 #[test]
 fn the_worked_example_gives_what_it_says() {
     let (folder, text) = (Folder::new(), document(RECIPES));
