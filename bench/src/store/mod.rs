@@ -40,7 +40,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     );
     let folder = settings.out.join("store");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let large = settings.large.then_some(100_000_000);
+    let large = settings.large.then_some(100_000_000).filter(|n| !settings.stored.contains(n));
     let sizes: Vec<u64> = settings.stored.iter().copied().chain(large).collect();
     report.set("seed", settings.seed);
     report.set("queries", QUERIES as u64);
