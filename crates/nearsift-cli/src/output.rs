@@ -6,6 +6,7 @@ use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Style};
 use serde::Serialize;
 
+use crate::args::Global;
 use crate::failure::Failure;
 use crate::progress;
 
@@ -52,6 +53,25 @@ fn check(result: io::Result<()>) -> Result<(), Failure> {
         io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
         _ => Failure::new(format!("standard output: cannot write: {error}")),
     })
+}
+
+/// Prints the summary of a run whose results are in their folder: as JSON, for people, or not at all. When nobody reads
+/// it any more, the run has succeeded all the same.
+pub fn sum_up(
+    global: &Global,
+    summary: &impl Serialize,
+    for_people: impl FnOnce(&mut Out) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut out = Out::new();
+    let told = match (global.json, global.quiet) {
+        (true, _) => out.json(summary),
+        (false, true) => Ok(()),
+        (false, false) => for_people(&mut out),
+    };
+    match told.and_then(|()| out.finish()) {
+        Err(Failure::ClosedPipe) => Ok(()),
+        told => told,
+    }
 }
 
 /// A line on standard error. Whether it can be written changes nothing.

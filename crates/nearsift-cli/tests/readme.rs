@@ -379,6 +379,18 @@ fn the_limits_in_the_readme_are_counted() {
     says(format!("finds {joined} of the {all} copies among the example's {count} pages"));
 }
 
+/// The rows of a benchmark's record.
+fn recorded_rows(record: &str) -> Vec<Value> {
+    let path = repository().join(format!("bench/record/{record}.json"));
+    let record: Value = serde_json::from_slice(&testkit::read(&path)).expect("JSON");
+    record["rows"].as_array().expect("rows").clone()
+}
+
+/// Whether a figure is another one, to a tenth of that.
+fn is_near(figure: f64, other: f64) -> bool {
+    (figure - other).abs() <= 0.1 * other
+}
+
 /// The figures of the table of speeds are those of the records, to a tenth: a record that says something
 /// else asks for a new table.
 #[test]
@@ -389,11 +401,7 @@ fn speeds_are_quoted_from_the_records() {
         let mut checked = 0;
         for row in rows {
             let cells = cells(row);
-            let record = repository().join(format!("bench/record/{}.json", cells[1]));
-            let record: Value = serde_json::from_slice(&testkit::read(&record)).expect("JSON");
-            let recorded: Vec<f64> = record["rows"]
-                .as_array()
-                .expect("rows")
+            let recorded: Vec<f64> = recorded_rows(cells[1])
                 .iter()
                 .filter_map(|row| row.get("MB/s").or_else(|| row.get("ms"))?.as_f64())
                 .collect();
@@ -402,8 +410,8 @@ fn speeds_are_quoted_from_the_records() {
                     cell.split([' ', '：']).filter(|word| !word.is_empty()).collect();
                 let Some([figure, _unit]) = numbers.last_chunk::<2>() else { continue };
                 let figure: f64 = figure.parse().expect("a number");
-                let near = |found: &&f64| (**found - figure).abs() <= 0.1 * figure;
-                assert!(recorded.iter().any(|r| near(&r)), "{name}: {row}\nrecorded: {recorded:?}");
+                let is_quoted = recorded.iter().any(|recorded| is_near(*recorded, figure));
+                assert!(is_quoted, "{name}: {row}\nrecorded: {recorded:?}");
                 checked += 1;
             }
         }
@@ -415,9 +423,7 @@ fn speeds_are_quoted_from_the_records() {
 #[test]
 fn rates_are_quoted_from_the_records() {
     let recorded = |record: &str, row: &str, figure: &str| {
-        let path = repository().join(format!("bench/record/{record}.json"));
-        let record: Value = serde_json::from_slice(&testkit::read(&path)).expect("JSON");
-        let rows = record["rows"].as_array().expect("rows");
+        let rows = recorded_rows(record);
         let row = rows.iter().find(|found| found["contestant"] == row).expect("a row");
         row[figure].as_f64().expect("a figure")
     };
@@ -442,8 +448,8 @@ fn rates_are_quoted_from_the_records() {
             let is_of_record = |line: &&str| cells(line).get(1).is_some_and(|cell| *cell == record);
             let row = text.lines().find(is_of_record).expect("a row of the record");
             let recorded = recorded(record, contestant, figure);
-            let is_quoted = |number: &f64| (number - recorded).abs() <= 0.1 * recorded;
-            assert!(numbers(row).iter().any(is_quoted), "{name}: {figure} {recorded}\n{row}");
+            let is_quoted = numbers(row).iter().any(|number| is_near(*number, recorded));
+            assert!(is_quoted, "{name}: {figure} {recorded}\n{row}");
         }
     }
 }

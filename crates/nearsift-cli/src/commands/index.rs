@@ -511,8 +511,10 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
 
 fn verify(dir: &Path, global: &Global) -> Result<Status, Failure> {
     let verified = nearsift_store::verify(dir, &Options::default())?;
-    for stray in verified.strays.iter().filter(|_| !global.quiet) {
-        tell(Level::Note, &format!("'{}' is no file of the index", escaped(stray)));
+    if !global.quiet {
+        for stray in &verified.strays {
+            tell(Level::Note, &format!("'{}' is no file of the index", escaped(stray)));
+        }
     }
     for problem in &verified.problems {
         tell(Level::Error, &problem.to_string());

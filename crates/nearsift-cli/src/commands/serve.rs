@@ -7,9 +7,6 @@ use crate::args::{Global, Serve};
 use crate::failure::Failure;
 use crate::output::Out;
 
-/// The setting that `--threads` is of this command.
-const WORKERS: &str = "workers";
-
 pub fn run(args: &Serve, global: &Global) -> Result<Status, Failure> {
     if let Some(scope) = args.new_key {
         let made = NewKey::new(scope).map_err(Failure::new)?;
@@ -26,13 +23,10 @@ pub fn run(args: &Serve, global: &Global) -> Result<Status, Failure> {
     };
     let environment = |name: &str| std::env::var(name).ok();
     let file = args.config.clone().or_else(|| environment("NEARSIFT_CONFIG").map(Into::into));
-    let mut given = args.settings.0.clone();
-    if let Some(threads) = global.threads
-        && !given.iter().any(|(name, _)| name == WORKERS)
-    {
-        given.push((WORKERS.to_owned(), threads.to_string()));
-    }
-    let config = Config::load(dir, file.as_deref(), environment, &given).map_err(Failure::new)?;
+    let threads = global.threads.map(|threads| ("workers".to_owned(), threads.to_string()));
+    // Of two for one setting the later counts.
+    let flags: Vec<_> = threads.into_iter().chain(args.settings.0.iter().cloned()).collect();
+    let config = Config::load(dir, file.as_deref(), environment, &flags).map_err(Failure::new)?;
     if args.print_config {
         let mut out = Out::new();
         out.line(config.print().trim_end())?;

@@ -136,6 +136,18 @@ fn verdict(found: &[Found]) -> Verdict {
     if found.is_empty() { Verdict::New } else { Verdict::Duplicate }
 }
 
+/// Refuses the first of some fields that is given.
+fn none_given(
+    fields: [(&'static str, bool); 3],
+    detail: &str,
+    expected: &str,
+) -> Result<(), Problem> {
+    match fields.into_iter().find(|&(_, is_given)| is_given) {
+        Some((pointer, _)) => Err(Problem::field(pointer, detail, expected)),
+        None => Ok(()),
+    }
+}
+
 fn look(request: Check, collection: &Collection, announced: Announced) -> Result<Step, Problem> {
     // Nobody waits for the write of a page that is only looked up.
     let announced = request.insert.then_some(announced);
@@ -150,29 +162,25 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
                 "a text",
             ));
         }
-        let decided = [
-            ("/max_distance", max_distance.is_some()),
-            ("/min_score", min_score.is_some()),
-            ("/budget", budget.is_some()),
-        ];
-        if let Some((pointer, _)) = decided.into_iter().find(|field| field.1) {
-            let detail =
-                "With \"insert\", what the collection was created for decides what is near.";
-            return Err(Problem::field(pointer, detail, "the field left out"));
-        }
+        none_given(
+            [
+                ("/max_distance", max_distance.is_some()),
+                ("/min_score", min_score.is_some()),
+                ("/budget", budget.is_some()),
+            ],
+            "With \"insert\", what the collection was created for decides what is near.",
+            "the field left out",
+        )?;
     } else {
-        let stored = [
-            ("/time", time.is_some()),
-            ("/source", source.is_some()),
-            ("/ttl_seconds", ttl_seconds.is_some()),
-        ];
-        if let Some((pointer, _)) = stored.into_iter().find(|field| field.1) {
-            return Err(Problem::field(
-                pointer,
-                "Without \"insert\" nothing is stored.",
-                "the field left out, or \"insert\": true",
-            ));
-        }
+        none_given(
+            [
+                ("/time", time.is_some()),
+                ("/source", source.is_some()),
+                ("/ttl_seconds", ttl_seconds.is_some()),
+            ],
+            "Without \"insert\" nothing is stored.",
+            "the field left out, or \"insert\": true",
+        )?;
     }
     let mut metadata = metadata(time, source, ttl_seconds, now())?;
     let ask = Wanted { max_distance, min_score, limit, budget }.ask(collection.store.kind())?;

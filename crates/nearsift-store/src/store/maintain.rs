@@ -46,8 +46,9 @@ pub(super) fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, StoreEr
 }
 
 fn flush_loop(shared: &Shared) {
-    let is_asked = |signals: &mut Signals| std::mem::take(&mut signals.flush);
-    while shared.wait(|signals| if is_asked(signals) { Ok(()) } else { Err(None) }).is_some() {
+    let asked =
+        |signals: &mut Signals| std::mem::take(&mut signals.flush).then_some(()).ok_or(None);
+    while shared.wait(asked).is_some() {
         let flushed = shared.flush_frozen();
         let mut signals = held(&shared.signals);
         signals.flush_error = flushed.err();
@@ -109,10 +110,14 @@ impl Shared {
 
     /// Waits until segments are to be merged; `None` when the store is closed.
     fn wait_to_merge(&self) -> Option<Reason> {
-        self.wait(|signals| match self.rent.rest_left() {
-            _ if std::mem::take(&mut signals.merge) => Ok(Reason::Asked),
-            Some(Duration::ZERO) => Ok(Reason::Rested),
-            left => Err(left),
+        self.wait(|signals| {
+            if std::mem::take(&mut signals.merge) {
+                return Ok(Reason::Asked);
+            }
+            match self.rent.rest_left() {
+                Some(Duration::ZERO) => Ok(Reason::Rested),
+                left => Err(left),
+            }
         })
     }
 
@@ -195,10 +200,10 @@ impl Shared {
         let source = Source::of_memory(&memory, &dead, self.now());
         // Also when the store is being closed: else it would have to be read from the log again.
         let built = self.build(Purpose::Room, vec![source], &|| false)?;
-        let filter = built.is_some().then(|| {
+        let built = built.map(|segment| {
             let filter = self.state().seen.with_room(memory.hashes().len() as u64);
             filter.add(memory.hashes());
-            filter
+            (segment, filter)
         });
 
         let mut structure = held(&self.structure);
@@ -207,7 +212,7 @@ impl Shared {
         next.log_lengths.clear();
         let mut written = Vec::new();
         let mut replaced = Vec::new();
-        if let Some(segment) = &built {
+        if let Some((segment, _)) = &built {
             next.segments.push(entry(segment, None));
             next.segments.sort_unstable_by_key(|entry| entry.number);
             written.push(Name::Segment(segment.number));
@@ -229,7 +234,7 @@ impl Shared {
         {
             let _writer = held(&self.writer);
             let mut state = self.state_mut();
-            if let Some((segment, filter)) = built.zip(filter) {
+            if let Some((segment, filter)) = built {
                 for slot in memory.dead.since(&dead) {
                     let found = segment.find(memory.hash(slot), memory.id(slot));
                     self.bury(&segment, found);

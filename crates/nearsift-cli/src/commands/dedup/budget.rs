@@ -11,6 +11,7 @@ use nearsift_io::{Inputs, Reader};
 use serde::Serialize;
 
 use super::folder::Folder;
+use super::ids;
 use crate::failure::Failure;
 
 /// Batches, the frequency sample, tables, runs, blocks of texts, and what the system's allocator holds back.
@@ -20,8 +21,8 @@ const EACH_THREAD: u64 = 80 << 20;
 /// Of a document: its sketch, the number of its features and the key of its text; an id of 16 bytes and its place.
 const COLUMNS: u64 = 64 + 1 + 16;
 const ID: u64 = 16 + 8;
-/// Of all ids, of which those beyond 256 MiB lie in a file.
-const IDS: u64 = (256 << 20) / 16 * ID;
+/// Of all ids, of which the others lie in a file.
+const IDS: u64 = ids::IN_MEMORY / 16 * ID;
 /// Of a document while candidates are searched: the join's own columns, and those of keys.
 const SEARCH: u64 = 48 + KEY_WINDOW_BYTES;
 /// Of a pair while candidates are gathered.
@@ -36,7 +37,7 @@ const LINKED: u64 = 12 + 16 + 4;
 const CANDIDATES: f64 = 1.0;
 /// Bytes of records a second that a thread works through, all in all.
 const BYTES_A_SECOND: f64 = 14e6;
-/// Of a document in the work folder: sketch, keys, key of the text, value, id.
+/// Of a document in the work folder: sketch, number of features, keys, key of the text, value, id with its length.
 const STATE: u64 = 64 + 1 + 128 + 16 + 8 + 4 + 16;
 
 /// The memory of a run by what it is for, in bytes.

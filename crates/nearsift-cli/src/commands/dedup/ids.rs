@@ -12,7 +12,7 @@ use crate::scan::locked;
 use crate::state::bound_of_tests;
 
 /// More bytes of ids than this lie in a file, where there is a folder for it.
-const IN_MEMORY: u64 = 256 << 20;
+pub const IN_MEMORY: u64 = 256 << 20;
 
 /// Tests set this to have few ids in a file.
 const IN_MEMORY_VARIABLE: &str = "NEARSIFT_ID_BYTES";

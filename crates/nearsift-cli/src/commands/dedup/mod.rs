@@ -13,7 +13,7 @@ mod sources;
 mod summary;
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ use crate::documents::{conversion, read_options};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Way, way};
-use crate::output::{Level, Out, escaped, tell};
+use crate::output::{Level, escaped, sum_up, tell};
 use crate::progress;
 use crate::scan::plural;
 use crate::state::{self, Manifest};
@@ -198,11 +198,8 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     if !global.quiet {
         ChangedFile::tell(&summary.changed_files);
     }
-    match print(&summary, &args.output, global) {
-        // The results are in their folder: the status is theirs.
-        Ok(()) | Err(Failure::ClosedPipe) => Ok(status),
-        Err(failure) => Err(failure),
-    }
+    sum_up(global, &summary, |out| summary.print(out, &args.output))?;
+    Ok(status)
 }
 
 /// What decides the result, by its name: threads and memory do not.
@@ -258,16 +255,6 @@ fn check_state_options(args: &Dedup, way: &Way) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-fn print(summary: &Summary, output: &Path, global: &Global) -> Result<(), Failure> {
-    let mut out = Out::new();
-    if global.json {
-        out.json(summary)?;
-    } else if !global.quiet {
-        summary.print(&mut out, output)?;
-    }
-    out.finish()
 }
 
 impl Run<'_> {

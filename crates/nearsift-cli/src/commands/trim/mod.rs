@@ -24,7 +24,7 @@ use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Sorted, Sorter};
-use crate::output::{Out, escaped};
+use crate::output::{Out, escaped, sum_up};
 use crate::report::grouped;
 use crate::scan::{Pass, Problems, plural, plural_of, scan};
 
@@ -49,10 +49,7 @@ pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
     if !global.quiet {
         ChangedFile::tell(&summary.changed_files);
     }
-    match summary.print(args, global) {
-        Ok(()) | Err(Failure::ClosedPipe) => {}
-        Err(failure) => return Err(failure),
-    }
+    sum_up(global, &summary, |out| summary.print(args, out))?;
     match summary.changed_files.is_empty() {
         true => Ok(found.problems.status()),
         false => Ok(Status::SomeUnreadable),
@@ -409,18 +406,7 @@ impl Found {
 }
 
 impl Summary {
-    fn print(&self, args: &Trim, global: &Global) -> Result<(), Failure> {
-        let mut out = Out::new();
-        if global.json {
-            out.json(self)?;
-        } else if !global.quiet {
-            self.tell(args, &mut out)?;
-        }
-        out.finish()
-    }
-
-    /// Prints it for people.
-    fn tell(&self, args: &Trim, out: &mut Out) -> Result<(), Failure> {
+    fn print(&self, args: &Trim, out: &mut Out) -> Result<(), Failure> {
         let names = match self.unit {
             Unit::Line => ["line", "lines"],
             Unit::Paragraph => ["paragraph", "paragraphs"],
