@@ -27,6 +27,10 @@ const AHEAD: u64 = 512;
 pub(super) const FETCHED: usize = 32;
 /// The most entries that are told apart by the bits of a word.
 pub(super) const MASKED: u32 = u64::BITS;
+/// Bytes of two words.
+const HALF: usize = 16;
+/// Where a byte comes from that is 0.
+const NOWHERE: u8 = 0x80;
 /// Bytes after the last entry that may be read.
 pub(super) const PADDING: usize = 64;
 
@@ -89,6 +93,10 @@ pub(super) struct Packing {
     /// the bytes come from anywhere.
     unpack: [u8; 64],
     unpacked: u64,
+    /// The same for four words by halves of two, where a byte comes from its own half or, [`NOWHERE`], from
+    /// nowhere. The second half starts `second_half` bytes after the first one.
+    halves: [u8; 32],
+    second_half: usize,
 }
 
 impl Packing {
@@ -109,7 +117,12 @@ impl Packing {
                 unpacked |= 1 << i;
             }
         }
-        Packing { bits, syndrome, low_bits, low, unpack, unpacked }
+        let second_half = if W >= HALF / 4 { HALF } else { HALF / 8 / W * size };
+        let mut halves = [NOWHERE; 32];
+        for (i, from) in halves.iter_mut().enumerate().filter(|(i, _)| unpacked >> i & 1 == 1) {
+            *from = unpack[i] - (i / HALF * second_half) as u8;
+        }
+        Packing { bits, syndrome, low_bits, low, unpack, unpacked, halves, second_half }
     }
 
     /// Bytes of an entry.
@@ -199,25 +212,38 @@ pub(super) trait Lanes: Copy {
     fn kernel(self) -> Kernel;
 
     /// See [`bits::gather`].
-    fn gather<const W: usize>(self, value: &[u64; W], mask: &[u64; W]) -> [u64; W];
+    #[inline(always)]
+    fn gather<const W: usize>(self, value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+        bits::gather(value, mask)
+    }
 
     /// See [`bits::scatter`].
-    fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W];
+    #[inline(always)]
+    fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
+        bits::scatter(packed, mask)
+    }
 
     /// The first entry of the bucket at a place of a line of a directory of counts.
-    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64;
+    #[inline(always)]
+    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
+        first_of(line).wrapping_add(sum_before(line, place))
+    }
 
     /// See [`Kernel::look_up_counts`]. On the way, the lines for other probes are asked for.
+    #[inline(always)]
     fn look_up_counts(
         self,
         directory: &[u8],
         probes: &[Probe],
         ahead: &[Probe],
         runs: &mut Vec<Run>,
-    );
+    ) {
+        look_up_counts(directory, probes, ahead, runs);
+    }
 
     /// See [`Kernel::scan`]. The first [`FETCHED`] runs were asked for; on the way, the entries of the
     /// others are, then those of runs that come after.
+    #[inline(always)]
     fn scan<const W: usize>(
         self,
         entries: &[u8],
@@ -226,7 +252,9 @@ pub(super) trait Lanes: Copy {
         ahead: &[Run],
         target: &Target<W>,
         near: &mut Vec<Near>,
-    );
+    ) {
+        scan(entries, packing, runs, ahead, target, near);
+    }
 
     /// Which of `len` entries from the place `first` on are within the distance outside the table's block, as
     /// bits, lowest first. The table has no code, and there are [`MASKED`] entries at most. Entries that reach past
@@ -250,64 +278,6 @@ pub(super) trait Lanes: Copy {
     }
 
     /// The same as [`Lanes::scan`] of entries in planes.
-    fn scan_planes(
-        self,
-        planes: &Planes<'_>,
-        runs: &[Run],
-        ahead: &[Run],
-        target: &Target<1>,
-        near: &mut Vec<Near>,
-    );
-}
-
-/// No instructions but those of every processor.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Plain;
-
-impl Lanes for Plain {
-    fn kernel(self) -> Kernel {
-        Kernel::PORTABLE
-    }
-
-    #[inline(always)]
-    fn gather<const W: usize>(self, value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
-        bits::gather(value, mask)
-    }
-
-    #[inline(always)]
-    fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
-        bits::scatter(packed, mask)
-    }
-
-    #[inline(always)]
-    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
-        first_of(line).wrapping_add(sum_before(line, place))
-    }
-
-    #[inline(always)]
-    fn look_up_counts(
-        self,
-        directory: &[u8],
-        probes: &[Probe],
-        ahead: &[Probe],
-        runs: &mut Vec<Run>,
-    ) {
-        look_up_counts(directory, probes, ahead, runs, sum_before);
-    }
-
-    #[inline(always)]
-    fn scan<const W: usize>(
-        self,
-        entries: &[u8],
-        packing: &Packing,
-        runs: &[Run],
-        ahead: &[Run],
-        target: &Target<W>,
-        near: &mut Vec<Near>,
-    ) {
-        scan(entries, packing, runs, ahead, target, near);
-    }
-
     #[inline(always)]
     fn scan_planes(
         self,
@@ -318,6 +288,16 @@ impl Lanes for Plain {
         near: &mut Vec<Near>,
     ) {
         scan_planes(planes, runs, ahead, target, near);
+    }
+}
+
+/// No instructions but those of every processor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plain;
+
+impl Lanes for Plain {
+    fn kernel(self) -> Kernel {
+        Kernel::PORTABLE
     }
 }
 
@@ -339,6 +319,8 @@ enum Set {
     #[cfg(target_arch = "x86_64")]
     Popcnt,
     #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
@@ -353,6 +335,13 @@ impl Kernel {
         {
             if is_x86_feature_detected!("popcnt") {
                 kernels.push(Kernel(Set::Popcnt));
+            }
+            if is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("popcnt")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+            {
+                kernels.push(Kernel(Set::Avx2));
             }
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
@@ -380,6 +369,8 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Popcnt => 1.6,
             #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => 1.0,
+            #[cfg(target_arch = "x86_64")]
             Set::Avx512 => 0.55,
         }
     }
@@ -391,10 +382,13 @@ impl Kernel {
             Set::Portable => job.run(Plain),
             // SAFETY: a kernel is only made after its instructions were found on this processor.
             #[cfg(target_arch = "x86_64")]
-            Set::Popcnt => unsafe { x86::run_popcnt(job) },
+            Set::Popcnt => unsafe { x86::popcnt::run(job) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { x86::run_avx512(job) },
+            Set::Avx2 => unsafe { x86::avx2::run(job) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { x86::avx512::run(job) },
         }
     }
 
@@ -532,13 +526,7 @@ fn first_of(line: &[u8; LINE]) -> u64 {
 }
 
 #[inline(always)]
-fn look_up_counts(
-    directory: &[u8],
-    probes: &[Probe],
-    ahead: &[Probe],
-    runs: &mut Vec<Run>,
-    sum_before: impl Fn(&[u8; LINE], usize) -> u64,
-) {
+fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mut Vec<Run>) {
     let (lines, _) = directory.as_chunks::<LINE>();
     let mut ahead = ahead.iter();
     for probe in probes {

@@ -1,88 +1,20 @@
-//! Kernels for x86-64.
+//! AVX-512: eight words at once.
 
 use std::arch::x86_64::*;
 
-use super::super::bits::{self, get, put};
-use super::{
-    FETCHED, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, MASKED, Near, Packing, Plain, Planes, Probe,
-    Run, Set, Target, begin_of, first_of, line_of, prefetch_counts, prefetch_run, stored,
+use super::super::super::bits::{get, put};
+use super::super::{
+    FETCHED, Job, Kernel, LINE, LOW_SIZE, Lanes, MASKED, Near, Packing, Planes, Probe, Run, Set,
+    Target, begin_of, first_of, prefetch_run, stored,
 };
-
-/// The population count of words.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Popcnt(());
 
 /// AVX-512 with population counts and permutations of bytes, and BMI2.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Avx512(());
-
-#[target_feature(enable = "popcnt")]
-pub(super) fn run_popcnt<J: Job>(job: J) -> J::Output {
-    job.run(Popcnt(()))
-}
+pub(in super::super) struct Avx512(());
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-pub(super) fn run_avx512<J: Job>(job: J) -> J::Output {
+pub(in super::super) fn run<J: Job>(job: J) -> J::Output {
     job.run(Avx512(()))
-}
-
-impl Lanes for Popcnt {
-    fn kernel(self) -> Kernel {
-        Kernel(Set::Popcnt)
-    }
-
-    #[inline(always)]
-    fn gather<const W: usize>(self, value: &[u64; W], mask: &[u64; W]) -> [u64; W] {
-        bits::gather(value, mask)
-    }
-
-    #[inline(always)]
-    fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
-        bits::scatter(packed, mask)
-    }
-
-    #[inline(always)]
-    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
-        Plain.start_in_line(line, place)
-    }
-
-    #[inline(always)]
-    fn look_up_counts(
-        self,
-        directory: &[u8],
-        probes: &[Probe],
-        ahead: &[Probe],
-        runs: &mut Vec<Run>,
-    ) {
-        super::look_up_counts(directory, probes, ahead, runs, super::sum_before);
-    }
-
-    #[inline(always)]
-    fn scan<const W: usize>(
-        self,
-        entries: &[u8],
-        packing: &Packing,
-        runs: &[Run],
-        ahead: &[Run],
-        target: &Target<W>,
-        near: &mut Vec<Near>,
-    ) {
-        // SAFETY: the instructions were found before this value was made.
-        unsafe { scan_popcnt(entries, packing, runs, ahead, target, near) }
-    }
-
-    #[inline(always)]
-    fn scan_planes(
-        self,
-        planes: &Planes<'_>,
-        runs: &[Run],
-        ahead: &[Run],
-        target: &Target<1>,
-        near: &mut Vec<Near>,
-    ) {
-        // SAFETY: as above.
-        unsafe { scan_planes_popcnt(planes, runs, ahead, target, near) }
-    }
 }
 
 impl Lanes for Avx512 {
@@ -207,30 +139,7 @@ fn scatter<const W: usize>(packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
     out
 }
 
-#[target_feature(enable = "popcnt")]
-fn scan_popcnt<const W: usize>(
-    entries: &[u8],
-    packing: &Packing,
-    runs: &[Run],
-    ahead: &[Run],
-    target: &Target<W>,
-    near: &mut Vec<Near>,
-) {
-    super::scan(entries, packing, runs, ahead, target, near);
-}
-
-#[target_feature(enable = "popcnt")]
-fn scan_planes_popcnt(
-    planes: &Planes<'_>,
-    runs: &[Run],
-    ahead: &[Run],
-    target: &Target<1>,
-    near: &mut Vec<Near>,
-) {
-    super::scan_planes(planes, runs, ahead, target, near);
-}
-
-/// As that of [`Plain`].
+/// As that of the trait.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
 fn start_in_line(line: &[u8; LINE], place: usize) -> u64 {
@@ -242,35 +151,11 @@ fn start_in_line(line: &[u8; LINE], place: usize) -> u64 {
     first_of(line).wrapping_add(_mm512_reduce_add_epi64(sums) as u64)
 }
 
-/// As [`super::look_up_counts`], without a branch for each bucket.
+/// As that of the trait, without a branch for each bucket.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
 fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mut Vec<Run>) {
-    let (lines, _) = directory.as_chunks::<LINE>();
-    let mut ahead = ahead.iter();
-    runs.reserve(probes.len());
-    let room = runs.spare_capacity_mut();
-    let mut len = 0;
-    for probe in probes {
-        if let Some(probe) = ahead.next() {
-            prefetch_counts(directory, probe);
-        }
-        let (line, place) = line_of(probe.key);
-        let Some(line) = lines.get(line / LINE) else { continue };
-        let start = start_in_line(line, place);
-        let count = line[8 + place];
-        let is_long = count == LONG;
-        room[len].write(Run {
-            start: if is_long { 0 } else { start },
-            len: if is_long { u32::MAX } else { u32::from(count) },
-            key: probe.key,
-            near: probe.near,
-        });
-        len += usize::from(count != 0);
-    }
-    ahead.for_each(|probe| prefetch_counts(directory, probe));
-    // SAFETY: so many were written one after the other, into room that was reserved.
-    unsafe { runs.set_len(runs.len() + len) };
+    super::look_up_counts(directory, probes, ahead, runs, |line, place| start_in_line(line, place));
 }
 
 /// The words over and over.
