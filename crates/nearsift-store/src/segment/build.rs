@@ -23,9 +23,13 @@ use crate::disk::Disk;
 use crate::document::{Metadata, OwnId};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Identity, SealError, SealedWriter};
+use crate::{fetch, huge};
 
 /// Entries of keys that are brought into order at a time, about: they stay in the first level of the cache.
 const PART: u32 = 2048;
+
+/// Documents that are fetched before they are written.
+const AHEAD: usize = 32;
 
 /// Bytes of records that are brought into order at a time.
 const RECORD_BYTES: u64 = 64 << 20;
@@ -170,16 +174,25 @@ impl<'a> Writer<'a> {
         self.contents.sections[section as usize] = start..self.file.position();
     }
 
-    /// Writes a section of so many bytes for each document, by rank.
+    /// Writes a section of so many bytes for each document, by rank. They are read in the sources' order, and lie at random places
+    /// then, which are fetched at the same time.
     fn section<const N: usize>(
         &mut self,
         section: Section,
         bytes: impl Fn(&Source<'a>, usize) -> [u8; N],
     ) -> Result<(), StoreError> {
         let start = self.begin()?;
+        let mut all = Vec::new();
+        huge::reserve(&mut all, self.order.len());
+        for source in &self.input.sources {
+            all.extend((0..source.len()).map(|i| bytes(source, i)));
+        }
+        let mut ahead = self.order.iter().skip(AHEAD);
         for &position in &self.order {
-            let (source, place) = self.input.of(position);
-            self.file.put(&bytes(source, place))?;
+            if let Some(&position) = ahead.next() {
+                fetch::ahead(&all[position as usize]);
+            }
+            self.file.put(&all[position as usize])?;
         }
         self.end(section, start);
         Ok(())

@@ -152,14 +152,15 @@ impl FreshTable {
         }
         let kernel = self.kernel;
         wide!(&mut self.held, fresh => {
-            for (values, first_id) in
-                values.as_chunks().0.chunks(TOGETHER).zip((first_id..).step_by(TOGETHER))
-            {
-                for shelf in &mut fresh.shelves {
+            // One table after the other: its buckets stay in the cache.
+            let values = values.as_chunks().0;
+            for shelf in &mut fresh.shelves {
+                let parts = values.chunks(TOGETHER).zip((first_id..).step_by(TOGETHER));
+                for (values, first_id) in parts {
                     kernel.run(InsertMany { shelf, values, first_id });
                 }
-                fresh.documents += values.len() as u64;
             }
+            fresh.documents += values.len() as u64;
         });
         Ok(())
     }
