@@ -13,7 +13,11 @@ pub(super) fn gather<const W: usize>(value: &[u64; W], mask: &[u64; W]) -> [u64;
             left >>= skipped;
             bits >>= skipped;
             let run = left.trailing_ones();
-            put(&mut out, at, bits & ones(run), run);
+            if W == 1 {
+                out[0] |= (bits & ones(run)) << at;
+            } else {
+                put(&mut out, at, bits & ones(run), run);
+            }
             at += run;
             left = left.checked_shr(run).unwrap_or(0);
             bits = bits.checked_shr(run).unwrap_or(0);

@@ -16,8 +16,8 @@ use crate::threads::Workers;
 const PART_VALUES: u64 = if cfg!(test) { 1 << 8 } else { 1 << 15 };
 /// The fewest values that are gathered at a time.
 const SLICE_VALUES: u64 = if cfg!(test) { 1 << 10 } else { 1 << 22 };
-/// Into how many slices a big set is cut: each reads all values once.
-const SLICES: u64 = 6;
+/// Into how many slices a big set is cut: for each a byte of every value is read, and what of it is in the slice.
+const SLICES: u64 = 10;
 /// Entries from which on a long bucket becomes an index of its own; in planes so many times as many.
 const CROWDED: u32 = if cfg!(test) { 300 } else { 2048 };
 const CROWDED_IN_PLANES: u32 = 4;
@@ -357,9 +357,11 @@ fn build_tables<const W: usize>(
     let apart = (source.keep == Keep::Apart).then(|| Vec::with_capacity(source.values.len()));
     let mut postings = Postings { shared: None, entries: 0, id_bytes, at: ids_at.start, apart };
     let mut parts: Vec<Part<W>> = Vec::with_capacity(tables.len());
+    let mut room = Room::default();
     for (table, blocks) in tables {
         let postings = parts.is_empty().then_some(&mut postings);
-        let mut part = add_table(source, table, (blocks, in_planes), &mut image, at, postings);
+        let planes = (blocks, in_planes);
+        let mut part = add_table(source, table, planes, &mut image, at, postings, &mut room);
         at = part.long_at.end.next_multiple_of(LINE);
         if let Some(fold) = fold {
             let (before, after) = image.split_at_mut(at);
@@ -406,6 +408,23 @@ fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
     }
 }
 
+/// Memory that the tables use one after the other.
+#[derive(Default)]
+struct Room {
+    /// The values of a slice, by part.
+    gathered: Option<Pages>,
+    /// For each value the highest bits of its part's number, where there is more than one slice.
+    coarse: Vec<u8>,
+}
+
+impl Room {
+    /// Room for the values of a slice. What it holds is anything.
+    fn gathered(&mut self, len: usize) -> &mut [u8] {
+        let held = self.gathered.take().filter(|held| held.len() >= len);
+        &mut self.gathered.insert(held.unwrap_or_else(|| Pages::zeroed(len)))[..len]
+    }
+}
+
 /// Files all values in one table, whose sections start at byte `at` of the image.
 fn add_table<const W: usize>(
     source: &Source<'_, W>,
@@ -414,6 +433,7 @@ fn add_table<const W: usize>(
     image: &mut [u8],
     at: usize,
     mut postings: Option<&mut Postings>,
+    room: &mut Room,
 ) -> Part<W> {
     let n = source.values.len();
     let directory = directory_for(&table, n as u64);
@@ -424,13 +444,27 @@ fn add_table<const W: usize>(
     let chunk = n.div_ceil(source.workers.count().min(64));
     let chunks: Vec<Range<usize>> =
         (0..n).step_by(chunk.max(1)).map(|from| from..(from + chunk).min(n)).collect();
-    let counts: Vec<Vec<u32>> = source.workers.map(chunks.clone(), |chunk| {
+    let slice_values = (n as u64).div_ceil(SLICES).max(SLICE_VALUES);
+    let in_slices = n as u64 > slice_values;
+    room.coarse.resize(if in_slices { n } else { 0 }, 0);
+    let mut left = &mut room.coarse[..];
+    let mut counted = Vec::with_capacity(chunks.len());
+    for chunk in &chunks {
+        let (coarse, rest) = left.split_at_mut(if in_slices { chunk.len() } else { 0 });
+        counted.push((chunk.clone(), coarse));
+        left = rest;
+    }
+    let counts: Vec<Vec<u32>> = source.workers.map(counted, |(chunk, coarse)| {
         let mut counts = vec![0; 1 << part_bits];
-        each_part(&table, &source.values[chunk], part_bits, |_, part| counts[part] += 1);
+        each_part(&table, &source.values[chunk], part_bits, None, |at, part| {
+            counts[part] += 1;
+            if let Some(coarse) = coarse.get_mut(at) {
+                *coarse = coarse_of(part, part_bits);
+            }
+        });
         counts
     });
     let total = |part: usize| counts.iter().map(|c| u64::from(c[part])).sum::<u64>();
-    let slice_values = (n as u64).div_ceil(SLICES).max(SLICE_VALUES);
 
     // The high parts stand after as many low words as there can be until their number is known.
     let high_from =
@@ -466,6 +500,7 @@ fn add_table<const W: usize>(
             part_bits,
             directory,
             postings.is_some(),
+            room,
         ) {
             filer.add(&settled);
             if let Some(postings) = &mut postings {
@@ -605,11 +640,13 @@ fn settle_slice<const W: usize>(
     part_bits: u32,
     directory: Directory,
     with_ids: bool,
+    room: &mut Room,
 ) -> Vec<Settled> {
     let with_ids = with_ids && source.ids.bytes() > 0;
     let stride = 8 * (W + usize::from(with_ids));
     let held: u64 = counts.iter().flat_map(|c| &c[parts.clone()]).map(|&c| u64::from(c)).sum();
-    let mut gathered = Pages::zeroed(held as usize * stride);
+    let coarse = std::mem::take(&mut room.coarse);
+    let gathered = room.gathered(held as usize * stride);
     // Every chunk of the input has a piece of its own in every part.
     let mut pieces: Vec<(Range<usize>, Vec<&mut [u8]>)> =
         chunks.iter().map(|chunk| (chunk.clone(), Vec::with_capacity(parts.len()))).collect();
@@ -623,7 +660,12 @@ fn settle_slice<const W: usize>(
     }
     source.workers.map(pieces, |(chunk, mut pieces)| {
         let values = &source.values[chunk.clone()];
-        each_part(table, values, part_bits, |at, part| {
+        let among = coarse.get(chunk.clone()).map(|coarse| Among {
+            coarse,
+            least: coarse_of(parts.start, part_bits),
+            most: coarse_of(parts.end - 1, part_bits),
+        });
+        each_part(table, values, part_bits, among, |at, part| {
             if !parts.contains(&part) {
                 return;
             }
@@ -648,23 +690,57 @@ fn settle_slice<const W: usize>(
             (part, items)
         })
         .collect();
-    source.workers.map(parts, |(part, items)| {
+    let settled = source.workers.map(parts, |(part, items)| {
         let shift = table.key_bits - part_bits;
         settle(table, (part as u64) << shift, shift, items, with_ids, directory)
-    })
+    });
+    room.coarse = coarse;
+    settled
 }
 
-/// Calls `each` with the place of every value and the part of the key space that it is filed in.
+/// The highest bits of a part's number, which order parts as their numbers do.
+fn coarse_of(part: usize, part_bits: u32) -> u8 {
+    (part >> part_bits.saturating_sub(u8::BITS)) as u8
+}
+
+/// Which values are looked at: those whose coarse part is from `least` to `most`, inclusive.
+struct Among<'a> {
+    coarse: &'a [u8],
+    least: u8,
+    most: u8,
+}
+
+impl Among<'_> {
+    /// Calls `each` with the place of each of them.
+    #[inline(always)]
+    fn each_place(&self, mut each: impl FnMut(usize)) {
+        const TOGETHER: usize = 512;
+        let mut places = [0u16; TOGETHER];
+        for (first, coarse) in (0..).step_by(TOGETHER).zip(self.coarse.chunks(TOGETHER)) {
+            let mut len = 0;
+            for (place, &coarse) in (0u16..).zip(coarse) {
+                // Which they are no processor can guess.
+                places[len] = place;
+                len += usize::from((self.least <= coarse) & (coarse <= self.most));
+            }
+            places[..len].iter().for_each(|&place| each(first + usize::from(place)));
+        }
+    }
+}
+
+/// Calls `each` with the place of every value, or of every one among some, and the part of the key space that it is filed in.
 fn each_part<const W: usize>(
     table: &Table<W>,
     values: &[[u64; W]],
     part_bits: u32,
+    among: Option<Among<'_>>,
     each: impl FnMut(usize, usize),
 ) {
     struct EachPart<'a, F, const W: usize> {
         table: &'a Table<W>,
         values: &'a [[u64; W]],
         part_bits: u32,
+        among: Option<Among<'a>>,
         each: F,
     }
     impl<F: FnMut(usize, usize), const W: usize> Job for EachPart<'_, F, W> {
@@ -673,13 +749,17 @@ fn each_part<const W: usize>(
         #[inline(always)]
         fn run<L: Lanes>(mut self, lanes: L) {
             let shift = self.table.key_bits - self.part_bits;
-            for (at, value) in self.values.iter().enumerate() {
-                let key = u64::from(self.table.key(lanes, value));
+            let mut look_at = |at: usize| {
+                let key = u64::from(self.table.key(lanes, &self.values[at]));
                 (self.each)(at, (key >> shift) as usize);
+            };
+            match &self.among {
+                Some(among) => among.each_place(look_at),
+                None => (0..self.values.len()).for_each(&mut look_at),
             }
         }
     }
-    Kernel::best().run(EachPart { table, values, part_bits, each });
+    Kernel::best().run(EachPart { table, values, part_bits, among, each });
 }
 
 /// The buckets, counted from the first, and the entries of items of `stride` bytes: a value's words,
@@ -743,7 +823,7 @@ fn settle<const W: usize>(
     }
     let size = table.packing.bytes();
     let mut settled = Settled { counts: vec![0; buckets], ..Settled::default() };
-    settled.filed.entries.reserve(sorted.len() * size);
+    settled.filed.entries.reserve(sorted.len() * size + 8 * W);
     for (bucket, (start, end)) in starts.into_iter().zip(ends).enumerate() {
         let bucket_items = &mut sorted[start as usize..end as usize];
         bucket_items.sort_unstable();
@@ -753,11 +833,10 @@ fn settle<const W: usize>(
         let mut apart = Packed::default();
         let packed = if is_long { &mut apart } else { &mut settled.filed };
         for same in bucket_items.chunk_by(|a, b| a.entry == b.entry) {
-            let mut bytes = [0; 32];
-            for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(same[0].entry) {
-                *bytes = word.to_le_bytes();
-            }
-            packed.entries.extend_from_slice(&bytes[..size]);
+            // Whole words and then less of them: a copy of so few bytes would take longer.
+            let len = packed.entries.len();
+            packed.entries.extend_from_slice(same[0].entry.map(u64::to_le_bytes).as_flattened());
+            packed.entries.truncate(len + size);
             packed.shared.push(same.len() as u32);
             if with_ids {
                 packed.ids.extend(same.iter().map(|item| item.id));

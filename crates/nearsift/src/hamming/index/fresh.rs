@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::bits::distance_in;
+use super::bits::{distance_in, ones};
 use super::build::prefix_tables;
 use super::kernel::{
     FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, prefetch_one, prefetch_run,
@@ -243,11 +243,7 @@ impl<const W: usize> Shelf<W> {
             bucket = Bucket { start, places, ..bucket };
         }
         let place = (bucket.start + bucket.len) as usize;
-        let mut bytes = [0; 32];
-        for (bytes, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(entry) {
-            *bytes = word.to_le_bytes();
-        }
-        self.entries[place * size..(place + 1) * size].copy_from_slice(&bytes[..size]);
+        write_entry(&mut self.entries[place * size..], entry, size);
         self.ids[place] = id;
         bucket.len += 1;
         self.buckets[key as usize] = bucket;
@@ -294,6 +290,17 @@ impl<const W: usize> Shelf<W> {
     fn run(&self, probe: Probe) -> Run {
         let bucket = self.buckets[probe.key as usize];
         Run { start: u64::from(bucket.start), len: bucket.len, key: probe.key, near: probe.near }
+    }
+}
+
+/// Writes the first `size` bytes of an entry to the front of `to`, where there are `8 * W` bytes at least: in whole words, what
+/// follows staying as it was, for a copy of so few bytes takes longer.
+#[inline(always)]
+fn write_entry<const W: usize>(to: &mut [u8], entry: &[u64; W], size: usize) {
+    let words = to.as_chunks_mut::<8>().0[..W].iter_mut();
+    for ((word, entry), first) in words.zip(entry).zip((0..).step_by(8)) {
+        let mask = ones(8 * size.saturating_sub(first).min(8) as u32);
+        *word = (u64::from_le_bytes(*word) & !mask | entry & mask).to_le_bytes();
     }
 }
 
