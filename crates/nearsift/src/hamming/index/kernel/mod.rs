@@ -369,7 +369,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Popcnt => 1.6,
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => 1.0,
+            Set::Avx2 => 0.6,
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => 0.55,
         }
