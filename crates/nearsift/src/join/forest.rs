@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::search::{Place, Sink, Worker};
 use super::tree::Node;
 use crate::hamming::kernels::TILE;
+use crate::pages;
 
 /// Disjoint sets of ids that any thread may unite, without locks; 4 bytes an id.
 ///
@@ -20,7 +21,10 @@ pub(super) struct Forest(Vec<AtomicU32>);
 impl Forest {
     /// Each id alone.
     pub(super) fn new(ids: usize) -> Forest {
-        Forest((0..ids as u32).map(AtomicU32::new).collect())
+        let mut parents = Vec::with_capacity(ids);
+        pages::advise_room(&mut parents);
+        parents.extend((0..ids as u32).map(AtomicU32::new));
+        Forest(parents)
     }
 
     /// The root of the id's set: two ids with one root are connected; with two roots they may have

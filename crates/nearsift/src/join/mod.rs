@@ -70,7 +70,7 @@ pub struct Settings {
     pub threads: Threads,
     /// Bytes that may be used beside the column and the pairs of one document, or `None` for what is
     /// usual: some 15 to 30 bytes a 64-bit document, and when pairs are many up to 40 more for them, or
-    /// 512 MiB if that is more.
+    /// 512 MiB if that is more. Connecting takes 4 bytes a document beside it.
     pub memory_bytes: Option<u64>,
     /// The machine's measured speeds, or `None` for what is usual with its instructions. They decide
     /// what is done, never what is found.
@@ -294,7 +294,7 @@ impl<'a> SelfJoin<'a> {
     }
 
     /// Searches the distinct values for pairs of them.
-    fn search(&self, wanted: Wanted, sink: &impl Sink) -> (ControlFlow<()>, Work) {
+    fn search(&self, wanted: Wanted<'_>, sink: &impl Sink) -> (ControlFlow<()>, Work) {
         self.search_among(self.known(), wanted, sink)
     }
 
@@ -302,7 +302,7 @@ impl<'a> SelfJoin<'a> {
     fn search_among(
         &self,
         known: &Known,
-        wanted: Wanted,
+        wanted: Wanted<'_>,
         sink: &impl Sink,
     ) -> (ControlFlow<()>, Work) {
         match self.column.bits() {
@@ -315,7 +315,7 @@ impl<'a> SelfJoin<'a> {
     fn search_words<const W: usize>(
         &self,
         known: &Known,
-        wanted: Wanted,
+        wanted: Wanted<'_>,
         sink: &impl Sink,
     ) -> (ControlFlow<()>, Work) {
         let search = Search {

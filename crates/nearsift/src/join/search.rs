@@ -27,8 +27,8 @@ pub(super) trait Sink: Sync {
 }
 
 /// Which pairs are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted<'a> {
     /// Every pair within the distance, exactly once.
     Every,
     /// Every pair within the distance, exactly once, if no two of the values are equal; else the search ends when
@@ -38,8 +38,18 @@ pub(super) enum Wanted {
     /// the distance of a value of each, exactly once.
     Across(u32),
     /// Pairs within the distance that connect whatever all of them would connect: one fewer than
-    /// there are values in each component.
-    Connecting,
+    /// there are values in each component. The forest, where nothing is connected at first, tells the
+    /// components in the end.
+    Connecting(&'a Forest),
+}
+
+impl<'a> Wanted<'a> {
+    fn forest(self) -> Option<&'a Forest> {
+        match self {
+            Wanted::Connecting(forest) => Some(forest),
+            Wanted::Every | Wanted::EveryIfDistinct | Wanted::Across(_) => None,
+        }
+    }
 }
 
 /// What was done.
@@ -58,7 +68,7 @@ pub(super) struct Search<'a, const W: usize> {
     pub(super) weights: &'a [f64],
     pub(super) max_distance: u32,
     pub(super) script: Script,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: Wanted<'a>,
     pub(super) kernel: Kernel,
     pub(super) speed: Speed,
     pub(super) tuning: Tuning,
@@ -114,11 +124,10 @@ impl<const W: usize> Search<'_, W> {
     ) -> (ControlFlow<()>, Work) {
         let moves = AtomicU64::new(0);
         let comparisons = AtomicU64::new(0);
-        let forest = (self.wanted == Wanted::Connecting).then(|| Forest::new(self.values.len()));
         let spare: Mutex<Vec<Worker<'_, W, _>>> = Mutex::default();
         let with_worker = |task: &mut dyn FnMut(&mut Worker<'_, W, _>) -> ControlFlow<()>| {
             let worker = spare.lock().ok().and_then(|mut spare| spare.pop());
-            let mut worker = worker.unwrap_or_else(|| Worker::new(self, forest.as_ref(), sink));
+            let mut worker = worker.unwrap_or_else(|| Worker::new(self, sink));
             task(&mut worker)?;
             worker.hand_on()?;
             moves.fetch_add(std::mem::take(&mut worker.work.moves), Ordering::Relaxed);
@@ -131,7 +140,7 @@ impl<const W: usize> Search<'_, W> {
         let root = self.root();
         let ended = if root.branches.is_empty() {
             let ids: Vec<u32> = (0..self.values.len() as u32).collect();
-            if forest.is_some() {
+            if self.wanted.forest().is_some() {
                 run_tasks(1, &|_| {
                     with_worker(&mut |worker| {
                         worker.crowded(&root, Place::start(), self.values, &ids)
@@ -213,7 +222,7 @@ impl<const W: usize> Search<'_, W> {
                 agreement(self.values, branch.agreed) * all + n as f64 * self.speed.move_ns
             })
             .sum();
-        if self.tuning.gain.is_finite() && self.wanted != Wanted::Connecting && remaining > all {
+        if self.tuning.gain.is_finite() && self.wanted.forest().is_none() && remaining > all {
             return root.bare();
         }
         root
@@ -255,13 +264,12 @@ impl<const W: usize> Place<W> {
 /// One thread's part of a search.
 pub(super) struct Worker<'a, const W: usize, S> {
     pub(super) max_distance: u32,
-    wanted: Wanted,
+    wanted: Wanted<'a>,
     pub(super) kernel: Kernel,
     speed: Speed,
     tuning: Tuning,
     /// Buckets up to this size are compared at once.
     leaf: usize,
-    pub(super) forest: Option<&'a Forest>,
     sink: &'a S,
     part: Slice<W>,
     /// Those of one run.
@@ -287,7 +295,7 @@ struct Buffers<const W: usize> {
 }
 
 impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
-    fn new(search: &Search<'_, W>, forest: Option<&'a Forest>, sink: &'a S) -> Worker<'a, W, S> {
+    fn new(search: &Search<'a, W>, sink: &'a S) -> Worker<'a, W, S> {
         Worker {
             max_distance: search.max_distance,
             wanted: search.wanted,
@@ -295,7 +303,6 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             speed: search.speed,
             tuning: search.tuning,
             leaf: search.tuning.leaf(&search.speed),
-            forest,
             sink,
             part: Slice::default(),
             folds: Vec::new(),
@@ -418,7 +425,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         // A bucket of twice the size aimed at is no reason to move it again by the same bits.
         let last = node.branches.is_empty();
         if n <= self.leaf || last && n <= 2 * self.leaf {
-            return match self.forest {
+            return match self.wanted.forest() {
                 Some(forest) => self.connect_few(forest, node, values, ids),
                 None => self.compare(node, values, ids),
             };
@@ -512,10 +519,10 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
 
     /// Whether nothing can be found among the values.
     fn is_idle(&self, values: &[[u64; W]], ids: &[u32]) -> bool {
-        match (self.wanted, self.forest) {
+        match self.wanted {
             // Buckets keep the order of ids.
-            (Wanted::Across(first), _) => ids[0] >= first || ids[ids.len() - 1] < first,
-            (Wanted::Connecting, Some(forest)) => {
+            Wanted::Across(first) => ids[0] >= first || ids[ids.len() - 1] < first,
+            Wanted::Connecting(forest) => {
                 // Two strangers tell at once, without a look at the forest.
                 let (first, last) = (&values[0], &values[values.len() - 1]);
                 distance(first, last) <= 2 * self.max_distance && forest.is_one(ids)
@@ -549,7 +556,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         if self.leaves_little(n, times, spread, deeper) {
             return true;
         }
-        let Some(forest) = self.forest.filter(|_| self.tuning.gain.is_finite()) else {
+        let Some(forest) = self.wanted.forest().filter(|_| self.tuning.gain.is_finite()) else {
             return false;
         };
         let gain = self.gain(deeper);
@@ -572,7 +579,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
-        if let Some(forest) = self.forest {
+        if let Some(forest) = self.wanted.forest() {
             return self.connect_crowd(forest, node, place, values, ids);
         }
         if let Some((node, place)) = self.new_cuts(node, place, values) {
@@ -662,14 +669,14 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     /// Turns hits, pairs of places in a bucket, into found pairs of ids.
     fn keep_hits(&mut self, node: &Node<W>, values: &[[u64; W]], ids: &[u32]) -> ControlFlow<()> {
         self.seen += self.hits.len() as u64;
-        if let Some(forest) = self.forest {
+        if let Some(forest) = self.wanted.forest() {
             self.unite_hits(forest, ids);
         } else {
             for &(i, j) in &self.hits {
                 let (i, j) = (i as usize, j as usize);
                 let difference: [u64; W] = std::array::from_fn(|w| values[i][w] ^ values[j][w]);
                 if node.claims(&difference) {
-                    if difference == [0; W] && self.wanted == Wanted::EveryIfDistinct {
+                    if difference == [0; W] && matches!(self.wanted, Wanted::EveryIfDistinct) {
                         return ControlFlow::Break(());
                     }
                     self.found.push((ids[i].min(ids[j]), ids[i].max(ids[j])));

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
+use super::forest::Forest;
 use super::*;
 use crate::fingerprint::Fingerprint;
 
@@ -147,7 +148,8 @@ fn connected(join: &SelfJoin<'_>) -> Vec<u32> {
     for &(a, b) in &links {
         assert!(a < b && join.column.distance(a as usize, b as usize) <= join.max_distance);
     }
-    components(join.documents(), &links)
+    assert_eq!(join.components(), labels);
+    labels
 }
 
 fn join(column: &Fingerprints, max_distance: u32, plan: Option<Plan>) -> SelfJoin<'_> {
@@ -272,6 +274,8 @@ fn plans_and_threads_agree_on_twenty_thousand() {
         {
             let column = column(shape, bits, 20_000, spread, 11);
             let expect = join(&column, max_distance, Some(Plan::AllPairs)).pairs();
+            let ends: Vec<(u32, u32)> = expect.iter().map(|pair| (pair.a, pair.b)).collect();
+            let labels = components(column.len(), &ends);
             let mut plans = vec![None, Some(Plan::MultiSort { matched: 2 })];
             if bits == Bits::B64 && max_distance == 3 {
                 plans.push(Some(Plan::MultiSort { matched: 1 }));
@@ -282,6 +286,7 @@ fn plans_and_threads_agree_on_twenty_thousand() {
                     let settings = Settings { plan, threads, ..Settings::new(max_distance) };
                     let mut join = SelfJoin::new(&column, settings).expect("a join");
                     assert!(join.pairs() == expect, "{shape:?} {bits:?} {plan:?} {threads:?}");
+                    assert!(join.components() == labels, "{shape:?} {bits:?} {plan:?} {threads:?}");
                     join.pair_capacity = expect.len() / 3 + 1;
                     assert!(
                         join.pairs() == expect,
@@ -339,7 +344,8 @@ fn components_of_one_ball_take_linear_time() {
     let column = column(Shape::OneBall, Bits::B64, n as usize, 3, 5);
     let join = join(&column, 6, None);
     let sink = NoSink;
-    let (_, work) = join.search(Wanted::Connecting, &sink);
+    let forest = Forest::new(join.distinct());
+    let (_, work) = join.search(Wanted::Connecting(&forest), &sink);
     assert!(work.comparisons < 400 * n, "{work:?}");
     assert!(connected(&join).iter().all(|label| *label == 0));
 }

@@ -418,10 +418,12 @@ struct Room {
 }
 
 impl Room {
-    /// Room for the values of a slice. What it holds is anything.
-    fn gathered(&mut self, len: usize) -> &mut [u8] {
+    /// Room for the values of a slice, which mostly takes no more than `usual` bytes. What it holds is anything.
+    fn gathered(&mut self, len: usize, usual: usize) -> &mut [u8] {
         let held = self.gathered.take().filter(|held| held.len() >= len);
-        &mut self.gathered.insert(held.unwrap_or_else(|| Pages::zeroed(len)))[..len]
+        // What is never written takes no memory.
+        let held = held.unwrap_or_else(|| Pages::zeroed(len.max(usual)));
+        &mut self.gathered.insert(held)[..len]
     }
 }
 
@@ -444,7 +446,7 @@ fn add_table<const W: usize>(
     let chunk = n.div_ceil(source.workers.count().min(64));
     let chunks: Vec<Range<usize>> =
         (0..n).step_by(chunk.max(1)).map(|from| from..(from + chunk).min(n)).collect();
-    let slice_values = (n as u64).div_ceil(SLICES).max(SLICE_VALUES);
+    let slice_values = slice_values(n);
     let in_slices = n as u64 > slice_values;
     room.coarse.resize(if in_slices { n } else { 0 }, 0);
     let mut left = &mut room.coarse[..];
@@ -646,7 +648,8 @@ fn settle_slice<const W: usize>(
     let stride = 8 * (W + usize::from(with_ids));
     let held: u64 = counts.iter().flat_map(|c| &c[parts.clone()]).map(|&c| u64::from(c)).sum();
     let coarse = std::mem::take(&mut room.coarse);
-    let gathered = room.gathered(held as usize * stride);
+    let usual = slice_values(source.values.len()).min(source.values.len() as u64);
+    let gathered = room.gathered(held as usize * stride, usual as usize * stride);
     // Every chunk of the input has a piece of its own in every part.
     let mut pieces: Vec<(Range<usize>, Vec<&mut [u8]>)> =
         chunks.iter().map(|chunk| (chunk.clone(), Vec::with_capacity(parts.len()))).collect();
@@ -698,6 +701,11 @@ fn settle_slice<const W: usize>(
     settled
 }
 
+/// The most values that are gathered at a time, where no part of the key space has more.
+fn slice_values(values: usize) -> u64 {
+    (values as u64).div_ceil(SLICES).max(SLICE_VALUES)
+}
+
 /// The highest bits of a part's number, which order parts as their numbers do.
 fn coarse_of(part: usize, part_bits: u32) -> u8 {
     (part >> part_bits.saturating_sub(u8::BITS)) as u8
@@ -728,7 +736,8 @@ impl Among<'_> {
     }
 }
 
-/// Calls `each` with the place of every value, or of every one among some, and the part of the key space that it is filed in.
+/// Calls `each` with the place of every value, or of every one among some, and the part of the key space
+/// that it is filed in.
 fn each_part<const W: usize>(
     table: &Table<W>,
     values: &[[u64; W]],

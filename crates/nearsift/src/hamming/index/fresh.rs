@@ -293,8 +293,8 @@ impl<const W: usize> Shelf<W> {
     }
 }
 
-/// Writes the first `size` bytes of an entry to the front of `to`, where there are `8 * W` bytes at least: in whole words, what
-/// follows staying as it was, for a copy of so few bytes takes longer.
+/// Writes the first `size` bytes of an entry to the front of `to`, where there are `8 * W` bytes at least:
+/// in whole words, what follows staying as it was, for a copy of so few bytes takes longer.
 #[inline(always)]
 fn write_entry<const W: usize>(to: &mut [u8], entry: &[u64; W], size: usize) {
     let words = to.as_chunks_mut::<8>().0[..W].iter_mut();

@@ -225,8 +225,8 @@ impl Index<'static> {
     /// [`BuildError`], when the settings do not fit the fingerprints.
     ///
     /// # Complexity
-    /// O(n) for each table, beside the index a sixth of the input's size (and its ids'), or 4 million
-    /// fingerprints if that is more.
+    /// O(n) for each table. Memory beside the index: up to 4 million fingerprints about twice their size
+    /// (and their ids'); of more a byte for each, and a fifth of the input's size if that is more.
     pub fn build(
         bits: Bits,
         words: &[u64],

@@ -16,6 +16,8 @@ mod aarch64;
 mod columns;
 #[cfg(target_arch = "x86_64")]
 mod folded;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod ones;
 mod tiles;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -43,6 +45,19 @@ pub(crate) fn fold<const W: usize>(value: &[u64; W]) -> u32 {
         word ^= part;
     }
     (word ^ word >> 32) as u32
+}
+
+/// Whether to compare rows with a list by their folds first: few rows do not pay for folding all that stands after
+/// them.
+#[cfg(target_arch = "x86_64")]
+fn folds_pay(values: usize, rows: usize, max_distance: u32) -> bool {
+    max_distance <= FOLDED_MOST && rows >= 2 * TILE && values >= 4 * TILE
+}
+
+/// The same of queries and another list.
+#[cfg(target_arch = "x86_64")]
+fn folds_pay_across(queries: usize, max_distance: u32) -> bool {
+    max_distance <= FOLDED_MOST && queries >= TILE
 }
 
 /// The instruction set that comparisons run on. Only sets that this processor has can be obtained.
@@ -135,7 +150,7 @@ impl Kernel {
     fn folds(self) -> bool {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => true,
+            Set::Avx2 | Set::Avx512 => true,
             _ => false,
         }
     }
@@ -248,16 +263,20 @@ impl Kernel {
             Set::Popcnt => unsafe { x86::pairs_popcnt(values, rows, max, hits) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => unsafe { x86::pairs_avx2(values, rows, max, hits) },
+            Set::Avx2 => unsafe {
+                if folds_pay(values.len(), rows.len(), max_distance) {
+                    folded::avx2::pairs(values, rows, max, hits);
+                } else {
+                    x86::pairs_avx2(values, rows, max, hits);
+                }
+            },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => unsafe {
-                // Few rows do not pay for folding all that stands after them.
-                if max_distance <= FOLDED_MOST && rows.len() >= 2 * TILE && values.len() >= 4 * TILE
-                {
-                    folded::pairs(values, rows, max, hits);
+                if folds_pay(values.len(), rows.len(), max_distance) {
+                    folded::avx512::pairs(values, rows, max, hits);
                 } else if W == 1 && values.len() >= 10 * TILE {
-                    folded::pairs_of_words(values, rows, max, hits);
+                    folded::avx512::pairs_of_words(values, rows, max, hits);
                 } else {
                     x86::pairs_avx512(values, rows, max, hits);
                 }
@@ -281,7 +300,10 @@ impl Kernel {
         match self.0 {
             // SAFETY: a kernel is only made after its instructions were found on this processor.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { folded::fold_pairs(folds, run, max_distance, hits) },
+            Set::Avx2 => unsafe { folded::avx2::fold_pairs(folds, run, max_distance, hits) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { folded::avx512::fold_pairs(folds, run, max_distance, hits) },
             _ => tiles::fold_pairs(folds, run, max_distance, hits),
         }
     }
@@ -308,13 +330,18 @@ impl Kernel {
             Set::Popcnt => unsafe { x86::across_popcnt(queries, values, max, hits) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => unsafe { x86::across_avx2(queries, values, max, hits) },
+            Set::Avx2 => unsafe {
+                if folds_pay_across(queries.len(), max_distance) {
+                    folded::avx2::across(queries, values, max, hits);
+                } else {
+                    x86::across_avx2(queries, values, max, hits);
+                }
+            },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => unsafe {
-                // Few queries do not pay for folding all values.
-                if max_distance <= FOLDED_MOST && queries.len() >= TILE {
-                    folded::across(queries, values, max, hits);
+                if folds_pay_across(queries.len(), max_distance) {
+                    folded::avx512::across(queries, values, max, hits);
                 } else {
                     x86::across_avx512(queries, values, max, hits);
                 }

@@ -180,6 +180,7 @@ mod avx512_blocks {
 }
 
 mod avx2_blocks {
+    use super::super::ones::{ones_16, ones_32, ones_of_bytes};
     use super::*;
 
     /// Vector `at` of the block.
@@ -189,35 +190,6 @@ mod avx2_blocks {
         assert!((at + 1) * size_of::<__m256i>() <= size_of_val(block));
         // SAFETY: the assertion keeps the 32 bytes inside the block; a lane is plain data.
         unsafe { _mm256_loadu_si256(block.as_ptr().cast::<__m256i>().add(at)) }
-    }
-
-    /// The number of ones of every byte: each half looked up in a table of sixteen.
-    ///
-    /// # References
-    /// Muła, Kurz and Lemire, 'Faster population counts using AVX2 instructions', The Computer
-    /// Journal 61 (1), 2018, section 3.2.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn ones_of_bytes(v: __m256i) -> __m256i {
-        let table = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
-        ));
-        let low = _mm256_set1_epi8(0x0f);
-        let halves = [_mm256_and_si256(v, low), _mm256_and_si256(_mm256_srli_epi16(v, 4), low)];
-        let [a, b] = halves.map(|half| _mm256_shuffle_epi8(table, half));
-        _mm256_add_epi8(a, b)
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn ones_16(v: __m256i) -> __m256i {
-        _mm256_maddubs_epi16(ones_of_bytes(v), _mm256_set1_epi8(1))
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn ones_32(v: __m256i) -> __m256i {
-        _mm256_madd_epi16(ones_16(v), _mm256_set1_epi16(1))
     }
 
     #[inline]

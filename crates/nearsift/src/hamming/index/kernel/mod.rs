@@ -27,8 +27,9 @@ const AHEAD: u64 = 512;
 pub(super) const FETCHED: usize = 32;
 /// The most entries that are told apart by the bits of a word.
 pub(super) const MASKED: u32 = u64::BITS;
-/// Bytes of two words.
-const HALF: usize = 16;
+/// Words of half a vector of four, and their bytes.
+const HALF_WORDS: usize = 2;
+const HALF: usize = 8 * HALF_WORDS;
 /// Where a byte comes from that is 0.
 const NOWHERE: u8 = 0x80;
 /// Bytes after the last entry that may be read.
@@ -117,7 +118,7 @@ impl Packing {
                 unpacked |= 1 << i;
             }
         }
-        let second_half = if W >= HALF / 4 { HALF } else { HALF / 8 / W * size };
+        let second_half = if W > HALF_WORDS { HALF } else { HALF_WORDS / W * size };
         let mut halves = [NOWHERE; 32];
         for (i, from) in halves.iter_mut().enumerate().filter(|(i, _)| unpacked >> i & 1 == 1) {
             *from = unpack[i] - (i / HALF * second_half) as u8;

@@ -11,6 +11,7 @@ fn packings<const W: usize>() -> Vec<Packing> {
     [
         (full, false, 0),
         (full - 21, false, 0),
+        (full - 32, false, 0),
         (full - 26, true, 0),
         (full - 24, true, 2),
         (full - 23, true, 3),

@@ -2,9 +2,11 @@
 
 use std::arch::x86_64::*;
 
+use crate::hamming::kernels::ones::{ones_32, ones_of_bytes};
+
 use super::super::{
-    FETCHED, HALF, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, MASKED, Near, Packing, Planes, Probe,
-    Run, Set, Target, begin_of, first_of, prefetch_run, stored,
+    FETCHED, HALF, HALF_WORDS, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, MASKED, Near, Packing,
+    Planes, Probe, Run, Set, Target, begin_of, first_of, prefetch_run, stored,
 };
 
 /// AVX2, which comes with population counts and BMI2.
@@ -139,22 +141,6 @@ fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mu
     super::look_up_counts(directory, probes, ahead, runs, |line, place| start_in_line(line, place));
 }
 
-/// The number of ones of each byte: each half of it looked up in a table of sixteen.
-///
-/// # References
-/// Muła, Kurz and Lemire, 'Faster population counts using AVX2 instructions', The Computer Journal 61 (1), 2018,
-/// section 3.2.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn ones_of_bytes(bytes: __m256i) -> __m256i {
-    let table =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4));
-    let half = _mm256_set1_epi8(0xf);
-    let low = _mm256_and_si256(bytes, half);
-    let high = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), half);
-    _mm256_add_epi8(_mm256_shuffle_epi8(table, low), _mm256_shuffle_epi8(table, high))
-}
-
 /// The sums of the bytes of all words of each entry, in its first word.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -201,12 +187,12 @@ impl Unpack {
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn words<const W: usize>(self, entries: *const u8, at: usize, left: usize) -> __m256i {
-        let in_half = (HALF / 8 / W).max(1);
-        // Entries that share one line are read with it alone: the next one was not fetched.
+        let in_half = (HALF_WORDS / W).max(1);
+        // What is needed of the first half is read with its line alone: the next one was not fetched.
         let (within, needed) = (at % LINE, (in_half.min(left) * self.size).min(HALF));
         let crosses = within > LINE - HALF && within + needed <= LINE;
         let skipped = if crosses { within - (LINE - HALF) } else { 0 };
-        let second = if W < 4 && left <= in_half { 0 } else { self.second_half };
+        let second = if W <= HALF_WORDS && left <= in_half { 0 } else { self.second_half };
         // SAFETY: both halves start before the padding ends by their 16 bytes at least, and `skipped` is not more
         // than `at`.
         let words = unsafe {
@@ -377,9 +363,8 @@ fn scan_planes(
             let at = (run.start as usize + first) * LOW_SIZE;
             // SAFETY: the run's low words are followed by 64 bytes more.
             let words = unsafe { _mm256_loadu_si256(planes.low.as_ptr().add(at).cast()) };
-            let ones = ones_of_bytes(_mm256_and_si256(_mm256_xor_si256(words, rest_low), mask_low));
-            let pairs = _mm256_maddubs_epi16(ones, _mm256_set1_epi8(1));
-            let distance = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+            let differ = _mm256_and_si256(_mm256_xor_si256(words, rest_low), mask_low);
+            let distance = ones_32(differ);
             let within = _mm256_castsi256_ps(_mm256_cmpgt_epi32(beyond, distance));
             let present = if len - first >= LANES { 0xff } else { (1 << (len - first)) - 1 };
             let mut maybe = _mm256_movemask_ps(within) as u32 & present;

@@ -1,21 +1,17 @@
-//! All near pairs of a list with AVX-512: by 32 bits of each value first, or by whole words.
-//!
-//! A value is folded: its parts of 32 bits are XORed. The fold of a difference has no more ones than
-//! the difference, so two values within a distance have folds within that distance. Twice as many of
-//! these are compared in one step, and few that are near there are not near as a whole.
+//! With AVX-512: sixteen folds in one step, or eight values of one word.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::tiles::{self, distance};
-use super::{TILE, fold};
+use super::super::{TILE, fold};
+use super::{plainly, push_column, push_near};
 
 /// Folds that are compared with one tile in one step.
 const LANES: usize = 16;
 
-/// As [`tiles::pairs`], for a distance up to [`super::FOLDED_MOST`].
+/// As [`super::super::tiles::pairs`], for a distance up to [`super::super::FOLDED_MOST`].
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-pub(super) fn pairs<const W: usize>(
+pub(in super::super) fn pairs<const W: usize>(
     values: &[[u64; W]],
     rows: Range<usize>,
     max: i64,
@@ -86,9 +82,9 @@ fn by_blocks<const W: usize, const N: usize>(
     }
 }
 
-/// As [`tiles::across`], for a distance up to [`super::FOLDED_MOST`].
+/// As [`super::super::tiles::across`], for a distance up to [`super::super::FOLDED_MOST`].
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-pub(super) fn across<const W: usize>(
+pub(in super::super) fn across<const W: usize>(
     queries: &[[u64; W]],
     values: &[[u64; W]],
     max: i64,
@@ -139,9 +135,14 @@ pub(super) fn across<const W: usize>(
 /// Folds of a strip.
 const STRIP: usize = 4 * LANES;
 
-/// As [`tiles::fold_pairs`]: strips of four vectors against the tiles of rows before them, and inside.
+/// As [`super::super::tiles::fold_pairs`]: strips of four vectors against the tiles of rows before them, and inside.
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-pub(super) fn fold_pairs(folds: &[u32], run: Range<usize>, max: u32, hits: &mut Vec<(u32, u32)>) {
+pub(in super::super) fn fold_pairs(
+    folds: &[u32],
+    run: Range<usize>,
+    max: u32,
+    hits: &mut Vec<(u32, u32)>,
+) {
     let mut near = NearFolds { folds, end: run.end, max, limit: splat(max), hits };
     for first in run.clone().step_by(STRIP) {
         // A strip may reach behind the run; what is found there is left out.
@@ -295,9 +296,9 @@ fn splat(word: u32) -> __m512i {
     _mm512_set1_epi32(word.cast_signed())
 }
 
-/// As [`tiles::pairs`], for values of one word.
+/// As [`super::super::tiles::pairs`], for values of one word.
 #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-pub(super) fn pairs_of_words<const W: usize>(
+pub(in super::super) fn pairs_of_words<const W: usize>(
     values: &[[u64; W]],
     rows: Range<usize>,
     max: i64,
@@ -381,61 +382,4 @@ fn least_after(queries: &[__m512i; TILE], chunk: &[u32; LANES]) -> __m512i {
 fn load(chunk: &[u32; LANES]) -> __m512i {
     // SAFETY: 64 bytes are read from an array of 64.
     unsafe { _mm512_loadu_si512(chunk.as_ptr().cast()) }
-}
-
-/// Appends the near pairs of the value at `position` and those of the tile at `row` that stand before it.
-#[inline(always)]
-fn push_near<const W: usize>(
-    values: &[[u64; W]],
-    row: usize,
-    position: usize,
-    max: i64,
-    hits: &mut Vec<(u32, u32)>,
-) {
-    let Some(value) = values.get(position) else { return };
-    let tile = &values[row..position.min(row + TILE)];
-    push_column(tile, row as u32, value, position as u32, max, hits);
-}
-
-/// Appends the near pairs of up to a tile of values, the first of which is at `row`, and one value.
-#[inline(always)]
-fn push_column<const W: usize>(
-    tile: &[[u64; W]],
-    row: u32,
-    value: &[u64; W],
-    position: u32,
-    max: i64,
-    hits: &mut Vec<(u32, u32)>,
-) {
-    if let Some(tile) = tile.as_array::<TILE>() {
-        return tiles::push_row(tile, row, value, position, max, hits);
-    }
-    for (i, query) in (row..).zip(tile) {
-        if distance(query, value) <= max {
-            hits.push((i, position));
-        }
-    }
-}
-
-/// Appends the near pairs of the tile at `row` and the `len` values from `first` on, of which the tile may be the
-/// first.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-fn plainly<const W: usize>(
-    values: &[[u64; W]],
-    row: usize,
-    first: usize,
-    len: usize,
-    max: i64,
-    hits: &mut Vec<(u32, u32)>,
-) {
-    let after = first.max(row + TILE).min(first + len);
-    for position in first.max(row + 1)..after {
-        push_near(values, row, position, max, hits);
-    }
-    // A tile that is not whole is the last: nothing stands after it.
-    if let Some(tile) = values[row..].first_chunk::<TILE>() {
-        let rest = &values[after..first + len];
-        tiles::tile_across(tile, row as u32, rest, after as u32, max, hits);
-    }
 }
