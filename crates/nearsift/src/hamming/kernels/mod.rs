@@ -128,7 +128,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Popcnt => 0.3,
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => 0.25,
+            Set::Avx2 => 0.12,
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => 0.045,
             #[cfg(target_arch = "aarch64")]
