@@ -9,128 +9,7 @@ use super::{plainly, push_column, push_near};
 /// Folds that are compared with one tile in one step.
 const LANES: usize = 16;
 
-/// As [`super::super::tiles::pairs`], for a distance up to [`super::super::FOLDED_MOST`].
-#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-pub(in super::super) fn pairs<const W: usize>(
-    values: &[[u64; W]],
-    rows: Range<usize>,
-    max: i64,
-    hits: &mut Vec<(u32, u32)>,
-) {
-    // Most lists are short, and a short block is ready sooner.
-    match values.len() {
-        ..=64 => by_blocks::<W, { 64 + LANES }>(values, rows, max, hits),
-        65..=256 => by_blocks::<W, { 256 + LANES }>(values, rows, max, hits),
-        _ => by_blocks::<W, { 2048 + LANES }>(values, rows, max, hits),
-    }
-}
-
-/// Folds `N - LANES` values at a time, and compares all rows before or among them with these.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-fn by_blocks<const W: usize, const N: usize>(
-    values: &[[u64; W]],
-    rows: Range<usize>,
-    max: i64,
-    hits: &mut Vec<(u32, u32)>,
-) {
-    let mut folds = [0; N];
-    let limit = _mm512_set1_epi32(max as i32);
-    let (mut steps, mut misses) = (0, 0);
-    for first in (rows.start..values.len()).step_by(N - LANES) {
-        let block = &values[first..values.len().min(first + N - LANES)];
-        for (to, value) in folds.iter_mut().zip(block) {
-            *to = fold(value);
-        }
-        // What stands behind the last value is far from the first.
-        let far = !folds[0];
-        folds[block.len()..block.len() + LANES].fill(far);
-        for row in (rows.start..rows.end.min(first + block.len())).step_by(TILE) {
-            let place = row.saturating_sub(first);
-            // Where values differ in bits that cancel out, folding does not pay.
-            if misses > 16 + steps / 2 {
-                plainly(values, row, first + place, block.len() - place, max, hits);
-                continue;
-            }
-            let tile = &values[row..values.len().min(row + TILE)];
-            let mut queries = [_mm512_set1_epi32(far.cast_signed()); TILE];
-            for (query, value) in queries.iter_mut().zip(tile) {
-                *query = _mm512_set1_epi32(fold(value).cast_signed());
-            }
-            let (chunks, _) = folds[place..].as_chunks::<LANES>();
-            let chunks = &chunks[..(block.len() - place).div_ceil(LANES)];
-            steps += chunks.len();
-            for (c, chunk) in chunks.iter().enumerate() {
-                let least = if row >= first && c == 0 {
-                    least_after(&queries, chunk)
-                } else {
-                    least_distances(&queries, chunk)
-                };
-                let mut near = _mm512_cmple_epu32_mask(least, limit);
-                if near == 0 {
-                    continue;
-                }
-                let before = hits.len();
-                while near != 0 {
-                    let position = first + place + c * LANES + near.trailing_zeros() as usize;
-                    push_near(values, row, position, max, hits);
-                    near &= near - 1;
-                }
-                misses += usize::from(hits.len() == before);
-            }
-        }
-    }
-}
-
-/// As [`super::super::tiles::across`], for a distance up to [`super::super::FOLDED_MOST`].
-#[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-pub(in super::super) fn across<const W: usize>(
-    queries: &[[u64; W]],
-    values: &[[u64; W]],
-    max: i64,
-    hits: &mut Vec<(u32, u32)>,
-) {
-    const BLOCK: usize = 1024;
-    let mut folds = [0; BLOCK];
-    let limit = _mm512_set1_epi32(max as i32);
-    let (mut steps, mut misses) = (0, 0);
-    for (b, block) in values.chunks(BLOCK).enumerate() {
-        for (to, value) in folds.iter_mut().zip(block) {
-            *to = fold(value);
-        }
-        let (chunks, _) = folds.as_chunks::<LANES>();
-        let chunks = &chunks[..block.len().div_ceil(LANES)];
-        for (t, tile) in queries.chunks(TILE).enumerate() {
-            let row = (t * TILE) as u32;
-            // Where values differ in bits that cancel out, folding does not pay.
-            if misses > 16 + steps / 2 {
-                for (position, value) in (b * BLOCK..).zip(block) {
-                    push_column(tile, row, value, position as u32, max, hits);
-                }
-                continue;
-            }
-            let mut lanes = [_mm512_set1_epi32(fold(&tile[0]).cast_signed()); TILE];
-            for (query, value) in lanes.iter_mut().zip(tile) {
-                *query = _mm512_set1_epi32(fold(value).cast_signed());
-            }
-            steps += chunks.len();
-            for (c, chunk) in chunks.iter().enumerate() {
-                let mut near = _mm512_cmple_epu32_mask(least_distances(&lanes, chunk), limit);
-                let before = hits.len();
-                misses += usize::from(near != 0);
-                while near != 0 {
-                    let place = c * LANES + near.trailing_zeros() as usize;
-                    if let Some(value) = block.get(place) {
-                        let position = (b * BLOCK + place) as u32;
-                        push_column(tile, row, value, position, max, hits);
-                    }
-                    near &= near - 1;
-                }
-                misses -= usize::from(hits.len() > before);
-            }
-        }
-    }
-}
+lists_compiled_for!("avx512f,avx512vpopcntdq,popcnt");
 
 /// Folds of a strip.
 const STRIP: usize = 4 * LANES;
@@ -345,6 +224,13 @@ pub(in super::super) fn pairs_of_words<const W: usize>(
             }
         }
     }
+}
+
+/// Which lanes are not beyond the limit, as bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn near_lanes(lanes: __m512i, limit: __m512i) -> u32 {
+    u32::from(_mm512_cmple_epu32_mask(lanes, limit))
 }
 
 /// For each fold of the chunk its distance to the nearest of the queries.

@@ -4,6 +4,137 @@
 //! the difference, so two values within a distance have folds within that distance. Twice as many of
 //! these are compared in one step, and few that are near there are not near as a whole.
 
+/// Compiles the walks through lists for some instructions. The module has `LANES` folds a vector; `splat` puts one
+/// into all lanes, `least_distances` and `least_after` compare a chunk with the queries of a tile, and `near_lanes` tells
+/// the lanes that are not beyond the limit.
+macro_rules! lists_compiled_for {
+    ($features:literal) => {
+        /// As [`super::super::tiles::pairs`], for a distance up to [`super::super::FOLDED_MOST`].
+        #[target_feature(enable = $features)]
+        pub(in super::super) fn pairs<const W: usize>(
+            values: &[[u64; W]],
+            rows: Range<usize>,
+            max: i64,
+            hits: &mut Vec<(u32, u32)>,
+        ) {
+            // Most lists are short, and a short block is ready sooner.
+            match values.len() {
+                ..=64 => by_blocks::<W, { 64 + LANES }>(values, rows, max, hits),
+                65..=256 => by_blocks::<W, { 256 + LANES }>(values, rows, max, hits),
+                _ => by_blocks::<W, { 2048 + LANES }>(values, rows, max, hits),
+            }
+        }
+
+        /// Folds `N - LANES` values at a time, and compares all rows before or among them with these.
+        #[inline]
+        #[target_feature(enable = $features)]
+        fn by_blocks<const W: usize, const N: usize>(
+            values: &[[u64; W]],
+            rows: Range<usize>,
+            max: i64,
+            hits: &mut Vec<(u32, u32)>,
+        ) {
+            let mut folds = [0; N];
+            let limit = splat(max as u32);
+            let (mut steps, mut misses) = (0, 0);
+            for first in (rows.start..values.len()).step_by(N - LANES) {
+                let block = &values[first..values.len().min(first + N - LANES)];
+                for (to, value) in folds.iter_mut().zip(block) {
+                    *to = fold(value);
+                }
+                // What stands behind the last value is far from the first.
+                let far = !folds[0];
+                folds[block.len()..block.len() + LANES].fill(far);
+                for row in (rows.start..rows.end.min(first + block.len())).step_by(TILE) {
+                    let place = row.saturating_sub(first);
+                    // Where values differ in bits that cancel out, folding does not pay.
+                    if misses > 16 + steps * LANES / 32 {
+                        plainly(values, row, first + place, block.len() - place, max, hits);
+                        continue;
+                    }
+                    let tile = &values[row..values.len().min(row + TILE)];
+                    let mut queries = [splat(far); TILE];
+                    for (query, value) in queries.iter_mut().zip(tile) {
+                        *query = splat(fold(value));
+                    }
+                    let (chunks, _) = folds[place..].as_chunks::<LANES>();
+                    let chunks = &chunks[..(block.len() - place).div_ceil(LANES)];
+                    steps += chunks.len();
+                    for (c, chunk) in chunks.iter().enumerate() {
+                        let least = if row >= first && c == 0 {
+                            least_after(&queries, chunk)
+                        } else {
+                            least_distances(&queries, chunk)
+                        };
+                        let mut near = near_lanes(least, limit);
+                        if near == 0 {
+                            continue;
+                        }
+                        let before = hits.len();
+                        while near != 0 {
+                            let position =
+                                first + place + c * LANES + near.trailing_zeros() as usize;
+                            push_near(values, row, position, max, hits);
+                            near &= near - 1;
+                        }
+                        misses += usize::from(hits.len() == before);
+                    }
+                }
+            }
+        }
+
+        /// As [`super::super::tiles::across`], for a distance up to [`super::super::FOLDED_MOST`].
+        #[target_feature(enable = $features)]
+        pub(in super::super) fn across<const W: usize>(
+            queries: &[[u64; W]],
+            values: &[[u64; W]],
+            max: i64,
+            hits: &mut Vec<(u32, u32)>,
+        ) {
+            const BLOCK: usize = 1024;
+            let mut folds = [0; BLOCK];
+            let limit = splat(max as u32);
+            let (mut steps, mut misses) = (0, 0);
+            for (b, block) in values.chunks(BLOCK).enumerate() {
+                for (to, value) in folds.iter_mut().zip(block) {
+                    *to = fold(value);
+                }
+                let (chunks, _) = folds.as_chunks::<LANES>();
+                let chunks = &chunks[..block.len().div_ceil(LANES)];
+                for (t, tile) in queries.chunks(TILE).enumerate() {
+                    let row = (t * TILE) as u32;
+                    // Where values differ in bits that cancel out, folding does not pay.
+                    if misses > 16 + steps * LANES / 32 {
+                        for (position, value) in (b * BLOCK..).zip(block) {
+                            push_column(tile, row, value, position as u32, max, hits);
+                        }
+                        continue;
+                    }
+                    let mut lanes = [splat(fold(&tile[0])); TILE];
+                    for (query, value) in lanes.iter_mut().zip(tile) {
+                        *query = splat(fold(value));
+                    }
+                    steps += chunks.len();
+                    for (c, chunk) in chunks.iter().enumerate() {
+                        let mut near = near_lanes(least_distances(&lanes, chunk), limit);
+                        let before = hits.len();
+                        misses += usize::from(near != 0);
+                        while near != 0 {
+                            let place = c * LANES + near.trailing_zeros() as usize;
+                            if let Some(value) = block.get(place) {
+                                let position = (b * BLOCK + place) as u32;
+                                push_column(tile, row, value, position, max, hits);
+                            }
+                            near &= near - 1;
+                        }
+                        misses -= usize::from(hits.len() > before);
+                    }
+                }
+            }
+        }
+    };
+}
+
 pub(super) mod avx2;
 pub(super) mod avx512;
 

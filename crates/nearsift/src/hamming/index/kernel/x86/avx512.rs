@@ -34,75 +34,7 @@ impl Lanes for Avx512 {
         unsafe { scatter(packed, mask) }
     }
 
-    #[inline(always)]
-    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
-        // SAFETY: the instructions were found before this value was made.
-        unsafe { start_in_line(line, place) }
-    }
-
-    #[inline(always)]
-    fn look_up_counts(
-        self,
-        directory: &[u8],
-        probes: &[Probe],
-        ahead: &[Probe],
-        runs: &mut Vec<Run>,
-    ) {
-        // SAFETY: as above.
-        unsafe { look_up_counts(directory, probes, ahead, runs) }
-    }
-
-    #[inline(always)]
-    fn scan<const W: usize>(
-        self,
-        entries: &[u8],
-        packing: &Packing,
-        runs: &[Run],
-        ahead: &[Run],
-        target: &Target<W>,
-        near: &mut Vec<Near>,
-    ) {
-        // SAFETY: as above.
-        unsafe {
-            match (packing.syndrome, packing.low_bits > 0) {
-                (false, _) => {
-                    scan_avx512::<W, false, false>(entries, packing, runs, ahead, target, near);
-                }
-                (true, false) => {
-                    scan_avx512::<W, true, false>(entries, packing, runs, ahead, target, near);
-                }
-                (true, true) => {
-                    scan_avx512::<W, true, true>(entries, packing, runs, ahead, target, near);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn near_among<const W: usize>(
-        self,
-        entries: &[u8],
-        packing: &Packing,
-        first: u64,
-        len: u32,
-        target: &Target<W>,
-    ) -> u64 {
-        // SAFETY: as above.
-        unsafe { near_among(entries, packing, first, len, target) }
-    }
-
-    #[inline(always)]
-    fn scan_planes(
-        self,
-        planes: &Planes<'_>,
-        runs: &[Run],
-        ahead: &[Run],
-        target: &Target<1>,
-        near: &mut Vec<Near>,
-    ) {
-        // SAFETY: as above.
-        unsafe { scan_planes_avx512(planes, runs, ahead, target, near) }
-    }
+    by_own_functions!();
 }
 
 #[inline]
@@ -181,7 +113,7 @@ const ROOM: usize = 64;
 /// Where entries lack data bits of a codeword, `LOW` is true.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn scan_avx512<const W: usize, const BY_CODE: bool, const LOW: bool>(
+fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
@@ -368,7 +300,7 @@ static HIGH_BYTES: [[u8; LINE]; LOW_SIZE + 1] = {
 /// Apart from its callers, where its constants would take registers from the scan of whole entries.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn scan_planes_avx512(
+fn scan_planes(
     planes: &Planes<'_>,
     runs: &[Run],
     ahead: &[Run],

@@ -1,5 +1,81 @@
 //! Kernels for x86-64.
 
+/// The methods of [`super::Lanes`] that stand in a module as functions for its instructions.
+macro_rules! by_own_functions {
+    () => {
+        #[inline(always)]
+        fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
+            // SAFETY: the instructions were found before this value was made.
+            unsafe { start_in_line(line, place) }
+        }
+
+        #[inline(always)]
+        fn look_up_counts(
+            self,
+            directory: &[u8],
+            probes: &[Probe],
+            ahead: &[Probe],
+            runs: &mut Vec<Run>,
+        ) {
+            // SAFETY: as above.
+            unsafe { look_up_counts(directory, probes, ahead, runs) }
+        }
+
+        #[inline(always)]
+        fn scan<const W: usize>(
+            self,
+            entries: &[u8],
+            packing: &Packing,
+            runs: &[Run],
+            ahead: &[Run],
+            target: &Target<W>,
+            near: &mut Vec<Near>,
+        ) {
+            let (by_code, low) = (packing.syndrome, packing.low_bits > 0);
+            // SAFETY: as above.
+            unsafe {
+                match (by_code, low) {
+                    (false, _) => {
+                        scan::<W, false, false>(entries, packing, runs, ahead, target, near);
+                    }
+                    (true, false) => {
+                        scan::<W, true, false>(entries, packing, runs, ahead, target, near);
+                    }
+                    (true, true) => {
+                        scan::<W, true, true>(entries, packing, runs, ahead, target, near);
+                    }
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn near_among<const W: usize>(
+            self,
+            entries: &[u8],
+            packing: &Packing,
+            first: u64,
+            len: u32,
+            target: &Target<W>,
+        ) -> u64 {
+            // SAFETY: as above.
+            unsafe { near_among(entries, packing, first, len, target) }
+        }
+
+        #[inline(always)]
+        fn scan_planes(
+            self,
+            planes: &Planes<'_>,
+            runs: &[Run],
+            ahead: &[Run],
+            target: &Target<1>,
+            near: &mut Vec<Near>,
+        ) {
+            // SAFETY: as above.
+            unsafe { scan_planes(planes, runs, ahead, target, near) }
+        }
+    };
+}
+
 pub(super) mod avx2;
 pub(super) mod avx512;
 pub(super) mod popcnt;
