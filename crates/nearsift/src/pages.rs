@@ -1,8 +1,8 @@
 //! Memory that is written at random places, in huge pages where the system has them.
 //!
 //! A join moves values into hundreds of buckets at once and connects values that lie anywhere, and a table of fresh
-//! fingerprints files each of them in several buckets. With pages of 4 KiB most of these moves would miss the translation buffer too, and clearing pages one by one would
-//! take as long as a move.
+//! fingerprints files each of them in several buckets. With pages of 4 KiB most of these moves would miss the
+//! translation buffer too, and clearing pages one by one would take as long as a move.
 
 #![expect(unsafe_code, reason = "advice to the system and the processor about memory")]
 

@@ -97,8 +97,7 @@ impl SelfJoin<'_> {
             }
             ControlFlow::Continue(())
         });
-        let forest = Forest::new(self.distinct());
-        let _ = self.search(Wanted::Connecting(&forest), &sink);
+        self.connect(&sink);
     }
 
     /// For each document the smallest one that it is connected with, by any number of pairs within the
@@ -107,9 +106,7 @@ impl SelfJoin<'_> {
     /// # Complexity
     /// That of [`SelfJoin::for_each_connecting`], whose pairs need not be gone through; 4 bytes a document.
     pub fn components(&self) -> Vec<u32> {
-        let forest = Forest::new(self.distinct());
-        let sink = Batches(|_: &[(u32, u32)]| ControlFlow::Continue(()));
-        let _ = self.search(Wanted::Connecting(&forest), &sink);
+        let forest = self.connect(&Batches(|_: &[(u32, u32)]| ControlFlow::Continue(())));
         let groups = &self.known().groups;
         let mut labels: Vec<u32> = (0..self.documents() as u32).collect();
         self.workers.map(labels.chunks_mut(1 << 14).collect(), |labels| {
@@ -118,6 +115,13 @@ impl SelfJoin<'_> {
             }
         });
         labels
+    }
+
+    /// Connects the distinct values, and hands on the pairs that did.
+    fn connect(&self, sink: &impl Sink) -> Forest {
+        let forest = Forest::new(self.distinct());
+        let _ = self.search(Wanted::Connecting(&forest), sink);
+        forest
     }
 
     fn collect(&self, form: Form) -> Vec<Pair> {

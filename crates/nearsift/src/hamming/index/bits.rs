@@ -13,11 +13,7 @@ pub(super) fn gather<const W: usize>(value: &[u64; W], mask: &[u64; W]) -> [u64;
             left >>= skipped;
             bits >>= skipped;
             let run = left.trailing_ones();
-            if W == 1 {
-                out[0] |= (bits & ones(run)) << at;
-            } else {
-                put(&mut out, at, bits & ones(run), run);
-            }
+            put(&mut out, at, bits & ones(run), run);
             at += run;
             left = left.checked_shr(run).unwrap_or(0);
             bits = bits.checked_shr(run).unwrap_or(0);
@@ -67,12 +63,13 @@ pub(super) const fn lowest<const W: usize>(count: u32) -> [u64; W] {
 /// Sets `count` bits from bit `at` on, which must be 0 before.
 #[inline]
 pub(super) fn put<const W: usize>(words: &mut [u64; W], at: u32, bits: u64, count: u32) {
-    let (w, shift) = ((at / 64) as usize, at % 64);
     if count == 0 {
         return;
     }
+    // In a single word nothing runs over into the next.
+    let (w, shift) = if W == 1 { (0, at) } else { ((at / 64) as usize, at % 64) };
     words[w] |= bits << shift;
-    if shift + count > 64 {
+    if W > 1 && shift + count > 64 {
         words[w + 1] |= bits >> (64 - shift);
     }
 }

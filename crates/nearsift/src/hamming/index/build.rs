@@ -417,14 +417,12 @@ struct Room {
     coarse: Vec<u8>,
 }
 
-impl Room {
-    /// Room for the values of a slice, which mostly takes no more than `usual` bytes. What it holds is anything.
-    fn gathered(&mut self, len: usize, usual: usize) -> &mut [u8] {
-        let held = self.gathered.take().filter(|held| held.len() >= len);
-        // What is never written takes no memory.
-        let held = held.unwrap_or_else(|| Pages::zeroed(len.max(usual)));
-        &mut self.gathered.insert(held)[..len]
-    }
+/// Room for the values of a slice, which mostly takes no more than `usual` bytes. What it holds is anything.
+fn room_for(gathered: &mut Option<Pages>, len: usize, usual: usize) -> &mut [u8] {
+    let held = gathered.take().filter(|held| held.len() >= len);
+    // What is never written takes no memory.
+    let held = held.unwrap_or_else(|| Pages::zeroed(len.max(usual)));
+    &mut gathered.insert(held)[..len]
 }
 
 /// Files all values in one table, whose sections start at byte `at` of the image.
@@ -647,9 +645,9 @@ fn settle_slice<const W: usize>(
     let with_ids = with_ids && source.ids.bytes() > 0;
     let stride = 8 * (W + usize::from(with_ids));
     let held: u64 = counts.iter().flat_map(|c| &c[parts.clone()]).map(|&c| u64::from(c)).sum();
-    let coarse = std::mem::take(&mut room.coarse);
+    let Room { gathered, coarse } = room;
     let usual = slice_values(source.values.len()).min(source.values.len() as u64);
-    let gathered = room.gathered(held as usize * stride, usual as usize * stride);
+    let gathered = room_for(gathered, held as usize * stride, usual as usize * stride);
     // Every chunk of the input has a piece of its own in every part.
     let mut pieces: Vec<(Range<usize>, Vec<&mut [u8]>)> =
         chunks.iter().map(|chunk| (chunk.clone(), Vec::with_capacity(parts.len()))).collect();
@@ -693,12 +691,10 @@ fn settle_slice<const W: usize>(
             (part, items)
         })
         .collect();
-    let settled = source.workers.map(parts, |(part, items)| {
+    source.workers.map(parts, |(part, items)| {
         let shift = table.key_bits - part_bits;
         settle(table, (part as u64) << shift, shift, items, with_ids, directory)
-    });
-    room.coarse = coarse;
-    settled
+    })
 }
 
 /// The most values that are gathered at a time, where no part of the key space has more.

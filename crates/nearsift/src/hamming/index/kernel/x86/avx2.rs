@@ -2,12 +2,11 @@
 
 use std::arch::x86_64::*;
 
-use crate::hamming::kernels::ones::{ones_32, ones_of_bytes};
-
 use super::super::{
     FETCHED, HALF, HALF_WORDS, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, MASKED, Near, Packing,
     Planes, Probe, Run, Set, Target, begin_of, first_of, prefetch_run, stored,
 };
+use crate::hamming::kernels::ones::{ones_32, ones_of_bytes};
 
 /// AVX2, which comes with population counts and BMI2.
 ///
