@@ -12,7 +12,7 @@ mod tests;
 mod x86;
 
 use super::bits::{self, distance_in, ones};
-use super::code::SYNDROME_BITS;
+use super::code::{SYNDROME_BITS, position};
 
 /// Bytes of a cache line, and of a line of a directory of counts.
 pub(super) const LINE: usize = 64;
@@ -98,6 +98,8 @@ pub(super) struct Packing {
     /// nowhere. The second half starts `second_half` bytes after the first one.
     halves: [u8; 32],
     second_half: usize,
+    /// [`Packing::offset`] by an entry's first byte: at most 5 bits of position and 3 of data.
+    offsets: [u32; 256],
 }
 
 impl Packing {
@@ -123,7 +125,12 @@ impl Packing {
         for (i, from) in halves.iter_mut().enumerate().filter(|(i, _)| unpacked >> i & 1 == 1) {
             *from = unpack[i] - (i / HALF * second_half) as u8;
         }
-        Packing { bits, syndrome, low_bits, low, unpack, unpacked, halves, second_half }
+        let offsets = std::array::from_fn(|byte| {
+            let missing = byte as u64 >> SYNDROME_BITS & ones(low_bits);
+            let offset = position(byte as u32 & 31) ^ low[(missing & 7) as usize] as u32;
+            if syndrome { offset } else { 0 }
+        });
+        Packing { bits, syndrome, low_bits, low, unpack, unpacked, halves, second_half, offsets }
     }
 
     /// Bytes of an entry.
@@ -141,11 +148,7 @@ impl Packing {
     /// The entry's part of the difference inside the block, against the bucket's centre.
     #[inline]
     pub(super) fn offset(&self, entry: u64) -> u64 {
-        if !self.syndrome {
-            return 0;
-        }
-        let low = entry >> SYNDROME_BITS & ones(self.low_bits);
-        ((1u64 << (entry & 31)) >> 1) ^ self.low[(low & 7) as usize]
+        u64::from(self.offsets[usize::from(entry as u8)])
     }
 }
 

@@ -1,6 +1,7 @@
 //! AVX2: four words at once.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::super::{
     FETCHED, HALF, HALF_WORDS, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, MASKED, Near, Packing,
@@ -147,6 +148,141 @@ fn first_words<const W: usize>(left: usize) -> u32 {
     if left * W >= 4 { all } else { all & ((1 << (left * W)) - 1) }
 }
 
+/// Entries of one word by code, as [`Lanes::scan`].
+///
+/// Most of their runs have one or two entries: four words at once would compare little more than one does, and how many
+/// there are cannot be predicted. So entries are listed first, always four of a run, of which those stay that are
+/// there; then they are compared one by one, in a loop that does not ask whose they are.
+#[inline]
+#[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
+fn scan_by_code(
+    entries: &[u8],
+    packing: &Packing,
+    runs: &[Run],
+    ahead: &[Run],
+    target: &Target<1>,
+    near: &mut Vec<Near>,
+) {
+    let size = packing.bytes();
+    let step = size as i64;
+    let steps = _mm256_setr_epi64x(0, step, 2 * step, 3 * step);
+    let stride = _mm256_set1_epi64x(STRIDE as i64 * step);
+    let stored = stored(entries, size);
+    let mut list = List::new();
+    let mut ahead = ahead.iter();
+    for (r, run) in (0u32..).zip(runs) {
+        if let Some(run) = runs.get(r as usize + FETCHED).or_else(|| ahead.next()) {
+            prefetch_run(entries, size, run);
+        }
+        if !run.is_in(stored) {
+            continue;
+        }
+        let begin = run.start.wrapping_mul(size as u64);
+        let mut at = _mm256_add_epi64(_mm256_set1_epi64x(begin as i64), steps);
+        let mut left = run.len as usize;
+        loop {
+            list.push(at, run.near, r, left);
+            if list.is_full() {
+                // SAFETY: what is listed are entries that are stored, and followed by the padding.
+                unsafe { list.compare(entries, packing, runs, target, near) };
+            }
+            if left <= STRIDE {
+                break;
+            }
+            left -= STRIDE;
+            at = _mm256_add_epi64(at, stride);
+        }
+    }
+    // SAFETY: as above.
+    unsafe { list.compare(entries, packing, runs, target, near) };
+    ahead.for_each(|run| prefetch_run(entries, size, run));
+}
+
+/// Entries that are listed together.
+const STRIDE: usize = 4;
+/// The most entries of a list: as many as a word has bits.
+const LISTED: usize = u64::BITS as usize;
+
+/// Entries to compare, of several runs.
+struct List {
+    /// The first byte of each.
+    at: [MaybeUninit<u64>; LISTED],
+    /// [`Run::near`] of the run of each.
+    near: [MaybeUninit<u64>; LISTED],
+    /// The run of each, by its place among the runs.
+    run: [MaybeUninit<u32>; LISTED],
+    /// How many there are. All before it were written.
+    len: usize,
+}
+
+impl List {
+    #[inline(always)]
+    fn new() -> List {
+        let near = [MaybeUninit::uninit(); LISTED];
+        List { at: near, near, run: [MaybeUninit::uninit(); LISTED], len: 0 }
+    }
+
+    /// Whether there is no room for as many as are listed together.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.len + STRIDE > LISTED
+    }
+
+    /// Lists the first entries of those that are left of a run. The list is not full.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn push(&mut self, at: __m256i, near: u64, run: u32, left: usize) {
+        assert!(!self.is_full());
+        let near = _mm256_set1_epi64x(near as i64);
+        let run = _mm_set1_epi32(run as i32);
+        // SAFETY: there is room for four, as was asserted.
+        unsafe {
+            _mm256_storeu_si256(self.at.as_mut_ptr().add(self.len).cast(), at);
+            _mm256_storeu_si256(self.near.as_mut_ptr().add(self.len).cast(), near);
+            _mm_storeu_si128(self.run.as_mut_ptr().add(self.len).cast(), run);
+        }
+        self.len += left.min(STRIDE);
+    }
+
+    /// Appends those that are within the distance, and empties the list.
+    ///
+    /// # Safety
+    /// Eight bytes can be read from where each entry begins.
+    #[inline]
+    #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
+    unsafe fn compare(
+        &mut self,
+        entries: &[u8],
+        packing: &Packing,
+        runs: &[Run],
+        target: &Target<1>,
+        near: &mut Vec<Near>,
+    ) {
+        let len = std::mem::take(&mut self.len);
+        // SAFETY: all before `len` were written.
+        let read = |i: usize| unsafe { (self.at[i].assume_init(), self.near[i].assume_init()) };
+        let distance = |i: usize| {
+            let (at, centre) = read(i);
+            // SAFETY: the caller's word.
+            let entry = unsafe { entries.as_ptr().add(at as usize).cast::<u64>().read_unaligned() };
+            let inside = packing.offset(entry) ^ centre;
+            inside.count_ones() + ((entry ^ target.rest[0]) & target.mask[0]).count_ones()
+        };
+        let mut found = 0u64;
+        for i in (0..len).rev() {
+            found = found << 1 | u64::from(distance(i) <= target.max_distance);
+        }
+        while found != 0 {
+            let i = found.trailing_zeros() as usize;
+            found &= found - 1;
+            // SAFETY: as above.
+            let run = unsafe { self.run[i].assume_init() };
+            let entry = read(i).0 / packing.bytes() as u64 - runs[run as usize].start;
+            near.push(Near { run, entry: entry as u32, distance: distance(i) });
+        }
+    }
+}
+
 /// Four words at once: 4 / W entries.
 ///
 /// Where entries lack data bits of a codeword, `LOW` is true.
@@ -160,6 +296,9 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
+    if W == 1 && BY_CODE {
+        return scan_by_code(entries, packing, runs, ahead, &target.first(), near);
+    }
     let unpack = Unpack::new(packing);
     let lanes = 4 / W;
     let (rest, mask) = (spread(&target.rest), spread(&target.mask));
