@@ -32,7 +32,8 @@ pub const MAX_BATCH_BYTES: usize = 64 << 20;
 pub struct Batch {
     pub(crate) schema: std::sync::Arc<Schema>,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) len: u32,
+    /// The hash of each operation's id: computed here and not by the one thread that writes for all.
+    pub(crate) hashes: Vec<u64>,
     /// What was looked for ahead, by the number of the operation, ascending.
     pub(crate) sightings: Vec<(u32, Sighting)>,
 }
@@ -61,23 +62,23 @@ pub enum Outcome {
 
 impl Batch {
     pub(crate) fn new(schema: std::sync::Arc<Schema>) -> Batch {
-        Batch { schema, bytes: Vec::new(), len: 0, sightings: Vec::new() }
+        Batch { schema, bytes: Vec::new(), hashes: Vec::new(), sightings: Vec::new() }
     }
 
     /// The number of operations.
     pub fn len(&self) -> usize {
-        self.len as usize
+        self.hashes.len()
     }
 
     /// Whether there is no operation.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.hashes.is_empty()
     }
 
     /// Forgets all operations and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.len = 0;
+        self.hashes.clear();
         self.sightings.clear();
     }
 
@@ -122,7 +123,7 @@ impl Batch {
         metadata: &Metadata,
     ) -> Result<(), StoreError> {
         self.put(Tag::InsertUnlessNear, id, sighting.value(), metadata)?;
-        self.sightings.push((self.len - 1, sighting.clone()));
+        self.sightings.push((self.hashes.len() as u32 - 1, sighting.clone()));
         Ok(())
     }
 
@@ -148,7 +149,7 @@ impl Batch {
         let before = self.bytes.len();
         self.bytes.push(Tag::Delete as u8);
         id.write(&mut self.bytes);
-        self.settle(before)
+        self.settle(before, id)
     }
 
     fn put(
@@ -171,17 +172,17 @@ impl Batch {
             self.bytes.extend_from_slice(&key.to_le_bytes());
         }
         metadata.write(&mut self.bytes);
-        self.settle(before)
+        self.settle(before, id)
     }
 
-    fn settle(&mut self, before: usize) -> Result<(), StoreError> {
+    fn settle(&mut self, before: usize, id: Id<'_>) -> Result<(), StoreError> {
         if self.bytes.len() > MAX_BATCH_BYTES {
             self.bytes.truncate(before);
             return Err(StoreError::Invalid(format!(
                 "the batch would have more than {MAX_BATCH_BYTES} bytes: write it and start another"
             )));
         }
-        self.len += 1;
+        self.hashes.push(self.schema.hash(id));
         Ok(())
     }
 }

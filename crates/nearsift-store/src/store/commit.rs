@@ -4,7 +4,7 @@
 //!
 //! What limits them: one thread that waits for each of its batches writes one a sync, however short. Several
 //! share a sync; then what counts is the work for each document, which the thread that leads does alone. Of a fingerprint with a
-//! numbered id that is, beside the id's hash: 18 bytes of log; a look for the id in each memory table and in a few filters, or
+//! numbered id that is: 18 bytes of log; a look for the id in each memory table and in a few filters, or
 //! in the segments that were there when the store was opened, mostly a line each that is fetched beside those of the batch's other ids; and in the memory table
 //! a bucket and the lines of an entry and its id in each of four tables. A document is written once to the log, once
 //! with its segment, and once more each time that segment is merged: with a ratio of 8, once for each factor
@@ -30,7 +30,8 @@ use crate::sync::MutexGuard;
 #[derive(Debug)]
 pub(super) struct Request {
     bytes: Vec<u8>,
-    operations: u32,
+    /// The hash of each operation's id.
+    hashes: Vec<u64>,
     /// What was looked for ahead, by the number of the operation, ascending.
     sightings: Vec<(u32, Sighting)>,
     answer: OnceLock<Result<Vec<Outcome>, StoreError>>,
@@ -127,7 +128,7 @@ impl Shared {
         self.make_room()?;
         let request = Arc::new(Request {
             bytes: batch.bytes.clone(),
-            operations: batch.len,
+            hashes: batch.hashes.clone(),
             sightings: batch.sightings.clone(),
             answer: OnceLock::new(),
         });
@@ -250,13 +251,13 @@ impl Shared {
         frame: &mut Vec<u8>,
     ) -> Result<(Vec<Vec<Outcome>>, Vec<Decided<'a>>), StoreError> {
         let now = self.now();
-        let operations: usize = group.iter().map(|request| request.operations as usize).sum();
+        let operations: usize = group.iter().map(|request| request.hashes.len()).sum();
         let mut given = Given::with_capacity(operations);
         for request in group {
             let mut from = Input(&request.bytes);
-            for _ in 0..request.operations {
+            for &hash in &request.hashes {
                 let operation = Operation::read(&mut from, &self.schema);
-                given.push(operation.expect("a batch holds what was put into it"), &self.schema);
+                given.push(operation.expect("a batch holds what was put into it"), hash);
             }
         }
         let places = state.find_many(&given.hashes, &given.ids)?;
@@ -265,9 +266,9 @@ impl Shared {
         let mut all = Vec::with_capacity(group.len());
         let mut asked = given.operations.into_iter().zip(given.hashes).zip(places);
         for request in group {
-            let mut outcomes = Vec::with_capacity(request.operations as usize);
+            let mut outcomes = Vec::with_capacity(request.hashes.len());
             let mut sightings = request.sightings.iter().peekable();
-            for number in 0..request.operations {
+            for number in 0..request.hashes.len() as u32 {
                 let sighting = sightings.next_if(|sighting| sighting.0 == number);
                 let ((operation, hash), place) = asked.next().expect("as many as were given");
                 let (prior, found) = match latest.find(&decided, hash, operation.id) {
@@ -435,8 +436,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    fn push(&mut self, operation: Operation<'a>, schema: &Schema) {
-        self.hashes.push(schema.hash(operation.id));
+    fn push(&mut self, operation: Operation<'a>, hash: u64) {
+        self.hashes.push(hash);
         self.ids.push(operation.id);
         self.operations.push(operation);
     }
@@ -510,7 +511,7 @@ pub(super) fn replay(
     for _ in 0..count {
         match Operation::read(&mut from, schema) {
             Some(operation) if matches!(operation.tag, Tag::Put | Tag::Delete) => {
-                given.push(operation, schema);
+                given.push(operation, schema.hash(operation.id));
             }
             _ => return Ok(None),
         }

@@ -17,7 +17,7 @@ use crate::hamming::planner::{Plan, PlanError, Planner, Question};
 use crate::pages;
 
 /// Places that a bucket has at first.
-const FIRST_PLACES: u32 = 4;
+const FIRST_PLACES: u32 = 8;
 /// Fingerprints that are filed together, the memory for each being fetched while others are.
 const TOGETHER: usize = 64;
 
@@ -330,6 +330,11 @@ impl<const W: usize> Job for InsertMany<'_, W> {
             let place = (bucket.start + bucket.len) as usize;
             prefetch_one(&shelf.entries, place * size);
             prefetch_one(&shelf.ids, place);
+            // It is about to be moved.
+            if bucket.len == bucket.places {
+                prefetch_one(&shelf.entries, bucket.start as usize * size);
+                prefetch_one(&shelf.ids, bucket.start as usize);
+            }
         }
         for ((key, entry), id) in filed.iter().zip(first_id..) {
             shelf.put(*key, entry, id);
