@@ -79,8 +79,8 @@ pub fn words(settings: &Settings) -> Result<Report, String> {
         let row = |who: &str, speed, ratio| {
             Row::new(format!("{who}, {name}")).with("MB/s", speed).with("ratio", ratio)
         };
-        report.rows.push(row("nearsift", mb_per_second, 1.0));
-        report.rows.push(row(peer, peer_mb_per_second, ratio));
+        report.add(row("nearsift", mb_per_second, 1.0));
+        report.add(row(peer, peer_mb_per_second, ratio));
         report.goal_at_least(name, least, "times jieba-rs", ratio);
     }
     Ok(report)
@@ -101,7 +101,7 @@ pub fn votes(settings: &Settings) -> Result<Report, String> {
             Weights::Unweighted => "unweighted",
         };
         let name = format!("{kernel}, {bits} bits, {kind}, {features} features");
-        report.rows.push(Row::new(name).with("ns/feature", ns_per_feature));
+        report.add(Row::new(name).with("ns/feature", ns_per_feature));
         let classic = bits == 64 && weights == Weights::Weighted && features == 256;
         match kernel {
             "portable" if classic => {
@@ -165,7 +165,7 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
                 .with("expected s", found.expected_seconds)
                 .with("pairs", found.pairs as f64)
                 .with("comparisons", found.comparisons as f64);
-            report.rows.push(row);
+            report.add(row);
             report.check(
                 &format!("pairs are those of comparing all, {name}"),
                 &true,
@@ -187,7 +187,8 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
             let first =
                 Row::new(format!("{name}, distinct values, 1 threads")).with("s", own_seconds);
             let other = Row::new(format!("{name}, distinct values, {who}")).with("s", seconds);
-            report.rows.extend([first, other.with("ratio", ratio)]);
+            report.add(first);
+            report.add(other.with("ratio", ratio));
             report.check(&format!("as many pairs as {who}, {name}"), &true, &agrees);
             if case.data == join::Data::Uniform {
                 report.goal_at_least(&name, 12.0, &format!("times {who}"), ratio);
@@ -200,7 +201,7 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
                     let who = "simhash (leonsim), computed";
                     let row =
                         Row::new(format!("{name}, distinct values, {who}")).with("s", seconds);
-                    report.rows.push(row.with("ratio", seconds / own));
+                    report.add(row.with("ratio", seconds / own));
                     report.goal_at_least(&name, 12.0, &format!("times {who}"), seconds / own);
                 }
                 Err(message) => report.fact("simhash (leonsim)", format!("left out: {message}")),
@@ -218,7 +219,7 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
         if let Some(bytes) = found.peak_bytes {
             row = row.with("peak bytes", bytes as f64);
         }
-        report.rows.push(row);
+        report.add(row);
         report.check(&format!("the pairs of other blocks, {name}"), &true, &found.correct);
         let most = if case.n > 100_000_000 { 40.0 } else { 4.5 };
         report.goal_at_most(&name, most, "s on 2 threads", seconds);

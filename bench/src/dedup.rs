@@ -75,7 +75,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
             .with("s", wall)
             .with("CPU s", usage.cpu.as_secs_f64())
             .with("peak MB", usage.peak_bytes as f64 / 1e6);
-        report.rows.push(row);
+        report.add(row);
         outputs.push(output);
         peaks.push(usage.peak_bytes);
     }

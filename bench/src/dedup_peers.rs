@@ -84,7 +84,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
         let speed = documents as f64 / seconds;
         let name = format!("nearsift, {threads} threads");
         let row = eval.row(name, seconds, speed).with("peak MB", peak_bytes as f64 / 1e6);
-        report.rows.push(row);
+        report.add(row);
         own = (speed, eval.macro_f1.value.unwrap_or(0.0));
     }
     let python = match python::interpreter_for("requirements-dedup.txt") {
@@ -104,7 +104,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
         };
         let eval = work.eval()?;
         let speed = documents as f64 / seconds;
-        report.rows.push(eval.row(peer.to_owned(), seconds, speed).with("ratio", own.0 / speed));
+        report.add(eval.row(peer.to_owned(), seconds, speed).with("ratio", own.0 / speed));
         report.goal_at_least(peer, times, "times its documents/s", own.0 / speed);
         report.goal_at_least(
             &format!("macro-F1 above that of {peer}"),

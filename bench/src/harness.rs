@@ -102,7 +102,7 @@ impl<'a> Contest<'a> {
             if let Some(own) = own {
                 row = row.with("ratio", time.as_secs_f64() / own.as_secs_f64());
             }
-            report.rows.push(row);
+            report.add(row);
             let wrong = contestant.answers.iter().find(|&&answer| answer != contestant.expected);
             let found = wrong.unwrap_or(&contestant.expected);
             report.check(&format!("answer of {}", contestant.name), &contestant.expected, found);
@@ -191,6 +191,13 @@ impl Report {
         self.facts.insert(name.to_owned(), value.into());
     }
 
+    /// Adds a row, and shows it at once to who waits: a benchmark may take half an hour.
+    #[expect(clippy::print_stderr, reason = "this is progress, and not the result")]
+    pub fn add(&mut self, row: Row) {
+        eprintln!("{row}");
+        self.rows.push(row);
+    }
+
     /// A figure of a contestant.
     pub fn figure(&self, contestant: &str, column: &str) -> Option<f64> {
         let row = self.rows.iter().find(|row| row.contestant == contestant)?;
@@ -250,6 +257,17 @@ impl Row {
     pub fn with(mut self, column: impl Into<String>, figure: f64) -> Row {
         self.figures.push((column.into(), figure));
         self
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.contestant)?;
+        for (i, (column, figure)) in self.figures.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            write!(f, "{comma} {} {column}", readable(*figure))?;
+        }
+        Ok(())
     }
 }
 

@@ -142,9 +142,9 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
                 report.goal_at_least(&row, least, figure, got);
             }
         }
-        report.rows.push(own.row(row));
+        report.add(own.row(row));
         for exact in &eval.peers {
-            report.rows.push(exact.row(format!("{name}, {}", exact.method)));
+            report.add(exact.row(format!("{name}, {}", exact.method)));
         }
         let jaccard = eval.peers.iter().filter(|peer| peer.method.contains("Jaccard"));
         let jaccard = jaccard.map(|peer| peer.recall_at_p99.recall.value).fold(0.0, f64::max);
@@ -152,13 +152,13 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
         ahead += u64::from(at_p99.is_some() && own.recall_at_p99.recall.value >= jaccard);
         for (other, arguments) in OTHERS {
             let eval = work.eval(&set.reported, &set.truth(arguments))?;
-            report.rows.push(eval.measured.row(format!("{name}, {other}")));
+            report.add(eval.measured.row(format!("{name}, {other}")));
         }
         if let Ok(python) = &python {
             for peer in AS_RUN {
                 let pairs = work.pairs(python, &set.reported, peer)?;
                 let eval = work.eval(&set.reported, &set.truth(&["--pairs", &pairs]))?;
-                report.rows.push(eval.measured.row(format!("{name}, {peer}")));
+                report.add(eval.measured.row(format!("{name}, {peer}")));
             }
             for peer in TUNED {
                 let pairs = work.pairs(python, &set.tuning, peer)?;
@@ -169,7 +169,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
                 let pairs = work.pairs(python, &set.reported, peer)?;
                 let arguments = ["--pairs", &pairs, "--min-score", &threshold];
                 let eval = work.eval(&set.reported, &set.truth(&arguments))?;
-                report.rows.push(eval.measured.row(format!("{name}, {peer}")));
+                report.add(eval.measured.row(format!("{name}, {peer}")));
             }
         }
     }

@@ -59,7 +59,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
             report.fact("removed", removed.to_string());
             report.fact("largest group", summary.largest_group.to_string());
         }
-        report.rows.push(row);
+        report.add(row);
         seconds.push(wall / documents as f64);
         outputs.push(output);
     }

@@ -91,7 +91,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
         let bytes: usize = texts.iter().map(String::len).sum();
         let speed = bytes as f64 / texts.len() as f64 / own;
         let row = Row::new(&name).with("us", own).with("MB/s", speed);
-        report.rows.push(row.with("ratio", 1.0));
+        report.add(row.with("ratio", 1.0));
         for (at, peer) in PEERS.iter().enumerate().filter(|_| !answers.is_empty()) {
             let of = |figure: fn(&Answer) -> f64| {
                 middle(answers.iter().map(|a| figure(&a[at])).collect())
@@ -99,7 +99,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
             let (sketch, all) = (of(|a| a.sketch), of(|a| a.shingle + a.sketch));
             let row = Row::new(format!("{peer}, {language}")).with("us", all);
             let row = row.with("ratio", all / own).with("sketch us", sketch);
-            report.rows.push(row.with("sketch ratio", sketch / own));
+            report.add(row.with("sketch ratio", sketch / own));
         }
         stages(&texts, rounds, language, &mut report);
         if language == "Chinese" {
@@ -161,7 +161,7 @@ fn whole(texts: &[String], rounds: usize) -> Result<f64, String> {
 /// Every stage on the output of the one before.
 fn stages(texts: &[String], rounds: usize, language: &str, report: &mut Report) {
     let mut add = |stage: &str, us| {
-        report.rows.push(Row::new(format!("{stage}, {language}")).with("us", us));
+        report.add(Row::new(format!("{stage}, {language}")).with("us", us));
     };
     let normalised: Vec<String> = texts
         .iter()

@@ -217,7 +217,7 @@ pub fn run(_: &crate::Settings) -> Result<Report, String> {
                 report.check_at_least(&format!("found at {similarity}, {name}"), bound, share);
             }
         }
-        report.rows.push(row);
+        report.add(row);
         let most = n * f64::from(Settings::MAX_COMPARISONS);
         let most = if case.plan == Plan::AllPairs { n * n / 2.0 } else { most };
         let spared = most - found.work.comparisons as f64;

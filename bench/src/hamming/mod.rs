@@ -139,7 +139,7 @@ impl Case {
             }
             let name = format!("{}, {}", finder.name, self.label);
             report.check(&format!("hits of {name}"), &self.expected(finder.queries), &found);
-            report.rows.push(Row::new(name).with("queries/s", rate).with("build s", build));
+            report.add(Row::new(name).with("queries/s", rate).with("build s", build));
         }
     }
 
@@ -152,7 +152,7 @@ impl Case {
             let name = format!("{}, {}", joiner.name, self.label);
             let first = *expected.get_or_insert(pairs);
             report.check(&format!("pairs of {name}"), &first, &pairs);
-            report.rows.push(Row::new(name).with("s", seconds).with("pairs", pairs as f64));
+            report.add(Row::new(name).with("s", seconds).with("pairs", pairs as f64));
             times.push(seconds);
         }
         if let [own, others @ ..] = &times[..] {
@@ -203,7 +203,7 @@ impl Case {
                 None => report.check(&format!("hits of {name}"), &expected, &answer.hits),
                 Some(_) => row = row.with("recall", answer.hits as f64 / expected.max(1) as f64),
             }
-            report.rows.push(row);
+            report.add(row);
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ pub fn measure(n: usize, seed: u64, rounds: u32, report: &mut Report) -> Result<
         if let (Some(expected), Some(found)) = (row.expected, row.found) {
             report.check(&what, &expected, &found);
         }
-        report.rows.push(Row::new(what).with(row.unit, row.figure));
+        report.add(Row::new(what).with(row.unit, row.figure));
     }
     Ok(())
 }

@@ -66,7 +66,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
             counts.add(&store, &value, original, usual)?;
         }
         for row in counts.rows(rate) {
-            report.rows.push(row);
+            report.add(row);
         }
     }
     drop(store);

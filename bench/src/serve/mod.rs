@@ -90,7 +90,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     let (usual, row) = requests.send(&service, open(rate), 1)?;
     let stolen = watch.finish();
     sent.add(&usual);
-    report.rows.push(row.named("at the rate"));
+    report.add(row.named("at the rate"));
     let known = usual.known as f64 / usual.good().max(1) as f64;
     report.goal_at_least("at the rate, answered 200 of 100", 100.0, "", percent(&usual));
     report.goal_at_most("at the rate, p99", 10.0, "ms", usual.quantile(0.99));
@@ -111,12 +111,12 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     let closed = Load { rate: None, time: short, connections: BUSY_CONNECTIONS };
     let (most, row) = requests.send(&service, closed, 2)?;
     sent.add(&most);
-    report.rows.push(row.named("as fast as it answers"));
+    report.add(row.named("as fast as it answers"));
     let capacity = most.good() as f64 / most.seconds;
 
     let (thrice, row) = requests.send(&service, Load { time: short, ..open(3.0 * rate) }, 3)?;
     sent.add(&thrice);
-    report.rows.push(row.named("at three times the rate"));
+    report.add(row.named("at three times the rate"));
     let goodput = thrice.good() as f64 / thrice.seconds;
     let wanted = capacity.min(3.0 * rate);
     report.goal_at_least(
@@ -129,7 +129,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     let flood = Load { time: short, ..open(3.0 * capacity) };
     let (flooded, row) = requests.send(&service, flood, 4)?;
     sent.add(&flooded);
-    report.rows.push(row.named("at three times what it can do"));
+    report.add(row.named("at three times what it can do"));
     let goodput = flooded.good() as f64 / flooded.seconds;
     report.goal_at_least(
         "at three times what it can do, goodput of that",

@@ -157,10 +157,10 @@ pub fn measure(
     let after = bytes(&store, asked(&store, load, &who, report)?.on(Row::new(who)));
     drop(store);
     let recovery = recover(&dir, load, ids, bench, report)?;
-    report.rows.push(busy);
-    report.rows.push(row.with("recovery s", recovery));
-    report.rows.extend(rested);
-    report.rows.push(after.with("open s", opened).with("merge s", compacted));
+    report.add(busy);
+    report.add(row.with("recovery s", recovery));
+    rested.into_iter().for_each(|row| report.add(row));
+    report.add(after.with("open s", opened).with("merge s", compacted));
     std::fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))
 }
 

@@ -65,7 +65,7 @@ pub fn lmdb_filled_in_order(load: &Load, folder: &Path, report: &mut Report) -> 
         let asked = lmdb.ask(load, LMDB_IN_ORDER, report)?;
         let bytes = lmdb.remove()? as f64 / load.documents as f64;
         let row = asked.on(Row::new(named(load.documents, LMDB_IN_ORDER)));
-        report.rows.push(row.with("disk B/document", bytes - 8.0));
+        report.add(row.with("disk B/document", bytes - 8.0));
         Ok::<_, heed::Error>(())
     };
     fill().map_err(|e| format!("LMDB: {e}"))
@@ -81,7 +81,7 @@ fn lmdb_of(load: &Load, dir: &Path, report: &mut Report) -> Result<(), heed::Err
     lmdb.load(load, next..load.documents, LARGE_BATCH, Duration::MAX)?;
     let asked = lmdb.ask(load, LMDB, report)?;
     let bytes = lmdb.remove()? as f64 / load.documents as f64;
-    report.rows.push(row(named(load.documents, LMDB), one, None, &asked, bytes));
+    report.add(row(named(load.documents, LMDB), one, None, &asked, bytes));
     Ok(())
 }
 
@@ -276,7 +276,7 @@ fn fjall_of(load: &Load, dir: &Path, report: &mut Report) -> Result<(), fjall::E
     });
     let asked = asked.map_err(std::io::Error::other)?;
     let bytes = (blocks.disk_space() + ids.disk_space()) as f64 / load.documents as f64;
-    report.rows.push(row(who, one, Some(many), &asked, bytes));
+    report.add(row(who, one, Some(many), &asked, bytes));
     drop((blocks, ids, db));
     Ok(std::fs::remove_dir_all(dir)?)
 }
