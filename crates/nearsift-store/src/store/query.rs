@@ -15,8 +15,10 @@ use crate::schema::{IdKind, Kind, Schema};
 use crate::score::{Candidates, Kernel};
 use crate::segment::Segment;
 
-/// Values that are searched at a time.
+/// Values that are searched at a time, and searches of segments: with more of them, what was fetched for the first is gone
+/// from the near caches before it is used.
 const TOGETHER: usize = 8;
+const SEARCHES: usize = 32;
 
 /// How near a document is, or must be, by what the store holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -176,8 +178,10 @@ impl Store {
         let shared = &*self.shared;
         values.iter().try_for_each(|value| value.check(&shared.schema))?;
         let mut answers = vec![Answer::default(); values.len()];
-        let mut searches = Vec::with_capacity(TOGETHER);
-        for (values, answers) in values.chunks(TOGETHER).zip(answers.chunks_mut(TOGETHER)) {
+        let segments = shared.state().segments.len();
+        let together = (SEARCHES / segments.max(1)).clamp(1, TOGETHER);
+        let mut searches = Vec::with_capacity(together);
+        for (values, answers) in values.chunks(together).zip(answers.chunks_mut(together)) {
             searches.clear();
             searches.extend(values.iter().map(Search::of));
             shared.answer(&mut searches, ask, answers)?;
