@@ -229,7 +229,48 @@ fn lowest_run(bits: u64) -> Option<u32> {
     (bits & bits.wrapping_add(1) == 0).then_some(bits.count_ones())
 }
 
+/// How digits of few bits of one word are told in 32 bits: the word is rotated right and masked, and moved up by `first`,
+/// and by `second` for another run of bits that is added; its highest `count` bits times `multiplier`, and of the lowest
+/// `count` bits of that the highest `width` after `skip`.
+///
+/// This is [`Digit::of`] for them: where only the highest bits of a word are set, all but as many of the lowest ones of the factor are
+/// lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gathered {
+    pub(super) rotation: u32,
+    pub(super) bits: u64,
+    pub(super) first: u32,
+    pub(super) second: Option<u32>,
+    pub(super) count: u32,
+    pub(super) multiplier: u32,
+    pub(super) skip: u32,
+    pub(super) width: u32,
+}
+
 impl<const W: usize> Digit<W> {
+    /// The same for values of one word, if the digit is one of few bits.
+    #[inline]
+    pub(super) fn gathered(&self) -> Option<Gathered> {
+        let one_run = self.word.is_some();
+        if W != 1 || (!one_run && self.gathered == u64::MAX) {
+            return None;
+        }
+        let (bits, factor) = (self.bits[0], self.gather[0]);
+        let (top, multiplier) =
+            if one_run { (bits, factor) } else { (self.gathered, self.multiplier) };
+        let second = (!one_run && factor.count_ones() > 1).then(|| factor.trailing_zeros());
+        Some(Gathered {
+            rotation: self.rotation,
+            bits,
+            first: if one_run { 0 } else { 63 - factor.leading_zeros() },
+            second,
+            count: top.count_ones(),
+            multiplier: multiplier as u32,
+            skip: self.skip,
+            width: self.width(),
+        })
+    }
+
     /// The number of different digits.
     pub(super) fn count(&self) -> usize {
         1 << self.width()

@@ -17,6 +17,8 @@ pub(super) struct Filter(Set);
 enum Set {
     Portable,
     #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
@@ -56,8 +58,14 @@ impl Filter {
     /// Every filter that this processor can run, slowest first.
     #[cfg(test)]
     pub(super) fn available() -> Vec<Filter> {
-        let mut filters = vec![Filter(Set::Portable), Filter::best()];
-        filters.dedup();
+        let mut filters = vec![Filter(Set::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            filters.push(Filter(Set::Avx2));
+        }
+        if !filters.contains(&Filter::best()) {
+            filters.push(Filter::best());
+        }
         filters
     }
 
@@ -71,6 +79,10 @@ impl Filter {
             && is_x86_feature_detected!("popcnt")
         {
             return Filter(Set::Avx512);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            return Filter(Set::Avx2);
         }
         Filter(Set::Portable)
     }
@@ -91,6 +103,11 @@ impl Filter {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a filter is only made after its instructions were found on this processor.
             Set::Avx512 if W == 1 => unsafe { avx512::digits(values, digit, digits) },
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 if let Some(gathered) = digit.gathered() => {
+                // SAFETY: as above.
+                unsafe { avx2::digits(values, digit, &gathered, digits) };
+            }
             _ => digit.tell(values, digits),
         }
     }
@@ -113,8 +130,170 @@ impl Filter {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: a filter is only made after its instructions were found on this processor.
             Set::Avx512 if W == 1 => unsafe { avx512::pick(chunk, digit, wanted, picked) },
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 if let Some(gathered) = digit.gathered() => {
+                // SAFETY: as above.
+                unsafe { avx2::pick(chunk, digit, &gathered, wanted, picked) };
+            }
             _ => picked.extend(chunk, 0, digit, wanted),
         }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    use super::super::bits::{Digit, Gathered};
+    use super::Picked;
+
+    /// What eight values of one word are told apart by, in registers.
+    struct Teller {
+        right: __m128i,
+        left: __m128i,
+        bits: __m256i,
+        first: __m128i,
+        second: Option<__m128i>,
+        top: __m128i,
+        multiplier: __m256i,
+        skip: __m128i,
+        shift: __m128i,
+    }
+
+    impl Teller {
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn new(gathered: &Gathered) -> Teller {
+            let count = |bits: u32| _mm_set_epi64x(0, i64::from(bits));
+            Teller {
+                right: count(gathered.rotation),
+                left: count(64 - gathered.rotation),
+                bits: _mm256_set1_epi64x(gathered.bits.cast_signed()),
+                first: count(gathered.first),
+                second: gathered.second.map(count),
+                top: count(64 - gathered.count),
+                multiplier: _mm256_set1_epi32(gathered.multiplier.cast_signed()),
+                skip: count(32 - gathered.count + gathered.skip),
+                shift: count(32 - gathered.width),
+            }
+        }
+
+        /// The bits of four values, gathered at the bottom of each word.
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn gathered(&self, values: __m256i) -> __m256i {
+            let (low, high) =
+                (_mm256_srl_epi64(values, self.right), _mm256_sll_epi64(values, self.left));
+            let turned = _mm256_and_si256(_mm256_or_si256(low, high), self.bits);
+            let mut sum = _mm256_sll_epi64(turned, self.first);
+            // The same for all values.
+            if let Some(second) = self.second {
+                sum = _mm256_add_epi64(sum, _mm256_sll_epi64(turned, second));
+            }
+            _mm256_srl_epi64(sum, self.top)
+        }
+
+        /// The digits of eight values.
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn tell(&self, first: __m256i, second: __m256i) -> __m256i {
+            let (first, second) = (self.gathered(first), self.gathered(second));
+            let halves = _mm256_or_si256(first, _mm256_slli_epi64::<32>(second));
+            // Of the first values in even places, of the second ones in odd places.
+            let order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+            let all = _mm256_permutevar8x32_epi32(halves, order);
+            let mixed = _mm256_mullo_epi32(all, self.multiplier);
+            _mm256_srl_epi32(_mm256_sll_epi32(mixed, self.skip), self.shift)
+        }
+    }
+
+    /// Eight values of one word.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn words<const W: usize>(values: &[[u64; W]; 8]) -> (__m256i, __m256i) {
+        assert!(W == 1);
+        let from: *const __m256i = values.as_ptr().cast();
+        // SAFETY: eight values of one word are two times 32 bytes.
+        unsafe { (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1))) }
+    }
+
+    /// As [`super::Filter::digits`], eight values of one word at a time.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) fn digits<const W: usize>(
+        values: &[[u64; W]],
+        digit: &Digit<W>,
+        gathered: &Gathered,
+        digits: &mut [u32],
+    ) {
+        let teller = Teller::new(gathered);
+        let (vectors, rest) = values.as_chunks::<8>();
+        let (places, last) = digits.as_chunks_mut::<8>();
+        for (vector, to) in vectors.iter().zip(places) {
+            let (first, second) = words(vector);
+            let told = teller.tell(first, second);
+            // SAFETY: eight digits of four bytes are 32 bytes.
+            unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), told) };
+        }
+        for (to, value) in last.iter_mut().zip(rest) {
+            *to = digit.of(value) as u32;
+        }
+    }
+
+    /// For each set of four words, as bits, where its words are, in halves of words, and then anything.
+    static WORDS: [[u32; 8]; 16] = {
+        let mut all = [[0; 8]; 16];
+        let mut set = 0;
+        while set < 16 {
+            let (mut word, mut to) = (0, 0);
+            while word < 4 {
+                if set >> word & 1 == 1 {
+                    all[set][to] = 2 * word;
+                    all[set][to + 1] = 2 * word + 1;
+                    to += 2;
+                }
+                word += 1;
+            }
+            set += 1;
+        }
+        all
+    };
+
+    /// As [`super::Filter::pick`], eight values of one word at a time.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) fn pick<const W: usize>(
+        chunk: &[[u64; W]],
+        digit: &Digit<W>,
+        gathered: &Gathered,
+        wanted: usize,
+        picked: &mut Picked<W>,
+    ) {
+        let teller = Teller::new(gathered);
+        let wanted_digit = _mm256_set1_epi32(wanted as i32);
+        let (vectors, rest) = chunk.as_chunks::<8>();
+        for (vector, start) in vectors.iter().zip((0i64..).step_by(8)) {
+            let (first, second) = words(vector);
+            let same = _mm256_cmpeq_epi32(teller.tell(first, second), wanted_digit);
+            let chosen = _mm256_movemask_ps(_mm256_castsi256_ps(same)) as u32;
+            for (half, values) in (0u32..).zip([first, second]) {
+                let set = (chosen >> (4 * half) & 0xf) as usize;
+                let start = start + 4 * i64::from(half);
+                let places = _mm256_setr_epi64x(start, start + 1, start + 2, start + 3);
+                // SAFETY: 32 bytes of a table.
+                let order = unsafe { _mm256_loadu_si256(WORDS[set].as_ptr().cast()) };
+                let values = _mm256_permutevar8x32_epi32(values, order);
+                let places = _mm256_permutevar8x32_epi32(places, order);
+                let even = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+                let places = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(places, even));
+                let to_values = &mut picked.values[picked.len..picked.len + 4];
+                // SAFETY: the slice has room for four values of one word.
+                unsafe { _mm256_storeu_si256(to_values.as_mut_ptr().cast(), values) };
+                let to_places = &mut picked.places[picked.len..picked.len + 4];
+                // SAFETY: the slice has room for four places of four bytes.
+                unsafe { _mm_storeu_si128(to_places.as_mut_ptr().cast(), places) };
+                picked.len += set.count_ones() as usize;
+            }
+        }
+        picked.extend(chunk, chunk.len() - rest.len(), digit, wanted);
     }
 }
 
