@@ -236,7 +236,7 @@ fn lowest_run(bits: u64) -> Option<u32> {
 /// This is [`Digit::of`] for them: where only the highest bits of a word are set, all but as many of the lowest ones of the factor are
 /// lost.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gathered {
+pub(super) struct Narrow {
     pub(super) rotation: u32,
     pub(super) bits: u64,
     pub(super) first: u32,
@@ -250,7 +250,7 @@ pub(super) struct Gathered {
 impl<const W: usize> Digit<W> {
     /// The same for values of one word, if the digit is one of few bits.
     #[inline]
-    pub(super) fn gathered(&self) -> Option<Gathered> {
+    pub(super) fn narrow(&self) -> Option<Narrow> {
         let one_run = self.word.is_some();
         if W != 1 || (!one_run && self.gathered == u64::MAX) {
             return None;
@@ -259,7 +259,7 @@ impl<const W: usize> Digit<W> {
         let (top, multiplier) =
             if one_run { (bits, factor) } else { (self.gathered, self.multiplier) };
         let second = (!one_run && factor.count_ones() > 1).then(|| factor.trailing_zeros());
-        Some(Gathered {
+        Some(Narrow {
             rotation: self.rotation,
             bits,
             first: if one_run { 0 } else { 63 - factor.leading_zeros() },

@@ -104,9 +104,9 @@ impl Filter {
             // SAFETY: a filter is only made after its instructions were found on this processor.
             Set::Avx512 if W == 1 => unsafe { avx512::digits(values, digit, digits) },
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 if let Some(gathered) = digit.gathered() => {
+            Set::Avx2 if let Some(narrow) = digit.narrow() => {
                 // SAFETY: as above.
-                unsafe { avx2::digits(values, digit, &gathered, digits) };
+                unsafe { avx2::digits(values, digit, &narrow, digits) };
             }
             _ => digit.tell(values, digits),
         }
@@ -131,9 +131,9 @@ impl Filter {
             // SAFETY: a filter is only made after its instructions were found on this processor.
             Set::Avx512 if W == 1 => unsafe { avx512::pick(chunk, digit, wanted, picked) },
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 if let Some(gathered) = digit.gathered() => {
+            Set::Avx2 if let Some(narrow) = digit.narrow() => {
                 // SAFETY: as above.
-                unsafe { avx2::pick(chunk, digit, &gathered, wanted, picked) };
+                unsafe { avx2::pick(chunk, digit, &narrow, wanted, picked) };
             }
             _ => picked.extend(chunk, 0, digit, wanted),
         }
@@ -144,7 +144,7 @@ impl Filter {
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::bits::{Digit, Gathered};
+    use super::super::bits::{Digit, Narrow};
     use super::Picked;
 
     /// What eight values of one word are told apart by, in registers.
@@ -163,18 +163,18 @@ mod avx2 {
     impl Teller {
         #[inline]
         #[target_feature(enable = "avx2")]
-        fn new(gathered: &Gathered) -> Teller {
+        fn new(narrow: &Narrow) -> Teller {
             let count = |bits: u32| _mm_set_epi64x(0, i64::from(bits));
             Teller {
-                right: count(gathered.rotation),
-                left: count(64 - gathered.rotation),
-                bits: _mm256_set1_epi64x(gathered.bits.cast_signed()),
-                first: count(gathered.first),
-                second: gathered.second.map(count),
-                top: count(64 - gathered.count),
-                multiplier: _mm256_set1_epi32(gathered.multiplier.cast_signed()),
-                skip: count(32 - gathered.count + gathered.skip),
-                shift: count(32 - gathered.width),
+                right: count(narrow.rotation),
+                left: count(64 - narrow.rotation),
+                bits: _mm256_set1_epi64x(narrow.bits.cast_signed()),
+                first: count(narrow.first),
+                second: narrow.second.map(count),
+                top: count(64 - narrow.count),
+                multiplier: _mm256_set1_epi32(narrow.multiplier.cast_signed()),
+                skip: count(32 - narrow.count + narrow.skip),
+                shift: count(32 - narrow.width),
             }
         }
 
@@ -222,10 +222,10 @@ mod avx2 {
     pub(super) fn digits<const W: usize>(
         values: &[[u64; W]],
         digit: &Digit<W>,
-        gathered: &Gathered,
+        narrow: &Narrow,
         digits: &mut [u32],
     ) {
-        let teller = Teller::new(gathered);
+        let teller = Teller::new(narrow);
         let (vectors, rest) = values.as_chunks::<8>();
         let (places, last) = digits.as_chunks_mut::<8>();
         for (vector, to) in vectors.iter().zip(places) {
@@ -263,11 +263,11 @@ mod avx2 {
     pub(super) fn pick<const W: usize>(
         chunk: &[[u64; W]],
         digit: &Digit<W>,
-        gathered: &Gathered,
+        narrow: &Narrow,
         wanted: usize,
         picked: &mut Picked<W>,
     ) {
-        let teller = Teller::new(gathered);
+        let teller = Teller::new(narrow);
         let wanted_digit = _mm256_set1_epi32(wanted as i32);
         let (vectors, rest) = chunk.as_chunks::<8>();
         for (vector, start) in vectors.iter().zip((0i64..).step_by(8)) {
