@@ -201,13 +201,14 @@ fn listed_pairs(work: &Work, data: &Path, report: &mut Report) -> Result<(), Str
     };
     let eval = work.eval(&documents, &truth(&["--replicates", "1000"]))?;
     natural(report, "zh-neardup, nearsift", &eval);
-    let mut rows = vec![eval.measured.row("zh-neardup, nearsift".to_owned())];
-    let best = eval.best.iter();
-    rows.extend(best.map(|best| best.row("zh-neardup, nearsift at its best F1".to_owned())));
+    report.add(eval.measured.row("zh-neardup, nearsift".to_owned()));
+    if let Some(best) = &eval.best {
+        report.add(best.row("zh-neardup, nearsift at its best F1".to_owned()));
+    }
     // The curve, from the default up.
     for threshold in ["0.70", "0.75", "0.80", "0.85"] {
         let eval = work.eval(&documents, &truth(&["--min-score", threshold]))?;
-        rows.push(eval.measured.row(format!("zh-neardup, nearsift at {threshold}")));
+        report.add(eval.measured.row(format!("zh-neardup, nearsift at {threshold}")));
         if threshold == "0.80" {
             natural(report, "zh-neardup, nearsift at 0.80", &eval);
             let precise = if eval.measured.precision.value >= 0.98 {
@@ -226,7 +227,7 @@ fn listed_pairs(work: &Work, data: &Path, report: &mut Report) -> Result<(), Str
     for (other, arguments) in OTHERS {
         let eval = work.eval(&documents, &truth(arguments))?;
         natural(report, &format!("zh-neardup, {other}"), &eval);
-        rows.push(eval.measured.row(format!("zh-neardup, {other}")));
+        report.add(eval.measured.row(format!("zh-neardup, {other}")));
     }
     for size in ["1000", "2500"] {
         let documents = data.join(format!("plagiarism-en/articles_{size}.jsonl.zst"));
@@ -235,9 +236,8 @@ fn listed_pairs(work: &Work, data: &Path, report: &mut Report) -> Result<(), Str
         let row = format!("plagiarism-en {size}, nearsift");
         report.goal_at_least(&row, 1.0, "recall", eval.measured.recall.value);
         report.goal_at_least(&row, 1.0, "precision", eval.measured.precision.value);
-        rows.push(eval.measured.row(row));
+        report.add(eval.measured.row(row));
     }
-    report.rows.append(&mut rows);
     Ok(())
 }
 

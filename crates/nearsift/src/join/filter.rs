@@ -59,13 +59,9 @@ impl Filter {
     #[cfg(test)]
     pub(super) fn available() -> Vec<Filter> {
         let mut filters = vec![Filter(Set::Portable)];
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-            filters.push(Filter(Set::Avx2));
-        }
-        if !filters.contains(&Filter::best()) {
-            filters.push(Filter::best());
-        }
+        filters.extend(Filter::avx2());
+        filters.push(Filter::best());
+        filters.dedup();
         filters
     }
 
@@ -80,11 +76,17 @@ impl Filter {
         {
             return Filter(Set::Avx512);
         }
+        Filter::avx2().unwrap_or(Filter(Set::Portable))
+    }
+
+    /// The filter for AVX2, where there is that.
+    #[inline]
+    fn avx2() -> Option<Filter> {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-            return Filter(Set::Avx2);
+            return Some(Filter(Set::Avx2));
         }
-        Filter(Set::Portable)
+        None
     }
 
     /// Tells the digit of each value.
