@@ -6,6 +6,8 @@
 
 #![expect(unsafe_code, reason = "advice to the system and the processor about memory")]
 
+use std::ops::Range;
+
 /// Asks for the memory of an item, which may be none, to be brought near for writing.
 #[inline(always)]
 pub(crate) fn will_write<T>(items: &[T], place: usize) {
@@ -17,6 +19,25 @@ pub(crate) fn will_write<T>(items: &[T], place: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (items, place);
+}
+
+/// Asks for the memory of a range of items, which may not be there, to be brought near for reading.
+///
+/// Between lines that are written to hundreds of buckets the processor does not see by itself that items are read in
+/// order.
+#[inline(always)]
+pub(crate) fn will_read<T>(items: &[T], range: Range<usize>) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        const LINE: usize = 64;
+        for place in range.step_by((LINE / size_of::<T>().max(1)).max(1)) {
+            // SAFETY: as above.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(items.as_ptr().wrapping_add(place).cast()) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (items, range);
 }
 
 /// So many zeros, of which the system provides memory when they are first written.

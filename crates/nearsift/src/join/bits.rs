@@ -2,6 +2,7 @@
 
 use super::filter::Filter;
 use crate::fingerprint::Bits;
+use crate::pages;
 
 /// A set of bits of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +166,11 @@ impl<const W: usize> Source<W> {
         Some(digit)
     }
 
+    /// How many bits of digits are not used yet, if they are one to one.
+    pub(super) fn unused(&self) -> Option<u32> {
+        self.exact.map(|exact| exact.saturating_sub(self.used))
+    }
+
     /// After one more digit was used.
     pub(super) fn after(self, digit: &Digit<W>) -> Source<W> {
         Source { used: self.used + digit.width(), ..self }
@@ -172,7 +178,7 @@ impl<const W: usize> Source<W> {
 
     /// The bits that may still tell values apart.
     pub(super) fn left(&self) -> BitSet<W> {
-        if self.exact.is_some_and(|exact| self.used >= exact) { BitSet::NONE } else { self.bits }
+        if self.unused() == Some(0) { BitSet::NONE } else { self.bits }
     }
 
     /// What the values are moved by when they agree on more bits.
@@ -286,9 +292,12 @@ impl<const W: usize> Digit<W> {
     pub(super) fn each(&self, values: &[[u64; W]], mut f: impl FnMut(usize, usize)) {
         /// Digits told at a time.
         const BLOCK: usize = 256;
+        /// Blocks that are asked for before they are needed.
+        const AHEAD: usize = 2;
         let filter = Filter::best();
         let mut digits = [0; BLOCK];
         for (b, block) in values.chunks(BLOCK).enumerate() {
+            pages::will_read(values, (b + AHEAD) * BLOCK..(b + AHEAD + 1) * BLOCK);
             let digits = &mut digits[..block.len()];
             filter.digits(block, self, digits);
             for (place, &digit) in (b * BLOCK..).zip(&*digits) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::bits::{BitSet, Digit, Source};
 use super::filter::{CHUNK, Filter, Picked};
-use super::partition::{Buckets, Slice, Spread, digit_width};
+use super::partition::{Buckets, Slice, Spread};
 
 /// How all values are moved into buckets by some bits, a slice of them at a time.
 ///
@@ -22,12 +22,13 @@ pub(super) struct FirstMove<const W: usize> {
 }
 
 impl<const W: usize> FirstMove<W> {
-    /// For `n` values in so many slices, a power of two; `None` without bits enough.
+    /// For `n` values in so many slices, a power of two; `None` without bits enough. `width` tells that of the digit by
+    /// which so many values of a slice are moved.
     pub(super) fn new(
         bits: BitSet<W>,
         n: usize,
         slices: usize,
-        (target, widest): (usize, u32),
+        width: impl Fn(&Source<W>, usize) -> u32,
     ) -> Option<FirstMove<W>> {
         let start = Source::new(bits, 0);
         let mut source = start;
@@ -38,7 +39,7 @@ impl<const W: usize> FirstMove<W> {
         } else {
             None
         };
-        let bucket = source.digit(digit_width(n / slices, target, widest))?;
+        let bucket = source.digit(width(&source, n / slices))?;
         let both = start.digit(slices.ilog2() + bucket.width())?;
         assert_eq!(both.count(), slices * bucket.count(), "digits of one source");
         Some(FirstMove { slice, bucket, both, sliced: source, after: source.after(&bucket) })
@@ -110,6 +111,7 @@ pub(super) fn spread_of(counts: &[u32]) -> (usize, Spread) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::partition::digit_width;
     use super::*;
 
     #[test]
@@ -117,7 +119,9 @@ mod tests {
         let values: Vec<[u64; 1]> = (0..5000u64).map(|i| [i * i * 77]).collect();
         for bits in [BitSet::ALL, BitSet([0x0ff0]), BitSet([0xf00f])] {
             for slices in [1, 2, 8] {
-                let first = FirstMove::new(bits, values.len(), slices, (16, 5)).expect("bits");
+                let first =
+                    FirstMove::new(bits, values.len(), slices, |_, n| digit_width(n, 16, 5))
+                        .expect("bits");
                 let mut counts = first.no_counts();
                 first.count(&values, &mut counts);
                 let mut seen: Vec<u32> = Vec::new();
@@ -146,8 +150,10 @@ mod tests {
 
     #[test]
     fn too_few_bits_make_no_first_move() {
-        let at =
-            |bits, slices| FirstMove::<1>::new(BitSet([bits]), 1000, slices, (16, 5)).is_some();
+        let at = |bits, slices| {
+            FirstMove::<1>::new(BitSet([bits]), 1000, slices, |_, n| digit_width(n, 16, 5))
+                .is_some()
+        };
         assert!(at(0b111, 4));
         assert!(!at(0b11, 4));
         assert!(!at(0b1, 4));

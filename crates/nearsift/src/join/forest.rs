@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::search::{Place, Sink, Worker};
 use super::tree::Node;
-use crate::hamming::kernels::TILE;
+use crate::hamming::kernels::{Fold, TILE};
 use crate::pages;
 
 /// Disjoint sets of ids that any thread may unite, without locks; 4 bytes an id.
@@ -101,7 +101,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         let before = self.seen;
         self.compare_rows(node, values, ids, 0..PROBE)?;
         if self.seen - before >= (PROBE * DENSE) as u64 {
-            return self.follow(forest, &values[PROBE..], &ids[PROBE..]);
+            return self.follow(forest, &node.fold, &values[PROBE..], &ids[PROBE..]);
         }
         if let Some((node, place)) = self.new_cuts(node, place, values) {
             return self.visit(&node, place, values, ids);
@@ -159,7 +159,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         let ended = large().try_for_each(|set| {
             let start = end;
             end += set.len();
-            self.connect_across(forest, &part, start..end)
+            self.connect_across(forest, &node.fold, &part, start..end)
         });
         let ended = match ended {
             ControlFlow::Continue(()) => self.compare(node, &part.values[end..], &part.ids[end..]),
@@ -173,6 +173,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
     fn connect_across(
         &mut self,
         forest: &Forest,
+        fold: &Fold<W>,
         part: &Part<W>,
         rows: Range<usize>,
     ) -> ControlFlow<()> {
@@ -182,7 +183,8 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
             let queries = &part.values[first..rows.end.min(first + QUERIES)];
             for (c, chunk) in part.values[rows.end..].chunks(CHUNK).enumerate() {
                 self.work.comparisons += (queries.len() * chunk.len()) as u64;
-                self.kernel.across_within(queries, chunk, self.max_distance, &mut self.hits);
+                let (kernel, hits) = (self.kernel, &mut self.hits);
+                kernel.across_by_folds(queries, chunk, fold, self.max_distance, hits);
                 for (i, j) in self.hits.drain(..) {
                     let a = part.ids[first + i as usize];
                     let b = part.ids[rows.end + c * CHUNK + j as usize];
@@ -203,7 +205,13 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
     ///
     /// # Complexity
     /// At most all pairs; O(n) when all are within the distance of one of them.
-    fn follow(&mut self, forest: &Forest, values: &[[u64; W]], ids: &[u32]) -> ControlFlow<()> {
+    fn follow(
+        &mut self,
+        forest: &Forest,
+        fold: &Fold<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+    ) -> ControlFlow<()> {
         const CHUNK: usize = 1 << 14;
         let mut pool = Part { values: values.to_vec(), ids: ids.to_vec() };
         // Reached and not yet compared with the pool; all of one component.
@@ -222,7 +230,8 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
             while end > 0 {
                 let start = (end - 1) / CHUNK * CHUNK;
                 let chunk = &pool.values[start..end];
-                self.kernel.across_within(&queries, chunk, self.max_distance, &mut self.hits);
+                let (kernel, hits) = (self.kernel, &mut self.hits);
+                kernel.across_by_folds(&queries, chunk, fold, self.max_distance, hits);
                 // From the last to the first: what a removal moves was compared already.
                 self.hits.sort_unstable_by_key(|&(query, at)| (std::cmp::Reverse(at), query));
                 self.hits.dedup_by_key(|hit| hit.1);

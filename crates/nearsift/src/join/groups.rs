@@ -38,7 +38,9 @@ impl Groups {
     ) -> Groups {
         /// Buckets of this size have their marks in the second-level cache.
         const BUCKET: usize = 1 << 14;
-        let first = FirstMove::new(BitSet::ALL, values.len(), slices, (BUCKET, DIGIT_BITS));
+        let first = FirstMove::new(BitSet::ALL, values.len(), slices, |_, n| {
+            digit_width(n, BUCKET, DIGIT_BITS)
+        });
         let first = first.expect("all bits make a digit");
         let count = Mutex::new(Vec::new());
         let part = values.len().div_ceil(slices).max(1);

@@ -2,7 +2,7 @@
 
 use super::bits::Digit;
 use super::partition::set_starts;
-use crate::hamming::kernels::{FOLDS_BEHIND, fold};
+use crate::hamming::kernels::{FOLDS_BEHIND, Fold};
 
 /// The folds of a bucket's values in runs, one for each digit, with the values' places in the bucket. The memory is
 /// kept from one use to the next.
@@ -24,6 +24,7 @@ impl Leaves {
         values: &[[u64; W]],
         digit: &Digit<W>,
         counts: &[u32],
+        fold: &Fold<W>,
     ) {
         assert_eq!(counts.len(), digit.count(), "one count a digit");
         // Each entry holds its run's start until the folds are in place, and then its end.
@@ -36,7 +37,7 @@ impl Leaves {
         let (entries, ends) = (&mut self.entries[..], &mut self.ends[..]);
         digit.each(values, |place, digit| {
             let end = &mut ends[digit];
-            entries[*end as usize] = (place as u64) << 32 | u64::from(fold(&values[place]));
+            entries[*end as usize] = (place as u64) << 32 | u64::from(fold.of(&values[place]));
             *end += 1;
         });
     }
@@ -88,12 +89,13 @@ mod tests {
     #[test]
     fn every_value_lands_in_one_run_and_keeps_its_order() {
         let mut leaves = Leaves::default();
+        let fold = Fold::of_agreeing(&[0xffff_0000_ffff, 0xff]);
         for n in [1000u64, 10, 1100] {
             let values: Vec<[u64; 2]> = (0..n).map(|i| [i * i % 97, i]).collect();
             let digit = Source::new(BitSet::ALL, 3).digit(4).expect("bits left");
             let mut counts = vec![];
             count(&values, &digit, &mut counts);
-            leaves.fill(&values, &digit, &counts);
+            leaves.fill(&values, &digit, &counts, &fold);
             let mut seen: Vec<u32> = Vec::new();
             let mut folds = vec![];
             for run in leaves.runs() {
@@ -103,7 +105,7 @@ mod tests {
                 assert!(places.is_sorted());
                 let digit_of = |place: u32| digit.of(&values[place as usize]);
                 for (&place, &folded) in places.iter().zip(&folds) {
-                    assert_eq!(folded, fold(&values[place as usize]));
+                    assert_eq!(folded, fold.of(&values[place as usize]));
                     assert_eq!(digit_of(place), digit_of(places[0]));
                 }
                 seen.extend(places);

@@ -85,6 +85,8 @@ pub(super) struct Tuning {
     gain: f64,
     /// Bits that are used at a time.
     digit_bits: u32,
+    /// Bits up to which those of a node with branches are used at once.
+    whole_bits: u32,
     /// How often new cuts may be made inside new cuts.
     new_cuts: u32,
     /// Buckets from this size are worth new cuts.
@@ -92,13 +94,25 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    pub(super) const DEFAULT: Tuning =
-        Tuning { leaf_moves: 2.0, gain: 0.5, digit_bits: DIGIT_BITS, new_cuts: 8, crowd: 1024 };
+    pub(super) const DEFAULT: Tuning = Tuning {
+        leaf_moves: 2.0,
+        gain: 0.5,
+        digit_bits: DIGIT_BITS,
+        whole_bits: 12,
+        new_cuts: 8,
+        crowd: 1024,
+    };
 
     /// Splits whatever can be split, so that tests reach every path with few values.
     #[cfg(test)]
-    pub(super) const EAGER: Tuning =
-        Tuning { leaf_moves: 0.0, gain: f64::INFINITY, digit_bits: 2, new_cuts: 1, crowd: 3 };
+    pub(super) const EAGER: Tuning = Tuning {
+        leaf_moves: 0.0,
+        gain: f64::INFINITY,
+        digit_bits: 2,
+        whole_bits: 0,
+        new_cuts: 1,
+        crowd: 3,
+    };
 
     /// Buckets up to this size are compared at once.
     fn leaf(&self, speed: &Speed) -> usize {
@@ -108,6 +122,22 @@ impl Tuning {
     /// The size of bucket that moving aims at.
     fn target(&self, speed: &Speed) -> usize {
         self.leaf(speed) / 2
+    }
+
+    /// The width of the next digit of a node's bits, for so many values.
+    fn width<const W: usize>(
+        &self,
+        node: &Node<W>,
+        source: &Source<W>,
+        n: usize,
+        speed: &Speed,
+    ) -> u32 {
+        match source.unused() {
+            // What a digit leaves of the bits is mixed with those of the branch, and values of one digit have few
+            // of all mixtures: they would fill buckets unevenly.
+            Some(bits) if bits <= self.whole_bits && !node.branches.is_empty() => bits,
+            _ => digit_width(n, self.target(speed), self.digit_bits),
+        }
     }
 }
 
@@ -172,8 +202,9 @@ impl<const W: usize> Search<'_, W> {
     }
 
     fn first_move(&self, node: &Node<W>) -> Option<FirstMove<W>> {
-        let widths = (self.tuning.target(&self.speed), self.tuning.digit_bits);
-        FirstMove::new(node.part, self.values.len(), self.slices, widths)
+        FirstMove::new(node.part, self.values.len(), self.slices, |source, n| {
+            self.tuning.width(node, source, n, &self.speed)
+        })
     }
 
     /// Counts the digits of each first move.
@@ -400,7 +431,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         self.work.moves += values.len() as u64;
         let place = Place { source: place.source.after(digit), ..place };
         if self.moves_folds(node) && values.len() >> digit.width() <= self.leaf {
-            buffers.leaves.fill(values, digit, counts);
+            buffers.leaves.fill(values, digit, counts, &node.fold);
             return self.compare_leaves(node, place, &buffers.leaves, values, ids);
         }
         buffers.buckets.fill(values, ids, digit, counts);
@@ -433,12 +464,16 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         if last {
             return self.spread(node, place, values, ids);
         }
-        let width = digit_width(n, self.leaf / 2, self.tuning.digit_bits);
+        let (tuning, speed) = (self.tuning, self.speed);
+        let digit_of = |branch: &Node<W>| {
+            let source = place.source.with(branch.part);
+            source.digit(tuning.width(branch, &source, n, &speed))
+        };
         let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
         let mut all = Spread { pairs: 0, largest: 0 };
         for branch in &node.branches {
-            let spread = match place.source.with(branch.part).digit(width) {
+            let spread = match digit_of(branch) {
                 Some(digit) => count(values, &digit, &mut buffers.counts),
                 None => Spread { pairs: u64::MAX, largest: n },
             };
@@ -449,10 +484,10 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let ended = if self.pays(ids, node.branches.len(), all, deeper) {
             let mut counted = 0;
             node.branches.iter().try_for_each(|branch| {
-                let place = Place { source: place.source.with(branch.part), ..place };
-                let Some(digit) = place.source.digit(width) else {
+                let Some(digit) = digit_of(branch) else {
                     return ControlFlow::Continue(());
                 };
+                let place = Place { source: place.source.with(branch.part), ..place };
                 let first = counted;
                 counted += digit.count();
                 self.descend(branch, place, &digit, &mut buffers, first, values, ids)
@@ -648,13 +683,15 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             let end = (start + step).min(rows.end);
             if let Some(second) = second {
                 let (queries, others) = (&values[start..end], &values[second..]);
-                self.kernel.across_within(queries, others, self.max_distance, &mut self.hits);
+                let (kernel, hits) = (self.kernel, &mut self.hits);
+                kernel.across_by_folds(queries, others, &node.fold, self.max_distance, hits);
                 self.work.comparisons += (queries.len() * others.len()) as u64;
                 for hit in &mut self.hits {
                     *hit = (hit.0 + start as u32, hit.1 + second as u32);
                 }
             } else {
-                self.kernel.pairs_within(values, start..end, self.max_distance, &mut self.hits);
+                let (kernel, hits) = (self.kernel, &mut self.hits);
+                kernel.pairs_by_folds(values, start..end, &node.fold, self.max_distance, hits);
                 let (first, last) = ((values.len() - end) as u64, (values.len() - start) as u64);
                 self.work.comparisons += (first + last - 1) * (last - first) / 2;
             }

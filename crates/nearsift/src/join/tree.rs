@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use super::bits::BitSet;
 use super::plan::Speed;
+use crate::hamming::kernels::Fold;
 
 /// At most `most` of some bits differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub(super) struct Node<const W: usize> {
     pub(super) agreed: BitSet<W>,
     /// Of them, those that the node above does not agree on.
     pub(super) part: BitSet<W>,
+    /// How values that agree on these bits are folded.
+    pub(super) fold: Fold<W>,
     /// What is known of the bits that are not agreed: of all of them, and of the part last cut.
     whole: Bound<W>,
     inner: Bound<W>,
@@ -50,6 +53,7 @@ impl<const W: usize> Node<W> {
         Node {
             agreed: BitSet::NONE,
             part: BitSet::NONE,
+            fold: Fold::PLAIN,
             whole,
             inner: whole,
             tests: Vec::new(),
@@ -137,9 +141,11 @@ impl<const W: usize> Node<W> {
                 } else {
                     Bound { bits: bits.without(part), most }
                 };
+                let agreed = self.agreed.or(part);
                 branches.push(Node {
-                    agreed: self.agreed.or(part),
+                    agreed,
                     part,
+                    fold: Fold::of_agreeing(&agreed.0),
                     whole: Bound { bits: self.whole.bits.without(part), ..self.whole },
                     inner,
                     tests: own,

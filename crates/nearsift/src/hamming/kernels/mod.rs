@@ -14,6 +14,7 @@
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod columns;
+mod fold;
 #[cfg(target_arch = "x86_64")]
 mod folded;
 #[cfg(target_arch = "x86_64")]
@@ -23,6 +24,7 @@ mod tiles;
 mod x86;
 
 pub use columns::{Lane, QUERIES};
+pub(crate) use fold::Fold;
 
 use std::fmt;
 use std::ops::Range;
@@ -36,16 +38,6 @@ const FOLDED_MOST: u32 = 6;
 
 /// Folds that must stand behind a run of them that is compared by [`Kernel::fold_pairs`]; they may be of any value.
 pub(crate) const FOLDS_BEHIND: usize = 64;
-
-/// The XOR of a value's parts of 32 bits. Folds of two values differ in no more bits than the values.
-#[inline(always)]
-pub(crate) fn fold<const W: usize>(value: &[u64; W]) -> u32 {
-    let mut word = 0;
-    for part in value {
-        word ^= part;
-    }
-    (word ^ word >> 32) as u32
-}
 
 /// Whether to compare rows with a list by their folds first: few rows do not pay for folding all that stands after
 /// them.
@@ -247,11 +239,25 @@ impl Kernel {
         max_distance: u32,
         hits: &mut Vec<(u32, u32)>,
     ) {
+        self.pairs_by_folds(values, rows, &Fold::PLAIN, max_distance, hits);
+    }
+
+    /// [`Kernel::pairs_within`], for values that are best told apart by these folds. They change no pair.
+    pub(crate) fn pairs_by_folds<const W: usize>(
+        self,
+        values: &[[u64; W]],
+        rows: Range<usize>,
+        fold: &Fold<W>,
+        max_distance: u32,
+        hits: &mut Vec<(u32, u32)>,
+    ) {
         assert!(
             rows.end <= values.len() && rows.start.is_multiple_of(TILE),
             "rows inside the values"
         );
         assert!(rows.end.is_multiple_of(TILE) || rows.end == values.len(), "rows in whole tiles");
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = fold;
         let max = i64::from(max_distance);
         match self.0 {
             // NEON is part of every 64-bit ARM: the plain loops are compiled for it.
@@ -265,7 +271,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe {
                 if folds_pay(values.len(), rows.len(), max_distance) {
-                    folded::avx2::pairs(values, rows, max, hits);
+                    folded::avx2::pairs(values, rows, fold, max, hits);
                 } else {
                     x86::pairs_avx2(values, rows, max, hits);
                 }
@@ -274,7 +280,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => unsafe {
                 if folds_pay(values.len(), rows.len(), max_distance) {
-                    folded::avx512::pairs(values, rows, max, hits);
+                    folded::avx512::pairs(values, rows, fold, max, hits);
                 } else if W == 1 && values.len() >= 10 * TILE {
                     folded::avx512::pairs_of_words(values, rows, max, hits);
                 } else {
@@ -320,6 +326,20 @@ impl Kernel {
         max_distance: u32,
         hits: &mut Vec<(u32, u32)>,
     ) {
+        self.across_by_folds(queries, values, &Fold::PLAIN, max_distance, hits);
+    }
+
+    /// [`Kernel::across_within`], for values that are best told apart by these folds. They change no pair.
+    pub(crate) fn across_by_folds<const W: usize>(
+        self,
+        queries: &[[u64; W]],
+        values: &[[u64; W]],
+        fold: &Fold<W>,
+        max_distance: u32,
+        hits: &mut Vec<(u32, u32)>,
+    ) {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = fold;
         let max = i64::from(max_distance);
         match self.0 {
             #[cfg(target_arch = "aarch64")]
@@ -332,7 +352,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe {
                 if folds_pay_across(queries.len(), max_distance) {
-                    folded::avx2::across(queries, values, max, hits);
+                    folded::avx2::across(queries, values, fold, max, hits);
                 } else {
                     x86::across_avx2(queries, values, max, hits);
                 }
@@ -341,7 +361,7 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => unsafe {
                 if folds_pay_across(queries.len(), max_distance) {
-                    folded::avx512::across(queries, values, max, hits);
+                    folded::avx512::across(queries, values, fold, max, hits);
                 } else {
                     x86::across_avx512(queries, values, max, hits);
                 }

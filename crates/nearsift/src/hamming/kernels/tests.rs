@@ -38,19 +38,21 @@ fn check<const W: usize>(values: &[[u64; W]], cut: usize, max: u32) -> Result<()
             }
         }
     }
+    // Any folds will do, if the parts are turned.
+    let fold = values.first().map_or(Fold::PLAIN, Fold::of_agreeing);
     for kernel in Kernel::available() {
         let mut hits = Vec::new();
         let middle = cut / TILE * TILE;
         if middle < n {
-            kernel.pairs_within(values, 0..middle, max, &mut hits);
-            kernel.pairs_within(values, middle..n, max, &mut hits);
+            kernel.pairs_by_folds(values, 0..middle, &fold, max, &mut hits);
+            kernel.pairs_by_folds(values, middle..n, &fold, max, &mut hits);
         } else {
             kernel.pairs_within(values, 0..n, max, &mut hits);
         }
         hits.sort_unstable();
         prop_assert_eq!(&hits, &pairs, "pairs by {}", kernel);
         hits.clear();
-        kernel.across_within(queries, others, max, &mut hits);
+        kernel.across_by_folds(queries, others, &fold, max, &mut hits);
         hits.sort_unstable();
         prop_assert_eq!(&hits, &across, "across by {}", kernel);
     }
@@ -128,7 +130,8 @@ proptest! {
         one in values::<1>(), two in values::<2>(), copies in 1usize..3, start in 0usize..40,
         len in 0usize..600, max in 0u32..34,
     ) {
-        let mut folds: Vec<u32> = one.iter().map(fold).chain(two.iter().map(fold)).collect();
+        let mut folds: Vec<u32> = one.iter().map(|value| Fold::PLAIN.of(value)).collect();
+        folds.extend(two.iter().map(|value| Fold::PLAIN.of(value)));
         folds = folds.repeat(copies);
         let end = (start + len).min(folds.len());
         let run = start.min(end)..end;
@@ -141,15 +144,6 @@ proptest! {
             hits.sort_unstable();
             prop_assert_eq!(&hits, &expect, "{}", kernel);
         }
-    }
-
-    #[test]
-    fn folds_are_no_farther_than_values(a in any::<[u64; 4]>(), flips in prop::collection::vec(0..256usize, 0..20)) {
-        let mut b = a;
-        for bit in flips {
-            b[bit / 64] ^= 1 << (bit % 64);
-        }
-        prop_assert!((fold(&a) ^ fold(&b)).count_ones() <= crate::hamming::distance(&a, &b));
     }
 }
 

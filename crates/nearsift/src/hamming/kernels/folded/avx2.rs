@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::super::ones::ones_32;
-use super::super::{TILE, fold};
+use super::super::{Fold, TILE};
 use super::{plainly, push_column, push_near};
 
 /// Folds that are compared with one tile in one step: as many as a tile has.

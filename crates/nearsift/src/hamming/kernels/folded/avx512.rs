@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::super::{TILE, fold};
+use super::super::{Fold, TILE};
 use super::{plainly, push_column, push_near};
 
 /// Folds that are compared with one tile in one step.

@@ -1,8 +1,7 @@
 //! All near pairs of a list by 32 bits of each value first.
 //!
-//! A value is folded: its parts of 32 bits are XORed. The fold of a difference has no more ones than
-//! the difference, so two values within a distance have folds within that distance. Twice as many of
-//! these are compared in one step, and few that are near there are not near as a whole.
+//! Two values within a distance have folds ([`Fold`]) within that distance. Twice as many of these are compared in
+//! one step, and few that are near there are not near as a whole.
 
 /// Compiles the walks through lists for some instructions. The module has `LANES` folds a vector; `splat` puts one
 /// into all lanes, `least_distances` and `least_after` compare a chunk with the queries of a tile, and `near_lanes` tells
@@ -14,14 +13,15 @@ macro_rules! lists_compiled_for {
         pub(in super::super) fn pairs<const W: usize>(
             values: &[[u64; W]],
             rows: Range<usize>,
+            fold: &Fold<W>,
             max: i64,
             hits: &mut Vec<(u32, u32)>,
         ) {
             // Most lists are short, and a short block is ready sooner.
             match values.len() {
-                ..=64 => by_blocks::<W, { 64 + LANES }>(values, rows, max, hits),
-                65..=256 => by_blocks::<W, { 256 + LANES }>(values, rows, max, hits),
-                _ => by_blocks::<W, { 2048 + LANES }>(values, rows, max, hits),
+                ..=64 => by_blocks::<W, { 64 + LANES }>(values, rows, fold, max, hits),
+                65..=256 => by_blocks::<W, { 256 + LANES }>(values, rows, fold, max, hits),
+                _ => by_blocks::<W, { 2048 + LANES }>(values, rows, fold, max, hits),
             }
         }
 
@@ -31,6 +31,7 @@ macro_rules! lists_compiled_for {
         fn by_blocks<const W: usize, const N: usize>(
             values: &[[u64; W]],
             rows: Range<usize>,
+            fold: &Fold<W>,
             max: i64,
             hits: &mut Vec<(u32, u32)>,
         ) {
@@ -40,7 +41,7 @@ macro_rules! lists_compiled_for {
             for first in (rows.start..values.len()).step_by(N - LANES) {
                 let block = &values[first..values.len().min(first + N - LANES)];
                 for (to, value) in folds.iter_mut().zip(block) {
-                    *to = fold(value);
+                    *to = fold.of(value);
                 }
                 // What stands behind the last value is far from the first.
                 let far = !folds[0];
@@ -55,7 +56,7 @@ macro_rules! lists_compiled_for {
                     let tile = &values[row..values.len().min(row + TILE)];
                     let mut queries = [splat(far); TILE];
                     for (query, value) in queries.iter_mut().zip(tile) {
-                        *query = splat(fold(value));
+                        *query = splat(fold.of(value));
                     }
                     let (chunks, _) = folds[place..].as_chunks::<LANES>();
                     let chunks = &chunks[..(block.len() - place).div_ceil(LANES)];
@@ -88,6 +89,7 @@ macro_rules! lists_compiled_for {
         pub(in super::super) fn across<const W: usize>(
             queries: &[[u64; W]],
             values: &[[u64; W]],
+            fold: &Fold<W>,
             max: i64,
             hits: &mut Vec<(u32, u32)>,
         ) {
@@ -97,7 +99,7 @@ macro_rules! lists_compiled_for {
             let (mut steps, mut misses) = (0, 0);
             for (b, block) in values.chunks(BLOCK).enumerate() {
                 for (to, value) in folds.iter_mut().zip(block) {
-                    *to = fold(value);
+                    *to = fold.of(value);
                 }
                 let (chunks, _) = folds.as_chunks::<LANES>();
                 let chunks = &chunks[..block.len().div_ceil(LANES)];
@@ -110,9 +112,9 @@ macro_rules! lists_compiled_for {
                         }
                         continue;
                     }
-                    let mut lanes = [splat(fold(&tile[0])); TILE];
+                    let mut lanes = [splat(fold.of(&tile[0])); TILE];
                     for (query, value) in lanes.iter_mut().zip(tile) {
-                        *query = splat(fold(value));
+                        *query = splat(fold.of(value));
                     }
                     steps += chunks.len();
                     for (c, chunk) in chunks.iter().enumerate() {
