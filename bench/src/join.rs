@@ -98,10 +98,8 @@ pub struct Peer {
 /// What was measured of a large case.
 #[derive(Debug, Clone, Copy)]
 pub struct Large {
-    /// Seconds to find that no value is repeated, and to plan.
-    pub prepare_seconds: f64,
-    /// Seconds to find all pairs and give them out in order.
-    pub pairs_seconds: f64,
+    /// Seconds from the column to all pairs, given out in order.
+    pub seconds: f64,
     /// Pairs found.
     pub pairs: u64,
     /// The most memory that the process held so far, in bytes, where the system tells.
@@ -123,6 +121,8 @@ pub const CASES: &[Case] = &[
     Case { data: Data::Uniform, n: 10_000_000, max_distance: 6, expect_pairs: Some(944_532) },
     Case { data: Data::Uniform, n: 10_000_000, max_distance: 8, expect_pairs: Some(1_164_291) },
     Case { data: Data::Distinct, n: 10_000_000, max_distance: 3, expect_pairs: Some(0) },
+    Case { data: Data::Distinct, n: 10_000_000, max_distance: 6, expect_pairs: Some(227) },
+    Case { data: Data::Distinct, n: 10_000_000, max_distance: 8, expect_pairs: Some(13_774) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 3, expect_pairs: Some(22_886_401) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 6, expect_pairs: Some(34_663_329) },
     Case { data: Data::Skewed, n: 1_000_000, max_distance: 8, expect_pairs: Some(37_325_862) },
@@ -134,8 +134,28 @@ pub const LARGE_CASES: &[Case] = &[
     Case { data: Data::Distinct, n: 1_000_000_000, max_distance: 3, expect_pairs: Some(1_157) },
 ];
 
-/// Bytes that a large case may use beside its column: what leaves 12 GB for all of 10^9 values.
-const LARGE_BYTES: u64 = 4_000_000_000;
+/// The bytes that a large case may use beside its column: what leaves 12 GB for all of 10^9 values.
+fn memory_limit(case: &Case) -> Option<u64> {
+    (case.n > 100_000_000).then_some(4_000_000_000)
+}
+
+/// What was timed once, or the faster of two times where the first was short: in a virtual machine the first also waits
+/// for the host, which provides memory when it is written to and takes it back when it lies unused.
+fn timed<T>(threads: usize, mut run: impl FnMut() -> T) -> (T, f64, Option<f64>) {
+    const SHORT: f64 = 7.0;
+    let mut once = || {
+        let (start, cpu) = (Instant::now(), cpu_seconds(threads));
+        let result = run();
+        let seconds = start.elapsed().as_secs_f64();
+        (result, seconds, cpu_seconds(threads).zip(cpu).map(|(end, start)| end - start))
+    };
+    let first = once();
+    if first.1 > SHORT {
+        return first;
+    }
+    let second = once();
+    if first.1 <= second.1 { first } else { second }
+}
 
 /// Times one case on a number of threads.
 ///
@@ -149,24 +169,16 @@ pub fn measure(case: &Case, threads: usize) -> Measured {
     };
     let expect =
         case.expect_pairs.unwrap_or_else(|| count_by_all_pairs(&column, case.max_distance));
-    let (start, cpu) = (Instant::now(), cpu_seconds(threads));
-    let join = SelfJoin::new(&column, settings).expect("a join");
-    let mut pairs = 0;
-    let ended = join.for_each_pair(|_| {
-        pairs += 1;
-        ControlFlow::<()>::Continue(())
-    });
-    let pairs_seconds = start.elapsed().as_secs_f64();
-    let pairs_cpu_seconds = cpu_seconds(threads).zip(cpu).map(|(end, start)| end - start);
-    assert!(ended.is_continue());
+    let ((join, pairs), pairs_seconds, pairs_cpu_seconds) =
+        timed(threads, || search(&column, settings));
     // Equal values are grouped again.
-    let (start, cpu) = (Instant::now(), cpu_seconds(threads));
-    let connecting = SelfJoin::new(&column, settings).expect("a join");
-    let mut links = 0u64;
-    connecting.for_each_connecting(|_, _| links += 1);
-    let connect_seconds = start.elapsed().as_secs_f64();
-    let connect_cpu_seconds = cpu_seconds(threads).zip(cpu).map(|(end, start)| end - start);
-    drop(connecting);
+    let connect = || {
+        let mut links = 0u64;
+        let connecting = SelfJoin::new(&column, settings).expect("a join");
+        connecting.for_each_connecting(|_, _| links += 1);
+        links
+    };
+    let (links, connect_seconds, connect_cpu_seconds) = timed(threads, connect);
     let (counted, work) = join.count_pairs();
     Measured {
         data: case.data,
@@ -187,6 +199,18 @@ pub fn measure(case: &Case, threads: usize) -> Measured {
     }
 }
 
+/// A join, and how many pairs it gave out in order.
+fn search(column: &Fingerprints, settings: Settings) -> (SelfJoin<'_>, u64) {
+    let join = SelfJoin::new(column, settings).expect("a join");
+    let mut pairs = 0;
+    let ended = join.for_each_pair(|_| {
+        pairs += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    assert!(ended.is_continue());
+    (join, pairs)
+}
+
 /// Times the distinct values of a case on one thread, and other joins on the same values.
 ///
 /// # Panics
@@ -198,9 +222,14 @@ pub fn against_peers(case: &Case) -> Vec<Peer> {
     values.dedup();
     SplitMix(case.n as u64).shuffle(&mut values);
     let (own, others) = JOINERS.split_first().expect("this join and others");
-    let (pairs, own_seconds) = (own.join)(&values, case.max_distance);
+    let faster = |joiner: &Joiner| {
+        let runs = [(); 2].map(|()| (joiner.join)(&values, case.max_distance));
+        assert_eq!(runs[0].0, runs[1].0, "the same pairs in both runs");
+        (runs[0].0, runs[0].1.min(runs[1].1))
+    };
+    let (pairs, own_seconds) = faster(own);
     let compare = |peer: &Joiner| {
-        let (found, seconds) = (peer.join)(&values, case.max_distance);
+        let (found, seconds) = faster(peer);
         Peer { name: peer.name, seconds, own_seconds, agrees: found == pairs }
     };
     others.iter().map(compare).collect()
@@ -214,22 +243,12 @@ pub fn measure_large(case: &Case, threads: usize) -> Large {
     let column = column(case.data, case.n);
     let settings = Settings {
         threads: std::num::NonZeroUsize::new(threads).map_or(Threads::One, Threads::Own),
-        memory_bytes: Some(LARGE_BYTES),
+        memory_bytes: memory_limit(case),
         ..Settings::new(case.max_distance)
     };
-    let start = Instant::now();
-    let join = SelfJoin::new(&column, settings).expect("a join");
-    let prepare_seconds = start.elapsed().as_secs_f64();
-    let start = Instant::now();
-    let mut pairs = 0;
-    let ended = join.for_each_pair(|_| {
-        pairs += 1;
-        ControlFlow::<()>::Continue(())
-    });
-    assert!(ended.is_continue());
+    let ((join, pairs), seconds, _) = timed(threads, || search(&column, settings));
     Large {
-        prepare_seconds,
-        pairs_seconds: start.elapsed().as_secs_f64(),
+        seconds,
         pairs,
         peak_bytes: peak_bytes(),
         correct: case.expect_pairs == Some(pairs) && join.distinct() == case.n,
