@@ -27,19 +27,24 @@ impl Forest {
         Forest(parents)
     }
 
+    #[inline]
+    fn parent(&self, id: u32) -> u32 {
+        self.0[id as usize].load(Relaxed)
+    }
+
     /// The root of the id's set: two ids with one root are connected; with two roots they may have
     /// been connected since.
+    #[inline]
     pub(super) fn root(&self, mut id: u32) -> u32 {
         loop {
-            let parent = self.0[id as usize].load(Relaxed);
-            if parent == id {
-                return id;
+            let parent = self.parent(id);
+            let above = self.parent(parent);
+            // Nearly always: whether the id is itself the root would be a guess.
+            if above == parent {
+                return parent;
             }
-            let above = self.0[parent as usize].load(Relaxed);
-            if above != parent {
-                // Halves the path. Whoever wrote a parent meanwhile wrote one as good.
-                let _ = self.0[id as usize].compare_exchange(parent, above, Relaxed, Relaxed);
-            }
+            // Halves the path. Whoever wrote a parent meanwhile wrote one as good.
+            let _ = self.0[id as usize].compare_exchange(parent, above, Relaxed, Relaxed);
             id = above;
         }
     }
@@ -72,6 +77,39 @@ impl Forest {
         let root = self.root(*first);
         // From the last on, which is the least alike where ids were given by place.
         rest.iter().rev().all(|&id| self.root(id) == root)
+    }
+}
+
+/// Disjoint sets of the places of a bucket, as a [`Forest`] but for one thread, and in the first-level cache.
+#[derive(Debug, Default)]
+pub(super) struct Places(Vec<u32>);
+
+impl Places {
+    /// Each of the first `n` places alone.
+    pub(super) fn separate(&mut self, n: usize) {
+        self.0.clear();
+        self.0.extend(0..n as u32);
+    }
+
+    /// Unites the sets of two places, and tells whether they were two sets.
+    #[inline]
+    pub(super) fn unite(&mut self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.root(a), self.root(b));
+        self.0[a.max(b) as usize] = a.min(b);
+        a != b
+    }
+
+    #[inline]
+    fn root(&mut self, mut place: u32) -> u32 {
+        loop {
+            let parent = self.0[place as usize];
+            let above = self.0[parent as usize];
+            if above == parent {
+                return parent;
+            }
+            self.0[place as usize] = above;
+            place = above;
+        }
     }
 }
 
@@ -120,13 +158,15 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
     ) -> ControlFlow<()> {
         /// Rows that tell whether there are clusters.
         const PROBE: usize = TILE;
+        /// Mean neighbours from which telling sets apart takes less time than what comparing all finds again.
+        const DENSE: usize = 8;
         let n = values.len();
         if n < 3 * PROBE {
             return self.compare(node, values, ids);
         }
         let before = self.seen;
         self.compare_rows(node, values, ids, 0..PROBE)?;
-        if self.seen - before < PROBE as u64 / 2 {
+        if self.seen - before < (PROBE * DENSE) as u64 {
             return self.compare_rows(node, values, ids, PROBE..n);
         }
         self.connect_sets(forest, node, values, ids)
@@ -144,16 +184,18 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         const SMALL: usize = TILE;
         let mut order = std::mem::take(&mut self.order);
         order.clear();
-        order.extend(ids.iter().zip(0..).map(|(&id, at)| (forest.root(id), at)));
+        let by_root = |(&id, at): (&u32, u32)| u64::from(forest.root(id)) << 32 | u64::from(at);
+        order.extend(ids.iter().zip(0..).map(by_root));
         order.sort_unstable();
         let mut part = std::mem::take(&mut self.grouped);
         part.clear();
         // Large sets first.
-        let sets = || order.chunk_by(|a, b| a.0 == b.0);
+        let sets = || order.chunk_by(|a, b| a >> 32 == b >> 32);
         let large = || sets().filter(|set| set.len() >= SMALL);
-        for &(_, at) in large().chain(sets().filter(|set| set.len() < SMALL)).flatten() {
-            part.values.push(values[at as usize]);
-            part.ids.push(ids[at as usize]);
+        for &rooted in large().chain(sets().filter(|set| set.len() < SMALL)).flatten() {
+            let at = rooted as u32 as usize;
+            part.values.push(values[at]);
+            part.ids.push(ids[at]);
         }
         let mut end = 0;
         let ended = large().try_for_each(|set| {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
 use super::first::{FirstMove, add, spread_of};
-use super::forest::{Forest, Part};
+use super::forest::{Forest, Part, Places};
 use super::leaves::Leaves;
 use super::partition::{Buckets, Slice, Spread, count, digit_width};
 use super::plan::Speed;
@@ -310,8 +310,10 @@ pub(super) struct Worker<'a, const W: usize, S> {
     /// Hits so far.
     pub(super) seen: u64,
     pub(super) roots: Vec<u32>,
+    /// Those of a bucket that hits joined.
+    places: Places,
     /// Values of a bucket by their sets: roots with places, and the values in that order.
-    pub(super) order: Vec<(u32, u32)>,
+    pub(super) order: Vec<u64>,
     pub(super) grouped: Part<W>,
     pub(super) found: Vec<(u32, u32)>,
     pub(super) work: Work,
@@ -341,6 +343,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             hits: Vec::new(),
             seen: 0,
             roots: Vec::new(),
+            places: Places::default(),
             order: Vec::new(),
             grouped: Part::default(),
             found: Vec::new(),
@@ -725,26 +728,18 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     fn unite_hits(&mut self, forest: &Forest, ids: &[u32]) {
-        /// Roots are only kept for buckets of up to this size.
-        const MOST: usize = 1024;
-        let mut unite = |i: u32, j: u32| {
-            let (a, b) = (ids[i as usize], ids[j as usize]);
-            let united = forest.unite(a, b);
-            if united {
-                self.found.push((a.min(b), a.max(b)));
-            }
-        };
-        if self.hits.len() < ids.len() || ids.len() > MOST {
-            self.hits.iter().for_each(|&(i, j)| unite(i, j));
-            return;
+        // Ids lie far apart in the forest. Among many hits most join places that others joined before.
+        let many = self.hits.len() >= ids.len() / 4;
+        if many {
+            self.places.separate(ids.len());
         }
-        self.roots.clear();
-        self.roots.extend(ids.iter().map(|&id| forest.root(id)));
         for &(i, j) in &self.hits {
-            let (from, to) = (self.roots[i as usize], self.roots[j as usize]);
-            if from != to {
-                unite(i, j);
-                self.roots.iter_mut().filter(|root| **root == from).for_each(|root| *root = to);
+            if many && !self.places.unite(i, j) {
+                continue;
+            }
+            let (a, b) = (ids[i as usize], ids[j as usize]);
+            if forest.unite(a, b) {
+                self.found.push((a.min(b), a.max(b)));
             }
         }
     }
