@@ -172,6 +172,12 @@ pub struct Matching {
     /// 0.4]; of fingerprints, 1 - 2 x distance / bits.
     #[arg(long, value_name = "S", value_parser = parse_score)]
     pub min_score: Option<f64>,
+}
+
+/// What a search of a whole corpus has beside [`Matching`].
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What is near")]
+pub struct Searching {
     /// Sketches: whether the texts of candidates are compared exactly [default: exact].
     #[arg(long, value_name = "HOW")]
     pub verify: Option<Verify>,
@@ -219,6 +225,8 @@ pub struct Dedup {
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
+    #[command(flatten)]
+    pub searching: Searching,
     /// Write what is kept in this format: each file with its extension, all fields carried over; archives,
     /// and the text and web pages of a folder, become one file each [default: as the input].
     #[arg(help_heading = "What comes out", long, value_name = "FORMAT")]
@@ -337,6 +345,8 @@ pub struct Pairs {
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
+    #[command(flatten)]
+    pub searching: Searching,
     /// Print how the search will be done, and what it costs, on standard error.
     #[arg(help_heading = "What comes out", long)]
     pub explain: bool,
@@ -366,6 +376,9 @@ pub struct Compare {
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
+    /// Sketches: whether the texts are compared exactly, or their sketches alone [default: exact].
+    #[arg(help_heading = "What is near", long, value_name = "HOW")]
+    pub verify: Option<Verify>,
     /// The format of both files; `auto` goes by their names.
     #[arg(help_heading = "What is read", long, value_name = "FORMAT", default_value = "auto")]
     pub format: FormatArg,
@@ -432,6 +445,8 @@ pub struct Eval {
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
+    #[command(flatten)]
+    pub searching: Searching,
     /// How accepted pairs become clusters [default: majority for sketches, components for all else].
     #[arg(help_heading = "What is measured", long, value_name = "RULE")]
     pub cluster: Option<ClusterRule>,
@@ -463,6 +478,8 @@ pub struct Tune {
     pub recipe: RecipeArgs,
     #[command(flatten)]
     pub matching: Matching,
+    #[command(flatten)]
+    pub searching: Searching,
     /// The documents that are searched against all others.
     #[arg(help_heading = "What is looked at", long, value_name = "N", default_value = "100000", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: u32,

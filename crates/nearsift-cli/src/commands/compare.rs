@@ -90,7 +90,7 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
             "-: expected one document on standard input, got both; name a file for one of them",
         ));
     }
-    let way = way(&args.recipe, &args.matching)?;
+    let way = way(&args.recipe, &args.matching, args.verify)?;
     let (Way::Simhash { recipe, .. } | Way::Sketch { recipe, .. }) = &way;
     let mut fingerprinter = recipe.fingerprinter()?;
     let read = |path| read_one(path, args.format, args.charset.as_deref());

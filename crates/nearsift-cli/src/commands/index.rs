@@ -165,12 +165,7 @@ pub fn run(args: &IndexArgs, global: &Global) -> Result<Status, Failure> {
 }
 
 fn create(args: &Create) -> Result<Status, Failure> {
-    if args.matching.verify.is_some() || args.matching.memory.is_some() {
-        return Err(Failure::new(
-            "--verify and --memory are of commands that read all documents: an index keeps no texts; leave them out",
-        ));
-    }
-    let (recipe, kind) = match way(&args.recipe, &args.matching)? {
+    let (recipe, kind) = match way(&args.recipe, &args.matching, None)? {
         Way::Simhash { recipe, max_distance } => {
             let bits = recipe.bits();
             if bits == Bits::B32 {

@@ -32,7 +32,7 @@ struct Line<'a> {
 }
 
 pub fn run(args: &Pairs, global: &Global) -> Result<Status, Failure> {
-    let way = way(&args.recipe, &args.matching)?;
+    let way = way(&args.recipe, &args.matching, args.searching.verify)?;
     let inputs =
         Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     match way {
@@ -52,7 +52,7 @@ fn by_simhash(
 ) -> Result<Status, Failure> {
     let options = Options {
         speed: calibration::join_speed(recipe.bits()),
-        ..super::dedup::search(&args.matching, max_distance)
+        ..super::dedup::search(args.searching.memory, max_distance)
     };
     let recipe = with_corpus(recipe, inputs, global)?;
     let columns = Corpus::new(recipe.bits());
@@ -95,7 +95,7 @@ fn by_sketch(
     let recipe = with_corpus(recipe, inputs, global)?;
     let Collected { corpus: Sketched { corpus, sample }, ids, records, problems, .. } =
         collect(Sketched::default(), inputs, global, &recipe, &Keep::First, None, |_| Ok(()))?;
-    let memory = args.matching.memory;
+    let memory = args.searching.memory;
     let join = corpus.join(join_settings(rule, corpus.len(), memory)).map_err(Failure::new)?;
     if args.explain {
         explain(&join.explain().to_string());
@@ -129,7 +129,7 @@ fn print_partial(
         return Ok(());
     }
     let folder = std::env::temp_dir();
-    let memory = args.matching.memory;
+    let memory = args.searching.memory;
     let source = Source { inputs, global, ids, records, memory, folder: &folder };
     each_passage(&source, |_| true, |line| out.json(line))?;
     Ok(())

@@ -140,7 +140,11 @@ pub fn join_settings(rule: Rule, documents: usize, memory_bytes: Option<u64>) ->
 ///
 /// # Errors
 /// An unknown recipe, options that contradict each other, or a distance beyond the width.
-pub fn way(recipe: &RecipeArgs, matching: &Matching) -> Result<Way, Failure> {
+pub fn way(
+    recipe: &RecipeArgs,
+    matching: &Matching,
+    verify: Option<Verify>,
+) -> Result<Way, Failure> {
     let written = recipe.recipe.as_deref();
     let is_sketch = |written: &str| written == "sketch" || written.starts_with("sketch:");
     let method = matching.method.unwrap_or(
@@ -160,7 +164,7 @@ pub fn way(recipe: &RecipeArgs, matching: &Matching) -> Result<Way, Failure> {
     };
     match method {
         Method::Simhash => {
-            if matching.verify.is_some() {
+            if verify.is_some() {
                 return Err(Failure::new(
                     "--verify is of --method sketch, and SimHash was asked by --method, --max-distance, --bits or --recipe: leave it out",
                 ));
@@ -181,7 +185,7 @@ pub fn way(recipe: &RecipeArgs, matching: &Matching) -> Result<Way, Failure> {
         }
         Method::Sketch => {
             let recipe = crate::recipes::recipe(recipe, "sketch")?;
-            let rule = match matching.verify.unwrap_or(Verify::Exact) {
+            let rule = match verify.unwrap_or(Verify::Exact) {
                 Verify::Exact => Rule::Verified(matching.min_score.unwrap_or(MIN_SCORE)),
                 Verify::Off => Rule::Scored(Score::at_least(matching.min_score.unwrap_or(SCORE))),
             };

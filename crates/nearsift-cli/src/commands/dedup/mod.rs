@@ -26,7 +26,7 @@ use serde::Serialize;
 
 use super::partial::{Source, each_passage};
 use crate::Status;
-use crate::args::{ClusterRule, Dedup, Global, Matching};
+use crate::args::{ClusterRule, Dedup, Global};
 use crate::documents::{conversion, read_options};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -107,12 +107,8 @@ struct Run<'a> {
 }
 
 /// How the search of fingerprints is done, from the command line.
-pub fn search(matching: &Matching, max_distance: u32) -> Options {
-    Options {
-        threads: Threads::Current,
-        memory_bytes: matching.memory,
-        ..Options::new(max_distance)
-    }
+pub fn search(memory_bytes: Option<u64>, max_distance: u32) -> Options {
+    Options { threads: Threads::Current, memory_bytes, ..Options::new(max_distance) }
 }
 
 /// The rule as the library names it.
@@ -129,7 +125,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     // The source comes last: it is looked for there.
     let fields = keep.field().map(str::to_owned).into_iter().chain(args.source_field.clone());
     let fields = fields.collect();
-    let way = way(&args.recipe, &args.matching)?;
+    let way = way(&args.recipe, &args.matching, args.searching.verify)?;
     if args.progress.is_some() {
         progress::show(args.progress);
     }
@@ -159,7 +155,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         keep,
         clustering,
         majority: MajorityLink { max_cluster: args.max_cluster },
-        memory: args.matching.memory,
+        memory: args.searching.memory,
         partial: args.partial,
         source_field: args.source_field.as_deref(),
         conversion: conversion(args)?,
@@ -169,7 +165,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     };
     let begun = Instant::now();
     let forecast = match folder.state() {
-        Some(_) => Forecast::of(&inputs, args.matching.memory)?,
+        Some(_) => Forecast::of(&inputs, args.searching.memory)?,
         None => None,
     };
     if let Some(forecast) = forecast.filter(|_| !global.quiet) {
@@ -185,7 +181,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
                 true => status,
                 false => Status::SomeUnreadable,
             };
-            write_took(&folder, forecast, begun, summary.documents(), args.matching.memory)?;
+            write_took(&folder, forecast, begun, summary.documents(), args.searching.memory)?;
             folder.publish()?;
             Ok((summary, status))
         })

@@ -43,7 +43,7 @@ pub struct Scored {
 /// # Errors
 /// An unknown recipe, or a threshold out of range.
 pub fn scored_pairs(args: &Eval, documents: &Documents) -> Result<Scored, Failure> {
-    match way(&args.recipe, &args.matching)? {
+    match way(&args.recipe, &args.matching, args.searching.verify)? {
         Way::Simhash { recipe, max_distance } => by_simhash(args, documents, recipe, max_distance),
         Way::Sketch { recipe, rule } => by_sketch(args, documents, recipe, rule),
     }
@@ -75,7 +75,7 @@ fn by_sketch(
         Rule::Scored(score) => Rule::Scored(score.min(Score::at_least(FLOOR))),
     };
     let join = corpus
-        .join(join_settings(floor, corpus.len(), args.matching.memory))
+        .join(join_settings(floor, corpus.len(), args.searching.memory))
         .map_err(Failure::new)?;
     let frequencies = sample.table(DocumentFrequencies::shipped());
     let candidates = Candidates::find(&corpus, &join, Extent::All, rule);
@@ -121,7 +121,7 @@ fn by_simhash(
     let floor = accepted.max(bits / 4);
     let mut pairs = Vec::new();
     let flow = corpus
-        .pairs(&dedup::search(&args.matching, floor), |pair| {
+        .pairs(&dedup::search(args.searching.memory, floor), |pair| {
             let score = score_of_distance(pair.distance, bits);
             pairs.push(ScoredPair { a: pair.a, b: pair.b, score });
             match pairs.len() {

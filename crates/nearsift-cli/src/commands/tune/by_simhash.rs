@@ -146,7 +146,7 @@ impl Run<'_> {
             removed_near: removed.into(),
             ..Forecast::default()
         };
-        let options = dedup::search(&args.matching, accepted);
+        let options = dedup::search(args.searching.memory, accepted);
         let explanation = corpus.explain(&options).map_err(Failure::new)?;
         let documents = report.documents.documents;
         let cost = Cost {

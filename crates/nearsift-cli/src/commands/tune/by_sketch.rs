@@ -48,7 +48,7 @@ impl Run<'_> {
         let is_first = |document: u32| first[document as usize] == document;
         let floor = asked.unwrap_or(FLOOR).min(FLOOR);
         let join = corpus
-            .join(join_settings(Rule::Verified(floor), corpus.len(), args.matching.memory))
+            .join(join_settings(Rule::Verified(floor), corpus.len(), args.searching.memory))
             .map_err(Failure::new)?;
         let candidates = corpus.candidates(&join).0;
         watch.searching = watch.lap();
@@ -157,7 +157,7 @@ impl Run<'_> {
         pairs: impl Iterator<Item = &'p Pair>,
     ) -> Result<Texts, Failure> {
         let documents = in_pairs(pairs);
-        let memory = self.args.matching.memory.map(|bytes| bytes / 8);
+        let memory = self.args.searching.memory.map(|bytes| bytes / 8);
         let folder = std::env::temp_dir();
         Texts::read(self.inputs, self.global, &collected.records, documents, memory, &folder)
     }

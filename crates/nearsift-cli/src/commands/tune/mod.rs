@@ -34,7 +34,7 @@ struct Run<'a> {
 const MAX_PAIRS: usize = 1_000_000;
 
 pub fn run(args: &Tune, global: &Global) -> Result<Status, Failure> {
-    let way = way(&args.recipe, &args.matching)?;
+    let way = way(&args.recipe, &args.matching, args.searching.verify)?;
     let file = match &args.output {
         Some(output) => Some(write::place(output, args.overwrite)?),
         None => None,
