@@ -3,7 +3,7 @@
 //! The state is a folder inside the unfinished output. Its *manifest* says which input it is of, with
 //! sizes and times of change, and by which settings; whoever continues must bring the same. Beside it lie
 //! the *shards* of the first pass, what later steps found, and marks for what is written: each a
-//! [file](file) that is whole or absent.
+//! [file](mod@file) that is whole or absent.
 
 pub mod file;
 mod keys;
