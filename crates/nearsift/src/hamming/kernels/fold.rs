@@ -51,11 +51,18 @@ mod tests {
     proptest! {
         #[test]
         fn folds_differ_in_no_more_bits_than_values(
-            a: [u64; 2], b: [u64; 2], agreed: [u64; 2],
+            a: [u64; 4], agreed: [u64; 4], flips in prop::collection::vec(0..256usize, 0..20),
         ) {
+            // Values far from each other would hold any fold.
+            let mut b = a;
+            for bit in flips {
+                b[bit / 64] ^= 1 << (bit % 64);
+            }
             let fold = Fold::of_agreeing(&agreed);
             let distance = crate::hamming::distance(&a, &b);
-            prop_assert!((fold.of(&a) ^ fold.of(&b)).count_ones() <= distance);
+            for fold in [fold, Fold::PLAIN] {
+                prop_assert!((fold.of(&a) ^ fold.of(&b)).count_ones() <= distance);
+            }
             prop_assert_eq!(fold.turns[0][0], 0);
         }
     }
