@@ -50,7 +50,7 @@ impl Forest {
     }
 
     /// Unites the sets of two ids, and tells whether they were two sets.
-    pub(super) fn unite(&self, a: u32, b: u32) -> bool {
+    fn unite(&self, a: u32, b: u32) -> bool {
         loop {
             let (a, b) = (self.root(a), self.root(b));
             if a == b {
@@ -60,6 +60,13 @@ impl Forest {
             if self.0[child as usize].compare_exchange(child, parent, Relaxed, Relaxed).is_ok() {
                 return true;
             }
+        }
+    }
+
+    /// Unites the sets of two ids; if they were two sets, the pair becomes a link.
+    pub(super) fn link(&self, a: u32, b: u32, links: &mut Vec<(u32, u32)>) {
+        if self.unite(a, b) {
+            links.push((a.min(b), a.max(b)));
         }
     }
 
@@ -230,9 +237,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
                 for (i, j) in self.hits.drain(..) {
                     let a = part.ids[first + i as usize];
                     let b = part.ids[rows.end + c * CHUNK + j as usize];
-                    if forest.unite(a, b) {
-                        self.found.push((a.min(b), a.max(b)));
-                    }
+                    forest.link(a, b, &mut self.found);
                 }
             }
         }
@@ -279,10 +284,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
                 self.hits.dedup_by_key(|hit| hit.1);
                 for (query, at) in self.hits.drain(..) {
                     let next = pool.swap_remove(start + at as usize);
-                    let (from, to) = (batch[query as usize].1, next.1);
-                    if forest.unite(from, to) {
-                        self.found.push((from.min(to), from.max(to)));
-                    }
+                    forest.link(batch[query as usize].1, next.1, &mut self.found);
                     reached.push(next);
                 }
                 end = start;

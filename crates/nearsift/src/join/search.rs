@@ -310,7 +310,7 @@ pub(super) struct Worker<'a, const W: usize, S> {
     /// Hits so far.
     pub(super) seen: u64,
     pub(super) roots: Vec<u32>,
-    /// Those of a bucket that hits joined.
+    /// The places of a bucket, as hits join them.
     places: Places,
     /// Values of a bucket by their sets: roots with places, and the values in that order.
     pub(super) order: Vec<u64>,
@@ -729,18 +729,12 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
 
     fn unite_hits(&mut self, forest: &Forest, ids: &[u32]) {
         // Ids lie far apart in the forest. Among many hits most join places that others joined before.
-        let many = self.hits.len() >= ids.len() / 4;
-        if many {
+        if self.hits.len() >= ids.len() / 4 {
             self.places.separate(ids.len());
+            self.hits.retain(|&(i, j)| self.places.unite(i, j));
         }
         for &(i, j) in &self.hits {
-            if many && !self.places.unite(i, j) {
-                continue;
-            }
-            let (a, b) = (ids[i as usize], ids[j as usize]);
-            if forest.unite(a, b) {
-                self.found.push((a.min(b), a.max(b)));
-            }
+            forest.link(ids[i as usize], ids[j as usize], &mut self.found);
         }
     }
 
