@@ -130,6 +130,33 @@ fn check_in(folder: &Folder, more: &[&str]) {
     assert!(kills > 0, "no run was killed");
 }
 
+/// Of many small files outputs are marked as written in groups.
+#[test]
+fn a_run_killed_among_many_small_files_goes_on() {
+    let folder = Folder::new();
+    for number in 0..6_000u64 {
+        folder.file(&format!("in/{:02}/{number:04}.txt", number % 60), article(number % 5_000));
+    }
+    run(&folder, "whole", &[]).expect(0);
+    let marked = folder.path("killed/.unfinished/state/written");
+    let some_are_marked = || fs::metadata(&marked).is_ok_and(|marks| marks.len() > 0);
+    let killed = (0..5).any(|_| {
+        let _from_the_start = fs::remove_dir_all(folder.path("killed"));
+        let mut child = start(&folder, "killed", &[]);
+        while !some_are_marked() && child.try_wait().expect("a child").is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().expect("killed");
+        child.wait().expect("a child");
+        some_are_marked()
+    });
+    assert!(killed, "each run was done before it was killed");
+    let lines = fs::read_to_string(&marked).expect("marks");
+    assert!(lines.lines().count() >= 4_096, "a whole group is marked");
+    run(&folder, "killed", &["--resume"]).expect(0);
+    same(&folder, "whole", "killed");
+}
+
 #[test]
 fn killed_runs_go_on() {
     check(&[]);

@@ -152,7 +152,12 @@ impl Folder {
         let mut again: Vec<usize> = done.iter().copied().collect();
         again.sort_unstable();
         again.iter().try_for_each(|number| writeln!(file, "{number}")).map_err(|e| error(&e))?;
-        Ok(Marks { done, file: Some(Mutex::new((path, file))) })
+        let state = Marking {
+            unfinished: self.unfinished.clone(),
+            group: Mutex::default(),
+            marks: Mutex::new((path, file)),
+        };
+        Ok(Marks { done, state: Some(state) })
     }
 
     /// Where a result is written until it is published.
@@ -266,10 +271,57 @@ impl Drop for Folder {
 }
 
 /// Files whose kept documents are written.
+///
+/// Files reach the disk and are marked in groups: of a million small ones, each with a sync of its own, syncs take nearly all
+/// of the time.
 #[derive(Debug, Default)]
 pub struct Marks {
     done: HashSet<usize>,
-    file: Option<Mutex<(PathBuf, File)>>,
+    state: Option<Marking>,
+}
+
+#[derive(Debug)]
+struct Marking {
+    unfinished: PathBuf,
+    group: Mutex<Group>,
+    marks: Mutex<(PathBuf, File)>,
+}
+
+/// Files that are written and not marked yet.
+#[derive(Debug, Default)]
+struct Group {
+    files: Vec<usize>,
+    outputs: Vec<PathBuf>,
+    bytes: u64,
+}
+
+impl Group {
+    /// As many files, or as many bytes of them, are synced and marked together: what a killed run does again.
+    const FILES: usize = 4096;
+    const BYTES: u64 = 64 << 20;
+    /// From so many outputs on their file system is synced as a whole.
+    const MANY: usize = 16;
+
+    fn is_full(&self) -> bool {
+        self.files.len() >= Group::FILES || self.bytes >= Group::BYTES
+    }
+
+    /// Waits until the outputs are on the disk.
+    fn sync(&self, unfinished: &Path) -> Result<(), Failure> {
+        // Others than Linux say nothing of what failed while a file system was synced.
+        #[cfg(target_os = "linux")]
+        if self.outputs.len() >= Group::MANY {
+            return File::open(unfinished)
+                .and_then(|folder| Ok(rustix::fs::syncfs(folder)?))
+                .map_err(|e| cannot_write(unfinished, &e));
+        }
+        let _ = unfinished;
+        self.outputs.iter().try_for_each(|path| {
+            File::open(path)
+                .and_then(|written| written.sync_all())
+                .map_err(|e| cannot_write(path, &e))
+        })
+    }
 }
 
 impl Marks {
@@ -278,23 +330,59 @@ impl Marks {
         self.done.contains(&file)
     }
 
-    /// From now on they are, once their bytes have reached the disk: at `output` below the folders.
+    /// From now on they are, once their bytes have reached the disk: at `output` below the folders. Marked they are then, or at
+    /// the latest by [`Marks::finish`].
     ///
     /// # Errors
     /// When the disk refuses.
     pub fn set(&self, file: usize, folders: &[PathBuf], output: &Path) -> Result<(), Failure> {
-        let Some(marks) = &self.file else { return Ok(()) };
-        for folder in folders {
-            let path = folder.join(output);
-            match File::open(&path).and_then(|written| written.sync_all()) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(cannot_write(&path, &e));
+        let Some(state) = &self.state else { return Ok(()) };
+        let full = {
+            let mut group = locked(&state.group);
+            group.files.push(file);
+            for path in folders.iter().map(|folder| folder.join(output)) {
+                match fs::metadata(&path) {
+                    Ok(written) => {
+                        group.bytes += written.len();
+                        group.outputs.push(path);
+                    }
+                    // Nothing stays of it there.
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(e) => return Err(cannot_write(&path, &e)),
                 }
-                _ => {}
             }
+            if !group.is_full() {
+                return Ok(());
+            }
+            std::mem::take(&mut *group)
+        };
+        state.mark(&full)
+    }
+
+    /// Marks what is not marked yet.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn finish(self) -> Result<(), Failure> {
+        let Some(state) = &self.state else { return Ok(()) };
+        let group = std::mem::take(&mut *locked(&state.group));
+        state.mark(&group)
+    }
+}
+
+impl Marking {
+    fn mark(&self, group: &Group) -> Result<(), Failure> {
+        if group.files.is_empty() {
+            return Ok(());
         }
-        let (path, marks) = &mut *locked(marks);
-        writeln!(marks, "{file}")
+        group.sync(&self.unfinished)?;
+        let mut lines = String::new();
+        for file in &group.files {
+            lines.push_str(&format!("{file}\n"));
+        }
+        let (path, marks) = &mut *locked(&self.marks);
+        marks
+            .write_all(lines.as_bytes())
             .and_then(|()| marks.sync_data())
             .map_err(|e| Failure::at(path, "keep the work in", &e))
     }

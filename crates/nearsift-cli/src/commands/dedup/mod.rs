@@ -449,7 +449,7 @@ impl Run<'_> {
             Some(_) => Marks::default(),
         };
         let changed = Mutex::new(Vec::new());
-        (0..self.inputs.files().len()).into_par_iter().try_for_each(|number| {
+        let written = (0..self.inputs.files().len()).into_par_iter().try_for_each(|number| {
             interrupt::check()?;
             if marks.has(number) {
                 return Ok(());
@@ -467,7 +467,10 @@ impl Run<'_> {
                     marks.set(number, &folders, &self.inputs.output_path(file))
                 }
             }
-        })?;
+        });
+        // What is written stays written, also where the run was asked to stop.
+        marks.finish()?;
+        written?;
         let mut changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner);
         changed.sort_by_key(|(number, _)| *number);
         Ok(changed.into_iter().map(|(_, file)| file).collect())
