@@ -300,6 +300,7 @@ impl Group {
     const FILES: usize = 4096;
     const BYTES: u64 = 64 << 20;
     /// From so many outputs on their file system is synced as a whole.
+    #[cfg(target_os = "linux")]
     const MANY: usize = 16;
 
     fn is_full(&self) -> bool {
@@ -315,6 +316,7 @@ impl Group {
                 .and_then(|folder| Ok(rustix::fs::syncfs(folder)?))
                 .map_err(|e| cannot_write(unfinished, &e));
         }
+        #[cfg(not(target_os = "linux"))]
         let _ = unfinished;
         self.outputs.iter().try_for_each(|path| {
             File::open(path)
