@@ -339,20 +339,24 @@ impl Marks {
     /// When the disk refuses.
     pub fn set(&self, file: usize, folders: &[PathBuf], output: &Path) -> Result<(), Failure> {
         let Some(state) = &self.state else { return Ok(()) };
+        let mut outputs = Vec::new();
+        let mut bytes = 0;
+        for path in folders.iter().map(|folder| folder.join(output)) {
+            match fs::metadata(&path) {
+                Ok(written) => {
+                    bytes += written.len();
+                    outputs.push(path);
+                }
+                // Nothing stays of it there.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(cannot_write(&path, &e)),
+            }
+        }
         let full = {
             let mut group = locked(&state.group);
             group.files.push(file);
-            for path in folders.iter().map(|folder| folder.join(output)) {
-                match fs::metadata(&path) {
-                    Ok(written) => {
-                        group.bytes += written.len();
-                        group.outputs.push(path);
-                    }
-                    // Nothing stays of it there.
-                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-                    Err(e) => return Err(cannot_write(&path, &e)),
-                }
-            }
+            group.outputs.append(&mut outputs);
+            group.bytes += bytes;
             if !group.is_full() {
                 return Ok(());
             }

@@ -469,8 +469,8 @@ impl Run<'_> {
             }
         });
         // What is written stays written, also where the run was asked to stop.
-        marks.finish()?;
-        written?;
+        let marked = marks.finish();
+        written.and(marked)?;
         let mut changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner);
         changed.sort_by_key(|(number, _)| *number);
         Ok(changed.into_iter().map(|(_, file)| file).collect())
