@@ -55,6 +55,7 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         )?;
     }
     if cli.global.quiet {
+        output::be_quiet();
         progress::show(Some(ProgressForm::Off));
     }
     match &cli.command {

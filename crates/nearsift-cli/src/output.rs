@@ -1,6 +1,7 @@
 //! Standard output and standard error.
 
 use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Style};
@@ -74,8 +75,19 @@ pub fn sum_up(
     }
 }
 
-/// A line on standard error. Whether it can be written changes nothing.
+/// Whether notes and warnings are left out: `--quiet`.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`tell`] tells errors only.
+pub fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+/// A line on standard error, unless it is left out. Whether it can be written changes nothing.
 pub fn tell(level: Level, message: &str) {
+    if level != Level::Error && IS_QUIET.load(Ordering::Relaxed) {
+        return;
+    }
     let (style, message) = (level.style(), escaped(message));
     progress::beside(|| {
         let _ = writeln!(anstream::stderr(), "{style}{}:{style:#} {message}", level.name());

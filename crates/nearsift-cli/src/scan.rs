@@ -213,29 +213,20 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Counts and lists, on standard error, what could not be read. The list is short: the output folder
 /// of `dedup` has it whole.
+#[derive(Default)]
 pub struct Problems {
     count: u64,
-    quiet: bool,
 }
 
 const LISTED: u64 = 10;
 
 impl Problems {
-    pub fn new(global: &Global) -> Problems {
-        Problems { count: 0, quiet: global.quiet }
-    }
-
     pub fn add(&mut self, note: &Note) {
         if !note.reason.is_loss() {
-            if !self.quiet {
-                tell(Level::Note, &note.to_string());
-            }
+            tell(Level::Note, &note.to_string());
             return;
         }
         self.count += 1;
-        if self.quiet {
-            return;
-        }
         if self.count <= LISTED {
             tell(Level::Warning, &note.to_string());
         } else if self.count == LISTED + 1 {
@@ -257,10 +248,8 @@ impl Problems {
         if self.count == 0 {
             return crate::Status::Done;
         }
-        if !self.quiet {
-            let what = plural_of(self.count, UNREADABLE);
-            tell(Level::Warning, &format!("{what} could not be read; all others were"));
-        }
+        let what = plural_of(self.count, UNREADABLE);
+        tell(Level::Warning, &format!("{what} could not be read; all others were"));
         crate::Status::SomeUnreadable
     }
 }

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::output::{Level, escaped, tell};
+use crate::output::{Level, be_quiet, escaped, tell};
 
 /// What the user asks for. A mistake on the command line ends the program here, as does `--help`.
 ///
@@ -128,8 +128,10 @@ impl Settings {
                 command.mut_subcommand(name, |own| own.mut_arg(id, with_default))
             };
         }
-        let quiet = given.try_get_one::<bool>("quiet").ok().flatten() == Some(&true);
-        if !unused.is_empty() && !quiet {
+        if given.try_get_one::<bool>("quiet").ok().flatten() == Some(&true) {
+            be_quiet();
+        }
+        if !unused.is_empty() {
             let what = format!(
                 "{}: {} not used: the command line asks for something else",
                 self.file.display(),

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use nearsift::recipe::{Fingerprinter, Recipe};
-use nearsift::sketch::Score;
+use nearsift::sketch::{MIN_SCORE, Score};
 use nearsift_store::{IdKind, Kind, Options, Priority, RecipeMark, Settings, Store, StoreError};
 use self_cell::self_cell;
 
@@ -25,9 +25,6 @@ use crate::writer::Writer;
 
 /// The collection that routes without a collection's name are for.
 pub(crate) const DEFAULT: &str = "default";
-
-/// The score from which on two documents are near, unless a collection is created with another.
-pub(crate) const MIN_SCORE: f64 = 0.4;
 
 const SNAPSHOTS: &str = ".snapshots";
 

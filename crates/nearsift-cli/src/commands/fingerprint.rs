@@ -53,7 +53,7 @@ pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
     let recipe = super::with_corpus(recipe, &inputs, global)?;
     recipe.fingerprinter()?;
     let mut out = Out::new();
-    let mut problems = Problems::new(global);
+    let mut problems = Problems::default();
     let notes = scan(
         &inputs,
         global,

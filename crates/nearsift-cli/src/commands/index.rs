@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use nearsift::fingerprint::Bits;
 use nearsift::recipe::{Fingerprinter, NoFingerprint, Recipe};
-use nearsift::sketch::Score;
+use nearsift::sketch::{MIN_SCORE, Score};
 use nearsift_io::Inputs;
 use nearsift_store::{
     Access, Answer, Ask, Batch, Id, IdKind, Kind, Metadata, Near, Options, Outcome, RecipeMark,
@@ -18,7 +18,7 @@ use crate::Status;
 use crate::args::{Global, Input, Matching, RecipeArgs, parse_score};
 use crate::documents::read_options;
 use crate::failure::Failure;
-use crate::near::{SCORE, Way, way};
+use crate::near::{Way, way};
 use crate::output::{Level, Out, escaped, tell};
 use crate::scan::{Pass, Problems, Seen, plural, scan};
 
@@ -141,10 +141,10 @@ pub fn run(args: &IndexArgs, global: &Global) -> Result<Status, Failure> {
         IndexArgs::Create(args) => create(args),
         IndexArgs::Add(args) => add(args, global),
         IndexArgs::Query(args) => query(args, global),
-        IndexArgs::Remove(args) => remove(args, global),
+        IndexArgs::Remove(args) => remove(args),
         IndexArgs::Stats(args) => stats(&args.dir, global),
-        IndexArgs::Verify(args) => verify(&args.dir, global),
-        IndexArgs::Repair(args) => repair(&args.dir, global),
+        IndexArgs::Verify(args) => verify(&args.dir),
+        IndexArgs::Repair(args) => repair(&args.dir),
         IndexArgs::Compact(args) => {
             let store = Store::open(&args.dir)?;
             store.compact()?;
@@ -176,7 +176,7 @@ fn create(args: &Create) -> Result<Status, Failure> {
             (recipe, Kind::Fingerprints { bits, max_distance })
         }
         Way::Sketch { recipe, .. } => {
-            let min_score = Score::at_least(args.matching.min_score.unwrap_or(SCORE));
+            let min_score = Score::at_least(args.matching.min_score.unwrap_or(MIN_SCORE));
             (recipe, Kind::Sketches { min_score })
         }
     };
@@ -289,7 +289,7 @@ fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
         counts: Counts::default(),
         out: Out::new(),
     };
-    let mut problems = Problems::new(global);
+    let mut problems = Problems::default();
     let mut refused = 0u64;
     let notes = scan(
         &inputs,
@@ -322,9 +322,7 @@ fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
                 // An id that cannot be is the document's fault.
                 Err(error @ StoreError::Id(_)) => {
                     refused += 1;
-                    if !global.quiet {
-                        tell(Level::Warning, &error.to_string());
-                    }
+                    tell(Level::Warning, &error.to_string());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -336,21 +334,19 @@ fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
     out.finish()?;
     store.close()?;
     notes.iter().for_each(|note| problems.add(note));
-    if !global.quiet {
-        let Counts { added, replaced, there, near, without } = counts;
-        let mut said = format!("{} added", plural(added, "document"));
-        for (count, what) in [
-            (replaced, "replaced"),
-            (there, "had ids that are there"),
-            (near, "near to others"),
-            (without, "without a fingerprint, not indexed"),
-        ] {
-            if count > 0 {
-                said.push_str(&format!(", {} {what}", crate::report::grouped(count)));
-            }
+    let Counts { added, replaced, there, near, without } = counts;
+    let mut said = format!("{} added", plural(added, "document"));
+    for (count, what) in [
+        (replaced, "replaced"),
+        (there, "had ids that are there"),
+        (near, "near to others"),
+        (without, "without a fingerprint, not indexed"),
+    ] {
+        if count > 0 {
+            said.push_str(&format!(", {} {what}", crate::report::grouped(count)));
         }
-        tell(Level::Note, &said);
     }
+    tell(Level::Note, &said);
     let status = problems.status();
     Ok(if refused > 0 { Status::SomeUnreadable } else { status })
 }
@@ -397,7 +393,7 @@ fn query(args: &Query, global: &Global) -> Result<Status, Failure> {
     };
     let ask = Ask { near, limit: args.limit, ..Ask::default() };
     let mut out = Out::new();
-    let mut problems = Problems::new(global);
+    let mut problems = Problems::default();
     let mut found = 0u64;
     let notes = scan(
         &inputs,
@@ -437,7 +433,7 @@ fn open_to_read(dir: &Path) -> Result<Store, Failure> {
     Ok(Store::open_with(dir, Options { access: Access::ReadOnly, ..Options::default() })?)
 }
 
-fn remove(args: &Remove, global: &Global) -> Result<Status, Failure> {
+fn remove(args: &Remove) -> Result<Status, Failure> {
     let store = Store::open(&args.index.dir)?;
     let mut batch = store.batch();
     for id in &args.ids {
@@ -447,10 +443,8 @@ fn remove(args: &Remove, global: &Global) -> Result<Status, Failure> {
     store.close()?;
     let absent = outcomes.iter().zip(&args.ids).filter(|(o, _)| **o == Outcome::Absent);
     let absent: Vec<&String> = absent.map(|(_, id)| id).collect();
-    if !global.quiet {
-        for id in &absent {
-            tell(Level::Note, &format!("'{}' is not in the index", escaped(id)));
-        }
+    for id in &absent {
+        tell(Level::Note, &format!("'{}' is not in the index", escaped(id)));
     }
     Ok(if absent.len() == args.ids.len() { Status::Nothing } else { Status::Done })
 }
@@ -504,39 +498,33 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn verify(dir: &Path, global: &Global) -> Result<Status, Failure> {
+fn verify(dir: &Path) -> Result<Status, Failure> {
     let verified = nearsift_store::verify(dir, &Options::default())?;
-    if !global.quiet {
-        for stray in &verified.strays {
-            tell(Level::Note, &format!("'{}' is no file of the index", escaped(stray)));
-        }
+    for stray in &verified.strays {
+        tell(Level::Note, &format!("'{}' is no file of the index", escaped(stray)));
     }
     for problem in &verified.problems {
         tell(Level::Error, &problem.to_string());
     }
     if verified.problems.is_empty() {
-        if !global.quiet {
-            let files = plural(verified.files, "file");
-            let bytes = plural(verified.bytes, "byte");
-            tell(Level::Note, &format!("{files}, {bytes}: every one is what was written"));
-        }
+        let files = plural(verified.files, "file");
+        let bytes = plural(verified.bytes, "byte");
+        tell(Level::Note, &format!("{files}, {bytes}: every one is what was written"));
         return Ok(Status::Done);
     }
     let problems = plural(verified.problems.len() as u64, "problem");
     Err(Failure::new(format!("{}: {problems}", dir.display())))
 }
 
-fn repair(dir: &Path, global: &Global) -> Result<Status, Failure> {
+fn repair(dir: &Path) -> Result<Status, Failure> {
     let repaired = nearsift_store::repair(dir, &Options::default())?;
-    if !global.quiet {
-        repaired.notes.iter().for_each(|note| tell(Level::Warning, note));
-        let lost = plural(repaired.lost_documents, "document");
-        let bytes = plural(repaired.lost_log_bytes, "byte");
-        let said = match repaired.notes.is_empty() {
-            true => "nothing to repair".to_owned(),
-            false => format!("lost: {lost}, and {bytes} of logged operations"),
-        };
-        tell(Level::Note, &said);
-    }
+    repaired.notes.iter().for_each(|note| tell(Level::Warning, note));
+    let lost = plural(repaired.lost_documents, "document");
+    let bytes = plural(repaired.lost_log_bytes, "byte");
+    let said = match repaired.notes.is_empty() {
+        true => "nothing to repair".to_owned(),
+        false => format!("lost: {lost}, and {bytes} of logged operations"),
+    };
+    tell(Level::Note, &said);
     Ok(Status::Done)
 }

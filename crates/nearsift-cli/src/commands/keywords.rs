@@ -27,9 +27,7 @@ pub fn run(args: &Keywords, global: &Global) -> Result<Status, Failure> {
     let recipe = crate::recipes::recipe(&args.recipe, &default_recipe(shown))?;
     let document = read_one(&args.file, args.format, args.charset.as_deref())?;
     let mut fingerprinter = recipe.fingerprinter()?;
-    if let Outcome::None(reason) = document.fingerprint(&mut fingerprinter)
-        && !global.quiet
-    {
+    if let Outcome::None(reason) = document.fingerprint(&mut fingerprinter) {
         tell(Level::Note, &format!("{}: no fingerprint: {reason}", args.file.display()));
     }
     let features = fingerprinter.explain(&document.text);

@@ -142,20 +142,18 @@ pub fn each_passage(
         return Err(failure);
     }
     let summary = PartialSummary { passages, pairs: with_passages, work: search.work() };
-    summary.tell(global, &settings);
+    summary.tell(&settings);
     Ok(summary)
 }
 
 impl PartialSummary {
     /// Says what was found, and what was passed over.
-    fn tell(&self, global: &Global, settings: &Settings) {
+    fn tell(&self, settings: &Settings) {
         let PartialSummary { passages, pairs, work } = self;
-        if !global.quiet {
-            let found = plural(*passages, "passage");
-            let pairs = plural(*pairs, "pair");
-            tell(Level::Note, &format!("--partial: {found} that documents share, in {pairs}"));
-        }
-        if work.crowded_seeds > 0 && !global.quiet {
+        let found = plural(*passages, "passage");
+        let pairs = plural(*pairs, "pair");
+        tell(Level::Note, &format!("--partial: {found} that documents share, in {pairs}"));
+        if work.crowded_seeds > 0 {
             tell(
                 Level::Note,
                 &format!(

@@ -11,8 +11,8 @@ mod verify;
 use nearsift::dedup::{Clustering, SketchCorpus};
 use nearsift::join::Threads;
 use nearsift::recipe::Recipe;
-use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Settings};
+use nearsift::sketch::{self, Score};
 use nearsift::verify::MIN_SCORE;
 
 pub use runs::{Sorted, Sorter, Stored};
@@ -64,9 +64,6 @@ const LONG_CANDIDATE: f64 = 0.24;
 /// See [`LONG_CANDIDATE`].
 const CLOSE: f64 = 0.6;
 
-/// What pairs of sketches have at least, when the texts are not looked at.
-pub const SCORE: f64 = 0.4;
-
 impl Rule {
     /// The least score of a near duplicate, from 0 to 1.
     pub fn min_score(self) -> f64 {
@@ -97,7 +94,7 @@ impl Rule {
     /// The least score of sketches that are near where there is no text to look at.
     pub fn sketch_score(self) -> Score {
         match self {
-            Rule::Verified(_) => Score::at_least(SCORE),
+            Rule::Verified(_) => Score::at_least(sketch::MIN_SCORE),
             Rule::Scored(score) => score,
         }
     }
@@ -187,7 +184,9 @@ pub fn way(
             let recipe = crate::recipes::recipe(recipe, "sketch")?;
             let rule = match verify.unwrap_or(Verify::Exact) {
                 Verify::Exact => Rule::Verified(matching.min_score.unwrap_or(MIN_SCORE)),
-                Verify::Off => Rule::Scored(Score::at_least(matching.min_score.unwrap_or(SCORE))),
+                Verify::Off => {
+                    Rule::Scored(Score::at_least(matching.min_score.unwrap_or(sketch::MIN_SCORE)))
+                }
             };
             Ok(Way::Sketch { recipe, rule })
         }

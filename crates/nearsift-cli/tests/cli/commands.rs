@@ -652,6 +652,13 @@ fn quiet() {
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
     let json = folder.dedup(&["bad.jsonl"], "json", &["-q", "--json"]).expect(3);
     assert_eq!((json.json_lines().len(), json.stderr.as_str()), (1, ""));
+    // Settings of a file that the command line makes useless are told of before the command runs.
+    folder.file("set.toml", "max-distance = 3\n");
+    let args = ["pairs", "bad.jsonl", "--config", "set.toml", "--min-score", "0.5"];
+    let loud = folder.run(&args).expect(3);
+    assert!(loud.stderr.contains("max-distance not used"), "{}", loud.stderr);
+    let quiet = folder.run([&args[..], &["--quiet"]].concat()).expect(3);
+    assert_eq!(quiet.stderr, "");
     let error = folder.dedup(&["missing.jsonl"], "out", &["-q"]).expect(2);
     assert!(error.stderr.starts_with("error: missing.jsonl"), "{}", error.stderr);
 }

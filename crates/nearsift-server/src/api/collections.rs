@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use nearsift::recipe::Recipe;
-use nearsift::sketch::Score;
+use nearsift::sketch::{MIN_SCORE, Score};
 use nearsift_store::Kind;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::operate::{Told, told};
 use super::{App, Target, json, ok};
 use crate::body::Body;
-use crate::collections::{MIN_SCORE, Name, settings};
+use crate::collections::{Name, settings};
 use crate::problem::{Problem, ProblemDetails};
 
 /// A collection to make.

@@ -35,6 +35,9 @@ pub const WORDS: usize = 8;
 /// The number of candidate keys of a document.
 pub const KEYS: usize = 32;
 
+/// The least score of near duplicates whose texts are not looked at, unless another is asked.
+pub const MIN_SCORE: f64 = 0.4;
+
 /// What two documents must share one of to be compared, when there are too many to compare all: key
 /// `i` of one can only equal key `i` of another. Each is a hash of two whole minwise values.
 pub type Keys = [u32; KEYS];

@@ -317,7 +317,7 @@ pub fn collect<C: Columns>(
                 corpus,
                 ids: state.map_or_else(Ids::default, |state| Ids::in_folder(&state.path(""))),
                 records: Records::default(),
-                problems: Problems::new(global),
+                problems: Problems::default(),
                 counts: Counts::default(),
                 keys: state.map(|_| FileKeys::default()),
             },

@@ -38,7 +38,7 @@ impl Documents {
             texts: Vec::new(),
             characters: Vec::new(),
             scripts: Vec::new(),
-            problems: Problems::new(global),
+            problems: Problems::default(),
             numbers: HashMap::new(),
         };
         let recipe = Recipe::parse("simhash64")?;

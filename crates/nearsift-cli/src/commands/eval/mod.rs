@@ -120,9 +120,7 @@ pub fn run(args: &Eval, global: &Global) -> Result<Status, Failure> {
         pairs_with_unknown_ids: scored.unknown,
         repeated_pairs: ranking.repeated(),
     };
-    if !global.quiet {
-        notes(&report);
-    }
+    notes(&report);
     if let Some(folder) = &output {
         write(folder, &report)?;
     }

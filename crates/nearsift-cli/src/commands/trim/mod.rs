@@ -46,9 +46,7 @@ pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
     folder.text("summary.json", &(json + "\n"))?;
     folder.publish()?;
     drop(folder);
-    if !global.quiet {
-        ChangedFile::tell(&summary.changed_files);
-    }
+    ChangedFile::tell(&summary.changed_files);
     sum_up(global, &summary, |out| summary.print(args, out))?;
     match summary.changed_files.is_empty() {
         true => Ok(found.problems.status()),
@@ -105,7 +103,7 @@ fn find(args: &Trim, global: &Global, inputs: &Inputs, folder: &Folder) -> Resul
     let mut pieces = Sorter::new(&aside);
     let mut ids = Ids::in_folder(&aside);
     let mut records = Records::default();
-    let mut problems = Problems::new(global);
+    let mut problems = Problems::default();
     let mut unreadable = folder.table("unreadable.jsonl")?;
     let (mut documents, mut text_bytes) = (0_usize, 0);
     let notes = scan(

@@ -49,10 +49,8 @@ pub fn run(args: &Tune, global: &Global) -> Result<Status, Failure> {
     report.settings = write::settings(args, &report);
     if let Some(file) = file {
         let replaced = file.write(&report)?;
-        if !global.quiet {
-            let what = if replaced { "replaced" } else { "written" };
-            tell(Level::Note, &format!("{}: {what}", file.path().display()));
-        }
+        let what = if replaced { "replaced" } else { "written" };
+        tell(Level::Note, &format!("{}: {what}", file.path().display()));
     }
     let mut out = Out::new();
     if global.json {

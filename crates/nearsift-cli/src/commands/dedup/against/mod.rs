@@ -203,20 +203,18 @@ impl Run<'_> {
                 found
             }
         };
-        if !self.global.quiet {
-            for Reference { reference, kind, documents, unreadable, .. } in &found.references {
-                if *unreadable > 0 {
-                    let said = format!(
-                        "{reference}: {unreadable} of this reference could not be read; compared with {documents} documents"
-                    );
-                    tell(Level::Warning, &said);
-                } else if kind == index::KIND && rule != Rule::Scored(rule.sketch_score()) {
-                    let said = format!(
-                        "{reference}: an index keeps no texts: sketches that score {} or more are near",
-                        rule.sketch_score().value()
-                    );
-                    tell(Level::Note, &said);
-                }
+        for Reference { reference, kind, documents, unreadable, .. } in &found.references {
+            if *unreadable > 0 {
+                let said = format!(
+                    "{reference}: {unreadable} of this reference could not be read; compared with {documents} documents"
+                );
+                tell(Level::Warning, &said);
+            } else if kind == index::KIND && rule != Rule::Scored(rule.sketch_score()) {
+                let said = format!(
+                    "{reference}: an index keeps no texts: sketches that score {} or more are near",
+                    rule.sketch_score().value()
+                );
+                tell(Level::Note, &said);
             }
         }
         Ok(found)
