@@ -155,6 +155,38 @@ fn full_disk() {
     assert!((4..14).contains(&failed), "{failed} disks were too small");
 }
 
+/// Long work is told of a disk that may be too small before it begins; what was done when it filled up is kept.
+#[test]
+fn small_disk() {
+    let folder = Folder::new();
+    folder.file("in.jsonl", documents(0..400));
+    let disk = folder.path("disk");
+    let Some(_mounted) = Mounted::new(&disk, "256k") else { return };
+    let long = |output: &str, more: &[&str]| {
+        let mut command = folder.command(["dedup", "in.jsonl", "-o", output]);
+        command.args(more).env("NEARSIFT_SHARD_BYTES", "50000");
+        Run::of(&command.output().expect("the program ends"))
+    };
+    let whole = long("whole", &[]).expect(0);
+    assert!(!whole.stderr.contains("may be needed"), "{}", whole.stderr);
+    let full = long("disk/out", &[]).expect(2);
+    for what in ["B are free on its disk, and up to", "No space left", "the work so far is kept"] {
+        assert!(full.stderr.contains(what), "{what}: {}", full.stderr);
+    }
+    let mut mount = Command::new("mount");
+    mount.args(["-o", "remount,size=8m"]).arg(&disk);
+    assert!(mount.status().expect("mount").success());
+    let resumed = long("disk/out", &["--resume"]).expect(0);
+    assert!(!resumed.stderr.contains("may be needed"), "{}", resumed.stderr);
+    let results = |output: &str| {
+        let mut tree = folder.tree(output);
+        // What it took is its own.
+        assert!(tree.remove(Path::new("run.json")).is_some());
+        tree
+    };
+    assert!(results("disk/out") == results("whole"), "other bytes than of a run with room");
+}
+
 #[test]
 fn full_standard_output() {
     let folder = Folder::new();

@@ -37,6 +37,11 @@ const LINKED: u64 = 12 + 16 + 4;
 const CANDIDATES: f64 = 1.0;
 /// Bytes of records a second that a thread works through, all in all.
 const BYTES_A_SECOND: f64 = 14e6;
+/// Of an input file, beside its records: opened and read in every pass, its output made, synced and renamed. Of
+/// 10^6 files of 200 bytes it was 250 microseconds.
+const FILE_SECONDS: f64 = 250e-6;
+/// What an output takes more than its bytes, at the most: the end of its last block.
+const BLOCK: u64 = 4096;
 /// Of a document in the work folder: sketch, number of features, keys, key of the text, value, id with its length.
 const STATE: u64 = 64 + 1 + 128 + 16 + 8 + 4 + 16;
 
@@ -163,16 +168,45 @@ impl Forecast {
         let memory = columns
             + search.max(documents * GROUPED + candidates * LINKED + (1 << 30).min(texts as u64));
         let threads = rayon::current_num_threads() as f64;
+        let files = inputs.files().len() as u64;
         Ok(Some(Forecast {
             documents,
             memory_bytes: limit.map_or(memory, |limit| memory.min(limit)),
             disk_bytes: documents * STATE
                 + candidates * (10 + 30 + 14 + 30 + 160)
                 + texts as u64
-                + inputs.total_bytes(),
-            seconds: bytes / (BYTES_A_SECOND * threads),
+                + inputs.total_bytes()
+                + files * BLOCK,
+            seconds: bytes / (BYTES_A_SECOND * threads) + files as f64 * FILE_SECONDS,
         }))
     }
+
+    /// What is to be said where the disk of the output may be too small: to find that out hours later is no harm to the
+    /// work, but to the day.
+    pub fn shortage(&self, folder: &Folder) -> Option<String> {
+        let place = folder.path("");
+        let kept = folder.state().map_or(0, |state| bytes_in(&state.path("")));
+        let needed = self.disk_bytes.saturating_sub(kept);
+        let free = free_bytes(&place).filter(|free| *free < needed)?;
+        Some(format!(
+            "{}: {} are free on its disk, and up to {} may be needed: free some, or choose another place; where it fills up, the work is kept for --resume",
+            place.parent().unwrap_or(&place).display(),
+            size(free),
+            size(needed),
+        ))
+    }
+}
+
+/// What a user without privileges can still write to the disk of a folder, where the system tells.
+#[cfg(unix)]
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    disk.f_bavail.checked_mul(disk.f_frsize)
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_folder: &Path) -> Option<u64> {
+    None
 }
 
 impl fmt::Display for Forecast {

@@ -142,9 +142,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     let folder = match Folder::begin(&args.output, &inputs, manifest.as_ref(), start)? {
         Begun::Work(folder) => folder,
         Begun::Published(status) => {
-            if !global.quiet {
-                tell(Level::Note, "the run was complete: its results have their names");
-            }
+            tell(Level::Note, "the run was complete: its results have their names");
             return Ok(status);
         }
     };
@@ -168,8 +166,11 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         Some(_) => Forecast::of(&inputs, args.searching.memory)?,
         None => None,
     };
-    if let Some(forecast) = forecast.filter(|_| !global.quiet) {
+    if let Some(forecast) = forecast {
         tell(Level::Note, &forecast.to_string());
+        if let Some(shortage) = forecast.shortage(&folder) {
+            tell(Level::Warning, &shortage);
+        }
     }
     let done = match way {
         Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance),
@@ -186,14 +187,12 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
             Ok((summary, status))
         })
         .inspect_err(|failure| {
-            if matches!(failure, Failure::Message(_)) && folder.keeps_work() && !global.quiet {
+            if matches!(failure, Failure::Message(_)) && folder.keeps_work() {
                 tell(Level::Note, "the work so far is kept: go on with --resume");
             }
         })?;
     drop(folder);
-    if !global.quiet {
-        ChangedFile::tell(&summary.changed_files);
-    }
+    ChangedFile::tell(&summary.changed_files);
     sum_up(global, &summary, |out| summary.print(out, &args.output))?;
     Ok(status)
 }
