@@ -655,7 +655,7 @@ fn quiet() {
     // Settings of a file that the command line makes useless are told of before the command runs.
     folder.file("set.toml", "max-distance = 3\n");
     let args = ["pairs", "bad.jsonl", "--config", "set.toml", "--min-score", "0.5"];
-    let loud = folder.run(&args).expect(3);
+    let loud = folder.run(args).expect(3);
     assert!(loud.stderr.contains("max-distance not used"), "{}", loud.stderr);
     let quiet = folder.run([&args[..], &["--quiet"]].concat()).expect(3);
     assert_eq!(quiet.stderr, "");
