@@ -84,6 +84,11 @@ impl Progress {
         Progress::new(false, phase, "pairs", total)
     }
 
+    /// Over documents.
+    pub fn documents(phase: &'static str, total: u64) -> Progress {
+        Progress::new(false, phase, "documents", total)
+    }
+
     fn new(quiet: bool, phase: &'static str, unit: &'static str, total: u64) -> Progress {
         let form = *FORM.lock().unwrap_or_else(PoisonError::into_inner);
         let bar = ProgressBar::new(total);

@@ -388,6 +388,7 @@ pub fn decide<'c, T: TextSource>(
                 done = compared?;
             }
             done.map_or(Ok(()), |done| done.keep(workspace.state, &mut near))?;
+            progress.at(count);
             texts
         }
     };

@@ -641,6 +641,22 @@ fn summary_as_json() {
     );
 }
 
+/// Programs are told of every phase, and that it came to its end.
+#[test]
+fn progress_as_json() {
+    let folder = documents();
+    let run = folder.dedup(&["corpus.jsonl"], "out", &["--progress", "json"]).expect(0);
+    let events: Vec<serde_json::Value> =
+        run.stderr.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    let of = |event: &'static str| events.iter().filter(move |e| e["event"] == event);
+    let begun: Vec<_> = of("begin").map(|e| e["phase"].as_str().expect("a phase")).collect();
+    assert_eq!(begun, ["fingerprints", "comparing", "verifying", "writing"]);
+    assert_eq!(of("end").count(), begun.len());
+    for end in of("end") {
+        assert!(end["done"] == end["total"] && end["total"].as_u64() > Some(0), "{end}");
+    }
+}
+
 /// `-q` leaves standard error to errors, and standard output to what was asked for.
 #[test]
 fn quiet() {

@@ -372,16 +372,8 @@ fn changes_in(phase: &str, attempt: u64) -> bool {
     let mut child = child.expect("the program starts");
     let mut told = BufReader::new(child.stderr.take().expect("it is piped"));
     let mut stderr = String::new();
-    if phase == "comparing" {
-        while !stderr.contains("\"comparing\"") && told.read_line(&mut stderr).is_ok_and(|n| n > 0)
-        {
-        }
-    } else {
-        let pairs = folder.path("out/.unfinished/pairs.jsonl");
-        while !pairs.exists() && child.try_wait().expect("a child").is_none() {
-            std::thread::sleep(Duration::from_micros(200));
-        }
-    }
+    let begun = format!("\"{phase}\"");
+    while !stderr.contains(&begun) && told.read_line(&mut stderr).is_ok_and(|n| n > 0) {}
     // It must not get to the end before the files have changed.
     let signal = |name: &str| {
         Command::new("kill").args([name, &child.id().to_string()]).status().expect("kill")

@@ -14,6 +14,7 @@ mod summary;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -32,7 +33,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Way, way};
 use crate::output::{Level, escaped, sum_up, tell};
-use crate::progress;
+use crate::progress::{self, Progress};
 use crate::scan::plural;
 use crate::state::{self, Manifest};
 use against::{Against, Removal};
@@ -286,10 +287,13 @@ impl Run<'_> {
         summary.write_inputs(self.inputs, self.folder)?;
         let is_kept = |document: u32| found.clusters().is_kept(document) && !against.has(document);
         self.write_partial(ids, records, is_kept, &mut summary)?;
-        let (tables, kept) = rayon::join(
-            || self.write_tables(collected, found, against, &mut summary, &score),
-            || if self.dry_run { Ok(Vec::new()) } else { self.write_kept(records, is_kept) },
-        );
+        let documents = summary.documents();
+        let write_kept = || match self.dry_run {
+            true => Ok(Vec::new()),
+            false => self.write_kept(records, documents, is_kept),
+        };
+        let write_tables = || self.write_tables(collected, found, against, &mut summary, &score);
+        let (tables, kept) = rayon::join(write_tables, write_kept);
         tables?;
         summary.changed_files = kept?;
         ids.check()?;
@@ -426,8 +430,11 @@ impl Run<'_> {
     fn write_kept(
         &self,
         records: &Records,
+        documents: u64,
         is_kept: impl Fn(u32) -> bool + Sync,
     ) -> Result<Vec<ChangedFile>, Failure> {
+        /// Between two reports of how far it is.
+        const STRIDE: u64 = 4096;
         let folder = self.folder;
         folder.make("kept")?;
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
@@ -437,10 +444,15 @@ impl Run<'_> {
             Some(conversion) => writer.converting(conversion),
             None => writer,
         };
-        let decide = |record: u64| match records.document(record) {
-            None => Decision::Unreadable,
-            Some(document) if is_kept(document) => Decision::Keep,
-            Some(_) => Decision::Drop,
+        let progress = Progress::documents("writing", documents);
+        let decided = AtomicU64::new(0);
+        let decide = |record: u64| {
+            let Some(document) = records.document(record) else { return Decision::Unreadable };
+            let before = decided.fetch_add(1, Ordering::Relaxed);
+            if before.is_multiple_of(STRIDE) {
+                progress.at(before);
+            }
+            if is_kept(document) { Decision::Keep } else { Decision::Drop }
         };
         // Several inputs may be in one converted file: how far it is would not be known.
         let marks = match self.conversion {
@@ -470,6 +482,7 @@ impl Run<'_> {
         // What is written stays written, also where the run was asked to stop.
         let marked = marks.finish();
         written.and(marked)?;
+        progress.at(documents);
         let mut changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner);
         changed.sort_by_key(|(number, _)| *number);
         Ok(changed.into_iter().map(|(_, file)| file).collect())
