@@ -146,11 +146,15 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// From the beginning of the input; `None` when that says nothing.
+    /// From the beginning of the input, for a run that writes the kept documents or not; `None` when it says nothing.
     ///
     /// # Errors
     /// An input that changed.
-    pub fn of(inputs: &Inputs, limit: Option<u64>) -> Result<Option<Forecast>, Failure> {
+    pub fn of(
+        inputs: &Inputs,
+        limit: Option<u64>,
+        writes_kept: bool,
+    ) -> Result<Option<Forecast>, Failure> {
         let Some(batch) = Reader::new(inputs).next_batch()? else { return Ok(None) };
         if batch.is_empty() || batch.position() == 0 {
             return Ok(None);
@@ -169,20 +173,20 @@ impl Forecast {
             + search.max(documents * GROUPED + candidates * LINKED + (1 << 30).min(texts as u64));
         let threads = rayon::current_num_threads() as f64;
         let files = inputs.files().len() as u64;
+        let kept = if writes_kept { inputs.total_bytes() + files * BLOCK } else { 0 };
         Ok(Some(Forecast {
             documents,
             memory_bytes: limit.map_or(memory, |limit| memory.min(limit)),
             disk_bytes: documents * STATE
                 + candidates * (10 + 30 + 14 + 30 + 160)
                 + texts as u64
-                + inputs.total_bytes()
-                + files * BLOCK,
+                + kept,
             seconds: bytes / (BYTES_A_SECOND * threads) + files as f64 * FILE_SECONDS,
         }))
     }
 
-    /// What is to be said where the disk of the output may be too small: to find that out hours later is no harm to the
-    /// work, but to the day.
+    /// What is to be said where the disk of the output may be too small. A run that finds no room hours later loses
+    /// nothing, but somebody has to notice that it stands still.
     pub fn shortage(&self, folder: &Folder) -> Option<String> {
         let place = folder.path("");
         let kept = folder.state().map_or(0, |state| bytes_in(&state.path("")));

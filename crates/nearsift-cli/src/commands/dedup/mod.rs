@@ -164,7 +164,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     };
     let begun = Instant::now();
     let forecast = match folder.state() {
-        Some(_) => Forecast::of(&inputs, args.searching.memory)?,
+        Some(_) => Forecast::of(&inputs, args.searching.memory, !args.dry_run)?,
         None => None,
     };
     if let Some(forecast) = forecast {
