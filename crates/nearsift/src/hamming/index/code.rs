@@ -56,7 +56,10 @@ pub(super) const fn position(p: u32) -> u32 {
     (1 << p) >> 1
 }
 
-/// The data bits of a word.
+/// The positions of the data bits of a word, as bits of it.
+pub(super) const DATA_POSITIONS: u32 = 0x7fff_7f74;
+
+/// The data bits of a word: those at [`DATA_POSITIONS`].
 #[inline]
 pub(super) const fn data(word: u32) -> u32 {
     (word >> 2 & 1) | (word >> 4 & 0x7) << 1 | (word >> 8 & 0x7f) << 4 | (word >> 16 & 0x7fff) << 11
@@ -132,6 +135,7 @@ impl Balls {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bits::gather;
     use super::*;
     use proptest::prelude::*;
 
@@ -147,6 +151,8 @@ mod tests {
             prop_assert!((code ^ word).count_ones() <= 1);
             prop_assert_eq!(encode(data(code)), code);
             prop_assert_eq!(data(encode(other >> 5)), other >> 5);
+            let gathered = gather(&[u64::from(word)], &[u64::from(DATA_POSITIONS)]);
+            prop_assert_eq!(u64::from(data(word)), gathered[0]);
             prop_assert_eq!(
                 encode(data(word)) ^ encode(data(other)), encode(data(word) ^ data(other)));
         }

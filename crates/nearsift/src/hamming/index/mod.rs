@@ -225,8 +225,9 @@ impl Index<'static> {
     /// [`BuildError`], when the settings do not fit the fingerprints.
     ///
     /// # Complexity
-    /// O(n) for each table. Memory beside the index: up to 4 million fingerprints about twice their size
-    /// (and their ids'); of more a byte for each, and a fifth of the input's size if that is more.
+    /// O(n) for each table. Memory beside the index: up to 4 million fingerprints as much as they and their ids
+    /// take, of more a third of the fingerprints' size if that is more, and for each of the threads what a
+    /// small part of them takes. Where fingerprints crowd into few buckets, three times as much.
     pub fn build(
         bits: Bits,
         words: &[u64],

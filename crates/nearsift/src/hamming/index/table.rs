@@ -137,26 +137,26 @@ impl<const W: usize> Table<W> {
     }
 
     #[inline(always)]
-    fn key_of(&self, window: u64, plain: u64, syndrome: u32) -> u32 {
+    fn key_of<L: Lanes>(&self, lanes: L, window: u64, plain: u64, syndrome: u32) -> u32 {
         if self.window_bits == 0 {
             return plain as u32;
         }
         let codeword = window as u32 ^ code::position(syndrome);
-        code::data(codeword) >> self.dropped | (plain as u32) << (DATA_BITS - self.dropped)
+        lanes.data(codeword) >> self.dropped | (plain as u32) << (DATA_BITS - self.dropped)
     }
 
     /// The bucket of a value.
     #[inline(always)]
     pub(super) fn key<L: Lanes>(&self, lanes: L, value: &[u64; W]) -> u32 {
         let (window, plain, syndrome) = self.head(lanes, value);
-        self.key_of(window, plain, syndrome)
+        self.key_of(lanes, window, plain, syndrome)
     }
 
     /// The bucket of a value and its entry there.
     #[inline(always)]
     pub(super) fn file<L: Lanes>(&self, lanes: L, value: &[u64; W]) -> (u32, [u64; W]) {
         let (window, plain, syndrome) = self.head(lanes, value);
-        let key = self.key_of(window, plain, syndrome);
+        let key = self.key_of(lanes, window, plain, syndrome);
         let mut entry = shift_up(&lanes.gather(value, &self.rest), self.packing.rest_at());
         if self.window_bits > 0 {
             let wrong = code::position(syndrome);
@@ -164,7 +164,7 @@ impl<const W: usize> Table<W> {
                 entry[0] |= u64::from(syndrome);
             }
             if self.packing.low_bits > 0 {
-                let low = code::data(window as u32 ^ wrong) & ones(self.packing.low_bits) as u32;
+                let low = lanes.data(window as u32 ^ wrong) & ones(self.packing.low_bits) as u32;
                 put(&mut entry, SYNDROME_BITS, u64::from(low), self.packing.low_bits);
             }
         }
@@ -204,7 +204,7 @@ impl<const W: usize> Table<W> {
     #[inline(always)]
     pub(super) fn aim<L: Lanes>(&self, lanes: L, query: &[u64; W], max_distance: u32) -> Aim<W> {
         let (window, plain, syndrome) = self.head(lanes, query);
-        let key = self.key_of(window, plain, syndrome);
+        let key = self.key_of(lanes, window, plain, syndrome);
         let head = (window | plain << self.window_bits) & self.visible;
         Aim {
             own: Probe { key, near: self.centre(key) ^ head },

@@ -12,7 +12,7 @@ mod tests;
 mod x86;
 
 use super::bits::{self, distance_in, ones};
-use super::code::{SYNDROME_BITS, position};
+use super::code::{self, SYNDROME_BITS, position};
 
 /// Bytes of a cache line, and of a line of a directory of counts.
 pub(super) const LINE: usize = 64;
@@ -225,6 +225,12 @@ pub(super) trait Lanes: Copy {
     #[inline(always)]
     fn scatter<const W: usize>(self, packed: &[u64; W], mask: &[u64; W]) -> [u64; W] {
         bits::scatter(packed, mask)
+    }
+
+    /// See [`code::data`].
+    #[inline(always)]
+    fn data(self, word: u32) -> u32 {
+        code::data(word)
     }
 
     /// The first entry of the bucket at a place of a line of a directory of counts.

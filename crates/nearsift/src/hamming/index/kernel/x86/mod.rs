@@ -4,6 +4,14 @@
 macro_rules! by_own_functions {
     () => {
         #[inline(always)]
+        fn data(self, word: u32) -> u32 {
+            self.gather(
+                &[u64::from(word)],
+                &[u64::from(crate::hamming::index::code::DATA_POSITIONS)],
+            )[0] as u32
+        }
+
+        #[inline(always)]
         fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
             // SAFETY: the instructions were found before this value was made.
             unsafe { start_in_line(line, place) }
