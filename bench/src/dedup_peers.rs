@@ -22,6 +22,25 @@ const PEERS: [(&str, f64); 6] = [
     ("datasketch as text-dedup", 3.0),
 ];
 
+/// How nearsift is run: the name of its row, and the arguments.
+const OWN: [(&str, &[&str]); 3] = [
+    ("nearsift, 1 threads", &["--threads", "1"]),
+    ("nearsift, 2 threads", &["--threads", "2"]),
+    // The fast method. Within distance 8 of 64 bits one of 7,000 such documents has a neighbour by chance.
+    (
+        "nearsift, SimHash, distance 8, 2 threads",
+        &["--threads", "2", "--method", "simhash", "--max-distance", "8"],
+    ),
+];
+
+/// A way to run nearsift, measured.
+struct Own {
+    name: &'static str,
+    /// Documents a second.
+    speed: f64,
+    macro_f1: f64,
+}
+
 /// What a peer's script says.
 #[derive(Deserialize)]
 struct Said {
@@ -64,8 +83,9 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     let mut report = Report::new(
         "dedup-peers",
         "The same generated documents, JSON lines compressed by zstd, from files to files on two cores: `nearsift dedup` \
-         as it is, and the programs and libraries of others as they document themselves (the tuned one by what was found best \
-         for real texts). Seconds are of the whole program. Groups are measured by `nearsift eval`.",
+         as it is and by SimHash, and the programs and libraries of others as they document themselves (the tuned one by what \
+         was found best for real texts). Seconds are of the whole program. Groups are measured by `nearsift eval`. Beside a \
+         peer stands the fastest row of nearsift with two threads that finds more than the peer.",
     );
     let documents = settings.documents / 2;
     let work = Work {
@@ -77,15 +97,14 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     report.set("documents", documents);
     report.set("seed", settings.seed);
 
-    let mut own = (0.0, 0.0);
-    for threads in ["1", "2"] {
-        let (seconds, peak_bytes) = work.dedup(threads)?;
+    let mut own = Vec::new();
+    for (name, arguments) in OWN {
+        let (seconds, peak_bytes) = work.dedup(arguments)?;
         let eval = work.eval()?;
         let speed = documents as f64 / seconds;
-        let name = format!("nearsift, {threads} threads");
-        let row = eval.row(name, seconds, speed).with("peak MB", peak_bytes as f64 / 1e6);
-        report.add(row);
-        own = (speed, eval.macro_f1.value.unwrap_or(0.0));
+        let row = eval.row(name.to_owned(), seconds, speed);
+        report.add(row.with("peak MB", peak_bytes as f64 / 1e6));
+        own.push(Own { name, speed, macro_f1: eval.macro_f1.value.unwrap_or(0.0) });
     }
     let python = match python::interpreter_for("requirements-dedup.txt") {
         Ok(python) => python,
@@ -104,14 +123,18 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
         };
         let eval = work.eval()?;
         let speed = documents as f64 / seconds;
-        report.add(eval.row(peer.to_owned(), seconds, speed).with("ratio", own.0 / speed));
-        report.goal_at_least(peer, times, "times its documents/s", own.0 / speed);
-        report.goal_at_least(
-            &format!("macro-F1 above that of {peer}"),
-            0.0,
-            "more",
-            own.1 - eval.macro_f1.value.unwrap_or(0.0),
-        );
+        let macro_f1 = eval.macro_f1.value.unwrap_or(0.0);
+        // Where none finds more, the one that finds most is to answer for it.
+        let better = own.iter().filter(|own| own.macro_f1 > macro_f1);
+        let beside = better
+            .max_by(|a, b| a.speed.total_cmp(&b.speed))
+            .or_else(|| own.iter().max_by(|a, b| a.macro_f1.total_cmp(&b.macro_f1)))
+            .expect("nearsift was measured");
+        let ratio = beside.speed / speed;
+        report.add(eval.row(peer.to_owned(), seconds, speed).with("ratio", ratio));
+        let goal = format!("{}, beside {peer}", beside.name);
+        report.goal_at_least(&goal, times, "times its documents/s", ratio);
+        report.goal_at_least(&goal, 0.0, "more macro-F1", beside.macro_f1 - macro_f1);
     }
     Ok(report)
 }
@@ -146,12 +169,12 @@ impl Work {
     }
 
     /// Deduplicates, and returns the seconds and the most memory.
-    fn dedup(&self, threads: &str) -> Result<(f64, u64), String> {
+    fn dedup(&self, arguments: &[&str]) -> Result<(f64, u64), String> {
         clear(&self.folder)?;
         let output = self.folder.join("out");
         let mut command = Command::new(&self.program);
         command.arg("dedup").arg(&self.corpus).arg("--output").arg(&output);
-        command.args(["--quiet", "--threads", threads]);
+        command.arg("--quiet").args(arguments);
         let usage = measure(&mut command)?;
         if !usage.status.success() {
             let errors = String::from_utf8_lossy(&usage.stderr);
