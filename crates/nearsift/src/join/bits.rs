@@ -181,6 +181,11 @@ impl<const W: usize> Source<W> {
         if self.unused() == Some(0) { BitSet::NONE } else { self.bits }
     }
 
+    /// With more bits to move by, of the same level.
+    pub(super) fn or(self, more: BitSet<W>) -> Source<W> {
+        if more == BitSet::NONE { self } else { Source::new(self.left().or(more), self.level) }
+    }
+
     /// What the values are moved by when they agree on more bits.
     pub(super) fn with(&self, more: BitSet<W>) -> Source<W> {
         Source::new(self.left().or(more), self.level + 1)

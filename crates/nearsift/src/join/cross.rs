@@ -259,6 +259,7 @@ impl<'a> CrossJoin<'a> {
             speed: self.speed,
             tuning: self.tuning,
             slices: self.slices,
+            threads: self.workers.count(),
         };
         search.run(sink, |count, task| self.workers.run(count, task))
     }

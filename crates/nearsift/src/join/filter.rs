@@ -357,28 +357,32 @@ mod avx512 {
         let (run, wanted_run) = (place(u64::MAX), place(wanted as u64));
         let (vectors, rest) = chunk.as_chunks::<8>();
         let mut places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        let mut len = picked.len;
         for vector in vectors {
+            // The processor reads ahead by itself to the end of a page of 4 KiB only.
+            _mm_prefetch::<_MM_HINT_T0>(vector.as_ptr().wrapping_add(512).cast());
             // SAFETY: eight values of one word are 64 bytes.
             let values = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
             let turned = _mm512_and_si512(_mm512_rorv_epi64(values, rotation), bits);
             let sum = _mm512_and_si512(_mm512_mullo_epi64(turned, gather), gathered);
             let mixed = _mm512_and_si512(_mm512_mullo_epi64(sum, multiplier), run);
             let chosen = _mm512_cmpeq_epi64_mask(mixed, wanted_run);
-            let to_values = &mut picked.values[picked.len..picked.len + 8];
+            let to_values = &mut picked.values[len..len + 8];
             // SAFETY: the slice has room for eight values of one word.
             unsafe {
                 let packed = _mm512_maskz_compress_epi64(chosen, values);
                 _mm512_storeu_si512(to_values.as_mut_ptr().cast(), packed);
             }
-            let to_places = &mut picked.places[picked.len..picked.len + 8];
+            let to_places = &mut picked.places[len..len + 8];
             // SAFETY: the slice has room for eight places of four bytes.
             unsafe {
                 let packed = _mm256_maskz_compress_epi32(chosen, places);
                 _mm256_storeu_si256(to_places.as_mut_ptr().cast(), packed);
             }
             places = _mm256_add_epi32(places, _mm256_set1_epi32(8));
-            picked.len += chosen.count_ones() as usize;
+            len += chosen.count_ones() as usize;
         }
+        picked.len = len;
         picked.extend(chunk, chunk.len() - rest.len(), digit, wanted);
     }
 }

@@ -1,12 +1,13 @@
 //! The first move: from all values into the buckets of one slice of them.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
+use std::sync::{PoisonError, RwLock};
 
 use super::bits::{BitSet, Digit, Source};
 use super::filter::{CHUNK, Filter, Picked};
 use super::partition::{Buckets, Slice, Spread};
 
-/// How all values are moved into buckets by some bits, a slice of them at a time.
+/// How all values are moved into buckets by some bits, a slice of them at a time, by all threads together.
 ///
 /// Slices and buckets are told apart by one digit, counted once for all slices. So a slice is picked out of the
 /// values and moved in one step, and takes memory once.
@@ -19,12 +20,39 @@ pub(super) struct FirstMove<const W: usize> {
     /// What remains to move by: after slicing, and after this move.
     pub(super) sliced: Source<W>,
     pub(super) after: Source<W>,
+    /// Whether bits were left alone for the next move.
+    pub(super) leaves: bool,
 }
 
 impl<const W: usize> FirstMove<W> {
     /// For `n` values in so many slices, a power of two; `None` without bits enough. `width` tells that of the digit by
     /// which so many values of a slice are moved.
     pub(super) fn new(
+        bits: BitSet<W>,
+        n: usize,
+        slices: usize,
+        width: impl Fn(&Source<W>, usize) -> u32,
+    ) -> Option<FirstMove<W>> {
+        FirstMove::leaving(BitSet::NONE, bits, n, slices, width)
+    }
+
+    /// The same for many values that are moved again: by `widest` bits beside those of slices at most. Bits beyond these are
+    /// left alone for the next move: of a mixture of all bits, what a digit leaves would not be mixed evenly with others.
+    pub(super) fn of_many(
+        bits: BitSet<W>,
+        n: usize,
+        slices: usize,
+        widest: u32,
+        width: impl Fn(&Source<W>, usize) -> u32,
+    ) -> Option<FirstMove<W>> {
+        let most = (slices.ilog2() + widest) as usize;
+        let one_to_one = Source::new(bits, 0).unused().is_some();
+        let moved: BitSet<W> = if one_to_one { bits.iter().take(most).collect() } else { bits };
+        FirstMove::leaving(bits.without(moved), moved, n, slices, width)
+    }
+
+    fn leaving(
+        rest: BitSet<W>,
         bits: BitSet<W>,
         n: usize,
         slices: usize,
@@ -42,7 +70,8 @@ impl<const W: usize> FirstMove<W> {
         let bucket = source.digit(width(&source, n / slices))?;
         let both = start.digit(slices.ilog2() + bucket.width())?;
         assert_eq!(both.count(), slices * bucket.count(), "digits of one source");
-        Some(FirstMove { slice, bucket, both, sliced: source, after: source.after(&bucket) })
+        let (sliced, after) = (source.or(rest), source.after(&bucket).or(rest));
+        Some(FirstMove { slice, bucket, both, sliced, after, leaves: rest != BitSet::NONE })
     }
 
     /// A count of none for each digit of both kinds.
@@ -69,7 +98,7 @@ impl<const W: usize> FirstMove<W> {
         }
     }
 
-    /// Fills the buckets with a slice of the values, given its counts; ids are places among all values.
+    /// Fills the buckets with a slice of the values, in as many parts as there are counts; each part is a task.
     ///
     /// # Panics
     /// When the counts are not of these values.
@@ -77,36 +106,123 @@ impl<const W: usize> FirstMove<W> {
         &self,
         values: &[[u64; W]],
         slice: usize,
+        counts: &[Vec<u32>],
+        to: &Filled<W>,
+        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+    ) {
+        let _ = run_tasks(counts.len(), &|part| {
+            let (start, values) = part_of(values, part, counts.len());
+            let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
+            self.fill_part(
+                values,
+                start as u32,
+                slice,
+                self.of_slice(&counts[part], slice),
+                &mut to,
+            );
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Fills the buckets with those of some values that are of a slice; ids are places from `start` on.
+    fn fill_part(
+        &self,
+        values: &[[u64; W]],
+        start: u32,
+        slice: usize,
         counts: &[u32],
         to: &mut Buckets<W>,
     ) {
         to.start(counts);
         let Some(digit) = &self.slice else {
-            to.add(values, |place| place as u32, &self.bucket);
+            to.add(values, |place| start + place as u32, &self.bucket);
             return;
         };
         let filter = Filter::best();
         let mut picked = Picked::NONE;
         for (c, chunk) in values.chunks(CHUNK).enumerate() {
             filter.pick(chunk, digit, slice, &mut picked);
-            let (first, places) = ((c * CHUNK) as u32, picked.places());
+            let (first, places) = (start + (c * CHUNK) as u32, picked.places());
             to.add(picked.values(), |place| first + places[place], &self.bucket);
         }
     }
-}
 
-/// Adds counts to a sum; an empty sum is of nothing.
-pub(super) fn add(sum: &mut Vec<u32>, counts: Vec<u32>) {
-    if sum.is_empty() {
-        *sum = counts;
-    } else {
-        sum.iter_mut().zip(&counts).for_each(|(sum, count)| *sum += count);
+    /// The number of buckets of a slice.
+    pub(super) fn buckets(&self) -> usize {
+        self.bucket.count()
     }
 }
 
-/// The number of values, and how they would be spread.
-pub(super) fn spread_of(counts: &[u32]) -> (usize, Spread) {
-    (counts.iter().map(|&count| count as usize).sum(), Spread::of(counts))
+/// One of some parts of the values, about equally large, and where it starts.
+pub(super) fn part_of<T>(values: &[T], part: usize, parts: usize) -> (usize, &[T]) {
+    let len = values.len().div_ceil(parts);
+    let start = (part * len).min(values.len());
+    (start, &values[start..(start + len).min(values.len())])
+}
+
+/// In how many parts so many values are moved, by so many threads at once.
+pub(super) fn parts(values: usize, threads: usize) -> usize {
+    /// Values of a part at least.
+    const PART: usize = 1 << 13;
+    threads.min(values / PART).max(1)
+}
+
+/// The buckets of one slice, in parts that threads fill at once: so all values are read once for all threads, and the
+/// slice is as large as the memory of all of them allows.
+#[derive(Debug)]
+pub(super) struct Filled<const W: usize>(Vec<RwLock<Buckets<W>>>);
+
+impl<const W: usize> Filled<W> {
+    /// None in so many parts.
+    pub(super) fn new(parts: usize) -> Filled<W> {
+        Filled((0..parts).map(|_| RwLock::default()).collect())
+    }
+
+    /// Calls `f` with the values and ids of each of some buckets that hold two values or more, until it breaks;
+    /// `whole` is where parts are brought together.
+    pub(super) fn each(
+        &self,
+        buckets: Range<usize>,
+        whole: &mut Slice<W>,
+        mut f: impl FnMut(&[[u64; W]], &[u32]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let parts = self.0.iter().map(|part| part.read().unwrap_or_else(PoisonError::into_inner));
+        let parts: Vec<_> = parts.collect();
+        for bucket in buckets {
+            if let [only] = &parts[..] {
+                let (values, ids) = only.bucket(bucket);
+                if values.len() > 1 {
+                    f(values, ids)?;
+                }
+                continue;
+            }
+            whole.values.clear();
+            whole.ids.clear();
+            for part in &parts {
+                let (values, ids) = part.bucket(bucket);
+                whole.values.extend_from_slice(values);
+                whole.ids.extend_from_slice(ids);
+            }
+            if whole.values.len() > 1 {
+                f(&whole.values, &whole.ids)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The number of values of a slice, and how they would be spread, by the counts of all parts.
+pub(super) fn spread_of<const W: usize>(
+    first: &FirstMove<W>,
+    counts: &[Vec<u32>],
+    slice: usize,
+) -> (usize, Spread) {
+    let mut all = vec![0; first.buckets()];
+    for counts in counts {
+        let counts = first.of_slice(counts, slice);
+        all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    }
+    (all.iter().map(|&count| count as usize).sum(), Spread::of(&all))
 }
 
 #[cfg(test)]
@@ -114,30 +230,44 @@ mod tests {
     use super::super::partition::digit_width;
     use super::*;
 
+    fn in_order(count: usize, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> {
+        (0..count).try_for_each(task)
+    }
+
     #[test]
     fn slices_and_buckets_hold_every_value_once() {
         let values: Vec<[u64; 1]> = (0..5000u64).map(|i| [i * i * 77]).collect();
         for bits in [BitSet::ALL, BitSet([0x0ff0]), BitSet([0xf00f])] {
-            for slices in [1, 2, 8] {
+            for (slices, parts) in [(1, 1), (2, 3), (8, 2), (1, 2)] {
                 let first =
                     FirstMove::new(bits, values.len(), slices, |_, n| digit_width(n, 16, 5))
                         .expect("bits");
-                let mut counts = first.no_counts();
-                first.count(&values, &mut counts);
+                let counts: Vec<Vec<u32>> = (0..parts)
+                    .map(|part| {
+                        let mut counts = first.no_counts();
+                        first.count(part_of(&values, part, parts).1, &mut counts);
+                        counts
+                    })
+                    .collect();
                 let mut seen: Vec<u32> = Vec::new();
-                let mut buckets = Buckets::default();
+                let (filled, mut whole) = (Filled::new(parts), Slice::default());
                 for slice in 0..slices {
-                    let counts = first.of_slice(&counts, slice);
-                    first.fill(&values, slice, counts, &mut buckets);
-                    for (held, ids) in buckets.iter() {
+                    first.fill(&values, slice, &counts, &filled, &in_order);
+                    let _ = filled.each(0..first.buckets(), &mut whole, |held, ids| {
                         assert!(ids.is_sorted());
                         for (value, id) in held.iter().zip(ids) {
                             assert_eq!(*value, values[*id as usize]);
                             assert_eq!(first.both.of(value), first.both.of(&held[0]));
                         }
                         seen.extend(ids);
+                        ControlFlow::Continue(())
+                    });
+                    let mut all = vec![0; first.buckets()];
+                    for counts in &counts {
+                        let counts = first.of_slice(counts, slice);
+                        all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
                     }
-                    let alone = counts.iter().filter(|&&count| count == 1).count();
+                    let alone = all.iter().filter(|&&count| count == 1).count();
                     seen.extend(std::iter::repeat_n(u32::MAX, alone));
                 }
                 assert_eq!(seen.len(), values.len());

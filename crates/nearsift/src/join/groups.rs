@@ -4,10 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use super::bits::{BitSet, Source};
-use super::first::{FirstMove, add};
-use super::partition::{Buckets, count, digit_width};
+use super::first::{Filled, FirstMove, part_of, parts};
+use super::partition::{Buckets, Slice, count, digit_width};
 use super::stream::{locked, unlocked};
-use super::tree::DIGIT_BITS;
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
 
@@ -25,47 +24,55 @@ pub(super) enum Groups {
 }
 
 impl Groups {
-    /// Groups equal values, working on `slices` (a power of two) parts of them, one at a time on
-    /// each thread that `run_tasks(count, task)` runs `task(0..count)` on.
+    /// Groups equal values, working on `slices` (a power of two) of them, one after the other, by so many threads, on which
+    /// `run_tasks(count, task)` runs `task(0..count)`.
     ///
     /// # Complexity
     /// Expected O(n) moves and comparisons. If values are repeated, 8 bytes a document stay;
-    /// `(8 W + 4) * n / slices * 2` more are used by each thread meanwhile.
+    /// `(8 W + 4) * n / slices` more are used meanwhile.
     pub(super) fn of<const W: usize>(
         values: &[[u64; W]],
         slices: usize,
+        threads: usize,
         run_tasks: impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
     ) -> Groups {
-        /// Buckets of this size have their marks in the second-level cache.
+        /// Buckets of up to 16 times this size have their marks in the second-level cache.
         const BUCKET: usize = 1 << 14;
+        /// Beyond so many buckets, their ends miss the caches; some more in a bucket cost less.
+        const WIDEST: u32 = 10;
         let first = FirstMove::new(BitSet::ALL, values.len(), slices, |_, n| {
-            digit_width(n, BUCKET, DIGIT_BITS)
+            (n / BUCKET).max(2).ilog2().min(WIDEST)
         });
         let first = first.expect("all bits make a digit");
-        let count = Mutex::new(Vec::new());
-        let part = values.len().div_ceil(slices).max(1);
-        let _ = run_tasks(slices, &|task| {
-            let values = values.chunks(part).nth(task).unwrap_or_default();
-            let mut counts = first.no_counts();
-            first.count(values, &mut counts);
-            add(&mut locked(&count), counts);
+        let parts = parts(values.len(), threads);
+        let counts: Vec<Mutex<Vec<u32>>> = (0..parts).map(|_| Mutex::default()).collect();
+        let _ = run_tasks(parts, &|part| {
+            let mut own = first.no_counts();
+            first.count(part_of(values, part, parts).1, &mut own);
+            *locked(&counts[part]) = own;
             ControlFlow::Continue(())
         });
-        let counts = unlocked(count);
+        let counts: Vec<Vec<u32>> = counts.into_iter().map(unlocked).collect();
         let all = Mutex::new(Vec::new());
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
-        let _ = run_tasks(slices, &|slice| {
-            let mut grouping = locked(&spare).pop().unwrap_or_default();
-            let mut buckets = std::mem::take(&mut grouping.first);
-            first.fill(values, slice, first.of_slice(&counts, slice), &mut buckets);
-            for (values, ids) in buckets.iter() {
-                grouping.bucket(values, ids, first.after);
-            }
-            grouping.first = buckets;
-            locked(&all).append(&mut grouping.repeats);
-            locked(&spare).push(grouping);
-            ControlFlow::Continue(())
-        });
+        let filled = Filled::new(parts);
+        let tasks = if parts > 1 { parts * 8 } else { 1 };
+        for slice in 0..slices {
+            first.fill(values, slice, &counts, &filled, &run_tasks);
+            let _ = run_tasks(tasks, &|task| {
+                let mut grouping = locked(&spare).pop().unwrap_or_default();
+                let buckets = task * first.buckets() / tasks..(task + 1) * first.buckets() / tasks;
+                let mut whole = std::mem::take(&mut grouping.whole);
+                let ended = filled.each(buckets, &mut whole, |values, ids| {
+                    grouping.bucket(values, ids, first.after);
+                    ControlFlow::Continue(())
+                });
+                grouping.whole = whole;
+                locked(&all).append(&mut grouping.repeats);
+                locked(&spare).push(grouping);
+                ended
+            });
+        }
         let mut repeats = unlocked(all);
         if repeats.is_empty() {
             return Groups::Distinct(values.len());
@@ -197,7 +204,8 @@ impl Postings {
 struct Grouping<const W: usize> {
     /// Documents whose value an earlier one has, with the first that has it.
     repeats: Vec<(u32, u32)>,
-    first: Buckets<W>,
+    /// A bucket whose parts lie apart.
+    whole: Slice<W>,
     levels: Vec<(Buckets<W>, Vec<u32>)>,
     hits: Vec<(u32, u32)>,
     kernel: Kernel,
@@ -210,7 +218,7 @@ impl<const W: usize> Default for Grouping<W> {
     fn default() -> Self {
         Grouping {
             repeats: vec![],
-            first: Buckets::default(),
+            whole: Slice::default(),
             levels: vec![],
             hits: vec![],
             kernel: Kernel::best(),
@@ -358,6 +366,7 @@ mod tests {
         fn groups_are_those_of_a_hash_map(
             values in prop::collection::vec(0..200u64, 0..600),
             slices in prop::sample::select(vec![1usize, 2, 8]),
+            threads in 1usize..3,
         ) {
             let values: Vec<[u64; 2]> = values.iter().map(|v| [v % 3, v * v]).collect();
             let mut numbers = HashMap::new();
@@ -369,7 +378,7 @@ mod tests {
                     firsts.len() as u32 - 1
                 }));
             }
-            let groups = Groups::of(&values, slices, in_order);
+            let groups = Groups::of(&values, slices, threads, in_order);
             let found: Vec<u32> =
                 (0..values.len() as u32).map(|document| groups.value_of(document)).collect();
             prop_assert_eq!(found, value_of);
@@ -385,15 +394,15 @@ mod tests {
 
     #[test]
     fn one_value_many_times_is_one_group() {
-        let groups = Groups::of(&[[5u64]; 5000], 1, in_order);
+        let groups = Groups::of(&[[5u64]; 50_000], 1, 2, in_order);
         assert_eq!((groups.values(), groups.first(0)), (1, 0));
         let postings = groups.postings().expect("repeats");
-        assert_eq!(postings.of_value(0).len(), 5000);
+        assert_eq!(postings.of_value(0).len(), 50_000);
     }
 
     #[test]
     fn different_values_keep_nothing() {
-        let values: Vec<[u64; 1]> = (0..5000).map(|i| [i]).collect();
-        assert!(matches!(Groups::of(&values, 2, in_order), Groups::Distinct(5000)));
+        let values: Vec<[u64; 1]> = (0..50_000).map(|i| [i]).collect();
+        assert!(matches!(Groups::of(&values, 2, 2, in_order), Groups::Distinct(50_000)));
     }
 }

@@ -184,10 +184,11 @@ struct Known {
 fn group(column: &Fingerprints, slices: usize, workers: &Workers) -> Groups {
     let words = column.as_words();
     let run = |count, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)| workers.run(count, task);
+    let threads = workers.count();
     match column.bits().words() {
-        1 => Groups::of(chunks::<1>(words), slices, run),
-        2 => Groups::of(chunks::<2>(words), slices, run),
-        _ => Groups::of(chunks::<4>(words), slices, run),
+        1 => Groups::of(chunks::<1>(words), slices, threads, run),
+        2 => Groups::of(chunks::<2>(words), slices, threads, run),
+        _ => Groups::of(chunks::<4>(words), slices, threads, run),
     }
 }
 
@@ -328,6 +329,7 @@ impl<'a> SelfJoin<'a> {
             speed: self.speed,
             tuning: self.tuning,
             slices: self.slices,
+            threads: self.workers.count(),
         };
         search.run(sink, |count, task| self.workers.run(count, task))
     }
@@ -365,10 +367,7 @@ impl Budget {
         let standing = kept + n / 4 + n / 8;
         let fewest_pairs = (n / 32 + 4096) * 8;
         let search = |slices| plan::search_bytes(question, Plan::Nested, slices, threads);
-        // Small slices let threads share the work evenly.
-        let mut slices =
-            if threads > 1 && n > 1 << 14 { (4 * threads).next_power_of_two() / 4 } else { 1 };
-        slices = slices.min(MOST_SLICES);
+        let mut slices = 1;
         let Some(limit) = limit else {
             while search(slices) > (30 * n * words).clamp(1 << 24, 4 << 30) && slices < MOST_SLICES
             {

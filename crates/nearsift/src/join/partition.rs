@@ -89,8 +89,10 @@ impl<const W: usize> Buckets<W> {
         if self.values.len() < len {
             // What they held is not needed any more, and must not be copied.
             (self.values, self.ids) = (Vec::new(), Vec::new());
-            self.values = pages::zeroed(len, [0; W]);
-            self.ids = pages::zeroed(len, 0);
+            // Some more, so that slices of about one size find room at once.
+            let room = len + len / 64;
+            self.values = pages::zeroed(room, [0; W]);
+            self.ids = pages::zeroed(room, 0);
         }
     }
 
@@ -118,6 +120,13 @@ impl<const W: usize> Buckets<W> {
                 pages::will_write(to_ids, at + 2 * AHEAD);
             }
         });
+    }
+
+    /// The bucket of a digit.
+    pub(super) fn bucket(&self, digit: usize) -> (&[[u64; W]], &[u32]) {
+        let start = digit.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        let bucket = start..self.ends[digit] as usize;
+        (&self.values[bucket.clone()], &self.ids[bucket])
     }
 
     /// The buckets that hold two values or more.

@@ -301,16 +301,17 @@ impl Speed {
     }
 }
 
-/// Bytes that a search uses beside the values and the pairs: for each thread the buckets of its slice and a
-/// buffer for each level of buckets below, which are small unless the values are skewed.
+/// Bytes that a search uses beside the values and the pairs: the buckets of a slice, and for each thread a buffer for each
+/// level of buckets below, which are small unless the values are skewed.
 pub(super) fn search_bytes(question: &Question, plan: Plan, slices: usize, threads: usize) -> u64 {
     let entry = 8 * question.bits.words() as u64 + 4;
     if plan == Plan::AllPairs {
         return 4 * question.values;
     }
-    // The buckets of a slice, which may be larger than its share, and those of the largest bucket again and again.
+    // The buckets of a slice, which may be larger than its share, and for each thread those of the largest bucket again and
+    // again.
     let slice = question.values / slices as u64;
-    threads as u64 * (entry * (slice + slice / 16 + slice / 64) + (1 << 18))
+    entry * (slice + slice / 16) + threads as u64 * (entry * (slice / 64) + (1 << 18))
 }
 
 #[cfg(test)]

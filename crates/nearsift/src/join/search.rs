@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
-use super::first::{FirstMove, add, spread_of};
+use super::first::{Filled, FirstMove, part_of, parts, spread_of};
 use super::forest::{Forest, Part, Places};
 use super::leaves::Leaves;
 use super::partition::{Buckets, Slice, Spread, count, digit_width};
@@ -72,8 +72,10 @@ pub(super) struct Search<'a, const W: usize> {
     pub(super) kernel: Kernel,
     pub(super) speed: Speed,
     pub(super) tuning: Tuning,
-    /// Parts (a power of two) that are worked on one at a time by each thread.
+    /// Parts (a power of two) that are worked on one after the other.
     pub(super) slices: usize,
+    /// Threads that work on them.
+    pub(super) threads: usize,
 }
 
 /// When a bucket is small, and when splitting pays.
@@ -87,6 +89,10 @@ pub(super) struct Tuning {
     digit_bits: u32,
     /// Bits up to which those of a node with branches are used at once.
     whole_bits: u32,
+    /// Slices of so many values are moved first by `digit_bits` of a part, and then by its other bits,
+    many: usize,
+    /// which is for buckets of more values than that: fewer lie in the second-level cache as they are.
+    near: usize,
     /// How often new cuts may be made inside new cuts.
     new_cuts: u32,
     /// Buckets from this size are worth new cuts.
@@ -99,6 +105,8 @@ impl Tuning {
         gain: 0.5,
         digit_bits: DIGIT_BITS,
         whole_bits: 12,
+        many: 1 << 24,
+        near: 1 << 15,
         new_cuts: 8,
         crowd: 1024,
     };
@@ -110,6 +118,8 @@ impl Tuning {
         gain: f64::INFINITY,
         digit_bits: 2,
         whole_bits: 0,
+        many: 1,
+        near: 1,
         new_cuts: 1,
         crowd: 3,
     };
@@ -122,6 +132,32 @@ impl Tuning {
     /// The size of bucket that moving aims at.
     fn target(&self, speed: &Speed) -> usize {
         self.leaf(speed) / 2
+    }
+
+    /// The share of comparing all below which moving must bring the cost.
+    fn gain_of(&self, deeper: bool) -> f64 {
+        /// What remains after a cut is for the deeper ones to reduce. There are few of these, so
+        /// even if they fail all is compared a few times at most.
+        const DEEPER: f64 = 3.0;
+        self.gain * if deeper { DEEPER } else { 1.0 }
+    }
+
+    /// Whether moving `n` values that many times leaves few enough pairs to compare, if they are to be
+    /// cut deeper after that, or not.
+    fn leaves_little(
+        &self,
+        speed: &Speed,
+        n: usize,
+        times: usize,
+        spread: Spread,
+        deeper: bool,
+    ) -> bool {
+        if self.gain.is_infinite() {
+            return spread.largest < n;
+        }
+        let moves = (n * times) as f64 * speed.move_ns;
+        let left = spread.pairs as f64 * speed.comparison_ns;
+        left + moves < speed.all_pairs(n) * self.gain_of(deeper)
     }
 
     /// The width of the next digit of a node's bits, for so many values.
@@ -187,14 +223,33 @@ impl<const W: usize> Search<'_, W> {
         } else {
             let firsts: Vec<_> = root.branches.iter().map(|node| self.first_move(node)).collect();
             let counts = self.first_counts(&firsts, &run_tasks);
-            run_tasks(firsts.len() * self.slices, &|task| {
-                let (branch, slice) = (task / self.slices, task % self.slices);
+            let filled = Filled::new(parts(self.values.len(), self.threads));
+            (0..root.branches.len() * self.slices).try_for_each(|unit| {
+                let (branch, slice) = (unit / self.slices, unit % self.slices);
                 let node = &root.branches[branch];
-                with_worker(&mut |worker| match &firsts[branch] {
-                    Some(first) => worker.slice(node, first, &counts[branch], self.values, slice),
+                let Some(first) = &firsts[branch] else {
                     // Without bits to tell slices apart the first holds all.
-                    None if slice == 0 => worker.all(node, self.values),
-                    None => ControlFlow::Continue(()),
+                    let count = usize::from(slice == 0);
+                    return run_tasks(count, &|_| {
+                        with_worker(&mut |worker| worker.all(node, self.values))
+                    });
+                };
+                let counts = &counts[branch];
+                let (n, spread) = spread_of(first, counts, slice);
+                moves.fetch_add(n as u64, Ordering::Relaxed);
+                let deeper = !node.branches.is_empty();
+                if !self.tuning.leaves_little(&self.speed, n, 1, spread, deeper) {
+                    return run_tasks(1, &|_| {
+                        with_worker(&mut |worker| worker.slice(node, first, self.values, slice))
+                    });
+                }
+                first.fill(self.values, slice, counts, &filled, &run_tasks);
+                let tasks = if self.threads > 1 { self.threads * 8 } else { 1 };
+                let start = |task| task * first.buckets() / tasks;
+                run_tasks(tasks, &|task| {
+                    with_worker(&mut |worker| {
+                        worker.buckets(node, first, &filled, start(task)..start(task + 1))
+                    })
                 })
             })
         };
@@ -202,41 +257,43 @@ impl<const W: usize> Search<'_, W> {
     }
 
     fn first_move(&self, node: &Node<W>) -> Option<FirstMove<W>> {
-        FirstMove::new(node.part, self.values.len(), self.slices, |source, n| {
-            self.tuning.width(node, source, n, &self.speed)
-        })
+        let width = |source: &Source<W>, n| self.tuning.width(node, source, n, &self.speed);
+        let (part, n) = (node.part, self.values.len());
+        if node.branches.is_empty() || n / self.slices < self.tuning.many {
+            FirstMove::new(part, n, self.slices, width)
+        } else {
+            FirstMove::of_many(part, n, self.slices, self.tuning.digit_bits, width)
+        }
     }
 
-    /// Counts the digits of each first move.
+    /// Counts the digits of each first move in each part of the values.
     fn first_counts(
         &self,
         firsts: &[Option<FirstMove<W>>],
         run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
-    ) -> Vec<Vec<u32>> {
+    ) -> Vec<Vec<Vec<u32>>> {
         const CHUNK: usize = 1 << 11;
-        let part = self.values.len().div_ceil(self.slices).max(1 << 16);
-        let mut parts: Vec<&[[u64; W]]> = self.values.chunks(part).collect();
-        parts.resize(parts.len().max(1), &[]);
-        let sums: Vec<Mutex<Vec<u32>>> = firsts.iter().map(|_| Mutex::default()).collect();
-        let _ = run_tasks(parts.len(), &|part| {
+        let parts = parts(self.values.len(), self.threads);
+        let all: Vec<_> = firsts.iter().map(|_| Mutex::new(vec![Vec::new(); parts])).collect();
+        let _ = run_tasks(parts, &|part| {
             let mut counts: Vec<Vec<u32>> = firsts
                 .iter()
                 .map(|first| first.as_ref().map_or(vec![], FirstMove::no_counts))
                 .collect();
             // All digits of some values are counted while these are in the first-level cache.
-            for values in parts[part].chunks(CHUNK) {
+            for values in part_of(self.values, part, parts).1.chunks(CHUNK) {
                 for (first, counts) in firsts.iter().zip(&mut counts) {
                     if let Some(first) = first {
                         first.count(values, counts);
                     }
                 }
             }
-            for (sum, counts) in sums.iter().zip(counts) {
-                add(&mut locked(sum), counts);
+            for (all, counts) in all.iter().zip(counts) {
+                locked(all)[part] = counts;
             }
             ControlFlow::Continue(())
         });
-        sums.into_iter().map(unlocked).collect()
+        all.into_iter().map(unlocked).collect()
     }
 
     /// The tree that the values are divided by; a bare root where its cuts would cost more than
@@ -351,36 +408,40 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         }
     }
 
-    /// Searches one slice of all values for pairs of the node.
+    /// Searches one slice of all values, which its first move would not tell apart, for pairs of the node.
     fn slice(
         &mut self,
         node: &Node<W>,
         first: &FirstMove<W>,
-        counts: &[u32],
         values: &[[u64; W]],
         slice: usize,
     ) -> ControlFlow<()> {
-        let counts = first.of_slice(counts, slice);
-        let (n, spread) = spread_of(counts);
-        if !self.leaves_little(n, 1, spread, !node.branches.is_empty()) {
-            let mut part = std::mem::take(&mut self.part);
-            first.pick(values, slice, &mut part);
-            self.work.moves += part.values.len() as u64;
-            let ended = self.spread(
-                node,
-                Place { source: first.sliced, ..Place::start() },
-                &part.values,
-                &part.ids,
-            );
-            self.part = part;
-            return ended;
-        }
-        let mut buffers = self.spare.pop().unwrap_or_default();
-        first.fill(values, slice, counts, &mut buffers.buckets);
-        self.work.moves += n as u64;
+        let mut part = std::mem::take(&mut self.part);
+        first.pick(values, slice, &mut part);
+        let place = Place { source: first.sliced, ..Place::start() };
+        let ended = self.spread(node, place, &part.values, &part.ids);
+        self.part = part;
+        ended
+    }
+
+    /// Searches some buckets of a slice for pairs of the node.
+    fn buckets(
+        &mut self,
+        node: &Node<W>,
+        first: &FirstMove<W>,
+        filled: &Filled<W>,
+        buckets: Range<usize>,
+    ) -> ControlFlow<()> {
         let place = Place { source: first.after, ..Place::start() };
-        let ended = buffers.buckets.iter().try_for_each(|(v, ids)| self.visit(node, place, v, ids));
-        self.spare.push(buffers);
+        let mut whole = std::mem::take(&mut self.part);
+        let ended = filled.each(buckets, &mut whole, |values, ids| {
+            if first.leaves && values.len() > self.tuning.near {
+                self.spread(node, place, values, ids)
+            } else {
+                self.visit(node, place, values, ids)
+            }
+        });
+        self.part = whole;
         ended
     }
 
@@ -569,35 +630,16 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         }
     }
 
-    /// The share of comparing all below which moving must bring the cost.
-    fn gain(&self, deeper: bool) -> f64 {
-        /// What remains after a cut is for the deeper ones to reduce. There are few of these, so
-        /// even if they fail all is compared a few times at most.
-        const DEEPER: f64 = 3.0;
-        self.tuning.gain * if deeper { DEEPER } else { 1.0 }
-    }
-
-    /// Whether moving `n` values that many times leaves few enough pairs to compare, if they are to be
-    /// cut deeper after that, or not.
-    fn leaves_little(&self, n: usize, times: usize, spread: Spread, deeper: bool) -> bool {
-        if self.tuning.gain.is_infinite() {
-            return spread.largest < n;
-        }
-        let moves = (n * times) as f64 * self.speed.move_ns;
-        let left = spread.pairs as f64 * self.speed.comparison_ns;
-        left + moves < self.speed.all_pairs(n) * self.gain(deeper)
-    }
-
     /// Whether moving pays, by the pairs that it leaves or by those that are not connected yet.
     fn pays(&mut self, ids: &[u32], times: usize, spread: Spread, deeper: bool) -> bool {
         let n = ids.len();
-        if self.leaves_little(n, times, spread, deeper) {
+        if self.tuning.leaves_little(&self.speed, n, times, spread, deeper) {
             return true;
         }
         let Some(forest) = self.wanted.forest().filter(|_| self.tuning.gain.is_finite()) else {
             return false;
         };
-        let gain = self.gain(deeper);
+        let gain = self.tuning.gain_of(deeper);
         let moves = (n * times) as f64 * self.speed.move_ns;
         let all = self.speed.all_pairs(n);
         // Pairs that are connected already stay together, and need not be compared again.
