@@ -1,6 +1,7 @@
 //! Building an index: for each table the values are brought into its order, piece by piece: they are gathered by
 //! parts of the key space, each part is settled in the near cache, and what is settled is filed.
 
+mod balls;
 mod blocks;
 mod filer;
 mod gather;
@@ -9,6 +10,7 @@ mod settle;
 use std::sync::Mutex;
 
 use super::Ids;
+use super::dense;
 use super::image::{Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, u32_at, u64_at};
 use super::kernel::pages::Pages;
 use super::kernel::{LINE, LONG, LOW_SIZE, PADDING, Plain};
@@ -17,6 +19,7 @@ use super::table::Table;
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{COUNTED, Plan, PlanError};
 use crate::threads::Workers;
+use balls::{Ball, Rest, add_balls, dense_balls};
 use blocks::{bit_order, tables_of};
 use filer::{Filer, Form, Postings};
 use gather::{Parts, Room};
@@ -31,8 +34,11 @@ const CROWDED: u32 = if cfg!(test) { 300 } else { 2048 };
 const CROWDED_IN_PLANES: u32 = 4;
 /// How many times the mean a bucket has to hold for it.
 const CROWDED_TIMES: u64 = 4;
+/// How many times the tables are built again because dense balls were found in them.
+const AGAIN: usize = 3;
 
 /// What is filed.
+#[derive(Clone, Copy)]
 pub(super) struct Source<'a, const W: usize> {
     pub(super) values: &'a [[u64; W]],
     pub(super) ids: Ids<'a>,
@@ -45,7 +51,7 @@ pub(super) struct Source<'a, const W: usize> {
 pub(super) enum Keep {
     /// Into the image.
     Inside,
-    /// To the caller, in the order of the first table's entries.
+    /// To the caller, in the order of the values in the image.
     Apart,
 }
 
@@ -70,28 +76,22 @@ pub(super) fn build<const W: usize>(
 ) -> Result<Built<W>, PlanError> {
     let in_planes =
         Bits::from_count(64 * W as u32).is_some_and(|bits| plan.in_planes(bits, max_distance));
-    let (mut image, mut layout, apart) = build_tables(source, plan, max_distance, in_planes)?;
+    let (rest, built) = build_apart(source, (plan, max_distance), in_planes)?;
+    let (mut image, mut layout, apart) = built;
+    let source = rest.as_ref().map_or(*source, |rest| rest.source(source));
     let mut inner = Vec::new();
     let mut len = layout.len;
     for part in &layout.parts {
-        for record in part.long_at.clone().step_by(LONG_RECORD) {
-            let (key, count) = (u32_at(&image, record), u32_at(&image, record + 4));
-            if count < crowded_from(source.values.len(), &part.table, part.high_at.is_some()) {
-                continue;
-            }
-            let start = u64_at(&image, record + 8);
-            let entries = part.entries(&image);
-            let values: Vec<[u64; W]> = (start..start + u64::from(count))
-                .filter_map(|i| entries.entry(i))
-                .map(|entry| part.table.unfile(Plain, key, &entry))
-                .collect();
-            let source = Source { values: &values, ids: Ids::None, keep: Keep::Inside, ..*source };
+        for bucket in Bucket::crowded(&source, &image, part) {
+            let values = bucket.values(&image, part, u64::MAX);
+            let source = Source { values: &values, ids: Ids::None, keep: Keep::Inside, ..source };
             // Most of its values are near each other, and their low words tell little.
-            let plan = crowded_plan(64 * W as u32, max_distance, count);
-            let (mut bytes, inner_layout, _) = build_tables(&source, plan, max_distance, false)?;
+            let plan = crowded_plan(64 * W as u32, max_distance, bucket.len);
+            let built = build_tables(&source, &[], (plan, max_distance), false, 0)?;
+            let Tables::Built((mut bytes, inner_layout, _)) = built else { continue };
             inner_layout.write(&mut bytes);
             len = len.next_multiple_of(LINE);
-            inner.push((record, len, bytes));
+            inner.push((bucket.record, len, bytes));
             len += inner_layout.len;
         }
     }
@@ -113,6 +113,70 @@ pub(super) fn build<const W: usize>(
     Ok((image, layout, apart))
 }
 
+/// Builds the tables, and again without the dense balls that are found in one of them.
+fn build_apart<const W: usize>(
+    source: &Source<'_, W>,
+    plan: (Plan, u32),
+    in_planes: bool,
+) -> Result<(Option<Rest<W>>, Built<W>), PlanError> {
+    let mut rest: Option<Rest<W>> = None;
+    let mut again = AGAIN;
+    loop {
+        let filed = rest.as_ref().map_or(*source, |rest| rest.source(source));
+        let balls = rest.as_ref().map_or(&[][..], |rest| &rest.balls);
+        let most = if again > 0 { dense::MOST - balls.len() } else { 0 };
+        let found = match build_tables(&filed, balls, plan, in_planes, most)? {
+            Tables::Built(built) => return Ok((rest, built)),
+            Tables::Dense(found) => found,
+        };
+        let mut next = Rest::of(&filed, found);
+        if let Some(rest) = rest {
+            next.balls.splice(..0, rest.balls);
+        }
+        rest = Some(next);
+        again -= 1;
+    }
+}
+
+/// A bucket that is long enough to be an index of its own.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    key: u32,
+    start: u64,
+    len: u32,
+    /// Where its record is.
+    record: usize,
+}
+
+impl Bucket {
+    /// Those of a table.
+    fn crowded<const W: usize>(
+        source: &Source<'_, W>,
+        image: &[u8],
+        part: &Part<W>,
+    ) -> Vec<Bucket> {
+        let least = crowded_from(source.values.len(), &part.table, part.high_at.is_some());
+        let read = |record| Bucket {
+            key: u32_at(image, record),
+            len: u32_at(image, record + 4),
+            start: u64_at(image, record + 8),
+            record,
+        };
+        let records = part.long_at.clone().step_by(LONG_RECORD);
+        records.map(read).filter(|bucket| bucket.len >= least).collect()
+    }
+
+    /// Its values, or so many of them as are asked for, evenly spread.
+    fn values<const W: usize>(&self, image: &[u8], part: &Part<W>, most: u64) -> Vec<[u64; W]> {
+        let entries = part.entries(image);
+        let len = u64::from(self.len);
+        (0..len.min(most))
+            .filter_map(|i| entries.entry(self.start + i * len / len.min(most)))
+            .map(|entry| part.table.unfile(Plain, self.key, &entry))
+            .collect()
+    }
+}
+
 /// Entries from which on a bucket becomes an index of its own.
 fn crowded_from<const W: usize>(values: usize, table: &Table<W>, in_planes: bool) -> u32 {
     let least = if in_planes { CROWDED * CROWDED_IN_PLANES } else { CROWDED };
@@ -128,16 +192,26 @@ fn crowded_plan(bits: u32, max_distance: u32, count: u32) -> Plan {
     Plan::MultiIndex { blocks, key_bits }
 }
 
-/// Builds the image of an index but for its header and its crowded buckets.
+/// What became of tables.
+enum Tables<const W: usize> {
+    Built(Built<W>),
+    /// One of them was crowded by dense balls, and the others were not built.
+    Dense(Vec<Ball<W>>),
+}
+
+/// Builds the image of an index, and of dense balls beside what is filed, but for its header and its crowded
+/// buckets. Of further dense balls `most_found` are looked for.
 fn build_tables<const W: usize>(
     source: &Source<'_, W>,
-    plan: Plan,
-    max_distance: u32,
+    balls: &[Ball<W>],
+    (plan, max_distance): (Plan, u32),
     in_planes: bool,
-) -> Result<Built<W>, PlanError> {
+    most_found: usize,
+) -> Result<Tables<W>, PlanError> {
     let order = bit_order(source.values, plan, max_distance);
     let tables = tables_of::<W>(plan, &order)?;
     let n = source.values.len() as u64;
+    let documents = source.values.len() + balls.iter().map(|ball| ball.documents).sum::<usize>();
     let id_bytes = source.id_bytes();
     let header = header_bytes(tables.len());
     // Address space for the most that there can be: what is never written takes no memory.
@@ -152,14 +226,16 @@ fn build_tables<const W: usize>(
         .sum();
     let fold = fold_for::<W>(plan, max_distance);
     let plane = fold.map_or(0, |fold| n * u64::from(fold.bits() / 8) + LINE as u64);
-    let most = most + plane + header as u64 + n * id_bytes as u64 + (n + 1) * 4 + 2 * LINE as u64;
+    let beside: usize = balls.iter().map(Ball::bytes).sum();
+    let most = most + plane + header as u64 + (2 * LINE + beside) as u64;
+    let most = most + documents as u64 * id_bytes as u64 + (documents as u64 + 1) * 4;
     let mut image = Pages::zeroed(most as usize);
-    let ids_at = header..header + source.values.len() * id_bytes;
+    let ids_at = header..header + documents * id_bytes;
     let mut at = ids_at.end.next_multiple_of(LINE);
-    let apart = (source.keep == Keep::Apart).then(|| Vec::with_capacity(source.values.len()));
+    let apart = (source.keep == Keep::Apart).then(|| Vec::with_capacity(documents));
     let mut postings = Postings { ids_at: ids_at.clone(), id_bytes, shared: None, apart };
     let mut parts: Vec<Part<W>> = Vec::with_capacity(tables.len());
-    let mut distinct = 0;
+    let mut filed = 0;
     let mut room = Room::default();
     for (table, blocks) in tables {
         let has_ids = parts.is_empty() && source.ids.bytes() > 0;
@@ -167,7 +243,7 @@ fn build_tables<const W: usize>(
         let planes = (blocks, in_planes);
         let (mut part, entries) =
             add_table(source, table, planes, &mut image, at, postings, &mut room);
-        distinct = entries;
+        filed = entries as u64;
         at = part.long_at.end.next_multiple_of(LINE);
         if let Some(fold) = fold {
             let (before, after) = image.split_at_mut(at);
@@ -179,8 +255,16 @@ fn build_tables<const W: usize>(
             at = plane_at.end.next_multiple_of(LINE);
             part.plane = Some((fold, plane_at));
         }
+        if most_found > 0 {
+            let found = dense_balls(source, (&image, &part), most_found);
+            if !found.is_empty() {
+                return Ok(Tables::Dense(found));
+            }
+        }
         parts.push(part);
     }
+    let places = (filed, source.values.len());
+    let balls = add_balls(balls, places, &mut image, &mut at, &mut postings);
     let starts_at = postings.shared.map(|shared| {
         let from = at;
         let mut start = 0u32;
@@ -195,15 +279,17 @@ fn build_tables<const W: usize>(
     let layout = Layout {
         plan,
         max_distance,
-        distinct: distinct as u64,
-        documents: n,
+        distinct: filed + balls.iter().map(|ball| ball.len).sum::<u64>(),
+        filed,
+        documents: documents as u64,
         id_bytes,
         ids_at,
         starts_at,
         parts,
+        balls,
         len: at,
     };
-    Ok((image, layout, postings.apart.unwrap_or_default()))
+    Ok(Tables::Built((image, layout, postings.apart.unwrap_or_default())))
 }
 
 fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {

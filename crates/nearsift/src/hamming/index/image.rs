@@ -19,6 +19,8 @@
 //! | 80 | bytes of an id: 0, 4 or 8, 4 | | 128 | offset of the plane or 0, 8 |
 //! | 88 | offset of the ids, 8 | | 136 | offset of the entries' high parts or 0, 8 |
 //! | 96 | offset of the postings' starts or 0, 8 | | | |
+//! | 104 | offset of the dense balls' records or 0, 8 | | | |
+//! | 112 | dense balls, 4 | | | |
 //!
 //! *Directory of counts*: lines of 64 bytes, each the first entry's number (8) and the counts of 56
 //! buckets. A count of 255 stands for a long bucket, whose entries come after all others: the long
@@ -27,7 +29,16 @@
 //! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry; of its buckets
 //! only the crowded ones are listed. *Entries* are followed by 64
 //! bytes of 0. Where high parts are apart, the entries are their lowest 4 bytes each, and the other bytes of each stand in
-//! the same order at the other place, followed by 64 bytes of 0 too: version 2. All others are of version 1. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`]. *Ids* stand in the order of the first table's entries; where values are shared, the
+//! the same order at the other place, followed by 64 bytes of 0 too: version 2. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`].
+//!
+//! *Dense balls*: version 3. Their values are in no table, which hold all others. A record of 64 bytes each: centre (4 words), radius (4), the
+//! logarithm of the number of lines (4), values (8), offset of the lines (8), offset of the values (8). The values
+//! stand whole, followed by 64 bytes of 0, in ascending order of hash, then of value. The hash of a value is the exclusive or, for every bit in which it
+//! differs from the centre, of the outputs of SplitMix64 from state 0: for bit 0 the first, for bit 1 the second, and so on. Its highest bits
+//! are its line, and the 32 bits after them times 448, divided by 2^32, its bit there. A line has 64 bytes: the number of its first value (4), how many it has (4), and
+//! 448 bits, of which that of each of its values is 1, bit 0 being the lowest of the first byte.
+//!
+//! All images without planes and dense balls are of version 1. *Ids* stand in the order of the first table's entries, then of the dense balls' values; where values are shared, the
 //! starts say (4 bytes each, one more than values) where each value's ids begin. Ids of 0 bytes are the
 //! documents' places in that order, or, without starts, the values'.
 
@@ -35,14 +46,17 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::dense::Dense;
 use super::kernel::{LINE, LINE_BUCKETS, LOW_SIZE, PADDING, Planes, read_entry};
 use super::table::Table;
 use crate::hamming::planner::Plan;
 use crate::hamming::scan::Fold;
 
 pub(super) const MAGIC: &[u8; 8] = b"nsfthidx";
+/// There may be dense balls.
+pub(super) const VERSION: u32 = 3;
 /// Entries may stand in planes.
-pub(super) const VERSION: u32 = 2;
+const PLANES_VERSION: u32 = 2;
 /// All entries stand whole.
 const OLDEST_VERSION: u32 = 1;
 const HEADER: usize = 128;
@@ -208,12 +222,16 @@ pub(super) fn crowded<const W: usize>(
 pub(super) struct Layout<const W: usize> {
     pub(super) plan: Plan,
     pub(super) max_distance: u32,
+    /// Distinct values, and how many of them are in the tables: the first ones.
     pub(super) distinct: u64,
+    pub(super) filed: u64,
     pub(super) documents: u64,
     pub(super) id_bytes: usize,
     pub(super) ids_at: Range<usize>,
     pub(super) starts_at: Option<Range<usize>>,
     pub(super) parts: Vec<Part<W>>,
+    /// Where the other values are, in the order of these.
+    pub(super) balls: Vec<Dense<W>>,
     pub(super) len: usize,
 }
 
@@ -231,11 +249,11 @@ pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().expect("8 bytes")))
 }
 
-fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
+pub(super) fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
+pub(super) fn put_u64(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
@@ -271,9 +289,14 @@ impl<const W: usize> Layout<W> {
         let content = xxh3_64(&bytes[header..self.len]);
         bytes[..header].fill(0);
         bytes[..8].copy_from_slice(MAGIC);
-        // What version 1 can say is said in it: its readers go on, and the bytes stay the same.
+        // What an older version can say is said in it: its readers go on, and the bytes stay the same.
         let in_planes = self.parts.iter().any(|part| part.high_at.is_some());
-        put_u32(bytes, 8, if in_planes { VERSION } else { OLDEST_VERSION });
+        let version = match self.balls.first() {
+            Some(_) => VERSION,
+            None if in_planes => PLANES_VERSION,
+            None => OLDEST_VERSION,
+        };
+        put_u32(bytes, 8, version);
         put_u32(bytes, 12, 64 * W as u32);
         put_u64(bytes, 16, self.len as u64);
         put_u64(bytes, 32, content);
@@ -287,6 +310,8 @@ impl<const W: usize> Layout<W> {
         put_u32(bytes, 80, self.id_bytes as u32);
         put_u64(bytes, 88, self.ids_at.start as u64);
         put_u64(bytes, 96, self.starts_at.as_ref().map_or(0, |at| at.start as u64));
+        put_u64(bytes, 104, self.balls.first().map_or(0, |ball| ball.record_at.start as u64));
+        put_u32(bytes, 112, self.balls.len() as u32);
         for (t, part) in self.parts.iter().enumerate() {
             let at = HEADER + RECORD * t;
             for w in 0..W {
@@ -368,6 +393,14 @@ impl<const W: usize> Layout<W> {
         }
         let plan = Plan::from_numbers(std::array::from_fn(|i| u32_at(bytes, 60 + 4 * i)))
             .ok_or(damaged("an unknown plan"))?;
+        let (mut balls, beside) =
+            Dense::read_all(bytes, header, u64_at(bytes, 104), u32_at(bytes, 112))
+                .ok_or(damaged("a dense ball lies outside the index"))?;
+        let filed = distinct
+            .checked_sub(beside)
+            .filter(|_| plan != Plan::Linear || balls.is_empty())
+            .ok_or(damaged("no possible numbers of values in dense balls"))?;
+        balls.iter_mut().for_each(|ball| ball.first += filed);
         let mut parts = Vec::with_capacity(tables);
         for t in 0..tables {
             let at = HEADER + RECORD * t;
@@ -380,7 +413,7 @@ impl<const W: usize> Layout<W> {
                 _ => return Err(damaged("an unknown directory")),
             };
             let entries = u64_at(bytes, at + 96);
-            if entries != distinct {
+            if entries != filed {
                 return Err(damaged("a table does not hold every value"));
             }
             let size = table.packing.bytes() as u64;
@@ -392,7 +425,7 @@ impl<const W: usize> Layout<W> {
                         .filter(|fold| fold.bits() < 64 * W as u32)
                         .ok_or(damaged("an unknown plane"))?;
                     let size = u64::from(fold.bits() / 8);
-                    Some((fold, section(u64_at(bytes, at + 128), distinct, size, 0)?))
+                    Some((fold, section(u64_at(bytes, at + 128), filed, size, 0)?))
                 }
             };
             if plan == Plan::Linear && (tables != 1 || size != 8 * W as u64) {
@@ -431,11 +464,13 @@ impl<const W: usize> Layout<W> {
             plan,
             max_distance: u32_at(bytes, 56),
             distinct,
+            filed,
             documents,
             id_bytes,
             ids_at: section(u64_at(bytes, 88), documents, id_bytes as u64, 0)?,
             starts_at,
             parts,
+            balls,
             len: bytes.len(),
         };
         if layout.max_distance > layout.guaranteed() {
@@ -463,7 +498,7 @@ impl<const W: usize> Layout<W> {
         }
     }
 
-    /// The places of a value's documents in the order of the first table's entries.
+    /// The places of a value's documents in the order of values: the first table's entries, then the balls'.
     pub(super) fn places_of(&self, bytes: &[u8], value: u64) -> Range<u64> {
         match &self.starts_at {
             None => value..value + 1,
@@ -475,7 +510,7 @@ impl<const W: usize> Layout<W> {
         }
     }
 
-    /// Calls `id` for every id of the first table's entry `rank`; without ids for the places of its documents.
+    /// Calls `id` for every id of the value `rank` in that order; without ids for the places of its documents.
     pub(super) fn ids_of(&self, bytes: &[u8], rank: u64, id: &mut dyn FnMut(u64)) {
         let places = self.places_of(bytes, rank);
         if self.id_bytes == 0 {

@@ -33,6 +33,7 @@ macro_rules! wide {
 mod bits;
 mod build;
 mod code;
+mod dense;
 mod fresh;
 mod image;
 mod kernel;
@@ -227,7 +228,9 @@ impl Index<'static> {
     /// # Complexity
     /// O(n) for each table. Memory beside the index: up to 4 million fingerprints as much as they and their ids
     /// take, of more a third of the fingerprints' size if that is more, and for each of the threads what a
-    /// small part of them takes. Where fingerprints crowd into few buckets, three times as much.
+    /// small part of them takes. Where fingerprints crowd into few buckets, three times as much. Where they crowd
+    /// in a small ball, a table is built twice at least; all fingerprints and their ids are held once more, and
+    /// those of the ball three times while it is found.
     pub fn build(
         bits: Bits,
         words: &[u64],

@@ -1,5 +1,5 @@
-//! The documents of an index in its own order, which is that of the first table's entries: whoever numbers
-//! documents by it keeps neither ids nor values beside the index.
+//! The documents of an index in its own order, which is that of the first table's entries and then of the dense
+//! balls' values: whoever numbers documents by it keeps neither ids nor values beside the index.
 
 use std::ops::{ControlFlow, Range};
 
@@ -96,15 +96,10 @@ impl Index<'_> {
         each: &mut dyn FnMut(u64, &[u64]),
     ) {
         wide!(&self.layout, layout => {
-            let part = &layout.parts[0];
-            let (size, stride) = (part.table.packing.bytes(), part.stride());
             let each = &mut |found: Walked<'_, _>| {
-                let place = found.place as usize;
-                let at = part.entries_at.start + place * stride;
-                let high_at = part.high_at.as_ref().map(|at| at.start + place * (size - stride));
                 let start = layout.starts_at.as_ref().map(|at| at.start + 4 * found.place as usize);
-                if whole(at..at + stride)
-                    && high_at.is_none_or(|at| whole(at..at + size - stride))
+                if whole(found.entry_at)
+                    && found.high_at.is_none_or(whole)
                     && whole(found.told_at)
                     && start.is_none_or(|at| whole(at..at + 8))
                 {
@@ -144,20 +139,29 @@ fn partition_point(end: u64, before: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// A value of the first table.
+/// A value of the first table or of a ball.
 struct Walked<'a, const W: usize> {
     place: u64,
     value: &'a [u64; W],
-    /// The bytes that say in which bucket it is.
+    /// The bytes of its entry: in planes those of the low one and of the other.
+    entry_at: Range<usize>,
+    high_at: Option<Range<usize>>,
+    /// The bytes that say in which bucket or ball it is.
     told_at: Range<usize>,
 }
 
-/// The values of the first table, in order.
+/// All values, in order.
 struct Walk<'a, F, const W: usize> {
     layout: &'a Layout<W>,
     bytes: &'a [u8],
     first: u64,
     each: F,
+}
+
+/// Where one of several things is that take so many bytes each.
+fn nth(all: &Range<usize>, place: u64, size: usize) -> Range<usize> {
+    let at = all.start + place as usize * size;
+    at..at + size
 }
 
 impl<F, const W: usize> Walk<'_, F, W>
@@ -175,11 +179,28 @@ where
     ) -> ControlFlow<()> {
         let part = &self.layout.parts[0];
         let entries = part.entries(self.bytes);
+        let (size, stride) = (part.table.packing.bytes(), part.stride());
         // What damaged bytes name beyond the entries is none.
-        for place in places.start.max(self.first)..places.end.min(self.layout.distinct) {
+        for place in places.start.max(self.first)..places.end.min(self.layout.filed) {
             let Some(entry) = entries.entry(place) else { break };
-            let value = part.table.unfile(lanes, key, &entry);
-            (self.each)(Walked { place, value: &value, told_at: told_at.clone() })?;
+            let value = &part.table.unfile(lanes, key, &entry);
+            let entry_at = nth(&part.entries_at, place, stride);
+            let high_at = part.high_at.as_ref().map(|at| nth(at, place, size - stride));
+            (self.each)(Walked { place, value, entry_at, high_at, told_at: told_at.clone() })?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The values of the dense balls.
+    #[inline(always)]
+    fn balls(&mut self) -> ControlFlow<()> {
+        for ball in &self.layout.balls {
+            for place in self.first.saturating_sub(ball.first)..ball.len {
+                let value = &ball.value(self.bytes, place);
+                let entry_at = nth(&ball.values_at, place, 8 * W);
+                let (place, told_at) = (ball.first + place, ball.record_at.clone());
+                (self.each)(Walked { place, value, entry_at, high_at: None, told_at })?;
+            }
         }
         ControlFlow::Continue(())
     }
@@ -243,10 +264,13 @@ where
 
     #[inline(always)]
     fn run<L: Lanes>(mut self, lanes: L) {
-        let _ended = match self.layout.parts[0].directory {
+        let in_table = match self.layout.parts[0].directory {
             Directory::Counts => self.counted(lanes),
             Directory::Offsets => self.listed(lanes),
         };
+        if in_table.is_continue() {
+            let _ended = self.balls();
+        }
     }
 }
 

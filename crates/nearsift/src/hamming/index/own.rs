@@ -198,7 +198,9 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
                 each(i, &Hit::new(found.distance, &found.value, &ids))
             };
             if own.entries.is_some_and(|entries| entries <= ask.budget.limit()) {
-                own.scan(lanes, tables, query, ask.max_distance, each)
+                let mut outcome = own.scan(lanes, tables, query, ask.max_distance, each);
+                layout.search_balls(lanes.kernel(), bytes, query, ask, each, &mut outcome);
+                outcome
             } else {
                 lanes.kernel().run(Whole { flight, layout, bytes, query, ask, each })
             }

@@ -30,7 +30,7 @@ const CROWDED_COST: u64 = 1500;
 pub(super) struct FoundValue<const W: usize> {
     pub(super) distance: u32,
     pub(super) value: [u64; W],
-    /// The entry in the first table, if it was found there.
+    /// Its place among all values, if it was found in the first table or in a ball.
     pub(super) rank: Option<u64>,
 }
 
@@ -199,7 +199,7 @@ impl<const W: usize> Flight<W> {
                 if radius > part.table.max_radius() {
                     return f64::INFINITY;
                 }
-                let mean = layout.distinct as f64 / (1u64 << part.table.key_bits) as f64;
+                let mean = layout.filed as f64 / (1u64 << part.table.key_bits) as f64;
                 let seen = match radius {
                     0 => search.entries as f64,
                     // One bucket says little about the others.
@@ -312,6 +312,7 @@ impl<const W: usize> Flight<W> {
                 from = end;
             }
         }
+        layout.search_balls(lanes.kernel(), bytes, &self.query, ask, each, &mut outcome);
         outcome
     }
 

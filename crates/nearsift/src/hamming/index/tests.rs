@@ -105,7 +105,7 @@ fn plans(bits: Bits, max_distance: u32) -> Vec<Plan> {
 }
 
 /// Documents within the distance by comparing all.
-fn naive(values: &[u64], query: &[u64], max_distance: u32) -> Vec<Match> {
+pub(super) fn naive(values: &[u64], query: &[u64], max_distance: u32) -> Vec<Match> {
     let mut matches: Vec<Match> = values
         .chunks(query.len())
         .zip(0..)
@@ -305,7 +305,7 @@ fn version_1_is_read() {
     let settings = Settings { plan, ..Settings::new(3) };
     let index = Index::build(Bits::B64, &values, Ids::Positions, &settings).unwrap();
     let mut bytes = index.as_bytes().to_vec();
-    for (version, is_read) in [(0, false), (1, true), (2, true), (3, false)] {
+    for (version, is_read) in [(0, false), (1, true), (2, true), (3, true), (4, false)] {
         bytes[8] = version;
         image::seal(&mut bytes);
         match Index::from_bytes(&bytes) {

@@ -7,23 +7,23 @@ use super::super::kernel::{LINE, LINE_BUCKETS, LONG, LOW_SIZE, line_of};
 use super::settle::{Packed, Settled};
 use crate::threads::Workers;
 
-/// Ids in the order of the first table's entries.
+/// Ids in the order of the first table's entries, then of the dense balls' values.
 pub(super) struct Postings {
     /// Where they are in the image.
     pub(super) ids_at: Range<usize>,
     /// Bytes of an id there.
     pub(super) id_bytes: usize,
-    /// For each entry how many ids it has, once one has not just 1.
+    /// For each value how many ids it has, once one has not just 1.
     pub(super) shared: Option<Vec<u32>>,
     /// The ids, if they are kept apart.
     pub(super) apart: Option<Vec<u32>>,
 }
 
 impl Postings {
-    /// Takes up the ids of entries that come after the first `entries`.
-    fn append(&mut self, packed: &Packed, entries: u64) {
+    /// Takes up the ids of values that come after the first `values`, but for writing them into the image.
+    pub(super) fn append(&mut self, packed: &Packed, values: u64) {
         if packed.shared.is_some() && self.shared.is_none() {
-            self.shared = Some(vec![1; entries as usize]);
+            self.shared = Some(vec![1; values as usize]);
         }
         if let Some(shared) = &mut self.shared {
             match &packed.shared {
@@ -233,7 +233,7 @@ fn crowded(counts: &[u32], first_key: u64, first_entry: u64, many: u32) -> Vec<L
     crowded
 }
 
-fn write_ids(ids: &[u64], id_bytes: usize, to: &mut [u8]) {
+pub(super) fn write_ids(ids: &[u64], id_bytes: usize, to: &mut [u8]) {
     match id_bytes {
         0 => {}
         4 => {

@@ -60,9 +60,9 @@ impl Id for u64 {
 /// An entry on its way into a bucket. Entries are ordered by it, so that the bytes depend on nothing
 /// but the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Filed<I, const W: usize> {
-    entry: [u64; W],
-    id: I,
+pub(super) struct Filed<I, const W: usize> {
+    pub(super) entry: [u64; W],
+    pub(super) id: I,
 }
 
 /// Where a part's values are sorted. It is used for one part after the other.
@@ -102,6 +102,14 @@ impl Packed {
     /// The entries one after the other.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
+    }
+
+    /// Sorted values as they are stored, equal ones once.
+    pub(super) fn of<I: Id, const W: usize>(sorted: &[Filed<I, W>], size: usize) -> Packed {
+        let mut packed = Packed::default();
+        packed.clear(sorted.len(), size, W);
+        packed.append(sorted, size);
+        packed
     }
 
     /// Makes it empty, with room for so many values.
@@ -213,11 +221,9 @@ impl<const W: usize> Part<'_, W> {
             sort_cells(values);
             // Repeats may make it short.
             if self.directory == Directory::Counts && values.len() >= usize::from(LONG) {
-                let mut apart = Packed::default();
-                apart.clear(values.len(), size, W);
-                let distinct = apart.append(values, size);
-                if distinct >= u32::from(LONG) {
-                    settled.counts.push(distinct);
+                let apart = Packed::of(values, size);
+                if apart.entries >= usize::from(LONG) {
+                    settled.counts.push(apart.entries as u32);
                     settled.long.push((self.first_key as u32 + bucket, apart));
                     continue;
                 }
