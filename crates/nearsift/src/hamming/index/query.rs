@@ -24,6 +24,8 @@ const BYTE_NS: f64 = 0.125;
 const PIECE: u64 = 1 << 14;
 /// Entries that take as long to scan as an index inside a bucket takes to search, about.
 const CROWDED_COST: u64 = 1500;
+/// Buckets that are indexes of their own, up to which each query asks where they are.
+const FEW_CROWDED: usize = 8;
 
 /// A value within the distance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -206,7 +208,9 @@ impl<const W: usize> Flight<W> {
                     1 => (search.entries as f64 + 3.0 * mean) / 4.0,
                     _ => search.entries as f64 / search.probed as f64,
                 };
-                part.table.shell_size(radius) * (BUCKET_NS + entry_ns(part, kernel) * seen)
+                let shell =
+                    part.table.shell_size(radius) * (BUCKET_NS + entry_ns(part, kernel) * seen);
+                shell + crowded_beside(search, part, radius) * entry_ns(part, kernel)
             };
             let cheapest = self
                 .searches
@@ -470,6 +474,18 @@ impl<const W: usize> Search<W> {
             self.runs.push(run);
         }
     }
+}
+
+/// What buckets that are indexes of their own cost in a shell around the query's bucket, in entries: where few buckets hold most
+/// values, the mean says nothing of them.
+#[inline(always)]
+fn crowded_beside<const W: usize>(search: &Search<W>, part: &Part<W>, radius: u32) -> f64 {
+    if radius == 0 || part.crowded.len() > FEW_CROWDED || !part.table.is_by_prefix() {
+        return 0.0;
+    }
+    let own = search.aim.own.key;
+    let beside = part.crowded.iter().filter(|crowded| (crowded.key ^ own).count_ones() == radius);
+    (beside.count() as u64 * CROWDED_COST) as f64
 }
 
 /// About how long an entry of a table takes, to be read and to be compared.
