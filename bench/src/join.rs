@@ -134,11 +134,6 @@ pub const LARGE_CASES: &[Case] = &[
     Case { data: Data::Distinct, n: 1_000_000_000, max_distance: 3, expect_pairs: Some(1_157) },
 ];
 
-/// The bytes that a large case may use beside its column: what leaves 12 GB for all of 10^9 values.
-fn memory_limit(case: &Case) -> Option<u64> {
-    (case.n > 100_000_000).then_some(4_000_000_000)
-}
-
 /// What was timed once, or the faster of two times where the first was short: in a virtual machine the first also waits
 /// for the host, which provides memory when it is written to and takes it back when it lies unused.
 fn timed<T>(threads: usize, mut run: impl FnMut() -> T) -> (T, f64, Option<f64>) {
@@ -243,7 +238,6 @@ pub fn measure_large(case: &Case, threads: usize) -> Large {
     let column = column(case.data, case.n);
     let settings = Settings {
         threads: std::num::NonZeroUsize::new(threads).map_or(Threads::One, Threads::Own),
-        memory_bytes: memory_limit(case),
         ..Settings::new(case.max_distance)
     };
     let ((join, pairs), seconds, _) = timed(threads, || search(&column, settings));
