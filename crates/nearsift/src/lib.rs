@@ -28,6 +28,7 @@ pub mod evaluate;
 pub mod feature;
 pub mod fingerprint;
 pub mod hamming;
+mod insertion;
 pub mod join;
 mod pages;
 pub mod partial;

@@ -147,6 +147,20 @@ impl<const W: usize> FirstMove<W> {
         }
     }
 
+    /// Shares the buckets of a slice out among so many threads: each range of them is a task.
+    pub(super) fn share_out(
+        &self,
+        threads: usize,
+        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+        task: impl Fn(Range<usize>) -> ControlFlow<()> + Sync,
+    ) -> ControlFlow<()> {
+        /// For each thread, so that none waits long for another.
+        const TASKS: usize = 8;
+        let tasks = if threads > 1 { threads * TASKS } else { 1 };
+        let start = |nth: usize| nth * self.buckets() / tasks;
+        run_tasks(tasks, &|nth| task(start(nth)..start(nth + 1)))
+    }
+
     /// The number of buckets of a slice.
     pub(super) fn buckets(&self) -> usize {
         self.bucket.count()

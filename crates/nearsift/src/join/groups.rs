@@ -56,12 +56,10 @@ impl Groups {
         let all = Mutex::new(Vec::new());
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
         let filled = Filled::new(parts);
-        let tasks = if parts > 1 { parts * 8 } else { 1 };
         for slice in 0..slices {
             first.fill(values, slice, &counts, &filled, &run_tasks);
-            let _ = run_tasks(tasks, &|task| {
+            let _ = first.share_out(threads, &run_tasks, |buckets| {
                 let mut grouping = locked(&spare).pop().unwrap_or_default();
-                let buckets = task * first.buckets() / tasks..(task + 1) * first.buckets() / tasks;
                 let mut whole = std::mem::take(&mut grouping.whole);
                 let ended = filled.each(buckets, &mut whole, |values, ids| {
                     grouping.bucket(values, ids, first.after);

@@ -244,12 +244,8 @@ impl<const W: usize> Search<'_, W> {
                     });
                 }
                 first.fill(self.values, slice, counts, &filled, &run_tasks);
-                let tasks = if self.threads > 1 { self.threads * 8 } else { 1 };
-                let start = |task| task * first.buckets() / tasks;
-                run_tasks(tasks, &|task| {
-                    with_worker(&mut |worker| {
-                        worker.buckets(node, first, &filled, start(task)..start(task + 1))
-                    })
+                first.share_out(self.threads, &run_tasks, |buckets| {
+                    with_worker(&mut |worker| worker.buckets(node, first, &filled, buckets.clone()))
                 })
             })
         };

@@ -1,5 +1,7 @@
 //! Sorting by hashes.
 
+use crate::insertion::sort_nearly_sorted;
+
 /// Sorts what begins with a hash: the highest bits tell the place of each within a few.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HashSorter<T> {
@@ -45,7 +47,7 @@ impl<T: Copy + Ord + Default> HashSorter<T> {
         }
         if most <= FEW {
             // No item is farther than that from its place.
-            insert_in_order(sorted);
+            sort_nearly_sorted(sorted);
         } else {
             let mut start = 0;
             for &end in &*ends {
@@ -54,19 +56,6 @@ impl<T: Copy + Ord + Default> HashSorter<T> {
             }
         }
         std::mem::swap(items, sorted);
-    }
-}
-
-/// Sorts what is nearly in order.
-fn insert_in_order<T: Copy + Ord>(items: &mut [T]) {
-    for next in 1..items.len() {
-        let item = items[next];
-        let mut place = next;
-        while place > 0 && items[place - 1] > item {
-            items[place] = items[place - 1];
-            place -= 1;
-        }
-        items[place] = item;
     }
 }
 

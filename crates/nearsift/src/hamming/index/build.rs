@@ -11,7 +11,9 @@ use std::sync::Mutex;
 
 use super::Ids;
 use super::dense;
-use super::image::{Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, u32_at, u64_at};
+use super::image::{
+    Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, put_u32, put_u64, u32_at, u64_at,
+};
 use super::kernel::pages::Pages;
 use super::kernel::{LINE, LONG, LOW_SIZE, PADDING, Plain};
 use super::linear::{fold_for, write_plane};
@@ -100,8 +102,8 @@ pub(super) fn build<const W: usize>(
         whole[..layout.len].copy_from_slice(&image);
         for (record, at, bytes) in inner {
             whole[at..at + bytes.len()].copy_from_slice(&bytes);
-            whole[record + 16..record + 24].copy_from_slice(&(at as u64).to_le_bytes());
-            whole[record + 24..record + 32].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+            put_u64(&mut whole, record + 16, at as u64);
+            put_u64(&mut whole, record + 24, bytes.len() as u64);
         }
         image = whole;
         layout.len = len;
@@ -270,7 +272,7 @@ fn build_tables<const W: usize>(
         let mut start = 0u32;
         for count in std::iter::once(0).chain(shared) {
             start += count;
-            image[at..at + 4].copy_from_slice(&start.to_le_bytes());
+            put_u32(&mut image, at, start);
             at += 4;
         }
         from..at

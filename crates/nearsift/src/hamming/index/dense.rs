@@ -88,9 +88,9 @@ fn slot(hash: u64, line_bits: u32) -> (u64, u32) {
     (line, bit as u32)
 }
 
-/// The lines for values with these hashes, in ascending order, and the logarithm of their number; `None` if so many
-/// hashes are near each other that a search would be slow.
-pub(super) fn lines_of(hashes: &[u64]) -> Option<(Vec<u8>, u32)> {
+/// The lines for values with these hashes, in ascending order; `None` if so many hashes are near each other that a search
+/// would be slow.
+pub(super) fn lines_of(hashes: &[u64]) -> Option<Vec<u8>> {
     let lines = (hashes.len() as u64).div_ceil(MEAN_IN_LINE).max(1).next_power_of_two();
     let line_bits = lines.ilog2();
     let mut bytes = vec![0; lines as usize * LINE];
@@ -109,7 +109,7 @@ pub(super) fn lines_of(hashes: &[u64]) -> Option<(Vec<u8>, u32)> {
         }
         left = rest;
     }
-    Some((bytes, line_bits))
+    Some(bytes)
 }
 
 impl<const W: usize> Dense<W> {

@@ -1,13 +1,13 @@
 //! Finding dense balls among the values of an index that is built, and taking them out of its tables.
 
 use super::super::Ids;
-use super::super::bits::distance_in;
 use super::super::dense::{self, Dense, hash, lines_of};
 use super::super::image::Part;
 use super::super::kernel::{LINE, PADDING};
 use super::filer::{Postings, write_ids};
 use super::settle::{Filed, Id, Packed};
 use super::{Bucket, Source};
+use crate::hamming::distance;
 use crate::hamming::planner::binomial;
 
 /// Words of a shell around the centre for each value there, at the most: they are looked up one by one.
@@ -31,7 +31,7 @@ pub(super) struct Ball<const W: usize> {
 
 impl<const W: usize> Ball<W> {
     fn holds(&self, value: &[u64; W]) -> bool {
-        distance_in(value, &self.centre, &[u64::MAX; W]) <= self.radius
+        distance(value, &self.centre) <= self.radius
     }
 
     /// The most bytes that it takes in an image, beside its ids.
@@ -62,7 +62,7 @@ pub(super) fn dense_balls<const W: usize>(
         }
         let centre = majority(&sample);
         let most_within = |radius: u32| {
-            let within = |value: &&[u64; W]| distance_in(value, &centre, &[u64::MAX; W]) <= radius;
+            let within = |value: &&[u64; W]| distance(*value, &centre) <= radius;
             2 * sample.iter().filter(within).count() > all
         };
         // What the bucket says of it, for all values are many more.
@@ -112,7 +112,7 @@ fn ball_around<I: Id, const W: usize>(
     centre: &[u64; W],
     others: &[Ball<W>],
 ) -> Option<Ball<W>> {
-    let distance = |value: &[u64; W]| distance_in(value, centre, &[u64::MAX; W]);
+    let distance = |value: &[u64; W]| distance(value, centre);
     let chunk = source.values.len().div_ceil(source.workers.count().min(64)).max(1);
     let starts: Vec<usize> = (0..source.values.len()).step_by(chunk).collect();
     let chunks = |start: usize| (start..).zip(source.values[start..].iter().take(chunk));
@@ -147,7 +147,7 @@ fn ball_around<I: Id, const W: usize>(
     let radius = dense_radius::<W>(&shells)?;
     documents.retain(|(_, filed)| distance(&filed.entry) <= radius);
     let hashes: Vec<u64> = documents.chunk_by(same).map(|equal| equal[0].0).collect();
-    let (lines, _) = lines_of(&hashes)?;
+    let lines = lines_of(&hashes)?;
     let filed: Vec<Filed<I, W>> = documents.into_iter().map(|(_, filed)| filed).collect();
     let packed = Packed::of(&filed, 8 * W);
     Some(Ball { centre: *centre, radius, documents: filed.len(), lines, packed })

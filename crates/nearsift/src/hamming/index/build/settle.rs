@@ -7,6 +7,7 @@ use super::super::image::Directory;
 use super::super::kernel::{Job, Kernel, LONG, Lanes};
 use super::super::table::Table;
 use super::gather::{Word, item_words};
+use crate::insertion::sort_nearly_sorted;
 
 /// Values of a cell from which on it is sorted for itself.
 const MANY: u32 = 24;
@@ -218,7 +219,8 @@ impl<const W: usize> Part<'_, W> {
             let end = cells[cells.len() - 1];
             let values = left.split_off_mut(..(end - start) as usize).expect("of the part");
             start = end;
-            sort_cells(values);
+            // Cells are in order, with few values each or sorted: none goes far.
+            sort_nearly_sorted(values);
             // Repeats may make it short.
             if self.directory == Directory::Counts && values.len() >= usize::from(LONG) {
                 let apart = Packed::of(values, size);
@@ -246,19 +248,6 @@ fn sum_up(counts: &mut [u32]) -> Vec<Range<usize>> {
         *count = start;
     }
     crowded
-}
-
-/// Sorts a bucket whose cells are in order, few values each or sorted. None goes far.
-fn sort_cells<T: Copy + Ord>(bucket: &mut [T]) {
-    for i in 1..bucket.len() {
-        let item = bucket[i];
-        let mut place = i;
-        while place > 0 && item < bucket[place - 1] {
-            bucket[place] = bucket[place - 1];
-            place -= 1;
-        }
-        bucket[place] = item;
-    }
 }
 
 /// How buckets are split into cells.
