@@ -32,6 +32,7 @@ mod insertion;
 pub mod join;
 mod pages;
 pub mod partial;
+mod prefetch;
 pub mod recipe;
 pub mod sketch;
 mod split_mix;

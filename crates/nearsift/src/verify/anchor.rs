@@ -133,7 +133,12 @@ impl Anchors {
         tails.clear();
         before.clear();
         for (number, &(_, at)) in places.iter().enumerate() {
-            let length = tails.partition_point(|&tail| places[tail as usize].1 < at);
+            // Most places go on the longest chain: what an edit moves is little.
+            let goes_on = tails.last().is_none_or(|&tail| places[tail as usize].1 < at);
+            let length = match goes_on {
+                true => tails.len(),
+                false => tails.partition_point(|&tail| places[tail as usize].1 < at),
+            };
             before.push(if length == 0 { u32::MAX } else { tails[length - 1] });
             if length == tails.len() {
                 tails.push(number as u32);

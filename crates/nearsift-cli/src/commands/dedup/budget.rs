@@ -23,8 +23,8 @@ const COLUMNS: u64 = 64 + 1 + 16;
 const ID: u64 = 16 + 8;
 /// Of all ids, of which the others lie in a file.
 const IDS: u64 = ids::IN_MEMORY / 16 * ID;
-/// Of a document while candidates are searched: the join's own columns, and those of keys.
-const SEARCH: u64 = 48 + KEY_WINDOW_BYTES;
+/// Of a document while candidates are searched: the join's own columns, and one of keys.
+const SEARCH: u64 = 64 + KEY_WINDOW_BYTES;
 /// Of a pair while candidates are gathered.
 const GATHERED: u64 = 12;
 /// Of a document while groups are made: union-find, lists of members, first and best of each text, ranks.

@@ -12,11 +12,12 @@ use std::ops::{ControlFlow, Range};
 
 use super::bits::distance_in;
 use super::image::{Layout, put_u32, put_u64, u32_at, u64_at};
-use super::kernel::{Job, Kernel, LINE, Lanes, Near, PADDING, Run, prefetch, read_entry};
+use super::kernel::{Job, Kernel, LINE, Lanes, Near, PADDING, Run, read_entry};
 use super::query::FoundValue;
 use super::search::Ask;
 use super::table::Table;
 use crate::hamming::{Budget, Outcome};
+use crate::prefetch::prefetch;
 use crate::split_mix::split_mix;
 
 /// The most balls of an index: each is a distance that every query computes.

@@ -4,9 +4,7 @@ use std::ops::ControlFlow;
 
 use super::bits::{distance_in, ones};
 use super::build::prefix_tables;
-use super::kernel::{
-    FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, prefetch_one, prefetch_run,
-};
+use super::kernel::{FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, prefetch_run};
 use super::query::{BUCKET_NS, cheap_entries};
 use super::search::{self, Ask, Hit, Scratch, Search, SearchError};
 use super::table::Table;
@@ -15,6 +13,7 @@ use crate::fingerprint::Bits;
 use crate::hamming::Outcome;
 use crate::hamming::planner::{Plan, PlanError, Planner, Question};
 use crate::pages;
+use crate::prefetch::prefetch_one;
 
 /// Places that a bucket has at first.
 const FIRST_PLACES: u32 = 8;

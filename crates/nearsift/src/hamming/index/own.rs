@@ -7,11 +7,12 @@ use std::ops::ControlFlow;
 use super::bits::distance_in;
 use super::image::{Directory, Layout, Part};
 use super::kernel::{
-    Job, LINE, LONG, Lanes, MASKED, Probe, Run, line_of, prefetch, prefetch_counts, prefetch_run,
+    Job, LINE, LONG, Lanes, MASKED, Probe, Run, line_of, prefetch_counts, prefetch_run,
 };
 use super::query::{self, Flight, FoundValue, Whole};
 use super::search::{Ask, FLIGHTS, Hit};
 use super::{Index, Outcome, Work};
+use crate::prefetch::prefetch;
 
 /// The most tables of such a query.
 const TABLES: usize = 8;

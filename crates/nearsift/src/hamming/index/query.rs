@@ -8,13 +8,13 @@ use std::ops::ControlFlow;
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, Entries, LONG_RECORD, Layout, Part, u32_at, u64_at};
 use super::kernel::{
-    FETCHED, Job, Kernel, LONG, Lanes, Near, Plain, Probe, Run, prefetch, prefetch_counts,
-    prefetch_run,
+    FETCHED, Job, Kernel, LONG, Lanes, Near, Plain, Probe, Run, prefetch_counts, prefetch_run,
 };
 use super::search::Ask;
 use super::table::{Aim, Table};
 use crate::hamming::planner::Plan;
 use crate::hamming::{Budget, Outcome};
+use crate::prefetch::prefetch;
 
 /// Nanoseconds of looking into one more bucket, to choose radii by.
 pub(super) const BUCKET_NS: f64 = 25.0;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::prefetch::prefetch_one;
 use crate::sketch::{KEYS, Keys, Sketch, WORDS};
 
 /// The key of a document that has none: it brings no documents together.
@@ -80,6 +81,12 @@ impl Sketches {
         (0u32..).zip(&self.words).filter(|(_, words)| **words != NO_SKETCH)
     }
 
+    /// Asks for a sketch that will be read.
+    #[inline]
+    pub(super) fn prefetch(&self, document: u32) {
+        prefetch_one(&self.words, document as usize);
+    }
+
     #[inline]
     pub(super) fn words(&self, document: u32) -> &[u64; WORDS] {
         &self.words[document as usize]
@@ -140,8 +147,7 @@ impl KeyColumns {
 }
 
 /// Where the keys of a corpus are: in memory, as [`KeyColumns`], or wherever the caller keeps them. A
-/// search asks for the columns one after the other and holds five of them at a time, 20 bytes a
-/// document.
+/// search asks for the columns one after the other and holds one at a time, 4 bytes a document.
 pub trait KeySource: fmt::Debug + Sync {
     /// The number of documents.
     fn documents(&self) -> usize;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::search::LOOK_BACK;
 use super::{SketchJoin, SketchJoinError};
 use crate::sketch::{KEYS, WORDS};
 
@@ -142,16 +143,16 @@ impl SketchJoin<'_> {
     }
 }
 
-/// Bytes a document that the columns of keys take while they are searched, where they are not in memory.
-pub const KEY_WINDOW_BYTES: u64 = 4 * 5;
+/// Bytes a document that a column of keys takes while it is searched, where the columns are not in memory.
+pub const KEY_WINDOW_BYTES: u64 = 4;
 
 /// Bytes beside the pairs: two columns of documents and the repeats; for all pairs the sketches laid
 /// out once more; for keys the entries that are sorted, those of a crowd, which are twice as long,
-/// and counted neighbours.
+/// counted neighbours, and the last keys of each document.
 fn standing_bytes(plan: Plan, documents: u64) -> u64 {
     let search = match plan {
         Plan::AllPairs => 8 * WORDS as u64,
-        Plan::Keys => 8 + 16 + 8,
+        Plan::Keys => 8 + 16 + 8 + 4 * LOOK_BACK as u64,
     };
     documents * (4 + 4 + 8 + search) + (1 << 16)
 }

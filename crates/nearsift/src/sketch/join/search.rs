@@ -1,14 +1,14 @@
 //! Which sketches are compared: all, or those that share a key.
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::ops::{AddAssign, ControlFlow, Range};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::crowd::Neighbours;
 use super::kernels::{LANES, Tile, budget};
 use super::stream::locked;
 use super::{KeySource, NO_KEY, SketchJoin};
+use crate::prefetch::prefetch_one;
 use crate::sketch::{KEYS, WORDS};
 
 /// What a search did. The counts depend on the sketches and keys alone.
@@ -188,7 +188,7 @@ impl SketchJoin<'_> {
         let mut entries = Vec::with_capacity(self.distinct());
         let work = Mutex::new(Work::default());
         let tasks = if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 };
-        let mut earlier: VecDeque<Compared<'_>> = VecDeque::with_capacity(LOOK_BACK);
+        let earlier = LastKeys::new(self.documents());
         for key in 0..KEYS {
             let column = keys.column(key);
             self.sort_by_key(&column, &mut entries);
@@ -208,23 +208,31 @@ impl SketchJoin<'_> {
                     work: Work::default(),
                     rows: Vec::new(),
                     tiles: Vec::new(),
-                    earlier_keys: Vec::new(),
                     hits: Vec::new(),
                     found: Vec::new(),
                 };
-                for run in runs(&entries[parts[part].clone()]) {
+                let entries = &entries[parts[part].clone()];
+                let mut ahead = runs(entries).skip(RUNS_AHEAD);
+                for run in runs(entries) {
+                    ahead.next().into_iter().for_each(|run| buckets.ask_for(run));
                     buckets.search(run);
                 }
                 let done = buckets.finish();
                 *locked(&work) += done;
                 ControlFlow::Continue(())
             });
-            let crowds = runs(&entries).filter(|run| bound.is_crowd(run.len()));
-            let crowded = crowds.map(|run| (run[0] >> 32) as u32).collect();
-            if earlier.len() == LOOK_BACK {
-                earlier.pop_front();
+            // Not before: the tasks read the keys of the columns before.
+            let documents = self.documents().div_ceil(tasks);
+            let _ = self.workers.run(tasks, &|task| {
+                let first = task * documents;
+                for (document, &own) in column.iter().enumerate().skip(first).take(documents) {
+                    earlier.set(key, document as u32, own);
+                }
+                ControlFlow::Continue(())
+            });
+            for run in runs(&entries).filter(|run| bound.is_crowd(run.len())) {
+                run.iter().for_each(|&entry| earlier.set(key, entry as u32, NO_KEY));
             }
-            earlier.push_back(Compared { column, crowded });
         }
         work.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -234,23 +242,38 @@ impl SketchJoin<'_> {
 ///
 /// It need not be: a repeat is dropped when pairs are sorted. But most pairs share many keys, and to
 /// look back at few columns keeps most of the repeats from being gathered at all.
-const LOOK_BACK: usize = 4;
+pub(super) const LOOK_BACK: usize = 4;
 
 /// Found pairs that are handed on at once.
 const BATCH: usize = 1 << 12;
 
-/// A column of keys that was worked through.
-struct Compared<'s> {
-    column: Cow<'s, [u32]>,
-    /// Crowded keys, ascending, of which not all pairs were compared.
-    crowded: Vec<u32>,
-}
+/// Keys whose documents are asked for before they are compared: most keys have two or three.
+const RUNS_AHEAD: usize = 8;
 
-impl Compared<'_> {
-    /// The document's key, if all who share it were compared.
-    fn key_of(&self, document: u32) -> u32 {
-        let key = self.column[document as usize];
-        if self.crowded.binary_search(&key).is_ok() { NO_KEY } else { key }
+/// Of these documents of a key, the first ones are asked for.
+const ASKED_FOR: usize = 16;
+
+/// The keys of each document in the columns just before the present one, side by side: to look back is to
+/// read one place. [`NO_KEY`] stands for a key of which not all pairs were compared, too.
+struct LastKeys(Vec<[AtomicU32; LOOK_BACK]>);
+
+impl LastKeys {
+    fn new(documents: usize) -> LastKeys {
+        LastKeys(std::iter::repeat_with(Default::default).take(documents).collect())
+    }
+
+    /// Takes down the key in a column.
+    fn set(&self, column: usize, document: u32, key: u32) {
+        self.0[document as usize][column % LOOK_BACK].store(key, Ordering::Relaxed);
+    }
+
+    /// Whether two documents share one of these keys.
+    #[inline]
+    fn are_shared(&self, a: u32, b: u32) -> bool {
+        let [a, b] = [a, b].map(|document| {
+            self.0[document as usize].each_ref().map(|key| key.load(Ordering::Relaxed))
+        });
+        (0..LOOK_BACK).any(|column| a[column] == b[column] && a[column] != NO_KEY)
     }
 }
 
@@ -278,20 +301,26 @@ pub(super) struct Buckets<'s, S> {
     /// The number of the key.
     pub(super) key: usize,
     pub(super) bound: Bound,
-    /// The columns just before this one.
-    earlier: &'s VecDeque<Compared<'s>>,
+    earlier: &'s LastKeys,
     pub(super) neighbours: &'s Neighbours,
     sink: &'s S,
     pub(super) budget: u64,
     pub(super) work: Work,
     pub(super) rows: Vec<[u64; WORDS]>,
     pub(super) tiles: Vec<Tile>,
-    earlier_keys: Vec<[u32; LOOK_BACK]>,
     pub(super) hits: Vec<(u32, u32)>,
     pub(super) found: Vec<(u32, u32)>,
 }
 
 impl<S: Sink> Buckets<'_, S> {
+    /// Asks for the memory that the search of a run will read.
+    fn ask_for(&self, run: &[u64]) {
+        for &entry in run.iter().take(ASKED_FOR) {
+            self.join.sketches.prefetch(entry as u32);
+            prefetch_one(&self.earlier.0, entry as u32 as usize);
+        }
+    }
+
     fn search(&mut self, run: &[u64]) {
         if self.bound.is_crowd(run.len()) {
             self.search_crowd(run);
@@ -321,35 +350,20 @@ impl<S: Sink> Buckets<'_, S> {
         self.rows.clear();
         self.rows.extend(run.iter().map(|&entry| *self.join.sketches.words(entry as u32)));
         Tile::lay_out(&self.rows, &mut self.tiles);
-        self.earlier_keys.clear();
         for first in (0..n).step_by(LANES) {
             let rows = &self.rows[first..n.min(first + LANES)];
             let tiles = &self.tiles[first / LANES..];
             self.join.kernel.within(rows, tiles, self.budget, &mut self.hits);
-            if !self.hits.is_empty() && self.earlier_keys.is_empty() {
-                self.look_back(run);
-            }
             for (query, place) in self.hits.drain(..) {
                 let (i, j) = (first + query as usize, first + place as usize);
                 if i < j && j < n {
-                    let mut keys = self.earlier_keys[i].iter().zip(&self.earlier_keys[j]);
-                    if keys.all(|(a, b)| a != b || *a == NO_KEY) {
-                        self.found.push((run[i] as u32, run[j] as u32));
+                    let (a, b) = (run[i] as u32, run[j] as u32);
+                    if !self.earlier.are_shared(a, b) {
+                        self.found.push((a, b));
                     }
                 }
             }
             self.hand_on();
         }
-    }
-
-    /// Takes down the keys that the documents of the run have in the earlier columns.
-    fn look_back(&mut self, run: &[u64]) {
-        self.earlier_keys.extend(run.iter().map(|&entry| {
-            let mut keys = [NO_KEY; LOOK_BACK];
-            for (key, compared) in keys.iter_mut().zip(self.earlier) {
-                *key = compared.key_of(entry as u32);
-            }
-            keys
-        }));
     }
 }
