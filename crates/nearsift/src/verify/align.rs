@@ -318,29 +318,28 @@ fn fill<const WIDTH: usize, const RING: usize, const PLACES: usize>(
     let Some(column) = column.first_chunk_mut::<WIDTH>() else { return WIDTH };
     let mut bits = *column;
     let first = block % RING;
-    // The carry from the left of the row that is next is the lowest bit, and that to the right goes to the
-    // highest: no row needs its own shift.
-    let mut turned = *carries;
+    let (mut from_left, mut to_right) = (*carries, 0u64);
     for &number in rows {
-        // All numbers are those of masks: nobody has to stop here.
-        let masks = masks.get(usize::from(number)).unwrap_or(const { &[0; PLACES] });
-        let mut carry = turned & 1 == 1;
-        // Step by step over all blocks: the additions are then one chain that the carry runs through.
+        let masks = &masks[usize::from(number)];
         let mut matches = [0; WIDTH];
         for i in 0..WIDTH {
             matches[i] = bits[i] & masks[first + i];
         }
+        // One chain of additions, through which the carry runs: over all blocks, and into the lowest bit of those
+        // that leave, of which the first row's then is the highest.
+        let mut carry = from_left & 1 == 1;
+        from_left >>= 1;
         let mut sums = [0; WIDTH];
         for i in 0..WIDTH {
             (sums[i], carry) = bits[i].carrying_add(matches[i], carry);
         }
+        (to_right, _) = to_right.carrying_add(to_right, carry);
         for i in 0..WIDTH {
             bits[i] = sums[i] | (bits[i] ^ matches[i]);
         }
-        turned = turned >> 1 | u64::from(carry) << 63;
     }
     *column = bits;
-    *carries = turned >> (ROWS - rows.len());
+    *carries = to_right.reverse_bits() >> (ROWS - rows.len());
     WIDTH
 }
 

@@ -171,6 +171,7 @@ impl View<'_, '_> {
             let (Some(sketch), false) = (sketches.get(a as usize), others.is_empty()) else {
                 continue;
             };
+            others.iter().for_each(|&b| sketches.prefetch(b));
             for &b in &others {
                 let other = crate::sketch::Sketch::from_words(*sketches.words(b));
                 f(Pair { a, b, score: sketch.score(&other) })?;
