@@ -2,10 +2,11 @@
 //! such a crowd would take quadratic time, so of each document only the best candidates are compared.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
 
 use nearsift::dedup::Clustering;
+use nearsift::sketch::Score;
 use nearsift::sketch::join::Pair;
+use rayon::prelude::*;
 
 /// How many candidates of a document are compared for its own sake. Majority link asks for the other pairs
 /// that it needs, and of the pairs of a large group it needs few; with other rules nobody asks.
@@ -21,20 +22,27 @@ pub fn best(rule: Clustering) -> usize {
 /// earliest documents. So all pairs of documents with `best` candidates or fewer are kept, and at most
 /// 2 x `best` for each document.
 ///
-/// 12 bytes for each pair that is kept.
+/// 12 bytes for each pair that is kept, and as many for those that may be.
 pub struct Crowds {
     best: usize,
     /// Candidates of one earlier document.
     later: Vec<Pair>,
     kept: Vec<Pair>,
-    /// Of what was left, the best of each later document, the worst of them on top.
-    left: HashMap<u32, BinaryHeap<(Reverse<u16>, u32)>>,
+    /// Of what was left, the later document, the score, and the earlier document: the best of each later document come
+    /// first in this order.
+    left: Vec<(u32, Reverse<Score>, u32)>,
+    /// How many of these there may be before only the best are kept.
+    most_left: usize,
     passed_over: u64,
 }
 
+/// So many pairs that are left may always wait.
+const LEFT: usize = 1 << 20;
+
 impl Crowds {
     pub fn new(best: usize) -> Crowds {
-        Crowds { best, later: Vec::new(), kept: Vec::new(), left: HashMap::new(), passed_over: 0 }
+        let (later, kept, left) = (Vec::new(), Vec::new(), Vec::new());
+        Crowds { best, later, kept, left, most_left: LEFT, passed_over: 0 }
     }
 
     pub fn push(&mut self, pair: Pair) {
@@ -48,37 +56,42 @@ impl Crowds {
     fn settle(&mut self) {
         if self.later.len() > self.best {
             self.later.sort_unstable_by_key(|pair| (Reverse(pair.score), pair.b));
-            for pair in self.later.drain(self.best..) {
-                let heap = self.left.entry(pair.b).or_default();
-                heap.push((Reverse(pair.score.points()), pair.a));
-                if heap.len() > self.best {
-                    heap.pop();
-                    self.passed_over += 1;
-                }
+            let left = self.later.drain(self.best..);
+            self.left.extend(left.map(|pair| (pair.b, Reverse(pair.score), pair.a)));
+            if self.left.len() > self.most_left {
+                self.keep_best();
+                self.most_left = self.most_left.max(2 * self.left.len());
             }
         }
         self.kept.append(&mut self.later);
     }
 
+    /// Keeps of what is left the best of each later document.
+    fn keep_best(&mut self) {
+        self.left.par_sort_unstable();
+        let before = self.left.len();
+        let (mut of, mut nth) = (None, 0);
+        self.left.retain(|&(b, ..)| {
+            nth = if of == Some(b) { nth + 1 } else { 0 };
+            of = Some(b);
+            nth < self.best
+        });
+        self.passed_over += (before - self.left.len()) as u64;
+    }
+
     /// The pairs that are kept, ascending, and how many are not.
-    pub fn finish(
-        mut self,
-        score: impl Fn(u32, u32) -> nearsift::sketch::Score,
-    ) -> (Vec<Pair>, u64) {
+    pub fn finish(mut self) -> (Vec<Pair>, u64) {
         self.settle();
-        #[expect(clippy::iter_over_hash_type, reason = "sorted below")]
-        for (b, heap) in self.left {
-            self.kept.extend(heap.into_iter().map(|(_, a)| Pair { a, b, score: score(a, b) }));
-        }
-        self.kept.sort_unstable();
+        self.keep_best();
+        let left = self.left.into_iter();
+        self.kept.extend(left.map(|(b, Reverse(score), a)| Pair { a, b, score }));
+        self.kept.par_sort_unstable();
         (self.kept, self.passed_over)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use nearsift::sketch::Score;
-
     use super::*;
 
     fn score(a: u32, b: u32) -> Score {
@@ -114,9 +127,9 @@ mod tests {
                 .flat_map(|a| (a + 1..documents).map(move |b| Pair { a, b, score: score(a, b) }))
                 .filter(|pair| (pair.a * 7 + pair.b) % 5 > 0)
                 .collect();
-            let mut crowds = Crowds::new(best);
+            let mut crowds = Crowds { most_left: 20, ..Crowds::new(best) };
             pairs.iter().for_each(|&pair| crowds.push(pair));
-            let (kept, passed_over) = crowds.finish(score);
+            let (kept, passed_over) = crowds.finish();
             assert_eq!(kept, naive(&pairs, best), "{documents} documents, the best {best}");
             assert_eq!(kept.len() as u64 + passed_over, pairs.len() as u64);
             assert!(kept.len() <= 2 * best * documents as usize);

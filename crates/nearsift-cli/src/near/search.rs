@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use nearsift::cluster::Components;
@@ -13,6 +13,7 @@ use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Plan, SketchJoin, Work};
 
 use nearsift::verify::Verified;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::crowds::{Crowds, best};
@@ -208,6 +209,7 @@ pub struct Decision<'c, T> {
     pairs: Sorted<Near>,
     /// The same as the clustering rules take them; the strength is the bits of the score.
     pub accepted: Vec<Accepted>,
+    places: Places,
     /// Pairs that were measured for another reason, ascending.
     measured: Vec<Accepted>,
     /// Pairs whose sketches scored high enough to be looked at.
@@ -222,6 +224,30 @@ pub struct Decision<'c, T> {
     frequencies: DocumentFrequencies,
     /// Of documents that were compared after the candidates.
     profiles: Profiles,
+}
+
+/// Where the pairs of some earlier documents stand among all: what is searched there lies in few cache lines.
+struct Places(Vec<usize>);
+
+impl Places {
+    /// Documents that are told together, as a power of two: 1/8 of a byte for each.
+    const TOGETHER: u32 = 6;
+
+    /// Of the earlier documents of pairs, which ascend, among so many.
+    fn of_earlier(pairs: &[Accepted], documents: usize) -> Places {
+        let mut ends = vec![0; (documents >> Places::TOGETHER) + 2];
+        pairs.iter().for_each(|pair| ends[(pair.a >> Places::TOGETHER) as usize + 1] += 1);
+        for i in 1..ends.len() {
+            ends[i] += ends[i - 1];
+        }
+        Places(ends)
+    }
+
+    /// Those among which all pairs of an earlier document are.
+    fn of(&self, document: u32) -> Range<usize> {
+        let together = (document >> Places::TOGETHER) as usize;
+        self.0[together]..self.0[together + 1]
+    }
 }
 
 /// Which pairs are found.
@@ -399,6 +425,7 @@ pub fn decide<'c, T: TextSource>(
     }
     Ok(Decision {
         pairs,
+        places: Places::of_earlier(&accepted, corpus.len()),
         accepted,
         measured: Vec::new(),
         candidates: count,
@@ -516,15 +543,25 @@ fn links(
     rule: Rule,
     best: usize,
 ) -> ((Vec<Pair>, u64), Work) {
+    /// Pairs that all threads look at together.
+    const TOGETHER: usize = 1 << 16;
+    let is_wanted = |pair: &Pair| !corpus.same_text(pair.a, pair.b) && rule.looks_at(corpus, pair);
     let mut crowds = Crowds::new(best);
+    let mut found = Vec::with_capacity(TOGETHER);
+    let mut push = |found: &mut Vec<Pair>| {
+        let are_wanted: Vec<bool> = found.par_iter().with_min_len(1 << 10).map(is_wanted).collect();
+        let pairs = found.drain(..).zip(are_wanted);
+        pairs.filter(|(_, is_wanted)| *is_wanted).for_each(|(pair, _)| crowds.push(pair));
+    };
     let (ControlFlow::Continue(()), work) = join.for_each_link(|pair| {
-        if !corpus.same_text(pair.a, pair.b) && rule.looks_at(corpus, &pair) {
-            crowds.push(pair);
+        found.push(pair);
+        if found.len() == TOGETHER {
+            push(&mut found);
         }
         ControlFlow::<Infallible>::Continue(())
     });
-    let score = |a, b| pair_of(corpus, a, b).map_or(Score::at_least(0.0), |pair| pair.score);
-    (crowds.finish(score), work)
+    push(&mut found);
+    (crowds.finish(), work)
 }
 
 impl<T: TextSource> Decision<'_, T> {
@@ -585,7 +622,7 @@ impl<T: TextSource> Decision<'_, T> {
             let place = accepted.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
             Some(f32::from_bits(accepted[place].strength))
         };
-        among(&self.accepted).or_else(|| among(&self.measured))
+        among(&self.accepted[self.places.of(pair.0)]).or_else(|| among(&self.measured))
     }
 
     /// Measures how alike some documents are that were not compared with each other, given the first document of each

@@ -103,8 +103,7 @@ impl Clusters {
         let mut links = distinct(links);
         let neighbours = Neighbours::of(documents, &links);
         tell_components(documents, &mut links);
-        // Who runs in no pool has not asked for threads.
-        let in_pool = rayon::current_thread_index().is_some();
+        let in_pool = in_pool();
         let order = |Linked { component, link }: &Linked| {
             (*component, Reverse(link.strength), link.a, link.b)
         };
@@ -141,6 +140,11 @@ impl Clusters {
         }
         (groups.finish(keep), capped)
     }
+}
+
+/// Whether this runs in a rayon pool: who does not has not asked for threads.
+fn in_pool() -> bool {
+    rayon::current_thread_index().is_some()
 }
 
 /// A link among those of its connected component.
@@ -199,7 +203,11 @@ fn distinct(links: impl IntoIterator<Item = Link>) -> Vec<Linked> {
             link: Link { a: link.a.min(link.b), b: link.a.max(link.b), ..link },
         })
         .collect();
-    links.sort_unstable_by_key(|Linked { link, .. }| (link.a, link.b, Reverse(link.strength)));
+    let order = |Linked { link, .. }: &Linked| (link.a, link.b, Reverse(link.strength));
+    match in_pool() {
+        true => links.par_sort_unstable_by_key(order),
+        false => links.sort_unstable_by_key(order),
+    }
     links.dedup_by_key(|Linked { link, .. }| (link.a, link.b));
     links
 }

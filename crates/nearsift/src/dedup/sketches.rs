@@ -1,5 +1,7 @@
 //! Columns of documents that have dual sketches, and what follows from accepted pairs.
 
+use rayon::prelude::*;
+
 use super::{Clustering, Columns, Found, Keep, MAX_DOCUMENTS};
 use crate::cluster::{Capped, Clusters, KeepOrder, Link, MajorityLink};
 use crate::recipe::Sketched;
@@ -241,13 +243,25 @@ impl SketchCorpus {
     /// For each document the first one with the same text: itself, or an earlier one.
     ///
     /// # Complexity
-    /// O(n log n) time; 8 bytes a document while it runs.
+    /// O(n log n) time; 12 bytes a document while it runs.
     pub fn first_of_text(&self) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        order.sort_unstable_by_key(|&d| (self.text_keys[d as usize], d));
+        // Sorted by the highest bits of the keys, which lie beside the numbers: to look keys up for each
+        // comparison is to wait for memory. Few different keys have the same highest bits.
+        let entry = |(document, key): (u32, &u128)| (key >> 96 << 32) as u64 | u64::from(document);
+        let mut order: Vec<u64> = (0..).zip(&self.text_keys).map(entry).collect();
+        // Who runs in no pool has not asked for threads.
+        match rayon::current_thread_index() {
+            Some(_) => order.par_sort_unstable(),
+            None => order.sort_unstable(),
+        }
         let mut first: Vec<u32> = (0..self.len() as u32).collect();
-        for same in order.chunk_by(|&a, &b| self.same_text(a, b)) {
-            same.iter().for_each(|&document| first[document as usize] = same[0]);
+        for alike in order.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
+            alike.sort_unstable_by_key(|&entry| (self.text_keys[entry as u32 as usize], entry));
+            for same in alike.chunk_by(|&a, &b| self.same_text(a as u32, b as u32)) {
+                for &entry in same {
+                    first[entry as u32 as usize] = same[0] as u32;
+                }
+            }
         }
         first
     }

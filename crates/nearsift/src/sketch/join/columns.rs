@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::pages;
 use crate::prefetch::prefetch_one;
 use crate::sketch::{KEYS, Keys, Sketch, WORDS};
 
@@ -46,6 +47,11 @@ impl Sketches {
 
     /// Appends a document's sketch, or `None` for a document without one.
     pub fn push(&mut self, sketch: Option<&Sketch>) {
+        if self.words.len() == self.words.capacity() {
+            self.words.reserve(1);
+            // They will be read at random places.
+            pages::advise_room(&mut self.words);
+        }
         self.words.push(sketch.map_or(NO_SKETCH, |sketch| *sketch.words()));
     }
 

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::kernels::{LANES, Tile};
 use super::search::{Buckets, Sink};
+use crate::pages;
+use crate::prefetch::prefetch_one;
 use crate::sketch::WORDS;
 use crate::split_mix::split_mix;
 
@@ -22,6 +24,9 @@ const ORDER_NIBBLES: usize = 16;
 
 /// Of these, minwise values: those of near-duplicates agree more often than four bits of SimHash.
 const ORDER_VALUES: usize = 8;
+
+/// Sketches of a crowd that are asked for before they are ordered.
+const SKETCHES_AHEAD: usize = 16;
 
 impl<S: Sink> Buckets<'_, S> {
     /// Compares the sketches of a crowd, each with a bounded number of others.
@@ -42,7 +47,11 @@ impl<S: Sink> Buckets<'_, S> {
             }
             let nibbles = telling.pick((self.key * ORDERS + order) as u64);
             sorted.clear();
-            sorted.extend(run.iter().map(|&entry| {
+            sorted.extend(run.iter().enumerate().map(|(at, &entry)| {
+                // To order one takes so long that the processor sees few of the next ones by itself.
+                if let Some(&later) = run.get(at + SKETCHES_AHEAD) {
+                    self.join.sketches.prefetch(later as u32);
+                }
                 let document = entry as u32;
                 (order_of(self.join.sketches.words(document), &nibbles), document)
             }));
@@ -61,6 +70,7 @@ impl<S: Sink> Buckets<'_, S> {
         for start in (0..sorted.len()).step_by(QUERIES) {
             let stretch = &sorted[start..sorted.len().min(start + QUERIES + window)];
             self.rows.clear();
+            stretch.iter().for_each(|entry| self.neighbours.ask_for(entry.1));
             let words = |entry: &(u64, u32)| *self.join.sketches.words(entry.1);
             self.rows.extend(stretch.iter().map(words));
             Tile::lay_out(&self.rows, &mut self.tiles);
@@ -159,9 +169,19 @@ impl Neighbours {
 
     fn bits(&self, document: u32) -> &AtomicU64 {
         let bits = self.bits.get_or_init(|| {
-            std::iter::repeat_with(AtomicU64::default).take(self.documents).collect()
+            let mut bits = Vec::with_capacity(self.documents);
+            pages::advise_room(&mut bits);
+            bits.extend(std::iter::repeat_with(AtomicU64::default).take(self.documents));
+            bits
         });
         &bits[document as usize]
+    }
+
+    /// Asks for what is known of a document.
+    fn ask_for(&self, document: u32) {
+        if let Some(bits) = self.bits.get() {
+            prefetch_one(bits, document as usize);
+        }
     }
 
     fn note(&self, a: u32, b: u32) {

@@ -8,6 +8,7 @@ use super::crowd::Neighbours;
 use super::kernels::{LANES, Tile, budget};
 use super::stream::locked;
 use super::{KeySource, NO_KEY, SketchJoin};
+use crate::pages;
 use crate::prefetch::prefetch_one;
 use crate::sketch::{KEYS, WORDS};
 
@@ -259,7 +260,10 @@ struct LastKeys(Vec<[AtomicU32; LOOK_BACK]>);
 
 impl LastKeys {
     fn new(documents: usize) -> LastKeys {
-        LastKeys(std::iter::repeat_with(Default::default).take(documents).collect())
+        let mut keys = Vec::with_capacity(documents);
+        pages::advise_room(&mut keys);
+        keys.extend(std::iter::repeat_with(Default::default).take(documents));
+        LastKeys(keys)
     }
 
     /// Takes down the key in a column.
