@@ -113,7 +113,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
             return Ok(report);
         }
     };
-    for (peer, times) in PEERS {
+    for (peer, times) in PEERS.into_iter().filter(|(peer, _)| settings.asks_for(peer)) {
         let seconds = match work.peer(&python, peer) {
             Ok(seconds) => seconds,
             Err(message) => {

@@ -145,9 +145,9 @@ struct Settings {
     /// Fingerprints of the comparison in Hamming space, a run for each number.
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000000,10000000")]
     fingerprints: Vec<usize>,
-    /// Of the comparison in Hamming space only the finders whose names contain one of these: no joins, and
-    /// nothing that the program measures of itself.
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    /// Only those whose names contain one of these: of the comparison in Hamming space the finders, without joins and
+    /// what the program measures of itself; of dedup-peers the peers. A record is of all.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "date")]
     finders: Vec<String>,
     /// Stored fingerprints of the durable index, a run for each number.
     #[arg(
@@ -194,6 +194,11 @@ impl Settings {
             chinese_per_mille: self.chinese,
             ..corpus::Settings::default()
         }
+    }
+
+    /// Whether a finder or a peer of this name takes part.
+    fn asks_for(&self, name: &str) -> bool {
+        self.finders.is_empty() || self.finders.iter().any(|part| name.contains(part.as_str()))
     }
 }
 

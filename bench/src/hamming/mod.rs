@@ -12,7 +12,7 @@ use crate::Settings;
 use crate::harness::{Report, Row, median};
 use crate::python;
 use data::Shape;
-use peers::{FINDERS, Finder, JOINERS};
+use peers::{FINDERS, JOINERS};
 
 /// The distance of the comparison: that of the classic system, which every peer can search.
 const MAX_DISTANCE: u32 = 3;
@@ -100,11 +100,9 @@ impl Case {
 
     /// The finders of this process, in interleaved rounds.
     fn find(&self, settings: &Settings, report: &mut Report) {
-        let asked = |finder: &&Finder| {
-            let names = &settings.finders;
-            names.is_empty() || names.iter().any(|name| finder.name.contains(name.as_str()))
-        };
-        let able = FINDERS.iter().filter(|finder| self.values.len() <= finder.most).filter(asked);
+        let able = FINDERS
+            .iter()
+            .filter(|finder| self.values.len() <= finder.most && settings.asks_for(finder.name));
         let mut built: Vec<_> = able
             .map(|finder| {
                 let begun = Instant::now();

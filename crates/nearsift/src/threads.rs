@@ -17,6 +17,11 @@ pub enum Threads {
     Current,
 }
 
+/// Whether this runs in a rayon pool: who runs in none has not asked for threads.
+pub(crate) fn in_pool() -> bool {
+    rayon::current_thread_index().is_some()
+}
+
 /// Started [`Threads`].
 #[derive(Debug)]
 pub(crate) enum Workers {

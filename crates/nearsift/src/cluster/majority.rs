@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::slice::ParallelSliceMut;
 
 use super::{Clusters, Components, KeepOrder};
+use crate::threads::in_pool;
 
 /// An accepted pair of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,11 +104,10 @@ impl Clusters {
         let mut links = distinct(links);
         let neighbours = Neighbours::of(documents, &links);
         tell_components(documents, &mut links);
-        let in_pool = in_pool();
         let order = |Linked { component, link }: &Linked| {
             (*component, Reverse(link.strength), link.a, link.b)
         };
-        match in_pool {
+        match in_pool() {
             true => links.par_sort_unstable_by_key(order),
             false => links.sort_unstable_by_key(order),
         }
@@ -127,7 +127,7 @@ impl Clusters {
             }
             (pairs, capped)
         };
-        let done = match in_pool {
+        let done = match in_pool() {
             true => rayon::broadcast(|_| work()),
             false => vec![work()],
         };
@@ -140,11 +140,6 @@ impl Clusters {
         }
         (groups.finish(keep), capped)
     }
-}
-
-/// Whether this runs in a rayon pool: who does not has not asked for threads.
-fn in_pool() -> bool {
-    rayon::current_thread_index().is_some()
 }
 
 /// A link among those of its connected component.

@@ -9,6 +9,7 @@ use crate::sketch::join::{
     KeyColumns, KeySource, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches,
 };
 use crate::sketch::{KEYS, Sketch};
+use crate::threads::in_pool;
 
 /// What is known of one document.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -249,10 +250,9 @@ impl SketchCorpus {
         // comparison is to wait for memory. Few different keys have the same highest bits.
         let entry = |(document, key): (u32, &u128)| (key >> 96 << 32) as u64 | u64::from(document);
         let mut order: Vec<u64> = (0..).zip(&self.text_keys).map(entry).collect();
-        // Who runs in no pool has not asked for threads.
-        match rayon::current_thread_index() {
-            Some(_) => order.par_sort_unstable(),
-            None => order.sort_unstable(),
+        match in_pool() {
+            true => order.par_sort_unstable(),
+            false => order.sort_unstable(),
         }
         let mut first: Vec<u32> = (0..self.len() as u32).collect();
         for alike in order.chunk_by_mut(|a, b| a >> 32 == b >> 32) {

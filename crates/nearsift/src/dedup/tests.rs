@@ -76,3 +76,22 @@ proptest! {
         prop_assert_eq!(found.clusters().kept().count() + removed, n);
     }
 }
+
+proptest! {
+    #[test]
+    fn the_first_of_each_text_is_found(
+        // Keys that differ in their lowest bits alone, in their highest alone, and none.
+        keys in prop::collection::vec((0u128..3, 0u128..3), 0..40),
+    ) {
+        let keys: Vec<Option<u128>> =
+            keys.iter().map(|&(high, low)| Some(high << 100 | low).filter(|&key| key != 0)).collect();
+        let mut corpus = SketchCorpus::default();
+        for &text_key in &keys {
+            corpus.push(SketchEntry { sketched: None, text_key, value: None });
+        }
+        let is_same = |a: usize, b: usize| a == b || keys[a].is_some() && keys[a] == keys[b];
+        let first = |document| (0..=document).find(|&earlier| is_same(earlier, document));
+        let expect: Vec<u32> = (0..keys.len()).filter_map(first).map(|first| first as u32).collect();
+        prop_assert_eq!(corpus.first_of_text(), expect);
+    }
+}
