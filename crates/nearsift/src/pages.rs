@@ -4,47 +4,21 @@
 //! fingerprints files each of them in several buckets. With pages of 4 KiB most of these moves would miss the
 //! translation buffer too, and clearing pages one by one would take as long as a move.
 
-#![expect(unsafe_code, reason = "advice to the system and the processor about memory")]
-
-use std::ops::Range;
-
-/// Asks for the memory of an item, which may be none, to be brought near for writing.
-#[inline(always)]
-pub(crate) fn will_write<T>(items: &[T], place: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing and does nothing at an address that is not mapped.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(items.as_ptr().wrapping_add(place).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (items, place);
-}
-
-/// Asks for the memory of a range of items, which may not be there, to be brought near for reading.
-///
-/// Between lines that are written to hundreds of buckets the processor does not see by itself that items are read in
-/// order.
-#[inline(always)]
-pub(crate) fn will_read<T>(items: &[T], range: Range<usize>) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        const LINE: usize = 64;
-        for place in range.step_by((LINE / size_of::<T>().max(1)).max(1)) {
-            // SAFETY: as above.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(items.as_ptr().wrapping_add(place).cast()) };
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (items, range);
-}
+#![expect(unsafe_code, reason = "advice to the system about memory")]
 
 /// So many zeros, of which the system provides memory when they are first written.
 pub(crate) fn zeroed<T: Clone>(len: usize, zero: T) -> Vec<T> {
     let zeros = vec![zero; len];
     advise(&zeros);
     zeros
+}
+
+/// So many items, made in order by their places.
+pub(crate) fn made<T>(len: usize, make: impl FnMut(usize) -> T) -> Vec<T> {
+    let mut items = Vec::with_capacity(len);
+    advise_room(&mut items);
+    items.extend((0..len).map(make));
+    items
 }
 
 /// Asks for huge pages for what a vector has room for. Nothing of it may have been written to yet.

@@ -22,6 +22,14 @@ pub(crate) fn in_pool() -> bool {
     rayon::current_thread_index().is_some()
 }
 
+/// Sorts items by a key on the threads of the rayon pool that this is called in, if it is in one.
+pub(crate) fn sort_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K + Sync) {
+    match in_pool() {
+        true => items.par_sort_unstable_by_key(key),
+        false => items.sort_unstable_by_key(key),
+    }
+}
+
 /// Started [`Threads`].
 #[derive(Debug)]
 pub(crate) enum Workers {

@@ -4,10 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rayon::slice::ParallelSliceMut;
-
 use super::{Clusters, Components, KeepOrder};
-use crate::threads::in_pool;
+use crate::threads::{in_pool, sort_by_key};
 
 /// An accepted pair of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -107,10 +105,7 @@ impl Clusters {
         let order = |Linked { component, link }: &Linked| {
             (*component, Reverse(link.strength), link.a, link.b)
         };
-        match in_pool() {
-            true => links.par_sort_unstable_by_key(order),
-            false => links.sort_unstable_by_key(order),
-        }
+        sort_by_key(&mut links, order);
         let mut parts: Vec<&[Linked]> = links.chunk_by(|x, y| x.component == y.component).collect();
         // The largest first, so that no thread is left with one when the others have none.
         parts.sort_by_key(|part| Reverse(part.len()));
@@ -199,10 +194,7 @@ fn distinct(links: impl IntoIterator<Item = Link>) -> Vec<Linked> {
         })
         .collect();
     let order = |Linked { link, .. }: &Linked| (link.a, link.b, Reverse(link.strength));
-    match in_pool() {
-        true => links.par_sort_unstable_by_key(order),
-        false => links.sort_unstable_by_key(order),
-    }
+    sort_by_key(&mut links, order);
     links.dedup_by_key(|Linked { link, .. }| (link.a, link.b));
     links
 }

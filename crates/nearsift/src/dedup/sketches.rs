@@ -1,7 +1,5 @@
 //! Columns of documents that have dual sketches, and what follows from accepted pairs.
 
-use rayon::prelude::*;
-
 use super::{Clustering, Columns, Found, Keep, MAX_DOCUMENTS};
 use crate::cluster::{Capped, Clusters, KeepOrder, Link, MajorityLink};
 use crate::recipe::Sketched;
@@ -9,7 +7,7 @@ use crate::sketch::join::{
     KeyColumns, KeySource, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches,
 };
 use crate::sketch::{KEYS, Sketch};
-use crate::threads::in_pool;
+use crate::threads::sort_by_key;
 
 /// What is known of one document.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -250,10 +248,7 @@ impl SketchCorpus {
         // comparison is to wait for memory. Few different keys have the same highest bits.
         let entry = |(document, key): (u32, &u128)| (key >> 96 << 32) as u64 | u64::from(document);
         let mut order: Vec<u64> = (0..).zip(&self.text_keys).map(entry).collect();
-        match in_pool() {
-            true => order.par_sort_unstable(),
-            false => order.sort_unstable(),
-        }
+        sort_by_key(&mut order, |&entry| entry);
         let mut first: Vec<u32> = (0..self.len() as u32).collect();
         for alike in order.chunk_by_mut(|a, b| a >> 32 == b >> 32) {
             alike.sort_unstable_by_key(|&entry| (self.text_keys[entry as u32 as usize], entry));

@@ -2,7 +2,7 @@
 
 use super::filter::Filter;
 use crate::fingerprint::Bits;
-use crate::pages;
+use crate::prefetch::will_read;
 
 /// A set of bits of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -302,7 +302,7 @@ impl<const W: usize> Digit<W> {
         let filter = Filter::best();
         let mut digits = [0; BLOCK];
         for (b, block) in values.chunks(BLOCK).enumerate() {
-            pages::will_read(values, (b + AHEAD) * BLOCK..(b + AHEAD + 1) * BLOCK);
+            will_read(values, (b + AHEAD) * BLOCK..(b + AHEAD + 1) * BLOCK);
             let digits = &mut digits[..block.len()];
             filter.digits(block, self, digits);
             for (place, &digit) in (b * BLOCK..).zip(&*digits) {

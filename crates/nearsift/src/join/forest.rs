@@ -21,10 +21,7 @@ pub(super) struct Forest(Vec<AtomicU32>);
 impl Forest {
     /// Each id alone.
     pub(super) fn new(ids: usize) -> Forest {
-        let mut parents = Vec::with_capacity(ids);
-        pages::advise_room(&mut parents);
-        parents.extend((0..ids as u32).map(AtomicU32::new));
-        Forest(parents)
+        Forest(pages::made(ids, |id| AtomicU32::new(id as u32)))
     }
 
     #[inline]

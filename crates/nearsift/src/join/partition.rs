@@ -3,6 +3,7 @@
 use super::bits::Digit;
 use super::filter::{CHUNK, Filter, Picked};
 use crate::pages;
+use crate::prefetch::will_write;
 
 /// Values with their ids, in buckets. The memory is kept from one use to the next.
 #[derive(Debug, Default)]
@@ -116,8 +117,8 @@ impl<const W: usize> Buckets<W> {
             to_ids[at] = id(place);
             *end += 1;
             if far {
-                pages::will_write(to_values, at + AHEAD);
-                pages::will_write(to_ids, at + 2 * AHEAD);
+                will_write(to_values, at + AHEAD);
+                will_write(to_ids, at + 2 * AHEAD);
             }
         });
     }

@@ -168,12 +168,7 @@ impl Neighbours {
     }
 
     fn bits(&self, document: u32) -> &AtomicU64 {
-        let bits = self.bits.get_or_init(|| {
-            let mut bits = Vec::with_capacity(self.documents);
-            pages::advise_room(&mut bits);
-            bits.extend(std::iter::repeat_with(AtomicU64::default).take(self.documents));
-            bits
-        });
+        let bits = self.bits.get_or_init(|| pages::made(self.documents, |_| AtomicU64::default()));
         &bits[document as usize]
     }
 

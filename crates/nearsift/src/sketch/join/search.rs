@@ -260,10 +260,12 @@ struct LastKeys(Vec<[AtomicU32; LOOK_BACK]>);
 
 impl LastKeys {
     fn new(documents: usize) -> LastKeys {
-        let mut keys = Vec::with_capacity(documents);
-        pages::advise_room(&mut keys);
-        keys.extend(std::iter::repeat_with(Default::default).take(documents));
-        LastKeys(keys)
+        LastKeys(pages::made(documents, |_| Default::default()))
+    }
+
+    /// Asks for the keys of a document.
+    fn ask_for(&self, document: u32) {
+        prefetch_one(&self.0, document as usize);
     }
 
     /// Takes down the key in a column.
@@ -321,7 +323,7 @@ impl<S: Sink> Buckets<'_, S> {
     fn ask_for(&self, run: &[u64]) {
         for &entry in run.iter().take(ASKED_FOR) {
             self.join.sketches.prefetch(entry as u32);
-            prefetch_one(&self.earlier.0, entry as u32 as usize);
+            self.earlier.ask_for(entry as u32);
         }
     }
 
