@@ -30,6 +30,7 @@ macro_rules! wide {
     };
 }
 
+mod batch;
 mod bits;
 mod build;
 mod code;
@@ -52,12 +53,13 @@ use std::ops::ControlFlow;
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{Plan, PlanError, Question};
 use crate::threads::Workers;
+use batch::{Batch, ByTable};
 use build::{Built, Keep, Source};
 use image::Layout;
+use kernel::Kernel;
 use kernel::pages::Pages;
-use kernel::{Job, Kernel, Lanes};
 use own::OwnBuckets;
-use query::{Flight, FoundValue, Whole, rank_of};
+use query::{Flight, FoundValue, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};
 pub use crate::threads::Threads;
@@ -346,7 +348,8 @@ impl<'a> Index<'a> {
     }
 
     /// Searches for many queries, whose words stand one after the other, and calls `each` with a
-    /// query's number and each of its hits. The next queries' memory is fetched while one is searched.
+    /// query's number and each of its hits, in any order. The next queries' memory is fetched while one is
+    /// searched, and in a large index thousands of queries are searched for in one table after the other.
     /// A [`ControlFlow::Break`] ends the query, not the batch.
     ///
     /// # Errors
@@ -386,7 +389,11 @@ impl<'a> Index<'a> {
             let [flight, ..] = flights;
             return self.kernel.run(OwnBuckets { index: self, layout, flight, queries, ask, each });
         }
-        self.kernel.run(Batch { index: self, layout, flights, queries, ask, each })
+        let batch = Batch { index: self, layout, flights, queries, ask, each };
+        if batch.is_by_table() {
+            return self.kernel.run(ByTable(batch));
+        }
+        self.kernel.run(batch)
     }
 
     /// Calls `id` for every document of a value that was found.
@@ -403,63 +410,6 @@ impl<'a> Index<'a> {
         if let Some(rank) = rank {
             layout.ids_of(&self.bytes, rank, id);
         }
-    }
-}
-
-/// Queries that are answered one after the other, some of them under way at a time.
-struct Batch<'a, const W: usize> {
-    index: &'a Index<'a>,
-    layout: &'a Layout<W>,
-    flights: &'a mut [Flight<W>; search::FLIGHTS],
-    queries: &'a [[u64; W]],
-    ask: &'a Ask,
-    each: &'a mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
-}
-
-impl<const W: usize> Job for Batch<'_, W> {
-    type Output = Outcome;
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> Outcome {
-        let Batch { index, layout, flights, queries, ask, each } = self;
-        let bytes = &*index.bytes;
-        if let [query] = queries {
-            let flight = &mut flights[0];
-            let each = &mut |found: FoundValue<W>| {
-                let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
-                each(0, &Hit::new(found.distance, &found.value, &ids))
-            };
-            return Whole { flight, layout, bytes, query, ask, each }.run(lanes);
-        }
-        let mut total = Outcome::default();
-        // Query i is taken up, i - 1 is looked up while the directories' lines for i are fetched, and
-        // i - 3 is scanned while the entries for i - 1 are fetched.
-        for i in 0..queries.len() + 3 {
-            let [this, last, scanned] = [i, i + 3, i + 1].map(|i| i % search::FLIGHTS);
-            let [this, last, scanned] =
-                flights.get_disjoint_mut([this, last, scanned]).expect("three of four");
-            let taken = queries.get(i).map(|query| {
-                this.start(lanes, layout, query, ask.max_distance);
-                &*this
-            });
-            let mut looked_up = None;
-            if i >= 1 && i - 1 < queries.len() {
-                last.look_up(lanes, layout, bytes, taken);
-                looked_up = Some(&*last);
-            } else if let Some(first) = taken {
-                first.fetch_directories(layout, bytes);
-            }
-            if i >= 3 {
-                let outcome = scanned.scan(lanes, layout, bytes, looked_up, ask, &mut |found| {
-                    let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
-                    each(i - 3, &Hit::new(found.distance, &found.value, &ids))
-                });
-                total.add(&outcome);
-            } else if let Some(last) = looked_up {
-                last.fetch_entries(layout, bytes);
-            }
-        }
-        total
     }
 }
 

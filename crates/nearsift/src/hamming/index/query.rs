@@ -3,7 +3,7 @@
 //! The three steps are apart so that the steps of several queries can overlap while memory is slow.
 
 use std::cmp::Ordering;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, Entries, LONG_RECORD, Layout, Part, u32_at, u64_at};
@@ -57,7 +57,10 @@ struct Search<const W: usize> {
 pub(super) struct Flight<const W: usize> {
     query: [u64; W],
     max_distance: u32,
+    /// One for each table.
     searches: Vec<Search<W>>,
+    /// The tables that are searched.
+    tables: Range<usize>,
     /// Whether radii are still to be chosen, by what the directories say.
     choosing: bool,
     near: Vec<Near>,
@@ -85,32 +88,32 @@ impl<const W: usize> Flight<W> {
             query: [0; W],
             max_distance: 0,
             searches: layout.parts.iter().map(search).collect(),
+            tables: layout.tables(),
             choosing: false,
             near: Vec::new(),
             inner: None,
         }
     }
 
-    /// Takes up a query: names the first buckets.
+    /// Takes up a query in some tables, or in all where it has to choose radii: names the first buckets.
     #[inline(always)]
     pub(super) fn start<L: Lanes>(
         &mut self,
         lanes: L,
         layout: &Layout<W>,
+        tables: Range<usize>,
         query: &[u64; W],
         max_distance: u32,
     ) {
         self.query = *query;
         self.max_distance = max_distance;
-        let all: u32 = layout.parts.iter().map(|part| part.table.max_radius() + 1).sum();
+        self.choosing = layout.chooses_radii(max_distance);
+        self.tables = tables;
         let permuted = match layout.plan {
             Plan::Permuted { matched, .. } => Some(max_distance + matched),
             _ => None,
         };
-        // Where every radius has to be at its largest there is nothing to choose.
-        self.choosing = permuted.is_none() && all > max_distance + 1;
-        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
-            search.aim = part.table.aim(lanes, query, max_distance);
+        for (t, (search, part)) in self.searches.iter_mut().zip(&layout.parts).enumerate() {
             search.probes.clear();
             search.runs.clear();
             search.crowded.clear();
@@ -123,18 +126,21 @@ impl<const W: usize> Flight<W> {
             }
             let radius =
                 if self.choosing || permuted.is_some() { 0 } else { part.table.max_radius() };
-            for radius in 0..=radius {
-                part.table.shell(&search.aim, radius, &mut search.probes);
-            }
             search.radius = radius as i32;
+            if self.tables.contains(&t) {
+                search.aim = part.table.aim(lanes, query, max_distance);
+                for radius in 0..=radius {
+                    part.table.shell(&search.aim, radius, &mut search.probes);
+                }
+            }
         }
     }
 
     /// Asks for the lines of the directories where the first buckets are.
     #[inline(always)]
     pub(super) fn fetch_directories(&self, layout: &Layout<W>, bytes: &[u8]) {
-        for (search, part) in self.searches.iter().zip(&layout.parts) {
-            prefetch_directory(part, bytes, &search.probes);
+        for t in self.tables.clone() {
+            prefetch_directory(&layout.parts[t], bytes, &self.searches[t].probes);
         }
     }
 
@@ -148,9 +154,9 @@ impl<const W: usize> Flight<W> {
         bytes: &[u8],
         after: Option<&Flight<W>>,
     ) {
-        for (t, (search, part)) in self.searches.iter_mut().zip(&layout.parts).enumerate() {
+        for t in self.tables.clone() {
             let ahead = after.map_or(&[][..], |after| &after.searches[t].probes);
-            search.look_up(lanes, part, bytes, ahead);
+            self.searches[t].look_up(lanes, &layout.parts[t], bytes, ahead);
         }
         if self.choosing {
             self.choose(lanes, layout, bytes);
@@ -164,7 +170,8 @@ impl<const W: usize> Flight<W> {
             self.look_up(lanes, layout, bytes, None);
             return self.fetch_entries(layout, bytes);
         }
-        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
+        for t in self.tables.clone() {
+            let (search, part) = (&mut self.searches[t], &layout.parts[t]);
             search.look_up(lanes, part, bytes, &[]);
             search.fetch_entries(part, bytes);
         }
@@ -173,8 +180,8 @@ impl<const W: usize> Flight<W> {
     /// Asks for the first entries of each bucket.
     #[inline(always)]
     pub(super) fn fetch_entries(&self, layout: &Layout<W>, bytes: &[u8]) {
-        for (search, part) in self.searches.iter().zip(&layout.parts) {
-            search.fetch_entries(part, bytes);
+        for t in self.tables.clone() {
+            self.searches[t].fetch_entries(&layout.parts[t], bytes);
         }
     }
 
@@ -238,8 +245,8 @@ impl<const W: usize> Flight<W> {
         }
     }
 
-    /// Scans the entries and calls `each` for every value within the distance, once, in an order that
-    /// is the same each time. On the way, the entries that the query after it needs are asked for.
+    /// Scans the entries and calls `each` for every value within the distance that is found in these tables,
+    /// once, in an order that is the same each time; what stands outside of tables is searched with the last one. On the way, the entries that the query after it needs are asked for.
     #[inline(always)]
     pub(super) fn scan<L: Lanes>(
         &mut self,
@@ -252,7 +259,7 @@ impl<const W: usize> Flight<W> {
     ) -> Outcome {
         let mut outcome = Outcome::default();
         let mut left = ask.budget.limit();
-        for t in 0..self.searches.len() {
+        for t in self.tables.clone() {
             let part = &layout.parts[t];
             let entries = part.entries(bytes);
             outcome.work.probes += self.searches[t].probed as u64;
@@ -316,7 +323,9 @@ impl<const W: usize> Flight<W> {
                 from = end;
             }
         }
-        layout.search_balls(lanes.kernel(), bytes, &self.query, ask, each, &mut outcome);
+        if self.tables.end == layout.parts.len() {
+            layout.search_balls(lanes.kernel(), bytes, &self.query, ask, each, &mut outcome);
+        }
         outcome
     }
 
@@ -374,6 +383,21 @@ impl<const W: usize> Flight<W> {
     }
 }
 
+impl<const W: usize> Layout<W> {
+    /// All tables.
+    pub(super) fn tables(&self) -> Range<usize> {
+        0..self.parts.len()
+    }
+
+    /// Whether a query chooses radii by what the directories say: where every radius has to be at its
+    /// largest, or at 0, there is nothing to choose.
+    #[inline(always)]
+    pub(super) fn chooses_radii(&self, max_distance: u32) -> bool {
+        let all: u32 = self.parts.iter().map(|part| part.table.max_radius() + 1).sum();
+        !matches!(self.plan, Plan::Permuted { .. }) && all > max_distance + 1
+    }
+}
+
 /// A query from its start to its end.
 pub(super) struct Whole<'a, const W: usize> {
     pub(super) flight: &'a mut Flight<W>,
@@ -390,7 +414,7 @@ impl<const W: usize> Job for Whole<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
         let Whole { flight, layout, bytes, query, ask, each } = self;
-        flight.start(lanes, layout, query, ask.max_distance);
+        flight.start(lanes, layout, layout.tables(), query, ask.max_distance);
         flight.fetch_directories(layout, bytes);
         flight.look_up_alone(lanes, layout, bytes);
         flight.scan(lanes, layout, bytes, None, ask, each)

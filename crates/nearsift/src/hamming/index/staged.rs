@@ -101,7 +101,7 @@ impl<const W: usize> Job for Begin<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Begin { index, layout, flight, query, ask } = self;
-        flight.start(lanes, layout, query, ask.max_distance);
+        flight.start(lanes, layout, layout.tables(), query, ask.max_distance);
         flight.fetch_directories(layout, &index.bytes);
     }
 }
