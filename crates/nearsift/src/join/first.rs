@@ -192,37 +192,32 @@ impl<const W: usize> Filled<W> {
         Filled((0..parts).map(|_| RwLock::default()).collect())
     }
 
-    /// Calls `f` with the values and ids of each of some buckets that hold two values or more, until it breaks;
-    /// `whole` is where parts are brought together.
+    /// Calls `f` with each of some buckets that hold two values or more, until it breaks.
     pub(super) fn each(
         &self,
         buckets: Range<usize>,
-        whole: &mut Slice<W>,
-        mut f: impl FnMut(&[[u64; W]], &[u32]) -> ControlFlow<()>,
+        mut f: impl FnMut(&[Bucket<'_, W>]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let parts = self.0.iter().map(|part| part.read().unwrap_or_else(PoisonError::into_inner));
         let parts: Vec<_> = parts.collect();
-        for bucket in buckets {
-            if let [only] = &parts[..] {
-                let (values, ids) = only.bucket(bucket);
-                if values.len() > 1 {
-                    f(values, ids)?;
-                }
-                continue;
-            }
-            whole.values.clear();
-            whole.ids.clear();
-            for part in &parts {
-                let (values, ids) = part.bucket(bucket);
-                whole.values.extend_from_slice(values);
-                whole.ids.extend_from_slice(ids);
-            }
-            if whole.values.len() > 1 {
-                f(&whole.values, &whole.ids)?;
+        let mut bucket: Vec<Bucket<'_, W>> = Vec::with_capacity(parts.len());
+        for digit in buckets {
+            bucket.clear();
+            bucket.extend(parts.iter().map(|part| part.bucket(digit)));
+            if values_in(&bucket) > 1 {
+                f(&bucket)?;
             }
         }
         ControlFlow::Continue(())
     }
+}
+
+/// The values and ids of a bucket, or of a part of one.
+pub(super) type Bucket<'a, const W: usize> = (&'a [[u64; W]], &'a [u32]);
+
+/// How many values the parts of a bucket hold.
+pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
+    parts.iter().map(|(values, _)| values.len()).sum()
 }
 
 /// The number of values of a slice, and how they would be spread, by the counts of all parts.
@@ -267,7 +262,8 @@ mod tests {
                 let (filled, mut whole) = (Filled::new(parts), Slice::default());
                 for slice in 0..slices {
                     first.fill(&values, slice, &counts, &filled, &in_order);
-                    let _ = filled.each(0..first.buckets(), &mut whole, |held, ids| {
+                    let _ = filled.each(0..first.buckets(), |parts| {
+                        let (held, ids) = whole.of(parts);
                         assert!(ids.is_sorted());
                         for (value, id) in held.iter().zip(ids) {
                             assert_eq!(*value, values[*id as usize]);

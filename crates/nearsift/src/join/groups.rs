@@ -61,7 +61,8 @@ impl Groups {
             let _ = first.share_out(threads, &run_tasks, |buckets| {
                 let mut grouping = locked(&spare).pop().unwrap_or_default();
                 let mut whole = std::mem::take(&mut grouping.whole);
-                let ended = filled.each(buckets, &mut whole, |values, ids| {
+                let ended = filled.each(buckets, |parts| {
+                    let (values, ids) = whole.of(parts);
                     grouping.bucket(values, ids, first.after);
                     ControlFlow::Continue(())
                 });

@@ -149,6 +149,23 @@ pub(super) struct Slice<const W: usize> {
 }
 
 impl<const W: usize> Slice<W> {
+    /// The parts of a bucket as one, brought together here if there are several.
+    pub(super) fn of<'a>(
+        &'a mut self,
+        parts: &[(&'a [[u64; W]], &'a [u32])],
+    ) -> (&'a [[u64; W]], &'a [u32]) {
+        if let [only] = parts {
+            return *only;
+        }
+        self.values.clear();
+        self.ids.clear();
+        for (values, ids) in parts {
+            self.values.extend_from_slice(values);
+            self.ids.extend_from_slice(ids);
+        }
+        (&self.values, &self.ids)
+    }
+
     /// Takes every value.
     pub(super) fn take_all(&mut self, values: &[[u64; W]]) {
         self.values.clear();

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
-use super::first::{Filled, FirstMove, part_of, parts, spread_of};
+use super::first::{Bucket, Filled, FirstMove, part_of, parts, spread_of, values_in};
 use super::forest::{Forest, Part, Places};
 use super::leaves::Leaves;
 use super::partition::{Buckets, Slice, Spread, count, digit_width};
@@ -123,6 +123,11 @@ impl Tuning {
         new_cuts: 1,
         crowd: 3,
     };
+
+    /// Moves few values as many are.
+    #[cfg(test)]
+    pub(super) const AS_MANY: Tuning =
+        Tuning { digit_bits: 4, many: 1, near: 1, ..Tuning::DEFAULT };
 
     /// Buckets up to this size are compared at once.
     fn leaf(&self, speed: &Speed) -> usize {
@@ -430,14 +435,53 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     ) -> ControlFlow<()> {
         let place = Place { source: first.after, ..Place::start() };
         let mut whole = std::mem::take(&mut self.part);
-        let ended = filled.each(buckets, &mut whole, |values, ids| {
-            if first.leaves && values.len() > self.tuning.near {
+        let ended = filled.each(buckets, |parts| {
+            let spreads = first.leaves && values_in(parts) > self.tuning.near;
+            if spreads && let Some(ended) = self.spread_parts(node, place, parts) {
+                return ended;
+            }
+            let (values, ids) = whole.of(parts);
+            if spreads {
                 self.spread(node, place, values, ids)
             } else {
                 self.visit(node, place, values, ids)
             }
         });
         self.part = whole;
+        ended
+    }
+
+    /// [`Worker::spread`] of a bucket's parts as they lie; `None` where they have to be brought together first.
+    fn spread_parts(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        parts: &[Bucket<'_, W>],
+    ) -> Option<ControlFlow<()>> {
+        let n = values_in(parts);
+        let digit = self.spreading(node, place, n)?;
+        if parts.len() == 1 || self.to_leaves(node, &digit, n) {
+            return None;
+        }
+        let mut buffers = self.spare.pop().unwrap_or_default();
+        buffers.counts.clear();
+        buffers.counts.resize(digit.count(), 0);
+        for (values, _) in parts {
+            digit.each(values, |_, digit| buffers.counts[digit] += 1);
+        }
+        let spread = Spread::of(&buffers.counts);
+        let deeper = !node.branches.is_empty();
+        let pays = self.tuning.leaves_little(&self.speed, n, 1, spread, deeper);
+        let ended = pays.then(|| {
+            self.work.moves += n as u64;
+            buffers.buckets.start(&buffers.counts);
+            for (values, ids) in parts {
+                buffers.buckets.add(values, |place| ids[place], &digit);
+            }
+            let place = Place { source: place.source.after(&digit), ..place };
+            self.visit_all(node, place, &buffers.buckets)
+        });
+        self.spare.push(buffers);
         ended
     }
 
@@ -457,10 +501,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         values: &[[u64; W]],
         ids: &[u32],
     ) -> ControlFlow<()> {
-        let n = values.len();
-        let target = if self.moves_folds(node) { self.leaf / 4 } else { self.leaf / 2 };
-        let width = digit_width(n, target, self.tuning.digit_bits);
-        let Some(digit) = place.source.digit(width) else {
+        let Some(digit) = self.spreading(node, place, values.len()) else {
             return self.crowded(node, place, values, ids);
         };
         let mut buffers = self.spare.pop().unwrap_or_default();
@@ -473,6 +514,17 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         };
         self.spare.push(buffers);
         ended
+    }
+
+    /// The digit by which so many values of the node are spread, if bits are left.
+    fn spreading(&self, node: &Node<W>, place: Place<W>, n: usize) -> Option<Digit<W>> {
+        let target = if self.moves_folds(node) { self.leaf / 4 } else { self.leaf / 2 };
+        place.source.digit(digit_width(n, target, self.tuning.digit_bits))
+    }
+
+    /// Whether so many values of the node are compared after they were moved by this digit.
+    fn to_leaves(&self, node: &Node<W>, digit: &Digit<W>, n: usize) -> bool {
+        self.moves_folds(node) && n >> digit.width() <= self.leaf
     }
 
     /// Moves the values, or what comparing needs of them, into buckets and searches each.
@@ -490,15 +542,22 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let counts = &buffers.counts[first_count..first_count + digit.count()];
         self.work.moves += values.len() as u64;
         let place = Place { source: place.source.after(digit), ..place };
-        if self.moves_folds(node) && values.len() >> digit.width() <= self.leaf {
+        if self.to_leaves(node, digit, values.len()) {
             buffers.leaves.fill(values, digit, counts, &node.fold);
             return self.compare_leaves(node, place, &buffers.leaves, values, ids);
         }
         buffers.buckets.fill(values, ids, digit, counts);
-        for (values, ids) in buffers.buckets.iter() {
-            self.visit(node, place, values, ids)?;
-        }
-        ControlFlow::Continue(())
+        self.visit_all(node, place, &buffers.buckets)
+    }
+
+    /// Searches the values of all buckets for pairs of the node.
+    fn visit_all(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        buckets: &Buckets<W>,
+    ) -> ControlFlow<()> {
+        buckets.iter().try_for_each(|(values, ids)| self.visit(node, place, values, ids))
     }
 
     /// Searches the values of a bucket for pairs of the node.

@@ -287,6 +287,9 @@ fn plans_and_threads_agree_on_twenty_thousand() {
                     let mut join = SelfJoin::new(&column, settings).expect("a join");
                     assert!(join.pairs() == expect, "{shape:?} {bits:?} {plan:?} {threads:?}");
                     assert!(join.components() == labels, "{shape:?} {bits:?} {plan:?} {threads:?}");
+                    let tuning = std::mem::replace(&mut join.tuning, Tuning::AS_MANY);
+                    assert!(join.pairs() == expect, "as many {shape:?} {bits:?} {plan:?}");
+                    join.tuning = tuning;
                     join.pair_capacity = expect.len() / 3 + 1;
                     assert!(
                         join.pairs() == expect,
