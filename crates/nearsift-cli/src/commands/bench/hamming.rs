@@ -29,6 +29,8 @@ type Measure = fn(&Sample, u32) -> Result<Vec<Row>, Failure>;
 /// Queries put to an index, and how many of the first of them are answered by a scan too.
 const ASKED: usize = 20_000;
 const CHECKED: usize = 256;
+/// Queries that are put to a large index at once, by all threads.
+const ASKED_AT_ONCE: usize = 400_000;
 
 /// Fingerprints past which only queries within distance 3 of uniform ones are measured: more would take
 /// more memory than most machines have.
@@ -271,7 +273,7 @@ fn index_rows(
     let bytes = index.as_bytes().len() as f64 / n as f64;
     let rate = |time: Duration| number as f64 / time.as_secs_f64();
     let row = |of: &str, figure: f64, unit| Row::new(format!("{what}, {of}"), figure, unit);
-    Ok(vec![
+    let mut rows = vec![
         row("build", seconds, "s"),
         row("size", bytes, "bytes/fingerprint"),
         row("median", micros(part(&times, 50)), "us").checked(expected, found),
@@ -279,7 +281,34 @@ fn index_rows(
         row("99 of 100, time of a hit", micros(part(&times_of_hits, 99)), "us"),
         row("in a batch", rate(time), "queries/s"),
         row("in batches of all threads", rate(shared_time), "queries/s").checked(hits, shared_hits),
-    ])
+    ];
+    if n as u64 > LARGE {
+        let asked = near_queries(bits, values, ASKED_AT_ONCE);
+        let share = ASKED_AT_ONCE.div_ceil(rayon::current_num_threads()) * bits.words();
+        let (time, hits) = median_time(rounds, || {
+            asked.par_chunks(share).map(|asked| batch(asked, &mut index.scratch())).sum()
+        });
+        let small = asked.chunks(1_000 * bits.words());
+        let expected = small.map(|asked| batch(asked, &mut scratch)).sum();
+        let rate = ASKED_AT_ONCE as f64 / time.as_secs_f64();
+        let what = "in large batches of all threads";
+        rows.push(row(what, rate, "queries/s").checked(expected, hits));
+    }
+    Ok(rows)
+}
+
+/// So many queries, each a fingerprint with one bit changed.
+fn near_queries(bits: Bits, values: &[u64], count: usize) -> Vec<u64> {
+    let words = bits.words();
+    let n = (values.len() / words) as u64;
+    let mut asked = Vec::with_capacity(count * words);
+    for q in 0..count as u64 {
+        let from = (lane_hash(q, 9) % n) as usize * words;
+        let bit = (lane_hash(q, 10) % (64 * words as u64)) as usize;
+        asked.extend_from_slice(&values[from..from + words]);
+        asked[q as usize * words + bit / 64] ^= 1 << (bit % 64);
+    }
+    asked
 }
 
 /// How many distinct fingerprints are near each query, in all, by scans.
