@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::bits::{BitSet, Digit, Source};
 use super::filter::{CHUNK, Filter, Picked};
-use super::partition::{Buckets, Slice, Spread};
+use super::partition::{Bucket, Buckets, Slice, Spread};
 
 /// How all values are moved into buckets by some bits, a slice of them at a time, by all threads together.
 ///
@@ -211,9 +211,6 @@ impl<const W: usize> Filled<W> {
         ControlFlow::Continue(())
     }
 }
-
-/// The values and ids of a bucket, or of a part of one.
-pub(super) type Bucket<'a, const W: usize> = (&'a [[u64; W]], &'a [u32]);
 
 /// How many values the parts of a bucket hold.
 pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {

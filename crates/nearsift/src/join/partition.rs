@@ -5,6 +5,9 @@ use super::filter::{CHUNK, Filter, Picked};
 use crate::pages;
 use crate::prefetch::will_write;
 
+/// The values and ids of a bucket, or of a part of one.
+pub(super) type Bucket<'a, const W: usize> = (&'a [[u64; W]], &'a [u32]);
+
 /// Values with their ids, in buckets. The memory is kept from one use to the next.
 #[derive(Debug, Default)]
 pub(super) struct Buckets<const W: usize> {
@@ -124,14 +127,14 @@ impl<const W: usize> Buckets<W> {
     }
 
     /// The bucket of a digit.
-    pub(super) fn bucket(&self, digit: usize) -> (&[[u64; W]], &[u32]) {
+    pub(super) fn bucket(&self, digit: usize) -> Bucket<'_, W> {
         let start = digit.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         let bucket = start..self.ends[digit] as usize;
         (&self.values[bucket.clone()], &self.ids[bucket])
     }
 
     /// The buckets that hold two values or more.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&[[u64; W]], &[u32])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = Bucket<'_, W>> {
         let mut start = 0;
         self.ends.iter().filter_map(move |&end| {
             let bucket = start..end as usize;
@@ -150,10 +153,7 @@ pub(super) struct Slice<const W: usize> {
 
 impl<const W: usize> Slice<W> {
     /// The parts of a bucket as one, brought together here if there are several.
-    pub(super) fn of<'a>(
-        &'a mut self,
-        parts: &[(&'a [[u64; W]], &'a [u32])],
-    ) -> (&'a [[u64; W]], &'a [u32]) {
+    pub(super) fn of<'a>(&'a mut self, parts: &[Bucket<'a, W>]) -> Bucket<'a, W> {
         if let [only] = parts {
             return *only;
         }

@@ -9,10 +9,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
-use super::first::{Bucket, Filled, FirstMove, part_of, parts, spread_of, values_in};
+use super::first::{Filled, FirstMove, part_of, parts, spread_of, values_in};
 use super::forest::{Forest, Part, Places};
 use super::leaves::Leaves;
-use super::partition::{Buckets, Slice, Spread, count, digit_width};
+use super::partition::{Bucket, Buckets, Slice, Spread, count, digit_width};
 use super::plan::Speed;
 use super::stream::{locked, unlocked};
 use super::tree::{DIGIT_BITS, Node, Script};

@@ -262,10 +262,14 @@ fn index_rows(
         outcome.map_or(0, |_| hits)
     };
     let (time, hits) = median_time(rounds, || batch(asked, &mut scratch));
-    let share = number.div_ceil(rayon::current_num_threads()) * bits.words();
-    let (shared_time, shared_hits) = median_time(rounds, || {
-        asked.par_chunks(share).map(|asked| batch(asked, &mut index.scratch())).sum()
-    });
+    let shared = |asked: &[u64]| {
+        let number = asked.len() / bits.words();
+        let share = number.div_ceil(rayon::current_num_threads()) * bits.words();
+        median_time(rounds, || {
+            asked.par_chunks(share).map(|asked| batch(asked, &mut index.scratch())).sum()
+        })
+    };
+    let (shared_time, shared_hits) = shared(asked);
     times.sort_unstable();
     times_of_hits.sort_unstable();
     let part = |times: &[Duration], share: usize| times[(times.len() - 1) * share / 100];
@@ -284,10 +288,7 @@ fn index_rows(
     ];
     if n as u64 > LARGE {
         let asked = near_queries(bits, values, ASKED_AT_ONCE);
-        let share = ASKED_AT_ONCE.div_ceil(rayon::current_num_threads()) * bits.words();
-        let (time, hits) = median_time(rounds, || {
-            asked.par_chunks(share).map(|asked| batch(asked, &mut index.scratch())).sum()
-        });
+        let (time, hits) = shared(&asked);
         let small = asked.chunks(1_000 * bits.words());
         let expected = small.map(|asked| batch(asked, &mut scratch)).sum();
         let rate = ASKED_AT_ONCE as f64 / time.as_secs_f64();
