@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::bits::{BitSet, Digit, Source};
 use super::filter::{CHUNK, Filter, Picked};
-use super::partition::{Bucket, Buckets, Slice, Spread};
+use super::partition::{Bucket, Buckets, Spread, Values, values_in};
 
 /// How all values are moved into buckets by some bits, a slice of them at a time, by all threads together.
 ///
@@ -91,14 +91,15 @@ impl<const W: usize> FirstMove<W> {
     }
 
     /// Takes a slice of the values, with their places among all as ids.
-    pub(super) fn pick(&self, values: &[[u64; W]], slice: usize, to: &mut Slice<W>) {
+    pub(super) fn pick(&self, values: &[[u64; W]], slice: usize, to: &mut Values<W>) {
         match &self.slice {
-            Some(digit) => to.fill(values, digit, slice),
+            Some(digit) => to.pick(values, digit, slice),
             None => to.take_all(values),
         }
     }
 
-    /// Fills the buckets with a slice of the values, in as many parts as there are counts; each part is a task.
+    /// Fills the buckets with a slice of the values, with their places as ids or without, in as many parts as there are
+    /// counts; each part is a task.
     ///
     /// # Panics
     /// When the counts are not of these values.
@@ -107,41 +108,41 @@ impl<const W: usize> FirstMove<W> {
         values: &[[u64; W]],
         slice: usize,
         counts: &[Vec<u32>],
+        with_ids: bool,
         to: &Filled<W>,
         run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
     ) {
         let _ = run_tasks(counts.len(), &|part| {
             let (start, values) = part_of(values, part, counts.len());
             let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
-            self.fill_part(
-                values,
-                start as u32,
-                slice,
-                self.of_slice(&counts[part], slice),
-                &mut to,
-            );
+            to.start(self.of_slice(&counts[part], slice), with_ids);
+            self.fill_part(values, with_ids.then_some(start as u32), slice, &mut to);
             ControlFlow::Continue(())
         });
     }
 
-    /// Fills the buckets with those of some values that are of a slice; ids are places from `start` on.
+    /// Adds those of some values that are of a slice to the buckets; ids, if there are any, are places from `start` on.
     fn fill_part(
         &self,
         values: &[[u64; W]],
-        start: u32,
+        start: Option<u32>,
         slice: usize,
-        counts: &[u32],
         to: &mut Buckets<W>,
     ) {
-        to.start(counts);
         let Some(digit) = &self.slice else {
-            to.add(values, |place| start + place as u32, &self.bucket);
-            return;
+            return match start {
+                Some(start) => to.add(values, |place| start + place as u32, &self.bucket),
+                None => to.add_values(values, &self.bucket),
+            };
         };
         let filter = Filter::best();
         let mut picked = Picked::NONE;
         for (c, chunk) in values.chunks(CHUNK).enumerate() {
             filter.pick(chunk, digit, slice, &mut picked);
+            let Some(start) = start else {
+                to.add_values(picked.values(), &self.bucket);
+                continue;
+            };
             let (first, places) = (start + (c * CHUNK) as u32, picked.places());
             to.add(picked.values(), |place| first + places[place], &self.bucket);
         }
@@ -212,11 +213,6 @@ impl<const W: usize> Filled<W> {
     }
 }
 
-/// How many values the parts of a bucket hold.
-pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
-    parts.iter().map(|(values, _)| values.len()).sum()
-}
-
 /// The number of values of a slice, and how they would be spread, by the counts of all parts.
 pub(super) fn spread_of<const W: usize>(
     first: &FirstMove<W>,
@@ -256,19 +252,30 @@ mod tests {
                     })
                     .collect();
                 let mut seen: Vec<u32> = Vec::new();
-                let (filled, mut whole) = (Filled::new(parts), Slice::default());
+                let (filled, mut whole) = (Filled::new(parts), Values::default());
                 for slice in 0..slices {
-                    first.fill(&values, slice, &counts, &filled, &in_order);
+                    let mut held: Vec<[u64; 1]> = Vec::new();
+                    first.fill(&values, slice, &counts, true, &filled, &in_order);
                     let _ = filled.each(0..first.buckets(), |parts| {
-                        let (held, ids) = whole.of(parts);
-                        assert!(ids.is_sorted());
-                        for (value, id) in held.iter().zip(ids) {
+                        let bucket = whole.of(parts);
+                        assert!(bucket.ids.is_sorted());
+                        for (value, id) in bucket.values.iter().zip(bucket.ids) {
                             assert_eq!(*value, values[*id as usize]);
-                            assert_eq!(first.both.of(value), first.both.of(&held[0]));
+                            assert_eq!(first.both.of(value), first.both.of(&bucket.values[0]));
                         }
-                        seen.extend(ids);
+                        seen.extend(bucket.ids);
+                        held.extend(bucket.values);
                         ControlFlow::Continue(())
                     });
+                    let mut alike: Vec<[u64; 1]> = Vec::new();
+                    first.fill(&values, slice, &counts, false, &filled, &in_order);
+                    let _ = filled.each(0..first.buckets(), |parts| {
+                        let bucket = whole.of(parts);
+                        assert!(!bucket.has_ids());
+                        alike.extend(bucket.values);
+                        ControlFlow::Continue(())
+                    });
+                    assert_eq!(alike, held, "the same values without ids");
                     let mut all = vec![0; first.buckets()];
                     for counts in &counts {
                         let counts = first.of_slice(counts, slice);

@@ -3,6 +3,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use super::partition::{Bucket, Values};
 use super::search::{Place, Sink, Worker};
 use super::tree::Node;
 use crate::hamming::kernels::{Fold, TILE};
@@ -124,31 +125,30 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         forest: &Forest,
         node: &Node<W>,
         place: Place<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
+        bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
         /// Rows that tell how dense the pairs are.
         const PROBE: usize = 8 * TILE;
         /// Mean neighbours from which following them beats comparing all.
         const DENSE: usize = 16;
-        let n = values.len();
+        let n = bucket.len();
         if n < 2 * PROBE {
-            return self.compare(node, values, ids);
+            return self.compare(node, bucket);
         }
-        let known = forest.known_pairs(ids, &mut self.roots);
+        let known = forest.known_pairs(bucket.ids, &mut self.roots);
         if known * 4 >= (n * (n - 1)) as u64 {
-            return self.connect_sets(forest, node, values, ids);
+            return self.connect_sets(forest, node, bucket);
         }
         // The probe's rows are done either way; the rest is followed only if that is faster.
         let before = self.seen;
-        self.compare_rows(node, values, ids, 0..PROBE)?;
+        self.compare_rows(node, bucket, 0..PROBE)?;
         if self.seen - before >= (PROBE * DENSE) as u64 {
-            return self.follow(forest, &node.fold, &values[PROBE..], &ids[PROBE..]);
+            return self.follow(forest, &node.fold, bucket.from(PROBE));
         }
-        if let Some((node, place)) = self.new_cuts(node, place, values) {
-            return self.visit(&node, place, values, ids);
+        if let Some((node, place)) = self.new_cuts(node, place, bucket.values) {
+            return self.visit(&node, place, bucket);
         }
-        self.compare_rows(node, values, ids, PROBE..n)
+        self.compare_rows(node, bucket, PROBE..n)
     }
 
     /// Connects the values of a small bucket. Where a few of them have many neighbours, there are clusters, which
@@ -157,23 +157,22 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         &mut self,
         forest: &Forest,
         node: &Node<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
+        bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
         /// Rows that tell whether there are clusters.
         const PROBE: usize = TILE;
         /// Mean neighbours from which telling sets apart takes less time than what comparing all finds again.
         const DENSE: usize = 8;
-        let n = values.len();
+        let n = bucket.len();
         if n < 3 * PROBE {
-            return self.compare(node, values, ids);
+            return self.compare(node, bucket);
         }
         let before = self.seen;
-        self.compare_rows(node, values, ids, 0..PROBE)?;
+        self.compare_rows(node, bucket, 0..PROBE)?;
         if self.seen - before < (PROBE * DENSE) as u64 {
-            return self.compare_rows(node, values, ids, PROBE..n);
+            return self.compare_rows(node, bucket, PROBE..n);
         }
-        self.connect_sets(forest, node, values, ids)
+        self.connect_sets(forest, node, bucket)
     }
 
     /// Compares values of different sets only, except for those of small sets, which are compared with
@@ -182,14 +181,13 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         &mut self,
         forest: &Forest,
         node: &Node<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
+        bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
         const SMALL: usize = TILE;
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         let by_root = |(&id, at): (&u32, u32)| u64::from(forest.root(id)) << 32 | u64::from(at);
-        order.extend(ids.iter().zip(0..).map(by_root));
+        order.extend(bucket.ids.iter().zip(0..).map(by_root));
         order.sort_unstable();
         let mut part = std::mem::take(&mut self.grouped);
         part.clear();
@@ -198,8 +196,8 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         let large = || sets().filter(|set| set.len() >= SMALL);
         for &rooted in large().chain(sets().filter(|set| set.len() < SMALL)).flatten() {
             let at = rooted as u32 as usize;
-            part.values.push(values[at]);
-            part.ids.push(ids[at]);
+            part.values.push(bucket.values[at]);
+            part.ids.push(bucket.ids[at]);
         }
         let mut end = 0;
         let ended = large().try_for_each(|set| {
@@ -208,7 +206,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
             self.connect_across(forest, &node.fold, &part, start..end)
         });
         let ended = match ended {
-            ControlFlow::Continue(()) => self.compare(node, &part.values[end..], &part.ids[end..]),
+            ControlFlow::Continue(()) => self.compare(node, part.bucket().from(end)),
             ended => ended,
         };
         (self.order, self.grouped) = (order, part);
@@ -220,7 +218,7 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         &mut self,
         forest: &Forest,
         fold: &Fold<W>,
-        part: &Part<W>,
+        part: &Values<W>,
         rows: Range<usize>,
     ) -> ControlFlow<()> {
         const CHUNK: usize = 1 << 12;
@@ -253,11 +251,10 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         &mut self,
         forest: &Forest,
         fold: &Fold<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
+        bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
         const CHUNK: usize = 1 << 14;
-        let mut pool = Part { values: values.to_vec(), ids: ids.to_vec() };
+        let mut pool = Values { values: bucket.values.to_vec(), ids: bucket.ids.to_vec() };
         // Reached and not yet compared with the pool; all of one component.
         let mut reached: Vec<([u64; W], u32)> = Vec::new();
         loop {
@@ -288,28 +285,6 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
             }
             self.hand_on()?;
         }
-    }
-}
-
-/// Values of a bucket with their ids.
-#[derive(Debug, Default)]
-pub(super) struct Part<const W: usize> {
-    pub(super) values: Vec<[u64; W]>,
-    pub(super) ids: Vec<u32>,
-}
-
-impl<const W: usize> Part<W> {
-    fn clear(&mut self) {
-        self.values.clear();
-        self.ids.clear();
-    }
-
-    fn pop(&mut self) -> Option<([u64; W], u32)> {
-        self.values.pop().zip(self.ids.pop())
-    }
-
-    fn swap_remove(&mut self, at: usize) -> ([u64; W], u32) {
-        (self.values.swap_remove(at), self.ids.swap_remove(at))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::bits::{BitSet, Source};
 use super::first::{Filled, FirstMove, part_of, parts};
-use super::partition::{Buckets, Slice, count, digit_width};
+use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::stream::{locked, unlocked};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
@@ -57,13 +57,12 @@ impl Groups {
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
         let filled = Filled::new(parts);
         for slice in 0..slices {
-            first.fill(values, slice, &counts, &filled, &run_tasks);
+            first.fill(values, slice, &counts, true, &filled, &run_tasks);
             let _ = first.share_out(threads, &run_tasks, |buckets| {
                 let mut grouping = locked(&spare).pop().unwrap_or_default();
                 let mut whole = std::mem::take(&mut grouping.whole);
                 let ended = filled.each(buckets, |parts| {
-                    let (values, ids) = whole.of(parts);
-                    grouping.bucket(values, ids, first.after);
+                    grouping.bucket(whole.of(parts), first.after);
                     ControlFlow::Continue(())
                 });
                 grouping.whole = whole;
@@ -204,7 +203,7 @@ struct Grouping<const W: usize> {
     /// Documents whose value an earlier one has, with the first that has it.
     repeats: Vec<(u32, u32)>,
     /// A bucket whose parts lie apart.
-    whole: Slice<W>,
+    whole: Values<W>,
     levels: Vec<(Buckets<W>, Vec<u32>)>,
     hits: Vec<(u32, u32)>,
     kernel: Kernel,
@@ -217,7 +216,7 @@ impl<const W: usize> Default for Grouping<W> {
     fn default() -> Self {
         Grouping {
             repeats: vec![],
-            whole: Slice::default(),
+            whole: Values::default(),
             levels: vec![],
             hits: vec![],
             kernel: Kernel::best(),
@@ -233,12 +232,13 @@ impl<const W: usize> Grouping<W> {
     /// Every value marks a place of a hash table of bits; whoever finds its place marked may repeat an earlier
     /// value. These mark a second table, which shows whom they may repeat. Only what is found there is
     /// looked at closely: few, unless many are repeated.
-    fn bucket(&mut self, values: &[[u64; W]], ids: &[u32], source: Source<W>) {
+    fn bucket(&mut self, bucket: Bucket<'_, W>, source: Source<W>) {
         /// Fewer are compared as fast.
         const FEW: usize = 128;
+        let Bucket { values, ids } = bucket;
         let n = values.len();
         if n < FEW {
-            return self.group(values, ids, source);
+            return self.group(bucket, source);
         }
         if self.places.len() < n {
             self.places.resize(n, 0);
@@ -253,7 +253,7 @@ impl<const W: usize> Grouping<W> {
             return;
         }
         if suspects > n / 8 {
-            return self.group(values, ids, source);
+            return self.group(bucket, source);
         }
         self.marks.clear(n);
         for &place in &self.places[..suspects] {
@@ -278,19 +278,20 @@ impl<const W: usize> Grouping<W> {
     }
 
     /// Finds the repeats among some documents, given in ascending order with their values.
-    fn group(&mut self, values: &[[u64; W]], ids: &[u32], source: Source<W>) {
+    fn group(&mut self, bucket: Bucket<'_, W>, source: Source<W>) {
         const SMALL: usize = 96;
+        let Bucket { values, ids } = bucket;
         let width = digit_width(values.len(), SMALL / 3, 11);
         if let Some(digit) = source.digit(width).filter(|_| values.len() > SMALL) {
             let (mut buckets, mut counts) = self.levels.pop().unwrap_or_default();
             counts.clear();
-            let spread = count(values, &digit, &mut counts);
+            let spread = count(&[bucket], &digit, &mut counts);
             // Where most values are equal, no digit tells them apart.
             let split = spread.largest < values.len() / 2;
             if split {
-                buckets.fill(values, ids, &digit, &counts);
-                for (values, ids) in buckets.iter() {
-                    self.group(values, ids, source.after(&digit));
+                buckets.fill(&[bucket], &digit, &counts);
+                for bucket in buckets.iter() {
+                    self.group(bucket, source.after(&digit));
                 }
             }
             self.levels.push((buckets, counts));

@@ -83,7 +83,7 @@ impl Run<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::bits::{BitSet, Source};
-    use super::super::partition::count;
+    use super::super::partition::{Bucket, count};
     use super::*;
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             let values: Vec<[u64; 2]> = (0..n).map(|i| [i * i % 97, i]).collect();
             let digit = Source::new(BitSet::ALL, 3).digit(4).expect("bits left");
             let mut counts = vec![];
-            count(&values, &digit, &mut counts);
+            count(&[Bucket::new(&values, &[])], &digit, &mut counts);
             leaves.fill(&values, &digit, &counts, &fold);
             let mut seen: Vec<u32> = Vec::new();
             let mut folds = vec![];

@@ -25,8 +25,10 @@ mod first;
 mod forest;
 mod groups;
 mod leaves;
+mod names;
 mod partition;
 mod plan;
+mod run;
 mod search;
 mod stream;
 #[cfg(test)]

@@ -1,17 +1,53 @@
 //! Moving values into buckets by a digit of their bits.
 
+use std::ops::Range;
+
 use super::bits::Digit;
 use super::filter::{CHUNK, Filter, Picked};
 use crate::pages;
 use crate::prefetch::will_write;
 
-/// The values and ids of a bucket, or of a part of one.
-pub(super) type Bucket<'a, const W: usize> = (&'a [[u64; W]], &'a [u32]);
+/// The values of a bucket, or of a part of one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bucket<'a, const W: usize> {
+    pub(super) values: &'a [[u64; W]],
+    /// One for each value; or none at all, which is a third less to move: the values of the few pairs that are found
+    /// tell their ids afterwards.
+    pub(super) ids: &'a [u32],
+}
 
-/// Values with their ids, in buckets. The memory is kept from one use to the next.
+impl<'a, const W: usize> Bucket<'a, W> {
+    /// # Panics
+    /// When there are ids and not one for each value.
+    pub(super) fn new(values: &'a [[u64; W]], ids: &'a [u32]) -> Bucket<'a, W> {
+        assert!(ids.is_empty() || ids.len() == values.len(), "one id a value, or none");
+        Bucket { values, ids }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn has_ids(&self) -> bool {
+        !self.ids.is_empty()
+    }
+
+    /// Its values from a place on.
+    pub(super) fn from(&self, place: usize) -> Bucket<'a, W> {
+        Bucket { values: &self.values[place..], ids: self.ids.get(place..).unwrap_or_default() }
+    }
+}
+
+/// How many values the parts of a bucket hold.
+pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
+    parts.iter().map(Bucket::len).sum()
+}
+
+/// Values, with their ids or without, in buckets. The memory is kept from one use to the next.
 #[derive(Debug, Default)]
 pub(super) struct Buckets<const W: usize> {
     values: Vec<[u64; W]>,
+    /// As many, or none.
     ids: Vec<u32>,
     /// Where each bucket ends.
     ends: Vec<u32>,
@@ -33,14 +69,16 @@ pub(super) fn set_starts(starts: &mut Vec<u32>, counts: &[u32]) -> usize {
 /// Adds the number of values with each digit, in the order of digits, and returns what is needed to
 /// judge a split by it.
 pub(super) fn count<const W: usize>(
-    values: &[[u64; W]],
+    parts: &[Bucket<'_, W>],
     digit: &Digit<W>,
     counts: &mut Vec<u32>,
 ) -> Spread {
     let start = counts.len();
     counts.resize(start + digit.count(), 0);
     let counts = &mut counts[start..];
-    digit.each(values, |_, digit| counts[digit] += 1);
+    for part in parts {
+        digit.each(part.values, |_, digit| counts[digit] += 1);
+    }
     Spread::of(counts)
 }
 
@@ -65,37 +103,42 @@ impl Spread {
 }
 
 impl<const W: usize> Buckets<W> {
-    /// Fills the buckets with the given values, whose digits were counted; inside each the values
-    /// keep their order.
+    /// Fills the buckets with the values of the given parts, whose digits were counted; inside each the
+    /// values keep their order. They have ids if the parts have.
     ///
     /// # Panics
-    /// When the counts are not of these values.
-    pub(super) fn fill(
-        &mut self,
-        values: &[[u64; W]],
-        ids: &[u32],
-        digit: &Digit<W>,
-        counts: &[u32],
-    ) {
-        assert_eq!(values.len(), ids.len(), "one id a value");
+    /// When the counts are not of these values, or only some parts have ids.
+    pub(super) fn fill(&mut self, parts: &[Bucket<'_, W>], digit: &Digit<W>, counts: &[u32]) {
         assert_eq!(counts.len(), digit.count(), "one count a digit");
-        self.start(counts);
-        self.add(values, |place| ids[place], digit);
+        let with_ids = parts.iter().any(Bucket::has_ids);
+        self.start(counts, with_ids);
+        for &Bucket { values, ids } in parts {
+            if with_ids {
+                self.add(values, |place| ids[place], digit);
+            } else {
+                self.add_values(values, digit);
+            }
+        }
     }
 
-    /// Empties the buckets, and makes room for so many values in each.
-    pub(super) fn start(&mut self, counts: &[u32]) {
+    /// Empties the buckets, and makes room for so many values in each, with their ids or without.
+    pub(super) fn start(&mut self, counts: &[u32], with_ids: bool) {
         /// Bytes of values.
         const FAR: usize = 1 << 20;
         // Each entry holds its bucket's start until the values are in place, and then its end.
         let len = set_starts(&mut self.ends, counts);
         self.far = len * size_of::<[u64; W]>() > FAR;
+        // Some more, so that slices of about one size find room at once.
+        let room = len + len / 64;
+        // What they held is not needed any more, and must not be copied.
         if self.values.len() < len {
-            // What they held is not needed any more, and must not be copied.
-            (self.values, self.ids) = (Vec::new(), Vec::new());
-            // Some more, so that slices of about one size find room at once.
-            let room = len + len / 64;
+            self.values = Vec::new();
             self.values = pages::zeroed(room, [0; W]);
+        }
+        if !with_ids {
+            self.ids = Vec::new();
+        } else if self.ids.len() < len {
+            self.ids = Vec::new();
             self.ids = pages::zeroed(room, 0);
         }
     }
@@ -104,14 +147,11 @@ impl<const W: usize> Buckets<W> {
     /// place.
     ///
     /// # Panics
-    /// When the counts that were given are too small.
+    /// When the counts that were given are too small, or there is no room for ids.
     #[inline(always)]
     pub(super) fn add(&mut self, values: &[[u64; W]], id: impl Fn(usize) -> u32, digit: &Digit<W>) {
-        /// What is written is in the caches so many values of a bucket before it is.
-        const AHEAD: usize = 12;
         let far = self.far;
         let (to_values, to_ids) = (&mut self.values[..], &mut self.ids[..]);
-        let to_ids = &mut to_ids[..to_values.len()];
         let ends = &mut self.ends[..];
         digit.each(values, |place, digit| {
             let end = &mut ends[digit];
@@ -126,11 +166,34 @@ impl<const W: usize> Buckets<W> {
         });
     }
 
+    /// Adds values without ids.
+    ///
+    /// # Panics
+    /// When the counts that were given are too small.
+    #[inline(always)]
+    pub(super) fn add_values(&mut self, values: &[[u64; W]], digit: &Digit<W>) {
+        let far = self.far;
+        let (to_values, ends) = (&mut self.values[..], &mut self.ends[..]);
+        digit.each(values, |place, digit| {
+            let end = &mut ends[digit];
+            let at = *end as usize;
+            to_values[at] = values[place];
+            *end += 1;
+            if far {
+                will_write(to_values, at + AHEAD);
+            }
+        });
+    }
+
+    fn range(&self, range: Range<usize>) -> Bucket<'_, W> {
+        let ids = self.ids.get(range.clone()).unwrap_or_default();
+        Bucket { values: &self.values[range], ids }
+    }
+
     /// The bucket of a digit.
     pub(super) fn bucket(&self, digit: usize) -> Bucket<'_, W> {
         let start = digit.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        let bucket = start..self.ends[digit] as usize;
-        (&self.values[bucket.clone()], &self.ids[bucket])
+        self.range(start..self.ends[digit] as usize)
     }
 
     /// The buckets that hold two values or more.
@@ -139,47 +202,67 @@ impl<const W: usize> Buckets<W> {
         self.ends.iter().filter_map(move |&end| {
             let bucket = start..end as usize;
             start = end as usize;
-            (bucket.len() > 1).then(|| (&self.values[bucket.clone()], &self.ids[bucket]))
+            (bucket.len() > 1).then(|| self.range(bucket))
         })
     }
 }
 
-/// The values with one digit, and their places among all as ids.
+/// What is written is in the caches so many values of a bucket before it is.
+const AHEAD: usize = 12;
+
+/// Values that are brought together, with their ids or without.
 #[derive(Debug, Default)]
-pub(super) struct Slice<const W: usize> {
+pub(super) struct Values<const W: usize> {
     pub(super) values: Vec<[u64; W]>,
+    /// As many, or none.
     pub(super) ids: Vec<u32>,
 }
 
-impl<const W: usize> Slice<W> {
+impl<const W: usize> Values<W> {
     /// The parts of a bucket as one, brought together here if there are several.
     pub(super) fn of<'a>(&'a mut self, parts: &[Bucket<'a, W>]) -> Bucket<'a, W> {
         if let [only] = parts {
             return *only;
         }
-        self.values.clear();
-        self.ids.clear();
-        for (values, ids) in parts {
-            self.values.extend_from_slice(values);
-            self.ids.extend_from_slice(ids);
+        self.clear();
+        for part in parts {
+            self.values.extend_from_slice(part.values);
+            self.ids.extend_from_slice(part.ids);
         }
-        (&self.values, &self.ids)
+        self.bucket()
     }
 
-    /// Takes every value.
-    pub(super) fn take_all(&mut self, values: &[[u64; W]]) {
+    pub(super) fn bucket(&self) -> Bucket<'_, W> {
+        Bucket::new(&self.values, &self.ids)
+    }
+
+    pub(super) fn clear(&mut self) {
         self.values.clear();
-        self.values.extend_from_slice(values);
         self.ids.clear();
+    }
+
+    /// Takes the last value, if it has an id.
+    pub(super) fn pop(&mut self) -> Option<([u64; W], u32)> {
+        self.values.pop().zip(self.ids.pop())
+    }
+
+    /// Takes a value that has an id, and puts the last one in its place.
+    pub(super) fn swap_remove(&mut self, at: usize) -> ([u64; W], u32) {
+        (self.values.swap_remove(at), self.ids.swap_remove(at))
+    }
+
+    /// Takes every value, with its place as id.
+    pub(super) fn take_all(&mut self, values: &[[u64; W]]) {
+        self.clear();
+        self.values.extend_from_slice(values);
         self.ids.extend(0..values.len() as u32);
     }
 
-    /// Takes the values with the digit `wanted`. The memory is kept from one use to the next.
-    pub(super) fn fill(&mut self, values: &[[u64; W]], digit: &Digit<W>, wanted: usize) {
+    /// Takes the values with the digit `wanted`, with their places among all as ids.
+    pub(super) fn pick(&mut self, values: &[[u64; W]], digit: &Digit<W>, wanted: usize) {
         // A sixteenth more than an even share; beyond that it grows.
         let share = values.len() / digit.count() * 17 / 16 + CHUNK;
-        self.values.clear();
-        self.ids.clear();
+        self.clear();
         self.values.reserve(share);
         self.ids.reserve(share);
         let filter = Filter::best();
@@ -211,33 +294,43 @@ mod tests {
         let values: Vec<[u64; 2]> = (0..1000u64).map(|i| [i * i % 97, i]).collect();
         let ids: Vec<u32> = (0..1000).collect();
         let digit = Source::new(BitSet::ALL, 3).digit(4).expect("bits left");
-        let mut counts = vec![7];
-        let spread = count(&values, &digit, &mut counts);
         let mut buckets = Buckets::default();
-        buckets.fill(&values, &ids, &digit, &counts[1..]);
-        let mut seen: Vec<u32> = Vec::new();
-        let mut pairs = 0;
-        for (bucket, ids) in buckets.iter() {
-            assert!(ids.is_sorted());
-            for (value, id) in bucket.iter().zip(ids) {
-                assert_eq!(*value, values[*id as usize]);
+        for cut in [0, 400, 1000] {
+            let whole = Bucket::new(&values, &ids);
+            let parts = [Bucket::new(&values[..cut], &ids[..cut]), whole.from(cut)];
+            let mut counts = vec![7];
+            let spread = count(&parts, &digit, &mut counts);
+            buckets.fill(&parts, &digit, &counts[1..]);
+            let mut seen: Vec<u32> = Vec::new();
+            let mut pairs = 0;
+            let mut with_ids = Vec::new();
+            for bucket in buckets.iter() {
+                assert!(bucket.ids.is_sorted());
+                for (value, id) in bucket.values.iter().zip(bucket.ids) {
+                    assert_eq!(*value, values[*id as usize]);
+                }
+                pairs += (bucket.len() * (bucket.len() - 1) / 2) as u64;
+                seen.extend(bucket.ids);
+                with_ids.push(bucket.values.to_vec());
             }
-            pairs += (ids.len() * (ids.len() - 1) / 2) as u64;
-            seen.extend(ids);
+            seen.sort_unstable();
+            assert_eq!(seen, ids);
+            assert_eq!(spread.pairs, pairs);
+            let parts = parts.map(|part| Bucket::new(part.values, &[]));
+            buckets.fill(&parts, &digit, &counts[1..]);
+            assert!(buckets.iter().all(|bucket| !bucket.has_ids()));
+            assert!(buckets.iter().map(|bucket| bucket.values).eq(&with_ids));
         }
-        seen.sort_unstable();
-        assert_eq!(seen, ids);
-        assert_eq!(spread.pairs, pairs);
     }
 
     #[test]
     fn slices_are_disjoint_and_hold_all() {
         let values: Vec<[u64; 1]> = (0..5000u64).map(|i| [i * i]).collect();
         let digit = Source::new(BitSet::ALL, 0).digit(2).expect("bits left");
-        let mut slice = Slice::default();
+        let mut slice = Values::default();
         let mut seen: Vec<u32> = Vec::new();
         for wanted in 0..4 {
-            slice.fill(&values, &digit, wanted);
+            slice.pick(&values, &digit, wanted);
             assert!(slice.ids.is_sorted());
             for (value, id) in slice.values.iter().zip(&slice.ids) {
                 assert_eq!(*value, values[*id as usize]);

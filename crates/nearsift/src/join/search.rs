@@ -3,18 +3,18 @@
 //! Values are moved into buckets along a tree of cuts, as long as the counts say that this at least
 //! halves the comparisons that remain; then every two of a bucket are compared. Where values crowd
 //! into few buckets, new cuts are made of the bits that still vary there.
+//!
+//! Where pairs prove to be rare, values are moved without their ids, which are found for the pairs in the end.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
-use super::first::{Filled, FirstMove, part_of, parts, spread_of, values_in};
-use super::forest::{Forest, Part, Places};
+use super::first::{Filled, FirstMove};
+use super::forest::{Forest, Places};
 use super::leaves::Leaves;
-use super::partition::{Bucket, Buckets, Slice, Spread, count, digit_width};
+use super::names::Nameless;
+use super::partition::{Bucket, Buckets, Spread, Values, count, digit_width, values_in};
 use super::plan::Speed;
-use super::stream::{locked, unlocked};
 use super::tree::{DIGIT_BITS, Node, Script};
 use crate::hamming::distance;
 use crate::hamming::kernels::{Kernel, TILE};
@@ -44,11 +44,16 @@ pub(super) enum Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn forest(self) -> Option<&'a Forest> {
+    pub(super) fn forest(self) -> Option<&'a Forest> {
         match self {
             Wanted::Connecting(forest) => Some(forest),
             Wanted::Every | Wanted::EveryIfDistinct | Wanted::Across(_) => None,
         }
+    }
+
+    /// Whether the search itself needs no ids, but only whoever is given its pairs.
+    fn needs_no_ids(self) -> bool {
+        matches!(self, Wanted::Every | Wanted::EveryIfDistinct)
     }
 }
 
@@ -97,6 +102,8 @@ pub(super) struct Tuning {
     new_cuts: u32,
     /// Buckets from this size are worth new cuts.
     crowd: usize,
+    /// Values for each pair that may be found without ids: more pairs are searched for with ids.
+    rare: usize,
 }
 
 impl Tuning {
@@ -109,6 +116,7 @@ impl Tuning {
         near: 1 << 15,
         new_cuts: 8,
         crowd: 1024,
+        rare: 1024,
     };
 
     /// Splits whatever can be split, so that tests reach every path with few values.
@@ -122,6 +130,7 @@ impl Tuning {
         near: 1,
         new_cuts: 1,
         crowd: 3,
+        rare: 8,
     };
 
     /// Moves few values as many are.
@@ -185,79 +194,18 @@ impl Tuning {
 /// Pairs are handed on in batches of about this many.
 const BATCH: usize = 4096;
 
-impl<const W: usize> Search<'_, W> {
-    /// Runs the search, and `run_tasks(count, task)` runs `task(0..count)` in any order on any
-    /// threads, ending early when one breaks.
-    pub(super) fn run(
-        &self,
-        sink: &impl Sink,
-        run_tasks: impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
-    ) -> (ControlFlow<()>, Work) {
-        let moves = AtomicU64::new(0);
-        let comparisons = AtomicU64::new(0);
-        let spare: Mutex<Vec<Worker<'_, W, _>>> = Mutex::default();
-        let with_worker = |task: &mut dyn FnMut(&mut Worker<'_, W, _>) -> ControlFlow<()>| {
-            let worker = spare.lock().ok().and_then(|mut spare| spare.pop());
-            let mut worker = worker.unwrap_or_else(|| Worker::new(self, sink));
-            task(&mut worker)?;
-            worker.hand_on()?;
-            moves.fetch_add(std::mem::take(&mut worker.work.moves), Ordering::Relaxed);
-            comparisons.fetch_add(std::mem::take(&mut worker.work.comparisons), Ordering::Relaxed);
-            if let Ok(mut spare) = spare.lock() {
-                spare.push(worker);
-            }
-            ControlFlow::Continue(())
-        };
-        let root = self.root();
-        let ended = if root.branches.is_empty() {
-            let ids: Vec<u32> = (0..self.values.len() as u32).collect();
-            if self.wanted.forest().is_some() {
-                run_tasks(1, &|_| {
-                    with_worker(&mut |worker| {
-                        worker.crowded(&root, Place::start(), self.values, &ids)
-                    })
-                })
-            } else {
-                let rows = row_ranges(self.values.len());
-                run_tasks(rows.len(), &|task| {
-                    with_worker(&mut |worker| {
-                        worker.compare_rows(&root, self.values, &ids, rows[task].clone())
-                    })
-                })
-            }
-        } else {
-            let firsts: Vec<_> = root.branches.iter().map(|node| self.first_move(node)).collect();
-            let counts = self.first_counts(&firsts, &run_tasks);
-            let filled = Filled::new(parts(self.values.len(), self.threads));
-            (0..root.branches.len() * self.slices).try_for_each(|unit| {
-                let (branch, slice) = (unit / self.slices, unit % self.slices);
-                let node = &root.branches[branch];
-                let Some(first) = &firsts[branch] else {
-                    // Without bits to tell slices apart the first holds all.
-                    let count = usize::from(slice == 0);
-                    return run_tasks(count, &|_| {
-                        with_worker(&mut |worker| worker.all(node, self.values))
-                    });
-                };
-                let counts = &counts[branch];
-                let (n, spread) = spread_of(first, counts, slice);
-                moves.fetch_add(n as u64, Ordering::Relaxed);
-                let deeper = !node.branches.is_empty();
-                if !self.tuning.leaves_little(&self.speed, n, 1, spread, deeper) {
-                    return run_tasks(1, &|_| {
-                        with_worker(&mut |worker| worker.slice(node, first, self.values, slice))
-                    });
-                }
-                first.fill(self.values, slice, counts, &filled, &run_tasks);
-                first.share_out(self.threads, &run_tasks, |buckets| {
-                    with_worker(&mut |worker| worker.buckets(node, first, &filled, buckets.clone()))
-                })
-            })
-        };
-        (ended, Work { moves: moves.into_inner(), comparisons: comparisons.into_inner() })
+impl<'a, const W: usize> Search<'a, W> {
+    /// How many pairs are few enough to be found without ids; none where ids are needed for the search.
+    pub(super) fn rare(&self) -> usize {
+        if self.wanted.needs_no_ids() { self.values.len() / self.tuning.rare } else { 0 }
     }
 
-    fn first_move(&self, node: &Node<W>) -> Option<FirstMove<W>> {
+    /// Whether a first move that spreads `n` values so leaves few enough pairs of a branch to compare.
+    pub(super) fn leaves_little(&self, n: usize, spread: Spread, branch: &Node<W>) -> bool {
+        self.tuning.leaves_little(&self.speed, n, 1, spread, !branch.branches.is_empty())
+    }
+
+    pub(super) fn first_move(&self, node: &Node<W>) -> Option<FirstMove<W>> {
         let width = |source: &Source<W>, n| self.tuning.width(node, source, n, &self.speed);
         let (part, n) = (node.part, self.values.len());
         if node.branches.is_empty() || n / self.slices < self.tuning.many {
@@ -267,39 +215,9 @@ impl<const W: usize> Search<'_, W> {
         }
     }
 
-    /// Counts the digits of each first move in each part of the values.
-    fn first_counts(
-        &self,
-        firsts: &[Option<FirstMove<W>>],
-        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
-    ) -> Vec<Vec<Vec<u32>>> {
-        const CHUNK: usize = 1 << 11;
-        let parts = parts(self.values.len(), self.threads);
-        let all: Vec<_> = firsts.iter().map(|_| Mutex::new(vec![Vec::new(); parts])).collect();
-        let _ = run_tasks(parts, &|part| {
-            let mut counts: Vec<Vec<u32>> = firsts
-                .iter()
-                .map(|first| first.as_ref().map_or(vec![], FirstMove::no_counts))
-                .collect();
-            // All digits of some values are counted while these are in the first-level cache.
-            for values in part_of(self.values, part, parts).1.chunks(CHUNK) {
-                for (first, counts) in firsts.iter().zip(&mut counts) {
-                    if let Some(first) = first {
-                        first.count(values, counts);
-                    }
-                }
-            }
-            for (all, counts) in all.iter().zip(counts) {
-                locked(all)[part] = counts;
-            }
-            ControlFlow::Continue(())
-        });
-        all.into_iter().map(unlocked).collect()
-    }
-
     /// The tree that the values are divided by; a bare root where its cuts would cost more than
     /// comparing all.
-    fn root(&self) -> Node<W> {
+    pub(super) fn root(&self) -> Node<W> {
         let n = self.values.len();
         let mut root = Node::root(self.weights.len() as u32, self.max_distance);
         root.grow(n as f64, self.weights, self.script, &self.speed);
@@ -318,20 +236,6 @@ impl<const W: usize> Search<'_, W> {
     }
 }
 
-/// Rows of all pairs of `n`, in parts of about equally many comparisons.
-fn row_ranges(n: usize) -> Vec<Range<usize>> {
-    const PART: usize = 1 << 24;
-    let mut ranges = Vec::new();
-    let mut start = 0;
-    while start < n {
-        let rows = (PART / (n - start)).max(1).next_multiple_of(TILE);
-        let end = (start + rows).min(n);
-        ranges.push(start..end);
-        start = end;
-    }
-    ranges
-}
-
 /// Where a bucket stands beside its node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<const W: usize> {
@@ -345,7 +249,7 @@ pub(super) struct Place<const W: usize> {
 
 impl<const W: usize> Place<W> {
     /// The place of values of which nothing is known.
-    fn start() -> Place<W> {
+    pub(super) fn start() -> Place<W> {
         Place { source: Source::new(BitSet::NONE, 0), new_cuts: 0, made_for: usize::MAX }
     }
 }
@@ -360,7 +264,9 @@ pub(super) struct Worker<'a, const W: usize, S> {
     /// Buckets up to this size are compared at once.
     leaf: usize,
     sink: &'a S,
-    part: Slice<W>,
+    nameless: &'a Nameless<W>,
+    /// A bucket whose parts were brought together.
+    whole: Values<W>,
     /// Those of one run.
     folds: Vec<u32>,
     spare: Vec<Buffers<W>>,
@@ -372,8 +278,12 @@ pub(super) struct Worker<'a, const W: usize, S> {
     places: Places,
     /// Values of a bucket by their sets: roots with places, and the values in that order.
     pub(super) order: Vec<u64>,
-    pub(super) grouped: Part<W>,
+    pub(super) grouped: Values<W>,
     pub(super) found: Vec<(u32, u32)>,
+    /// Those of values without ids.
+    found_nameless: Vec<[[u64; W]; 2]>,
+    /// Found pairs with ids that were handed on.
+    pub(super) handed_on: u64,
     pub(super) work: Work,
 }
 
@@ -386,7 +296,11 @@ struct Buffers<const W: usize> {
 }
 
 impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
-    fn new(search: &Search<'a, W>, sink: &'a S) -> Worker<'a, W, S> {
+    pub(super) fn new(
+        search: &Search<'a, W>,
+        sink: &'a S,
+        nameless: &'a Nameless<W>,
+    ) -> Worker<'a, W, S> {
         Worker {
             max_distance: search.max_distance,
             wanted: search.wanted,
@@ -395,7 +309,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             tuning: search.tuning,
             leaf: search.tuning.leaf(&search.speed),
             sink,
-            part: Slice::default(),
+            nameless,
+            whole: Values::default(),
             folds: Vec::new(),
             spare: Vec::new(),
             hits: Vec::new(),
@@ -403,30 +318,32 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             roots: Vec::new(),
             places: Places::default(),
             order: Vec::new(),
-            grouped: Part::default(),
+            grouped: Values::default(),
             found: Vec::new(),
+            found_nameless: Vec::new(),
+            handed_on: 0,
             work: Work::default(),
         }
     }
 
     /// Searches one slice of all values, which its first move would not tell apart, for pairs of the node.
-    fn slice(
+    pub(super) fn slice(
         &mut self,
         node: &Node<W>,
         first: &FirstMove<W>,
         values: &[[u64; W]],
         slice: usize,
     ) -> ControlFlow<()> {
-        let mut part = std::mem::take(&mut self.part);
-        first.pick(values, slice, &mut part);
+        let mut picked = std::mem::take(&mut self.whole);
+        first.pick(values, slice, &mut picked);
         let place = Place { source: first.sliced, ..Place::start() };
-        let ended = self.spread(node, place, &part.values, &part.ids);
-        self.part = part;
+        let ended = self.spread(node, place, &[picked.bucket()]);
+        self.whole = picked;
         ended
     }
 
     /// Searches some buckets of a slice for pairs of the node.
-    fn buckets(
+    pub(super) fn buckets(
         &mut self,
         node: &Node<W>,
         first: &FirstMove<W>,
@@ -434,83 +351,51 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         buckets: Range<usize>,
     ) -> ControlFlow<()> {
         let place = Place { source: first.after, ..Place::start() };
-        let mut whole = std::mem::take(&mut self.part);
-        let ended = filled.each(buckets, |parts| {
-            let spreads = first.leaves && values_in(parts) > self.tuning.near;
-            if spreads && let Some(ended) = self.spread_parts(node, place, parts) {
-                return ended;
-            }
-            let (values, ids) = whole.of(parts);
-            if spreads {
-                self.spread(node, place, values, ids)
+        filled.each(buckets, |parts| {
+            if first.leaves && values_in(parts) > self.tuning.near {
+                self.spread(node, place, parts)
             } else {
-                self.visit(node, place, values, ids)
+                self.with_whole(parts, |worker, bucket| worker.visit(node, place, bucket))
             }
-        });
-        self.part = whole;
-        ended
+        })
     }
 
-    /// [`Worker::spread`] of a bucket's parts as they lie; `None` where they have to be brought together first.
-    fn spread_parts(
+    /// Brings the parts of a bucket together, if there are several.
+    fn with_whole<T>(
         &mut self,
-        node: &Node<W>,
-        place: Place<W>,
         parts: &[Bucket<'_, W>],
-    ) -> Option<ControlFlow<()>> {
-        let n = values_in(parts);
-        let digit = self.spreading(node, place, n)?;
-        if parts.len() == 1 || self.to_leaves(node, &digit, n) {
-            return None;
-        }
-        let mut buffers = self.spare.pop().unwrap_or_default();
-        buffers.counts.clear();
-        buffers.counts.resize(digit.count(), 0);
-        for (values, _) in parts {
-            digit.each(values, |_, digit| buffers.counts[digit] += 1);
-        }
-        let spread = Spread::of(&buffers.counts);
-        let deeper = !node.branches.is_empty();
-        let pays = self.tuning.leaves_little(&self.speed, n, 1, spread, deeper);
-        let ended = pays.then(|| {
-            self.work.moves += n as u64;
-            buffers.buckets.start(&buffers.counts);
-            for (values, ids) in parts {
-                buffers.buckets.add(values, |place| ids[place], &digit);
-            }
-            let place = Place { source: place.source.after(&digit), ..place };
-            self.visit_all(node, place, &buffers.buckets)
-        });
-        self.spare.push(buffers);
-        ended
+        f: impl FnOnce(&mut Self, Bucket<'_, W>) -> T,
+    ) -> T {
+        let mut whole = std::mem::take(&mut self.whole);
+        let done = f(self, whole.of(parts));
+        self.whole = whole;
+        done
     }
 
     /// Searches all values for pairs of the node.
-    fn all(&mut self, node: &Node<W>, values: &[[u64; W]]) -> ControlFlow<()> {
+    pub(super) fn all(&mut self, node: &Node<W>, values: &[[u64; W]]) -> ControlFlow<()> {
         let ids: Vec<u32> = (0..values.len() as u32).collect();
         let place = Place { source: Source::new(node.part, 0), ..Place::start() };
-        self.spread(node, place, values, &ids)
+        self.spread(node, place, &[Bucket::new(values, &ids)])
     }
 
-    /// Searches values for pairs of the node, which agree on bits by which the values were not, or
-    /// not fully, spread yet.
+    /// Searches the values of some parts for pairs of the node, which agree on bits by which the values were
+    /// not, or not fully, spread yet.
     fn spread(
         &mut self,
         node: &Node<W>,
         place: Place<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
+        parts: &[Bucket<'_, W>],
     ) -> ControlFlow<()> {
-        let Some(digit) = self.spreading(node, place, values.len()) else {
-            return self.crowded(node, place, values, ids);
-        };
         let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
-        let spread = count(values, &digit, &mut buffers.counts);
-        let ended = if self.pays(ids, 1, spread, !node.branches.is_empty()) {
-            self.descend(node, place, &digit, &mut buffers, 0, values, ids)
-        } else {
-            self.crowded(node, place, values, ids)
+        let digit = self.spreading(node, place, values_in(parts)).filter(|digit| {
+            let spread = count(parts, digit, &mut buffers.counts);
+            self.pays(parts, 1, spread, !node.branches.is_empty())
+        });
+        let ended = match digit {
+            Some(digit) => self.descend(node, place, &digit, &mut buffers, 0, parts),
+            None => self.with_whole(parts, |worker, bucket| worker.crowded(node, place, bucket)),
         };
         self.spare.push(buffers);
         ended
@@ -528,7 +413,6 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// Moves the values, or what comparing needs of them, into buckets and searches each.
-    #[expect(clippy::too_many_arguments, reason = "one step of a walk, with all that it stands on")]
     fn descend(
         &mut self,
         node: &Node<W>,
@@ -536,28 +420,20 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         digit: &Digit<W>,
         buffers: &mut Buffers<W>,
         first_count: usize,
-        values: &[[u64; W]],
-        ids: &[u32],
+        parts: &[Bucket<'_, W>],
     ) -> ControlFlow<()> {
         let counts = &buffers.counts[first_count..first_count + digit.count()];
-        self.work.moves += values.len() as u64;
+        let n = values_in(parts);
+        self.work.moves += n as u64;
         let place = Place { source: place.source.after(digit), ..place };
-        if self.to_leaves(node, digit, values.len()) {
-            buffers.leaves.fill(values, digit, counts, &node.fold);
-            return self.compare_leaves(node, place, &buffers.leaves, values, ids);
+        if self.to_leaves(node, digit, n) {
+            return self.with_whole(parts, |worker, bucket| {
+                buffers.leaves.fill(bucket.values, digit, counts, &node.fold);
+                worker.compare_leaves(node, place, &buffers.leaves, bucket)
+            });
         }
-        buffers.buckets.fill(values, ids, digit, counts);
-        self.visit_all(node, place, &buffers.buckets)
-    }
-
-    /// Searches the values of all buckets for pairs of the node.
-    fn visit_all(
-        &mut self,
-        node: &Node<W>,
-        place: Place<W>,
-        buckets: &Buckets<W>,
-    ) -> ControlFlow<()> {
-        buckets.iter().try_for_each(|(values, ids)| self.visit(node, place, values, ids))
+        buffers.buckets.fill(parts, digit, counts);
+        buffers.buckets.iter().try_for_each(|bucket| self.visit(node, place, bucket))
     }
 
     /// Searches the values of a bucket for pairs of the node.
@@ -565,23 +441,23 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         &mut self,
         node: &Node<W>,
         place: Place<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
+        bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
-        if self.is_idle(values, ids) {
+        if self.is_idle(bucket) {
             return ControlFlow::Continue(());
         }
-        let n = values.len();
+        let n = bucket.len();
         // A bucket of twice the size aimed at is no reason to move it again by the same bits.
         let last = node.branches.is_empty();
         if n <= self.leaf || last && n <= 2 * self.leaf {
             return match self.wanted.forest() {
-                Some(forest) => self.connect_few(forest, node, values, ids),
-                None => self.compare(node, values, ids),
+                Some(forest) => self.connect_few(forest, node, bucket),
+                None => self.compare(node, bucket),
             };
         }
+        let parts = &[bucket];
         if last {
-            return self.spread(node, place, values, ids);
+            return self.spread(node, place, parts);
         }
         let (tuning, speed) = (self.tuning, self.speed);
         let digit_of = |branch: &Node<W>| {
@@ -593,14 +469,14 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let mut all = Spread { pairs: 0, largest: 0 };
         for branch in &node.branches {
             let spread = match digit_of(branch) {
-                Some(digit) => count(values, &digit, &mut buffers.counts),
+                Some(digit) => count(parts, &digit, &mut buffers.counts),
                 None => Spread { pairs: u64::MAX, largest: n },
             };
             all.pairs = all.pairs.saturating_add(spread.pairs);
             all.largest = all.largest.max(spread.largest);
         }
         let deeper = node.branches.iter().any(|branch| !branch.branches.is_empty());
-        let ended = if self.pays(ids, node.branches.len(), all, deeper) {
+        let ended = if self.pays(parts, node.branches.len(), all, deeper) {
             let mut counted = 0;
             node.branches.iter().try_for_each(|branch| {
                 let Some(digit) = digit_of(branch) else {
@@ -609,10 +485,10 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 let place = Place { source: place.source.with(branch.part), ..place };
                 let first = counted;
                 counted += digit.count();
-                self.descend(branch, place, &digit, &mut buffers, first, values, ids)
+                self.descend(branch, place, &digit, &mut buffers, first, parts)
             })
         } else {
-            self.crowded(node, place, values, ids)
+            self.crowded(node, place, bucket)
         };
         self.spare.push(buffers);
         ended
@@ -621,7 +497,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     /// Whether the last move before values of the node are compared is one of their folds alone.
     fn moves_folds(&self, node: &Node<W>) -> bool {
         node.branches.is_empty()
-            && matches!(self.wanted, Wanted::Every | Wanted::EveryIfDistinct)
+            && self.wanted.needs_no_ids()
             && self.kernel.folds_at(self.max_distance)
     }
 
@@ -631,21 +507,21 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         node: &Node<W>,
         place: Place<W>,
         leaves: &Leaves,
-        values: &[[u64; W]],
-        ids: &[u32],
+        bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
+        let values = bucket.values;
         let (mut compared, mut misses) = (0, 0);
         for run in leaves.runs() {
             let n = run.len();
             // Where values differ in bits that cancel out, folding does not pay.
             if n > 2 * self.leaf || misses > 64 + compared / 256 {
-                self.keep_hits(node, values, ids)?;
-                let mut part = Part::default();
+                self.keep_hits(node, bucket)?;
+                let mut part = Values::default();
                 for at in (0..n).map(|at| run.place(at) as usize) {
                     part.values.push(values[at]);
-                    part.ids.push(ids[at]);
+                    part.ids.extend(bucket.ids.get(at));
                 }
-                self.visit(node, place, &part.values, &part.ids)?;
+                self.visit(node, place, part.bucket())?;
                 continue;
             }
             compared += n * (n - 1) / 2;
@@ -664,15 +540,15 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             self.hits.truncate(kept);
             // Ids lie far away: those of many hits are waited for together.
             if kept > BATCH {
-                self.keep_hits(node, values, ids)?;
+                self.keep_hits(node, bucket)?;
             }
         }
         self.work.comparisons += compared as u64;
-        self.keep_hits(node, values, ids)
+        self.keep_hits(node, bucket)
     }
 
     /// Whether nothing can be found among the values.
-    fn is_idle(&self, values: &[[u64; W]], ids: &[u32]) -> bool {
+    fn is_idle(&self, Bucket { values, ids }: Bucket<'_, W>) -> bool {
         match self.wanted {
             // Buckets keep the order of ids.
             Wanted::Across(first) => ids[0] >= first || ids[ids.len() - 1] < first,
@@ -686,8 +562,14 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// Whether moving pays, by the pairs that it leaves or by those that are not connected yet.
-    fn pays(&mut self, ids: &[u32], times: usize, spread: Spread, deeper: bool) -> bool {
-        let n = ids.len();
+    fn pays(
+        &mut self,
+        parts: &[Bucket<'_, W>],
+        times: usize,
+        spread: Spread,
+        deeper: bool,
+    ) -> bool {
+        let n = values_in(parts);
         if self.tuning.leaves_little(&self.speed, n, times, spread, deeper) {
             return true;
         }
@@ -698,7 +580,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let moves = (n * times) as f64 * self.speed.move_ns;
         let all = self.speed.all_pairs(n);
         // Pairs that are connected already stay together, and need not be compared again.
-        let known = forest.known_pairs(ids, &mut self.roots);
+        let known = self
+            .with_whole(parts, |worker, bucket| forest.known_pairs(bucket.ids, &mut worker.roots));
         let left = spread.pairs.saturating_sub(known * times as u64);
         let unknown = all - known as f64 * self.speed.comparison_ns;
         let cost = left as f64 * self.speed.comparison_ns + moves;
@@ -707,20 +590,19 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
 
     /// Searches values that the node's own cuts, or moving them by the bits they agree on, do not
     /// tell apart: by new cuts or by comparing every two, whichever is expected to be cheaper.
-    fn crowded(
+    pub(super) fn crowded(
         &mut self,
         node: &Node<W>,
         place: Place<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
+        bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
         if let Some(forest) = self.wanted.forest() {
-            return self.connect_crowd(forest, node, place, values, ids);
+            return self.connect_crowd(forest, node, place, bucket);
         }
-        if let Some((node, place)) = self.new_cuts(node, place, values) {
-            return self.visit(&node, place, values, ids);
+        if let Some((node, place)) = self.new_cuts(node, place, bucket.values) {
+            return self.visit(&node, place, bucket);
         }
-        self.compare(node, values, ids)
+        self.compare(node, bucket)
     }
 
     /// New cuts for the pairs of a node, if they are expected to pay.
@@ -751,13 +633,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// Compares every two of the values.
-    pub(super) fn compare(
-        &mut self,
-        node: &Node<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
-    ) -> ControlFlow<()> {
-        self.compare_rows(node, values, ids, 0..values.len())
+    pub(super) fn compare(&mut self, node: &Node<W>, bucket: Bucket<'_, W>) -> ControlFlow<()> {
+        self.compare_rows(node, bucket, 0..bucket.len())
     }
 
     /// Compares the values of `rows` with all after them, or in a search across two sets those of
@@ -765,10 +642,10 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     pub(super) fn compare_rows(
         &mut self,
         node: &Node<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
+        bucket: Bucket<'_, W>,
         rows: Range<usize>,
     ) -> ControlFlow<()> {
+        let Bucket { values, ids } = bucket;
         // Few enough rows at a time that the hits stay few, even when all are hits.
         let step = (BATCH * 32 / values.len().max(1)).max(1).next_multiple_of(TILE);
         let (rows, second) = match self.wanted {
@@ -796,32 +673,40 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 self.work.comparisons += (first + last - 1) * (last - first) / 2;
             }
             if !self.hits.is_empty() {
-                self.keep_hits(node, values, ids)?;
+                self.keep_hits(node, bucket)?;
             }
             start = end;
         }
         ControlFlow::Continue(())
     }
 
-    /// Turns hits, pairs of places in a bucket, into found pairs of ids.
-    fn keep_hits(&mut self, node: &Node<W>, values: &[[u64; W]], ids: &[u32]) -> ControlFlow<()> {
+    /// Turns hits, pairs of places in a bucket, into found pairs.
+    fn keep_hits(&mut self, node: &Node<W>, bucket: Bucket<'_, W>) -> ControlFlow<()> {
+        let Bucket { values, ids } = bucket;
         self.seen += self.hits.len() as u64;
         if let Some(forest) = self.wanted.forest() {
             self.unite_hits(forest, ids);
         } else {
             for &(i, j) in &self.hits {
                 let (i, j) = (i as usize, j as usize);
-                let difference: [u64; W] = std::array::from_fn(|w| values[i][w] ^ values[j][w]);
-                if node.claims(&difference) {
-                    if difference == [0; W] && matches!(self.wanted, Wanted::EveryIfDistinct) {
-                        return ControlFlow::Break(());
-                    }
+                let (a, b) = (values[i], values[j]);
+                let difference: [u64; W] = std::array::from_fn(|w| a[w] ^ b[w]);
+                if !node.claims(&difference) {
+                    continue;
+                }
+                if difference == [0; W] && matches!(self.wanted, Wanted::EveryIfDistinct) {
+                    return ControlFlow::Break(());
+                }
+                if bucket.has_ids() {
                     self.found.push((ids[i].min(ids[j]), ids[i].max(ids[j])));
+                } else {
+                    self.found_nameless.push([a, b]);
                 }
             }
         }
         self.hits.clear();
-        if self.found.len() >= BATCH { self.hand_on() } else { ControlFlow::Continue(()) }
+        let found = self.found.len() + self.found_nameless.len();
+        if found >= BATCH { self.hand_on() } else { ControlFlow::Continue(()) }
     }
 
     fn unite_hits(&mut self, forest: &Forest, ids: &[u32]) {
@@ -836,10 +721,10 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     pub(super) fn hand_on(&mut self) -> ControlFlow<()> {
-        if self.found.is_empty() {
-            ControlFlow::Continue(())
-        } else {
-            self.sink.take(&mut self.found)
+        if !self.found.is_empty() {
+            self.handed_on += self.found.len() as u64;
+            self.sink.take(&mut self.found)?;
         }
+        self.nameless.take(&mut self.found_nameless)
     }
 }

@@ -328,6 +328,32 @@ fn one_repeat_among_many_is_found_wherever_it_is() {
     }
 }
 
+/// The first branch of a cut finds nothing where all pairs differ in a bit of its part, so that pairs seem to be rare.
+#[test]
+fn pairs_are_found_that_the_first_branch_has_none_of() {
+    let two = Threads::Own(NonZeroUsize::new(2).expect("two"));
+    for bit in (0..64).step_by(5) {
+        for (n, planted) in [(900usize, 5), (900, 400), (20_000, 9_000)] {
+            let mut random = Random(bit);
+            let mut words: Vec<u64> = (0..n).map(|_| random.next()).collect();
+            for i in 0..planted {
+                words[n - 1 - i] = words[i] ^ 1 << bit;
+            }
+            let column = Fingerprints::from_words(Bits::B64, words);
+            let expect = join(&column, 2, Some(Plan::AllPairs)).pairs();
+            assert!(expect.len() >= planted);
+            for (tuning, slices) in [(Tuning::EAGER, 1), (Tuning::EAGER, 4), (Tuning::DEFAULT, 2)] {
+                for threads in [Threads::One, two] {
+                    let settings = Settings { threads, ..Settings::new(2) };
+                    let mut join = SelfJoin::new(&column, settings).expect("a join");
+                    (join.tuning, join.slices) = (tuning, slices);
+                    assert!(join.pairs() == expect, "bit {bit}, {planted} of {n}, {threads:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn values_that_crowd_cost_no_more_than_comparing_all() {
     let n = 20_000u64;

@@ -1,0 +1,202 @@
+//! A search from its first step to the last: a branch and a slice of the values after the other, each shared out
+//! among all threads.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::first::{Filled, FirstMove, part_of, parts, spread_of};
+use super::names::Nameless;
+use super::partition::Bucket;
+use super::search::{Place, Search, Sink, Work, Worker};
+use super::stream::{locked, unlocked};
+use super::tree::Node;
+use crate::hamming::kernels::TILE;
+
+/// A search under way, by `run_tasks(count, task)`, which runs `task(0..count)` in any order on any threads, ending early
+/// when one breaks.
+struct Run<'r, const W: usize, S, R> {
+    search: &'r Search<'r, W>,
+    sink: &'r S,
+    run_tasks: &'r R,
+    nameless: &'r Nameless<W>,
+    /// Workers that have nothing to do.
+    idle: Mutex<Vec<Worker<'r, W, S>>>,
+    /// Pairs found with ids.
+    found: AtomicU64,
+    moves: AtomicU64,
+    comparisons: AtomicU64,
+}
+
+impl<const W: usize> Search<'_, W> {
+    /// Runs the search, and `run_tasks(count, task)` runs `task(0..count)` in any order on any
+    /// threads, ending early when one breaks.
+    pub(super) fn run<R>(&self, sink: &impl Sink, run_tasks: R) -> (ControlFlow<()>, Work)
+    where
+        R: Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> + Sync,
+    {
+        let nameless = Nameless::new(self.rare());
+        let run = Run {
+            search: self,
+            sink,
+            run_tasks: &run_tasks,
+            nameless: &nameless,
+            idle: Mutex::default(),
+            found: AtomicU64::new(0),
+            moves: AtomicU64::new(0),
+            comparisons: AtomicU64::new(0),
+        };
+        let root = self.root();
+        let ended = if root.branches.is_empty() { run.whole(&root) } else { run.branches(&root) };
+        let work =
+            Work { moves: run.moves.into_inner(), comparisons: run.comparisons.into_inner() };
+        let named = || nameless.name(self.values, self.threads, sink, &run_tasks);
+        (if ended.is_break() { ended } else { named() }, work)
+    }
+
+    /// Counts the digits of each first move in each part of the values.
+    fn first_counts(
+        &self,
+        firsts: &[Option<FirstMove<W>>],
+        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+    ) -> Vec<Vec<Vec<u32>>> {
+        const CHUNK: usize = 1 << 11;
+        let parts = parts(self.values.len(), self.threads);
+        let all: Vec<_> = firsts.iter().map(|_| Mutex::new(vec![Vec::new(); parts])).collect();
+        let _ = run_tasks(parts, &|part| {
+            let mut counts: Vec<Vec<u32>> = firsts
+                .iter()
+                .map(|first| first.as_ref().map_or(vec![], FirstMove::no_counts))
+                .collect();
+            // All digits of some values are counted while these are in the first-level cache.
+            for values in part_of(self.values, part, parts).1.chunks(CHUNK) {
+                for (first, counts) in firsts.iter().zip(&mut counts) {
+                    if let Some(first) = first {
+                        first.count(values, counts);
+                    }
+                }
+            }
+            for (all, counts) in all.iter().zip(counts) {
+                locked(all)[part] = counts;
+            }
+            ControlFlow::Continue(())
+        });
+        all.into_iter().map(unlocked).collect()
+    }
+}
+
+impl<const W: usize, S, R> Run<'_, W, S, R>
+where
+    S: Sink,
+    R: Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> + Sync,
+{
+    /// Compares all values, which nothing divides.
+    fn whole(&self, root: &Node<W>) -> ControlFlow<()> {
+        let ids: Vec<u32> = (0..self.search.values.len() as u32).collect();
+        let all = Bucket::new(self.search.values, &ids);
+        if self.search.wanted.forest().is_some() {
+            return self.tasks(1, |worker, _| worker.crowded(root, Place::start(), all));
+        }
+        let rows = row_ranges(all.len());
+        self.tasks(rows.len(), |worker, task| worker.compare_rows(root, all, rows[task].clone()))
+    }
+
+    /// Searches the branches of the root.
+    fn branches(&self, root: &Node<W>) -> ControlFlow<()> {
+        let Search { values, slices, threads, .. } = *self.search;
+        let firsts: Vec<_> =
+            root.branches.iter().map(|node| self.search.first_move(node)).collect();
+        let counts = self.search.first_counts(&firsts, self.run_tasks);
+        let filled = Filled::new(parts(values.len(), threads));
+        let mut with_ids = true;
+        for (branch, node) in root.branches.iter().enumerate() {
+            let Some(first) = &firsts[branch] else {
+                // Without bits to tell slices apart.
+                self.tasks(1, |worker, _| worker.all(node, values))?;
+                continue;
+            };
+            for slice in 0..slices {
+                let step = Step { node, first, counts: &counts[branch], slice };
+                let (n, spread) = spread_of(first, step.counts, slice);
+                self.moves.fetch_add(n as u64, Ordering::Relaxed);
+                if !self.search.leaves_little(n, spread, node) {
+                    self.tasks(1, |worker, _| worker.slice(node, first, values, slice))?;
+                    continue;
+                }
+                if !with_ids {
+                    self.nameless.begin();
+                    let ended = self.step(&step, false, &filled);
+                    if !self.nameless.take_back_if_too_many() {
+                        ended?;
+                        continue;
+                    }
+                    with_ids = true;
+                }
+                self.step(&step, true, &filled)?;
+                // The first step tells whether pairs are rare.
+                if branch + slice == 0 {
+                    let few = self.search.rare() / (root.branches.len() * slices);
+                    with_ids = self.found.load(Ordering::Relaxed) >= few as u64;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Moves a slice into buckets and searches these.
+    fn step(&self, step: &Step<'_, W>, with_ids: bool, filled: &Filled<W>) -> ControlFlow<()> {
+        let Step { node, first, counts, slice } = *step;
+        first.fill(self.search.values, slice, counts, with_ids, filled, self.run_tasks);
+        first.share_out(self.search.threads, self.run_tasks, |buckets| {
+            self.with_worker(|worker| worker.buckets(node, first, filled, buckets))
+        })
+    }
+
+    /// Runs some tasks, each with a worker and its number.
+    fn tasks(
+        &self,
+        count: usize,
+        task: impl Fn(&mut Worker<'_, W, S>, usize) -> ControlFlow<()> + Sync,
+    ) -> ControlFlow<()> {
+        (self.run_tasks)(count, &|number| self.with_worker(|worker| task(worker, number)))
+    }
+
+    fn with_worker(
+        &self,
+        task: impl FnOnce(&mut Worker<'_, W, S>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let idle = locked(&self.idle).pop();
+        let mut worker = idle.unwrap_or_else(|| Worker::new(self.search, self.sink, self.nameless));
+        task(&mut worker)?;
+        worker.hand_on()?;
+        self.found.fetch_add(std::mem::take(&mut worker.handed_on), Ordering::Relaxed);
+        let work = std::mem::take(&mut worker.work);
+        self.moves.fetch_add(work.moves, Ordering::Relaxed);
+        self.comparisons.fetch_add(work.comparisons, Ordering::Relaxed);
+        locked(&self.idle).push(worker);
+        ControlFlow::Continue(())
+    }
+}
+
+/// One slice of the values, for the pairs of a branch.
+struct Step<'b, const W: usize> {
+    node: &'b Node<W>,
+    first: &'b FirstMove<W>,
+    /// By part of the values.
+    counts: &'b [Vec<u32>],
+    slice: usize,
+}
+
+/// Rows of all pairs of `n`, in parts of about equally many comparisons.
+fn row_ranges(n: usize) -> Vec<Range<usize>> {
+    const PART: usize = 1 << 24;
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    while start < n {
+        let rows = (PART / (n - start)).max(1).next_multiple_of(TILE);
+        let end = (start + rows).min(n);
+        ranges.push(start..end);
+        start = end;
+    }
+    ranges
+}
