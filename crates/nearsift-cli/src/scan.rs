@@ -32,7 +32,7 @@ impl Seen<'_> {
 }
 
 /// Records that one worker takes at a time: enough to be worth the hand-over, few enough to share.
-const CHUNK: usize = 128;
+const CHUNK: usize = 32;
 /// Batches that are read ahead.
 const AHEAD: std::num::NonZeroUsize = std::num::NonZeroUsize::new(2).expect("two");
 
