@@ -8,6 +8,7 @@ use super::search::{Place, Sink, Worker};
 use super::tree::Node;
 use crate::hamming::kernels::{Fold, TILE};
 use crate::pages;
+use crate::prefetch::will_write;
 
 /// Disjoint sets of ids that any thread may unite, without locks; 4 bytes an id.
 ///
@@ -28,6 +29,18 @@ impl Forest {
     #[inline]
     fn parent(&self, id: u32) -> u32 {
         self.0[id as usize].load(Relaxed)
+    }
+
+    /// Asks for what is known of an id.
+    #[inline]
+    pub(super) fn fetch(&self, id: u32) {
+        will_write(&self.0, id as usize);
+    }
+
+    /// The same for its parent.
+    #[inline]
+    pub(super) fn fetch_parent(&self, id: u32) {
+        self.fetch(self.parent(id));
     }
 
     /// The root of the id's set: two ids with one root are connected; with two roots they may have

@@ -127,6 +127,21 @@ impl Groups {
         }
     }
 
+    /// The documents that repeat an earlier one, ascending, each after the first of its value.
+    pub(super) fn repeats(&self) -> impl Iterator<Item = (u32, u32)> {
+        let (value_of, firsts) = match self {
+            Groups::Distinct(_) => (&[][..], &[][..]),
+            Groups::Repeated { value_of, firsts } => (&value_of[..], &firsts[..]),
+        };
+        // Values are numbered in the order of their first documents.
+        let mut next = 0;
+        value_of.iter().zip(0..).filter_map(move |(&value, document)| {
+            let is_first = value == next;
+            next += u32::from(is_first);
+            (!is_first).then(|| (firsts[value as usize], document))
+        })
+    }
+
     /// Appends the words of the distinct values of the column that was grouped.
     pub(super) fn append_values(&self, column: &Fingerprints, to: &mut Vec<u64>) {
         match self {
@@ -381,10 +396,14 @@ mod tests {
             let groups = Groups::of(&values, slices, threads, in_order);
             let found: Vec<u32> =
                 (0..values.len() as u32).map(|document| groups.value_of(document)).collect();
-            prop_assert_eq!(found, value_of);
+            prop_assert_eq!(&found, &value_of);
             let found: Vec<u32> =
                 (0..groups.values() as u32).map(|value| groups.first(value)).collect();
-            prop_assert_eq!(found, firsts);
+            prop_assert_eq!(&found, &firsts);
+            let first_of = |document: u32| firsts[value_of[document as usize] as usize];
+            let all = (0..values.len() as u32).map(|document| (first_of(document), document));
+            let repeats: Vec<(u32, u32)> = all.filter(|(first, own)| first != own).collect();
+            prop_assert_eq!(groups.repeats().collect::<Vec<_>>(), repeats);
         }
     }
 

@@ -194,6 +194,9 @@ impl Tuning {
 /// Pairs are handed on in batches of about this many.
 const BATCH: usize = 4096;
 
+/// Near pairs are linked in batches of about this many: their ids lie anywhere in the forest, and are waited for together.
+const NEAR: usize = 128;
+
 impl<'a, const W: usize> Search<'a, W> {
     /// How many pairs are few enough to be found without ids; none where ids are needed for the search.
     pub(super) fn rare(&self) -> usize {
@@ -274,6 +277,8 @@ pub(super) struct Worker<'a, const W: usize, S> {
     /// Hits so far.
     pub(super) seen: u64,
     pub(super) roots: Vec<u32>,
+    /// Ids of near pairs that are not linked yet.
+    near: Vec<(u32, u32)>,
     /// The places of a bucket, as hits join them.
     places: Places,
     /// Values of a bucket by their sets: roots with places, and the values in that order.
@@ -316,6 +321,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             hits: Vec::new(),
             seen: 0,
             roots: Vec::new(),
+            near: Vec::new(),
             places: Places::default(),
             order: Vec::new(),
             grouped: Values::default(),
@@ -716,11 +722,31 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             self.hits.retain(|&(i, j)| self.places.unite(i, j));
         }
         for &(i, j) in &self.hits {
-            forest.link(ids[i as usize], ids[j as usize], &mut self.found);
+            let (a, b) = (ids[i as usize], ids[j as usize]);
+            forest.fetch(a);
+            forest.fetch(b);
+            self.near.push((a, b));
+        }
+        if self.near.len() >= NEAR {
+            self.link_near(forest);
+        }
+    }
+
+    /// Links the near pairs that were gathered.
+    fn link_near(&mut self, forest: &Forest) {
+        for &(a, b) in &self.near {
+            forest.fetch_parent(a);
+            forest.fetch_parent(b);
+        }
+        for (a, b) in self.near.drain(..) {
+            forest.link(a, b, &mut self.found);
         }
     }
 
     pub(super) fn hand_on(&mut self) -> ControlFlow<()> {
+        if let Some(forest) = self.wanted.forest() {
+            self.link_near(forest);
+        }
         if !self.found.is_empty() {
             self.handed_on += self.found.len() as u64;
             self.sink.take(&mut self.found)?;

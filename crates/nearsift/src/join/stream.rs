@@ -82,14 +82,11 @@ impl SelfJoin<'_> {
     /// # Complexity
     /// The search as [`SelfJoin::explain`] forecasts it at most; 4 bytes a distinct value beside what that takes.
     pub fn for_each_connecting(&self, mut f: impl FnMut(u32, u32) + Send) {
-        for document in 0..self.documents() as u32 {
-            let first = self.first_of(document);
-            if first != document {
-                f(first, document);
-            }
+        let groups = &self.known().groups;
+        for (first, repeat) in groups.repeats() {
+            f(first, repeat);
         }
         let f = Mutex::new(f);
-        let groups = &self.known().groups;
         let sink = Batches(|found: &[(u32, u32)]| {
             let mut f = locked(&f);
             for &(a, b) in found {
