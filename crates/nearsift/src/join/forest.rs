@@ -31,7 +31,7 @@ impl Forest {
         self.0[id as usize].load(Relaxed)
     }
 
-    /// Asks for what is known of an id.
+    /// Asks for what is known of an id, to be read and perhaps written soon.
     #[inline]
     pub(super) fn fetch(&self, id: u32) {
         will_write(&self.0, id as usize);

@@ -5,14 +5,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::first::{part_of, parts};
-use super::search::Sink;
+use super::search::{BATCH, Sink};
 use super::stream::{locked, unlocked};
 
 /// Pairs of distinct values whose ids are not known yet, taken from any thread.
 #[derive(Debug)]
 pub(super) struct Nameless<const W: usize> {
     held: Mutex<Held<W>>,
-    /// More are not worth it.
+    /// More, of all steps together, are not worth it.
     most: usize,
 }
 
@@ -82,9 +82,15 @@ impl<const W: usize> Nameless<W> {
             names.tell(values, start as u32);
             ControlFlow::Continue(())
         });
-        let id = |value| names.id(value);
-        let mut found = pairs.iter().map(|[a, b]| (id(a).min(id(b)), id(a).max(id(b)))).collect();
-        sink.take(&mut found)
+        let mut found = Vec::new();
+        for pairs in pairs.chunks(BATCH) {
+            found.extend(pairs.iter().map(|[a, b]| {
+                let (a, b) = (names.id(a), names.id(b));
+                (a.min(b), a.max(b))
+            }));
+            sink.take(&mut found)?;
+        }
+        ControlFlow::Continue(())
     }
 }
 

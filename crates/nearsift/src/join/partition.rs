@@ -43,7 +43,8 @@ pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
     parts.iter().map(Bucket::len).sum()
 }
 
-/// Values, with their ids or without, in buckets. The memory is kept from one use to the next.
+/// Values, with their ids or without, in buckets. The memory is kept from one use to the next, but that of ids only
+/// while there are any.
 #[derive(Debug, Default)]
 pub(super) struct Buckets<const W: usize> {
     values: Vec<[u64; W]>,

@@ -50,8 +50,11 @@ impl<const W: usize> Search<'_, W> {
         let ended = if root.branches.is_empty() { run.whole(&root) } else { run.branches(&root) };
         let work =
             Work { moves: run.moves.into_inner(), comparisons: run.comparisons.into_inner() };
-        let named = || nameless.name(self.values, self.threads, sink, &run_tasks);
-        (if ended.is_break() { ended } else { named() }, work)
+        let ended = match ended {
+            ControlFlow::Continue(()) => nameless.name(self.values, self.threads, sink, &run_tasks),
+            ended => ended,
+        };
+        (ended, work)
     }
 
     /// Counts the digits of each first move in each part of the values.
@@ -126,14 +129,16 @@ where
                 if !with_ids {
                     self.nameless.begin();
                     let ended = self.step(&step, false, &filled);
-                    if !self.nameless.take_back_if_too_many() {
+                    with_ids = self.nameless.take_back_if_too_many();
+                    if !with_ids {
                         ended?;
                         continue;
                     }
-                    with_ids = true;
+                    // That broke it off: once more, with ids.
+                    self.moves.fetch_add(n as u64, Ordering::Relaxed);
                 }
                 self.step(&step, true, &filled)?;
-                // The first step tells whether pairs are rare.
+                // The first step tells whether pairs are rare. Where there is none, all have ids.
                 if branch + slice == 0 {
                     let few = self.search.rare() / (root.branches.len() * slices);
                     with_ids = self.found.load(Ordering::Relaxed) >= few as u64;
@@ -167,14 +172,19 @@ where
     ) -> ControlFlow<()> {
         let idle = locked(&self.idle).pop();
         let mut worker = idle.unwrap_or_else(|| Worker::new(self.search, self.sink, self.nameless));
-        task(&mut worker)?;
-        worker.hand_on()?;
+        let ended = match task(&mut worker) {
+            ControlFlow::Continue(()) => worker.hand_on(),
+            ended => ended,
+        };
         self.found.fetch_add(std::mem::take(&mut worker.handed_on), Ordering::Relaxed);
         let work = std::mem::take(&mut worker.work);
         self.moves.fetch_add(work.moves, Ordering::Relaxed);
         self.comparisons.fetch_add(work.comparisons, Ordering::Relaxed);
-        locked(&self.idle).push(worker);
-        ControlFlow::Continue(())
+        // One that broke off may hold what is not wanted any more.
+        if ended.is_continue() {
+            locked(&self.idle).push(worker);
+        }
+        ended
     }
 }
 

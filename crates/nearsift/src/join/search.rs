@@ -192,9 +192,9 @@ impl Tuning {
 }
 
 /// Pairs are handed on in batches of about this many.
-const BATCH: usize = 4096;
+pub(super) const BATCH: usize = 4096;
 
-/// Near pairs are linked in batches of about this many: their ids lie anywhere in the forest, and are waited for together.
+/// Near pairs are linked in batches of so many: their ids lie anywhere in the forest, and are waited for together.
 const NEAR: usize = 128;
 
 impl<'a, const W: usize> Search<'a, W> {
@@ -726,31 +726,31 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             forest.fetch(a);
             forest.fetch(b);
             self.near.push((a, b));
-        }
-        if self.near.len() >= NEAR {
-            self.link_near(forest);
-        }
-    }
-
-    /// Links the near pairs that were gathered.
-    fn link_near(&mut self, forest: &Forest) {
-        for &(a, b) in &self.near {
-            forest.fetch_parent(a);
-            forest.fetch_parent(b);
-        }
-        for (a, b) in self.near.drain(..) {
-            forest.link(a, b, &mut self.found);
+            if self.near.len() >= NEAR {
+                link_near(forest, &mut self.near, &mut self.found);
+            }
         }
     }
 
     pub(super) fn hand_on(&mut self) -> ControlFlow<()> {
         if let Some(forest) = self.wanted.forest() {
-            self.link_near(forest);
+            link_near(forest, &mut self.near, &mut self.found);
         }
         if !self.found.is_empty() {
             self.handed_on += self.found.len() as u64;
             self.sink.take(&mut self.found)?;
         }
         self.nameless.take(&mut self.found_nameless)
+    }
+}
+
+/// Links the near pairs that were gathered.
+fn link_near(forest: &Forest, near: &mut Vec<(u32, u32)>, links: &mut Vec<(u32, u32)>) {
+    for &(a, b) in &*near {
+        forest.fetch_parent(a);
+        forest.fetch_parent(b);
+    }
+    for (a, b) in near.drain(..) {
+        forest.link(a, b, links);
     }
 }
