@@ -259,8 +259,8 @@ impl<'a> CrossJoin<'a> {
             speed: self.speed,
             tuning: self.tuning,
             slices: self.slices,
-            threads: self.workers.count(),
+            workers: &self.workers,
         };
-        search.run(sink, |count, task| self.workers.run(count, task))
+        search.run(sink)
     }
 }

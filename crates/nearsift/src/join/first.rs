@@ -5,7 +5,8 @@ use std::sync::{PoisonError, RwLock};
 
 use super::bits::{BitSet, Digit, Source};
 use super::filter::{CHUNK, Filter, Picked};
-use super::partition::{Bucket, Buckets, Spread, Values, values_in};
+use super::partition::{Bucket, Buckets, NO_IDS, Spread, Values, values_in};
+use crate::threads::Workers;
 
 /// How all values are moved into buckets by some bits, a slice of them at a time, by all threads together.
 ///
@@ -110,9 +111,9 @@ impl<const W: usize> FirstMove<W> {
         counts: &[Vec<u32>],
         with_ids: bool,
         to: &Filled<W>,
-        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+        workers: &Workers,
     ) {
-        let _ = run_tasks(counts.len(), &|part| {
+        let _ = workers.run(counts.len(), &|part| {
             let (start, values) = part_of(values, part, counts.len());
             let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
             to.start(self.of_slice(&counts[part], slice), with_ids);
@@ -131,8 +132,8 @@ impl<const W: usize> FirstMove<W> {
     ) {
         let Some(digit) = &self.slice else {
             return match start {
-                Some(start) => to.add(values, |place| start + place as u32, &self.bucket),
-                None => to.add_values(values, &self.bucket),
+                Some(start) => to.add(values, Some(|place| start + place as u32), &self.bucket),
+                None => to.add(values, NO_IDS, &self.bucket),
             };
         };
         let filter = Filter::best();
@@ -140,26 +141,25 @@ impl<const W: usize> FirstMove<W> {
         for (c, chunk) in values.chunks(CHUNK).enumerate() {
             filter.pick(chunk, digit, slice, &mut picked);
             let Some(start) = start else {
-                to.add_values(picked.values(), &self.bucket);
+                to.add(picked.values(), NO_IDS, &self.bucket);
                 continue;
             };
             let (first, places) = (start + (c * CHUNK) as u32, picked.places());
-            to.add(picked.values(), |place| first + places[place], &self.bucket);
+            to.add(picked.values(), Some(|place: usize| first + places[place]), &self.bucket);
         }
     }
 
-    /// Shares the buckets of a slice out among so many threads: each range of them is a task.
+    /// Shares the buckets of a slice out among the workers: each range of them is a task.
     pub(super) fn share_out(
         &self,
-        threads: usize,
-        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+        workers: &Workers,
         task: impl Fn(Range<usize>) -> ControlFlow<()> + Sync,
     ) -> ControlFlow<()> {
         /// For each thread, so that none waits long for another.
         const TASKS: usize = 8;
-        let tasks = if threads > 1 { threads * TASKS } else { 1 };
+        let tasks = if workers.count() > 1 { workers.count() * TASKS } else { 1 };
         let start = |nth: usize| nth * self.buckets() / tasks;
-        run_tasks(tasks, &|nth| task(start(nth)..start(nth + 1)))
+        workers.run(tasks, &|nth| task(start(nth)..start(nth + 1)))
     }
 
     /// The number of buckets of a slice.
@@ -175,11 +175,11 @@ pub(super) fn part_of<T>(values: &[T], part: usize, parts: usize) -> (usize, &[T
     (start, &values[start..(start + len).min(values.len())])
 }
 
-/// In how many parts so many values are moved, by so many threads at once.
-pub(super) fn parts(values: usize, threads: usize) -> usize {
+/// In how many parts so many values are moved, by all workers at once.
+pub(super) fn parts(values: usize, workers: &Workers) -> usize {
     /// Values of a part at least.
     const PART: usize = 1 << 13;
-    threads.min(values / PART).max(1)
+    workers.count().min(values / PART).max(1)
 }
 
 /// The buckets of one slice, in parts that threads fill at once: so all values are read once for all threads, and the
@@ -230,17 +230,15 @@ pub(super) fn spread_of<const W: usize>(
 #[cfg(test)]
 mod tests {
     use super::super::partition::digit_width;
+    use super::super::tests::workers;
     use super::*;
-
-    fn in_order(count: usize, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> {
-        (0..count).try_for_each(task)
-    }
 
     #[test]
     fn slices_and_buckets_hold_every_value_once() {
         let values: Vec<[u64; 1]> = (0..5000u64).map(|i| [i * i * 77]).collect();
         for bits in [BitSet::ALL, BitSet([0x0ff0]), BitSet([0xf00f])] {
             for (slices, parts) in [(1, 1), (2, 3), (8, 2), (1, 2)] {
+                let workers = workers(parts);
                 let first =
                     FirstMove::new(bits, values.len(), slices, |_, n| digit_width(n, 16, 5))
                         .expect("bits");
@@ -255,7 +253,7 @@ mod tests {
                 let (filled, mut whole) = (Filled::new(parts), Values::default());
                 for slice in 0..slices {
                     let mut held: Vec<[u64; 1]> = Vec::new();
-                    first.fill(&values, slice, &counts, true, &filled, &in_order);
+                    first.fill(&values, slice, &counts, true, &filled, &workers);
                     let _ = filled.each(0..first.buckets(), |parts| {
                         let bucket = whole.of(parts);
                         assert!(bucket.ids.is_sorted());
@@ -268,7 +266,7 @@ mod tests {
                         ControlFlow::Continue(())
                     });
                     let mut alike: Vec<[u64; 1]> = Vec::new();
-                    first.fill(&values, slice, &counts, false, &filled, &in_order);
+                    first.fill(&values, slice, &counts, false, &filled, &workers);
                     let _ = filled.each(0..first.buckets(), |parts| {
                         let bucket = whole.of(parts);
                         assert!(!bucket.has_ids());

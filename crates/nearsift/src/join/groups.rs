@@ -9,6 +9,7 @@ use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::stream::{locked, unlocked};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
+use crate::threads::Workers;
 
 /// Which documents have the same value. Values are numbered in order of their first document.
 #[derive(Debug)]
@@ -24,8 +25,7 @@ pub(super) enum Groups {
 }
 
 impl Groups {
-    /// Groups equal values, working on `slices` (a power of two) of them, one after the other, by so many threads, on which
-    /// `run_tasks(count, task)` runs `task(0..count)`.
+    /// Groups equal values, working on `slices` (a power of two) of them, one after the other.
     ///
     /// # Complexity
     /// Expected O(n) moves and comparisons. If values are repeated, 8 bytes a document stay;
@@ -33,8 +33,7 @@ impl Groups {
     pub(super) fn of<const W: usize>(
         values: &[[u64; W]],
         slices: usize,
-        threads: usize,
-        run_tasks: impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
+        workers: &Workers,
     ) -> Groups {
         /// Buckets of up to 16 times this size have their marks in the second-level cache.
         const BUCKET: usize = 1 << 14;
@@ -44,9 +43,9 @@ impl Groups {
             (n / BUCKET).max(2).ilog2().min(WIDEST)
         });
         let first = first.expect("all bits make a digit");
-        let parts = parts(values.len(), threads);
+        let parts = parts(values.len(), workers);
         let counts: Vec<Mutex<Vec<u32>>> = (0..parts).map(|_| Mutex::default()).collect();
-        let _ = run_tasks(parts, &|part| {
+        let _ = workers.run(parts, &|part| {
             let mut own = first.no_counts();
             first.count(part_of(values, part, parts).1, &mut own);
             *locked(&counts[part]) = own;
@@ -57,8 +56,8 @@ impl Groups {
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
         let filled = Filled::new(parts);
         for slice in 0..slices {
-            first.fill(values, slice, &counts, true, &filled, &run_tasks);
-            let _ = first.share_out(threads, &run_tasks, |buckets| {
+            first.fill(values, slice, &counts, true, &filled, workers);
+            let _ = first.share_out(workers, |buckets| {
                 let mut grouping = locked(&spare).pop().unwrap_or_default();
                 let mut whole = std::mem::take(&mut grouping.whole);
                 let ended = filled.each(buckets, |parts| {
@@ -372,6 +371,7 @@ impl Marks {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::workers;
     use super::*;
     use proptest::prelude::*;
     use std::collections::HashMap;
@@ -393,7 +393,7 @@ mod tests {
                     firsts.len() as u32 - 1
                 }));
             }
-            let groups = Groups::of(&values, slices, threads, in_order);
+            let groups = Groups::of(&values, slices, &workers(threads));
             let found: Vec<u32> =
                 (0..values.len() as u32).map(|document| groups.value_of(document)).collect();
             prop_assert_eq!(&found, &value_of);
@@ -407,13 +407,9 @@ mod tests {
         }
     }
 
-    fn in_order(count: usize, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> {
-        (0..count).try_for_each(task)
-    }
-
     #[test]
     fn one_value_many_times_is_one_group() {
-        let groups = Groups::of(&[[5u64]; 50_000], 1, 2, in_order);
+        let groups = Groups::of(&[[5u64]; 50_000], 1, &workers(2));
         assert_eq!((groups.values(), groups.first(0)), (1, 0));
         let postings = groups.postings().expect("repeats");
         assert_eq!(postings.of_value(0).len(), 50_000);
@@ -422,6 +418,6 @@ mod tests {
     #[test]
     fn different_values_keep_nothing() {
         let values: Vec<[u64; 1]> = (0..50_000).map(|i| [i]).collect();
-        assert!(matches!(Groups::of(&values, 2, 2, in_order), Groups::Distinct(50_000)));
+        assert!(matches!(Groups::of(&values, 2, &workers(2)), Groups::Distinct(50_000)));
     }
 }

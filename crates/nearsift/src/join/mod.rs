@@ -185,12 +185,10 @@ struct Known {
 /// Groups the equal fingerprints of a column.
 fn group(column: &Fingerprints, slices: usize, workers: &Workers) -> Groups {
     let words = column.as_words();
-    let run = |count, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)| workers.run(count, task);
-    let threads = workers.count();
     match column.bits().words() {
-        1 => Groups::of(chunks::<1>(words), slices, threads, run),
-        2 => Groups::of(chunks::<2>(words), slices, threads, run),
-        _ => Groups::of(chunks::<4>(words), slices, threads, run),
+        1 => Groups::of(chunks::<1>(words), slices, workers),
+        2 => Groups::of(chunks::<2>(words), slices, workers),
+        _ => Groups::of(chunks::<4>(words), slices, workers),
     }
 }
 
@@ -331,9 +329,9 @@ impl<'a> SelfJoin<'a> {
             speed: self.speed,
             tuning: self.tuning,
             slices: self.slices,
-            threads: self.workers.count(),
+            workers: &self.workers,
         };
-        search.run(sink, |count, task| self.workers.run(count, task))
+        search.run(sink)
     }
 
     /// The words of the distinct values, in order of their first documents.

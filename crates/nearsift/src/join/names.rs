@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::first::{part_of, parts};
 use super::search::{BATCH, Sink};
 use super::stream::{locked, unlocked};
+use crate::threads::Workers;
 
 /// Pairs of distinct values whose ids are not known yet, taken from any thread.
 #[derive(Debug)]
@@ -67,17 +68,16 @@ impl<const W: usize> Nameless<W> {
     pub(super) fn name(
         self,
         values: &[[u64; W]],
-        threads: usize,
+        workers: &Workers,
         sink: &impl Sink,
-        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let pairs = unlocked(self.held).pairs;
         if pairs.is_empty() {
             return ControlFlow::Continue(());
         }
         let names = Names::of(pairs.as_flattened());
-        let parts = parts(values.len(), threads);
-        let _ = run_tasks(parts, &|part| {
+        let parts = parts(values.len(), workers);
+        let _ = workers.run(parts, &|part| {
             let (start, values) = part_of(values, part, parts);
             names.tell(values, start as u32);
             ControlFlow::Continue(())
@@ -153,12 +153,8 @@ mod tests {
     use std::sync::Mutex;
 
     use super::super::stream::Batches;
-    use super::super::tests::Random;
+    use super::super::tests::{Random, workers};
     use super::*;
-
-    fn in_order(count: usize, task: &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> {
-        (0..count).try_for_each(task)
-    }
 
     fn check<const W: usize>(values: &[[u64; W]], pairs: &[(u32, u32)]) {
         let nameless = Nameless::new(pairs.len());
@@ -176,7 +172,7 @@ mod tests {
         for threads in [1, 3] {
             let held = Mutex::new(Held { pairs: locked(&nameless.held).pairs.clone(), before: 0 });
             let copy = Nameless { held, most: nameless.most };
-            assert_eq!(copy.name(values, threads, &sink, &in_order), ControlFlow::Continue(()));
+            assert_eq!(copy.name(values, &workers(threads), &sink), ControlFlow::Continue(()));
             assert_eq!(std::mem::take(&mut *locked(&named)), pairs);
         }
     }

@@ -43,6 +43,9 @@ pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
     parts.iter().map(Bucket::len).sum()
 }
 
+/// Values that are added have no ids.
+pub(super) const NO_IDS: Option<fn(usize) -> u32> = None;
+
 /// Values, with their ids or without, in buckets. The memory is kept from one use to the next, but that of ids only
 /// while there are any.
 #[derive(Debug, Default)]
@@ -115,9 +118,9 @@ impl<const W: usize> Buckets<W> {
         self.start(counts, with_ids);
         for &Bucket { values, ids } in parts {
             if with_ids {
-                self.add(values, |place| ids[place], digit);
+                self.add(values, Some(|place: usize| ids[place]), digit);
             } else {
-                self.add_values(values, digit);
+                self.add(values, NO_IDS, digit);
             }
         }
     }
@@ -145,12 +148,17 @@ impl<const W: usize> Buckets<W> {
     }
 
     /// Adds values, of which those with one digit belong into one bucket; `id` tells the id by the
-    /// place.
+    /// place, or there are [none](NO_IDS).
     ///
     /// # Panics
     /// When the counts that were given are too small, or there is no room for ids.
     #[inline(always)]
-    pub(super) fn add(&mut self, values: &[[u64; W]], id: impl Fn(usize) -> u32, digit: &Digit<W>) {
+    pub(super) fn add(
+        &mut self,
+        values: &[[u64; W]],
+        id: Option<impl Fn(usize) -> u32 + Copy>,
+        digit: &Digit<W>,
+    ) {
         let far = self.far;
         let (to_values, to_ids) = (&mut self.values[..], &mut self.ids[..]);
         let ends = &mut self.ends[..];
@@ -158,30 +166,16 @@ impl<const W: usize> Buckets<W> {
             let end = &mut ends[digit];
             let at = *end as usize;
             to_values[at] = values[place];
-            to_ids[at] = id(place);
             *end += 1;
             if far {
                 will_write(to_values, at + AHEAD);
-                will_write(to_ids, at + 2 * AHEAD);
             }
-        });
-    }
-
-    /// Adds values without ids.
-    ///
-    /// # Panics
-    /// When the counts that were given are too small.
-    #[inline(always)]
-    pub(super) fn add_values(&mut self, values: &[[u64; W]], digit: &Digit<W>) {
-        let far = self.far;
-        let (to_values, ends) = (&mut self.values[..], &mut self.ends[..]);
-        digit.each(values, |place, digit| {
-            let end = &mut ends[digit];
-            let at = *end as usize;
-            to_values[at] = values[place];
-            *end += 1;
-            if far {
-                will_write(to_values, at + AHEAD);
+            // Known when this is compiled for each of its callers.
+            if let Some(id) = id {
+                to_ids[at] = id(place);
+                if far {
+                    will_write(to_ids, at + 2 * AHEAD);
+                }
             }
         });
     }
@@ -242,7 +236,7 @@ impl<const W: usize> Values<W> {
         self.ids.clear();
     }
 
-    /// Takes the last value, if it has an id.
+    /// Takes the last value, which has an id.
     pub(super) fn pop(&mut self) -> Option<([u64; W], u32)> {
         self.values.pop().zip(self.ids.pop())
     }

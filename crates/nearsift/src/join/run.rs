@@ -13,12 +13,10 @@ use super::stream::{locked, unlocked};
 use super::tree::Node;
 use crate::hamming::kernels::TILE;
 
-/// A search under way, by `run_tasks(count, task)`, which runs `task(0..count)` in any order on any threads, ending early
-/// when one breaks.
-struct Run<'r, const W: usize, S, R> {
+/// A search under way.
+struct Run<'r, const W: usize, S> {
     search: &'r Search<'r, W>,
     sink: &'r S,
-    run_tasks: &'r R,
     nameless: &'r Nameless<W>,
     /// Workers that have nothing to do.
     idle: Mutex<Vec<Worker<'r, W, S>>>,
@@ -29,17 +27,12 @@ struct Run<'r, const W: usize, S, R> {
 }
 
 impl<const W: usize> Search<'_, W> {
-    /// Runs the search, and `run_tasks(count, task)` runs `task(0..count)` in any order on any
-    /// threads, ending early when one breaks.
-    pub(super) fn run<R>(&self, sink: &impl Sink, run_tasks: R) -> (ControlFlow<()>, Work)
-    where
-        R: Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> + Sync,
-    {
+    /// Runs the search.
+    pub(super) fn run(&self, sink: &impl Sink) -> (ControlFlow<()>, Work) {
         let nameless = Nameless::new(self.rare());
         let run = Run {
             search: self,
             sink,
-            run_tasks: &run_tasks,
             nameless: &nameless,
             idle: Mutex::default(),
             found: AtomicU64::new(0),
@@ -51,22 +44,18 @@ impl<const W: usize> Search<'_, W> {
         let work =
             Work { moves: run.moves.into_inner(), comparisons: run.comparisons.into_inner() };
         let ended = match ended {
-            ControlFlow::Continue(()) => nameless.name(self.values, self.threads, sink, &run_tasks),
+            ControlFlow::Continue(()) => nameless.name(self.values, self.workers, sink),
             ended => ended,
         };
         (ended, work)
     }
 
     /// Counts the digits of each first move in each part of the values.
-    fn first_counts(
-        &self,
-        firsts: &[Option<FirstMove<W>>],
-        run_tasks: &impl Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()>,
-    ) -> Vec<Vec<Vec<u32>>> {
+    fn first_counts(&self, firsts: &[Option<FirstMove<W>>]) -> Vec<Vec<Vec<u32>>> {
         const CHUNK: usize = 1 << 11;
-        let parts = parts(self.values.len(), self.threads);
+        let parts = parts(self.values.len(), self.workers);
         let all: Vec<_> = firsts.iter().map(|_| Mutex::new(vec![Vec::new(); parts])).collect();
-        let _ = run_tasks(parts, &|part| {
+        let _ = self.workers.run(parts, &|part| {
             let mut counts: Vec<Vec<u32>> = firsts
                 .iter()
                 .map(|first| first.as_ref().map_or(vec![], FirstMove::no_counts))
@@ -88,11 +77,7 @@ impl<const W: usize> Search<'_, W> {
     }
 }
 
-impl<const W: usize, S, R> Run<'_, W, S, R>
-where
-    S: Sink,
-    R: Fn(usize, &(dyn Fn(usize) -> ControlFlow<()> + Sync)) -> ControlFlow<()> + Sync,
-{
+impl<const W: usize, S: Sink> Run<'_, W, S> {
     /// Compares all values, which nothing divides.
     fn whole(&self, root: &Node<W>) -> ControlFlow<()> {
         let ids: Vec<u32> = (0..self.search.values.len() as u32).collect();
@@ -106,11 +91,11 @@ where
 
     /// Searches the branches of the root.
     fn branches(&self, root: &Node<W>) -> ControlFlow<()> {
-        let Search { values, slices, threads, .. } = *self.search;
+        let Search { values, slices, workers, .. } = *self.search;
         let firsts: Vec<_> =
             root.branches.iter().map(|node| self.search.first_move(node)).collect();
-        let counts = self.search.first_counts(&firsts, self.run_tasks);
-        let filled = Filled::new(parts(values.len(), threads));
+        let counts = self.search.first_counts(&firsts);
+        let filled = Filled::new(parts(values.len(), workers));
         let mut with_ids = true;
         for (branch, node) in root.branches.iter().enumerate() {
             let Some(first) = &firsts[branch] else {
@@ -151,8 +136,9 @@ where
     /// Moves a slice into buckets and searches these.
     fn step(&self, step: &Step<'_, W>, with_ids: bool, filled: &Filled<W>) -> ControlFlow<()> {
         let Step { node, first, counts, slice } = *step;
-        first.fill(self.search.values, slice, counts, with_ids, filled, self.run_tasks);
-        first.share_out(self.search.threads, self.run_tasks, |buckets| {
+        let Search { values, workers, .. } = *self.search;
+        first.fill(values, slice, counts, with_ids, filled, workers);
+        first.share_out(workers, |buckets| {
             self.with_worker(|worker| worker.buckets(node, first, filled, buckets))
         })
     }
@@ -163,7 +149,7 @@ where
         count: usize,
         task: impl Fn(&mut Worker<'_, W, S>, usize) -> ControlFlow<()> + Sync,
     ) -> ControlFlow<()> {
-        (self.run_tasks)(count, &|number| self.with_worker(|worker| task(worker, number)))
+        self.search.workers.run(count, &|number| self.with_worker(|worker| task(worker, number)))
     }
 
     fn with_worker(

@@ -18,6 +18,7 @@ use super::plan::Speed;
 use super::tree::{DIGIT_BITS, Node, Script};
 use crate::hamming::distance;
 use crate::hamming::kernels::{Kernel, TILE};
+use crate::threads::Workers;
 
 /// Whom found pairs are handed to, from any thread.
 pub(super) trait Sink: Sync {
@@ -79,8 +80,8 @@ pub(super) struct Search<'a, const W: usize> {
     pub(super) tuning: Tuning,
     /// Parts (a power of two) that are worked on one after the other.
     pub(super) slices: usize,
-    /// Threads that work on them.
-    pub(super) threads: usize,
+    /// Who works on them.
+    pub(super) workers: &'a Workers,
 }
 
 /// When a bucket is small, and when splitting pays.

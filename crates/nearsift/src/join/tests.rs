@@ -9,6 +9,12 @@ use super::forest::Forest;
 use super::*;
 use crate::fingerprint::Fingerprint;
 
+/// So many threads.
+pub(super) fn workers(count: usize) -> Workers {
+    let count = NonZeroUsize::new(count).expect("a thread");
+    Workers::start(Threads::Own(count)).expect("threads start")
+}
+
 /// A small generator of bits: seeded, the same everywhere.
 pub(super) struct Random(pub(super) u64);
 
