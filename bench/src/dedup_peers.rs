@@ -161,8 +161,8 @@ impl Work {
     fn generate(&self, documents: u64, seed: u64) -> Result<(), String> {
         clear(&self.corpus)?;
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-        command.args(["run", "--quiet", "--release", "--package", "xtask", "--"]);
-        command.args(["generate-corpus", "--documents", &documents.to_string()]);
+        command.args(["run", "--quiet", "--release", "--package", "generators", "--"]);
+        command.args(["corpus", "--documents", &documents.to_string()]);
         command.args(["--file-documents", &documents.div_ceil(2).to_string()]);
         command.args(["--seed", &seed.to_string(), "--out"]).arg(&self.corpus);
         python::run(&mut command).map(drop)

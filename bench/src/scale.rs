@@ -92,7 +92,7 @@ fn generate(settings: &Settings, documents: u64) -> Result<PathBuf, String> {
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["run", "--release", "--quiet", "--package", "xtask", "--", "generate-corpus"]);
+    command.args(["run", "--release", "--quiet", "--package", "generators", "--", "corpus"]);
     command.args(["--documents", &documents.to_string(), "--seed", &settings.seed.to_string()]);
     let partial = input.with_extension("partial");
     let status = command.arg("--out").arg(&partial).status().map_err(|e| e.to_string())?;

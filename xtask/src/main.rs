@@ -9,15 +9,9 @@
 mod bench;
 mod check;
 mod deny;
-mod examples;
 mod fuzz;
-mod generate;
 mod round_trip;
 mod steps;
-mod tables;
-mod tables_normalise;
-mod tables_rarity;
-mod tables_words;
 mod tools;
 mod torture;
 
@@ -40,7 +34,7 @@ enum Command {
         #[arg(value_name = "STEP", value_parser = check::names(check::TEST))]
         only: Vec<String>,
     },
-    /// The steps that read the code without running it: format, clippy, docs, tables, dependencies
+    /// The steps that read the code without running it: format, clippy, docs, dependencies
     Lint {
         /// Run only these steps
         #[arg(value_name = "STEP", value_parser = check::names(check::LINT))]
@@ -53,7 +47,11 @@ enum Command {
         arguments: Vec<String>,
     },
     /// A seeded corpus for measurements at scale, with its truth, of any size
-    GenerateCorpus(generate::Arguments),
+    GenerateCorpus {
+        /// `--documents`, `--out` and others; `cargo xtask generate-corpus --help` has them all
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+        arguments: Vec<String>,
+    },
     /// Coverage-guided fuzzing of one target, or of each in turn
     Fuzz(fuzz::Arguments),
     /// Long runs of the reliability tests, for release, with counts of your own
@@ -61,13 +59,17 @@ enum Command {
     Torture(torture::Run),
     /// Writes the generated tables that are committed, or checks that they are up to date
     Tables {
-        /// Only these tables
-        #[arg(value_name = "TABLE")]
-        only: Vec<String>,
-        /// Change nothing; fail when a committed file is not what would be written
-        #[arg(long)]
-        check: bool,
+        /// Only these tables; `--check` changes nothing, and fails when a committed file is not what would be written
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "TABLE")]
+        arguments: Vec<String>,
     },
+}
+
+/// Runs a generator.
+fn generated(what: &str, arguments: &[String]) -> Result<(), String> {
+    let mut command = tools::generators(&[what]);
+    command.args(arguments);
+    tools::loud(command)
 }
 
 fn main() -> ExitCode {
@@ -75,12 +77,10 @@ fn main() -> ExitCode {
         Command::Test { only } => check::run("test", check::TEST, &only),
         Command::Lint { only } => check::run("lint", check::LINT, &only),
         Command::Bench { arguments } => bench::run(&arguments),
-        Command::GenerateCorpus(arguments) => generate::run(&arguments),
+        Command::GenerateCorpus { arguments } => generated("corpus", &arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(run) => torture::run(&run),
-        Command::Tables { only, check } => {
-            tables::run(&only, if check { tables::Mode::Check } else { tables::Mode::Write })
-        }
+        Command::Tables { arguments } => generated("tables", &arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

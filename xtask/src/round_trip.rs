@@ -22,7 +22,7 @@ pub fn run() -> Outcome {
         std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     }
     script(&python, "make", &folder)?;
-    let mut dedup = Command::new(program()?);
+    let mut dedup = Command::new(program("nearsift")?);
     dedup.arg("dedup").arg(folder.join("in")).arg("--output").arg(folder.join("out")).arg("-q");
     quiet(dedup)?;
     script(&python, "compare", &folder).map(|told| told.trim().to_owned())

@@ -1,7 +1,9 @@
 //! Starting other programs.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+pub use testkit::command::quiet;
 
 /// The root of the repository.
 pub fn repository() -> &'static Path {
@@ -16,27 +18,21 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// The program as the tests have it, which is built unless it is there.
+/// The generators with some arguments, built for release: corpora are large.
+pub fn generators(arguments: &[&str]) -> Command {
+    let mut command =
+        cargo(&["run", "--release", "--quiet", "--package", "generators", "--locked", "--"]);
+    command.args(arguments);
+    command
+}
+
+/// A program of the workspace as the tests have it, which is built unless it is there.
 ///
 /// Built as a part of the tests: by itself it would have dependencies with fewer features, and they would all be
 /// compiled once more.
-pub fn program() -> Result<PathBuf, String> {
+pub fn program(name: &str) -> Result<PathBuf, String> {
     quiet(cargo(&["test", "--workspace", "--all-features", "--locked", "--no-run", "--quiet"]))?;
-    Ok(repository().join("target/debug/nearsift"))
-}
-
-/// Runs a command with its output held back; that output is the error when it fails.
-pub fn quiet(mut command: Command) -> Result<String, String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| format!("{}: {e}", command.get_program().display()))?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if output.status.success() {
-        Ok(text(&output.stdout))
-    } else {
-        Err(text(&output.stdout) + &text(&output.stderr))
-    }
+    Ok(repository().join("target/debug").join(name))
 }
 
 /// The programs of a Python environment in a folder, with one package as `name==version`; made unless it is there.
@@ -79,22 +75,6 @@ pub fn loud(mut command: Command) -> Result<(), String> {
         Ok(status) => Err(format!("{} ended with {status}", words(&command))),
         Err(e) => Err(format!("{}: {e}", command.get_program().display())),
     }
-}
-
-/// The folder with the sources of a package that the lock file names.
-pub fn package_folder(name: &str) -> Result<PathBuf, String> {
-    let metadata =
-        quiet(cargo(&["metadata", "--format-version", "1", "--locked", "--all-features"]))?;
-    let metadata: serde_json::Value =
-        serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
-    metadata["packages"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|package| package["name"] == name)
-        .and_then(|package| Path::new(package["manifest_path"].as_str()?).parent())
-        .map(Path::to_owned)
-        .ok_or_else(|| format!("cargo metadata names no package {name}"))
 }
 
 /// Whether a command starts and reports success: how a tool's presence is asked for.

@@ -50,7 +50,7 @@ pub fn step() -> Outcome {
 
 fn measure(cases: u64, first_seed: u64) -> Outcome {
     let generator = schemathesis()?;
-    let service = Service::start(&program()?)?;
+    let service = Service::start(&program("nearsift")?)?;
     let mut done = 0;
     let mut seed = first_seed;
     while done < cases {

@@ -8,8 +8,8 @@ use std::iter::once;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tables::Mode;
-use crate::tools::package_folder;
+use super::Mode;
+use crate::sources::package_folder;
 
 /// The table, from the root of the repository.
 pub const TABLE: &str = "crates/nearsift/data/words.bin";

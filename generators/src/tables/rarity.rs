@@ -7,11 +7,13 @@ use std::process::Command;
 
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::{Fingerprinter, Recipe};
+use testkit::command::quiet;
 use testkit::random::Random;
+use testkit::repository;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tables::Mode;
-use crate::tools::{package_folder, quiet, repository};
+use super::Mode;
+use crate::sources::package_folder;
 
 /// The table, from the root of the repository.
 pub const TABLE: &str = "crates/nearsift/data/rarity.bin";

@@ -1,8 +1,13 @@
 //! Tables that are generated once, committed, and read at build time or embedded.
 
+mod examples;
+mod normalise;
+mod rarity;
+mod words;
+
 use std::path::Path;
 
-use crate::tools::repository;
+use testkit::repository;
 
 /// A generated table.
 pub struct Table {
@@ -19,22 +24,22 @@ pub const TABLES: &[Table] = &[
     Table {
         name: "normalise",
         about: "normalisation and script classes, from the Unicode data and OpenCC's dictionary",
-        run: crate::tables_normalise::run,
+        run: normalise::run,
     },
     Table {
         name: "words",
         about: "the word segmenter's double array, from jieba's dictionary and IDF list",
-        run: crate::tables_words::run,
+        run: words::run,
     },
     Table {
         name: "rarity",
         about: "document frequencies of features, from word counts of jieba and of symspellpy",
-        run: crate::tables_rarity::run,
+        run: rarity::run,
     },
     Table {
         name: "examples",
         about: "the example corpus, its pages in three charsets and its truth, from examples/source",
-        run: crate::examples::run,
+        run: examples::run,
     },
 ];
 

@@ -7,11 +7,13 @@ mod text;
 mod vocabulary;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::tools::{package_folder, repository};
+use testkit::repository;
+
+use crate::sources::package_folder;
 use text::{Corpus, Settings};
 use vocabulary::Vocabulary;
 
@@ -65,22 +67,6 @@ const PAGES: [&str; 12] = [
     "examples/README.md",
     "examples/corpus.jsonl",
 ];
-
-/// Writes a corpus of JSON lines, with so many documents in each file.
-///
-/// # Errors
-/// As [`run`].
-pub fn write(documents: u64, file_documents: u64, out: &Path) -> Result<(), String> {
-    run(&Arguments {
-        documents,
-        out: out.to_owned(),
-        seed: 1,
-        duplicates: 300,
-        format: Format::Jsonl,
-        file_documents,
-        threads: 2,
-    })
-}
 
 /// Writes the corpus.
 ///

@@ -182,8 +182,8 @@ fn strings<'s, W: Write + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::text::Settings;
-    use crate::generate::vocabulary::Vocabulary;
+    use crate::corpus::text::Settings;
+    use crate::corpus::vocabulary::Vocabulary;
 
     #[test]
     fn lines_carry_their_truth() {

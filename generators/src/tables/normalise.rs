@@ -11,8 +11,8 @@ use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 use unicode_script::{Script, UnicodeScript};
 
-use crate::tables::Mode;
-use crate::tools::package_folder;
+use super::Mode;
+use crate::sources::package_folder;
 
 /// The version of the mapping: it changes when any character of the table changes its value.
 const VERSION: u32 = 1;

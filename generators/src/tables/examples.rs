@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::examples::{Generated, examples_dir, generate};
 
-use crate::tables::Mode;
+use super::Mode;
 
 /// Writes or checks the corpus, its pages and its truth.
 ///
