@@ -61,8 +61,8 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
     match &cli.command {
         Command::Dedup(args) => commands::dedup::run(args, &cli.global),
         Command::Trim(args) => commands::trim::run(args, &cli.global),
-        Command::Pairs(args) => commands::pairs::run(args, &cli.global),
-        Command::Fingerprint(args) => commands::fingerprint::run(args, &cli.global),
+        Command::Pairs(args) => commands::pairs::run(args),
+        Command::Fingerprint(args) => commands::fingerprint::run(args),
         Command::Compare(args) => commands::compare::run(args, &cli.global),
         Command::Keywords(args) => commands::keywords::run(args, &cli.global),
         Command::Recipes => commands::recipes::run(&cli.global),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::args::{Global, ProgressForm};
+use crate::args::ProgressForm;
 
 /// There is one terminal, so there is at most one bar on it.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
@@ -75,25 +75,25 @@ impl Events {
 
 impl Progress {
     /// Over bytes of the input.
-    pub fn bytes(global: &Global, phase: &'static str, total: u64) -> Progress {
-        Progress::new(global.quiet, phase, "bytes", total)
+    pub fn bytes(phase: &'static str, total: u64) -> Progress {
+        Progress::new(phase, "bytes", total)
     }
 
     /// Over pairs of documents.
     pub fn pairs(phase: &'static str, total: u64) -> Progress {
-        Progress::new(false, phase, "pairs", total)
+        Progress::new(phase, "pairs", total)
     }
 
     /// Over documents.
     pub fn documents(phase: &'static str, total: u64) -> Progress {
-        Progress::new(false, phase, "documents", total)
+        Progress::new(phase, "documents", total)
     }
 
-    fn new(quiet: bool, phase: &'static str, unit: &'static str, total: u64) -> Progress {
+    fn new(phase: &'static str, unit: &'static str, total: u64) -> Progress {
         let form = *FORM.lock().unwrap_or_else(PoisonError::into_inner);
         let bar = ProgressBar::new(total);
         let is_shown = matches!(form, None | Some(ProgressForm::Bar));
-        if (quiet && form.is_none()) || !is_shown || !std::io::stderr().is_terminal() {
+        if !is_shown || !std::io::stderr().is_terminal() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         let template = match unit {

@@ -6,7 +6,6 @@ use nearsift::recipe::{Fingerprinter, Outcome};
 use nearsift_io::{Batch, Inputs, Note, Parser, Place, Reader, Value};
 use rayon::prelude::*;
 
-use crate::args::Global;
 use crate::documents::{Text, text_of};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -95,13 +94,12 @@ impl<T, F: FnMut(Place, Result<T, Note>) -> Result<(), Failure>> Take<T> for Eac
 /// As there.
 pub fn scan<W: Send, T: Send>(
     inputs: &Inputs,
-    global: &Global,
     pass: &Pass<'_>,
     make: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, Seen<'_>) -> T + Sync,
     take: impl FnMut(Place, Result<T, Note>) -> Result<(), Failure>,
 ) -> Result<Vec<Note>, Failure> {
-    scan_into(inputs, global, pass, make, work, &mut Each(take))
+    scan_into(inputs, pass, make, work, &mut Each(take))
 }
 
 /// Reads every document once. `work` runs on all threads, each with what `make` gives;
@@ -113,7 +111,6 @@ pub fn scan<W: Send, T: Send>(
 /// What `take` returns, an input that changed unless the pass goes on all the same, or [`Failure::Interrupted`].
 pub fn scan_into<W: Send, T: Send>(
     inputs: &Inputs,
-    global: &Global,
     pass: &Pass<'_>,
     make: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, Seen<'_>) -> T + Sync,
@@ -127,7 +124,7 @@ pub fn scan_into<W: Send, T: Send>(
         false => Reader::in_background(inputs, AHEAD)?,
     };
     let mut notes = inputs.notes().to_vec();
-    let progress = Progress::bytes(global, pass.what, inputs.total_bytes());
+    let progress = Progress::bytes(pass.what, inputs.total_bytes());
     let is_wanted = |record| pass.wanted.is_none_or(|wanted| wanted(record));
     let work_on = |batch: &Batch, len: usize| -> Vec<Vec<(u32, Result<T, Note>)>> {
         let chunks = (0..len.div_ceil(CHUNK)).into_par_iter();

@@ -5,7 +5,7 @@ use nearsift_io::Inputs;
 use serde::Serialize;
 
 use crate::Status;
-use crate::args::{FingerprintArgs, Global};
+use crate::args::FingerprintArgs;
 use crate::documents::read_options;
 use crate::failure::Failure;
 use crate::output::Out;
@@ -44,19 +44,18 @@ fn line(document: &Seen<'_>, fingerprinter: &mut Fingerprinter<'_>, recipe: &Rec
     Line { id: document.id.to_owned(), value, reason: reason.map(|r| r.to_string()) }
 }
 
-pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
+pub fn run(args: &FingerprintArgs) -> Result<Status, Failure> {
     let inputs =
         Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     // Only a fingerprint has a width to choose.
     let default = if args.recipe.bits.is_some() { "simhash64" } else { "sketch" };
     let recipe = crate::recipes::recipe(&args.recipe, default)?;
-    let recipe = super::with_corpus(recipe, &inputs, global)?;
+    let recipe = super::with_corpus(recipe, &inputs)?;
     recipe.fingerprinter()?;
     let mut out = Out::new();
     let mut problems = Problems::default();
     let notes = scan(
         &inputs,
-        global,
         &Pass::new("fingerprints"),
         || recipe.counter(),
         |fingerprinter, document| line(&document, fingerprinter, &recipe),

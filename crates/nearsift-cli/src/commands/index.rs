@@ -139,8 +139,8 @@ impl From<StoreError> for Failure {
 pub fn run(args: &IndexArgs, global: &Global) -> Result<Status, Failure> {
     match args {
         IndexArgs::Create(args) => create(args),
-        IndexArgs::Add(args) => add(args, global),
-        IndexArgs::Query(args) => query(args, global),
+        IndexArgs::Add(args) => add(args),
+        IndexArgs::Query(args) => query(args),
         IndexArgs::Remove(args) => remove(args),
         IndexArgs::Stats(args) => stats(&args.dir, global),
         IndexArgs::Verify(args) => verify(&args.dir),
@@ -273,7 +273,7 @@ struct Counts {
 /// Documents that are written together.
 const BATCH: usize = 1000;
 
-fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
+fn add(args: &Add) -> Result<Status, Failure> {
     let store = Store::open(&args.index.dir)?;
     let recipe = recipe_of(&store, &args.recipe)?;
     let inputs =
@@ -293,7 +293,6 @@ fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
     let mut refused = 0u64;
     let notes = scan(
         &inputs,
-        global,
         &Pass::new("indexing"),
         || recipe.counter(),
         |fingerprinter, document| valued(&document, fingerprinter, &recipe),
@@ -381,7 +380,7 @@ impl Adding<'_> {
     }
 }
 
-fn query(args: &Query, global: &Global) -> Result<Status, Failure> {
+fn query(args: &Query) -> Result<Status, Failure> {
     let store = open_to_read(&args.index.dir)?;
     let recipe = recipe_of(&store, &args.recipe)?;
     let inputs =
@@ -397,7 +396,6 @@ fn query(args: &Query, global: &Global) -> Result<Status, Failure> {
     let mut found = 0u64;
     let notes = scan(
         &inputs,
-        global,
         &Pass::new("asking"),
         || recipe.counter(),
         |fingerprinter, document| -> (String, Result<Answer, StoreError>) {

@@ -19,7 +19,7 @@ pub mod vectors;
 use nearsift::recipe::Recipe;
 use nearsift_io::Inputs;
 
-use crate::args::{Global, Matching};
+use crate::args::Matching;
 use crate::failure::Failure;
 use crate::scan::{Pass, scan};
 
@@ -49,7 +49,7 @@ pub fn max_distance(matching: &Matching, recipe: &Recipe) -> Result<u32, Failure
 /// The recipe with its counts over the corpus, when it needs them: one more pass over the input.
 ///
 /// Every text counts once, however often it is there: copies would make their own words look common.
-pub fn with_corpus(recipe: Recipe, inputs: &Inputs, global: &Global) -> Result<Recipe, Failure> {
+pub fn with_corpus(recipe: Recipe, inputs: &Inputs) -> Result<Recipe, Failure> {
     if !recipe.needs_corpus() {
         return Ok(recipe);
     }
@@ -57,7 +57,6 @@ pub fn with_corpus(recipe: Recipe, inputs: &Inputs, global: &Global) -> Result<R
     let mut seen = std::collections::HashSet::new();
     scan(
         inputs,
-        global,
         &Pass::new("counting"),
         || recipe.counter(),
         |counter, document| {

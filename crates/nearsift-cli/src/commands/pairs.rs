@@ -14,7 +14,7 @@ use super::dedup::collect::{Collected, Ids, Records, Sketched, collect};
 use super::partial::{Source, each_passage};
 use super::with_corpus;
 use crate::Status;
-use crate::args::{Global, Pairs};
+use crate::args::Pairs;
 use crate::calibration;
 use crate::documents::read_options;
 use crate::failure::Failure;
@@ -31,21 +31,18 @@ struct Line<'a> {
     distance: u32,
 }
 
-pub fn run(args: &Pairs, global: &Global) -> Result<Status, Failure> {
+pub fn run(args: &Pairs) -> Result<Status, Failure> {
     let way = way(&args.recipe, &args.matching, args.searching.verify)?;
     let inputs =
         Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     match way {
-        Way::Simhash { recipe, max_distance } => {
-            by_simhash(args, global, &inputs, recipe, max_distance)
-        }
-        Way::Sketch { recipe, rule } => by_sketch(args, global, &inputs, recipe, rule),
+        Way::Simhash { recipe, max_distance } => by_simhash(args, &inputs, recipe, max_distance),
+        Way::Sketch { recipe, rule } => by_sketch(args, &inputs, recipe, rule),
     }
 }
 
 fn by_simhash(
     args: &Pairs,
-    global: &Global,
     inputs: &Inputs,
     recipe: Recipe,
     max_distance: u32,
@@ -54,10 +51,10 @@ fn by_simhash(
         speed: calibration::join_speed(recipe.bits()),
         ..super::dedup::search(args.searching.memory, max_distance)
     };
-    let recipe = with_corpus(recipe, inputs, global)?;
+    let recipe = with_corpus(recipe, inputs)?;
     let columns = Corpus::new(recipe.bits());
     let Collected { corpus, ids, records, problems, .. } =
-        collect(columns, inputs, global, &recipe, &options.keep, None, |_| Ok(()))?;
+        collect(columns, inputs, &recipe, &options.keep, None, |_| Ok(()))?;
     if args.explain {
         explain(&corpus.explain(&options).map_err(Failure::new)?.to_string());
     }
@@ -80,21 +77,15 @@ fn by_simhash(
     if let ControlFlow::Break(failure) = flow {
         return Err(failure);
     }
-    print_partial(args, global, inputs, &ids, &records, &mut out)?;
+    print_partial(args, inputs, &ids, &records, &mut out)?;
     out.finish()?;
     Ok(problems.status())
 }
 
-fn by_sketch(
-    args: &Pairs,
-    global: &Global,
-    inputs: &Inputs,
-    recipe: Recipe,
-    rule: Rule,
-) -> Result<Status, Failure> {
-    let recipe = with_corpus(recipe, inputs, global)?;
+fn by_sketch(args: &Pairs, inputs: &Inputs, recipe: Recipe, rule: Rule) -> Result<Status, Failure> {
+    let recipe = with_corpus(recipe, inputs)?;
     let Collected { corpus: Sketched { corpus, sample }, ids, records, problems, .. } =
-        collect(Sketched::default(), inputs, global, &recipe, &Keep::First, None, |_| Ok(()))?;
+        collect(Sketched::default(), inputs, &recipe, &Keep::First, None, |_| Ok(()))?;
     let memory = args.searching.memory;
     let join = corpus.join(join_settings(rule, corpus.len(), memory)).map_err(Failure::new)?;
     if args.explain {
@@ -105,13 +96,13 @@ fn by_sketch(
     let folder = std::env::temp_dir();
     let workspace = Workspace { state: None, folder: &folder };
     let decision = decide(&corpus, candidates, frequencies, rule, workspace, |documents| {
-        Texts::read(inputs, global, &records, documents, memory.map(|m| m / 8), &folder)
+        Texts::read(inputs, &records, documents, memory.map(|m| m / 8), &folder)
     })?;
     let mut out = Out::new();
     for pair in decision.of_all_documents(&corpus.first_of_text())? {
         out.json(&PairLine::of(&pair, &ids, &corpus))?;
     }
-    print_partial(args, global, inputs, &ids, &records, &mut out)?;
+    print_partial(args, inputs, &ids, &records, &mut out)?;
     out.finish()?;
     Ok(problems.status())
 }
@@ -119,7 +110,6 @@ fn by_sketch(
 /// After the pairs, the passages, where they are asked for.
 fn print_partial(
     args: &Pairs,
-    global: &Global,
     inputs: &Inputs,
     ids: &Ids,
     records: &Records,
@@ -130,7 +120,7 @@ fn print_partial(
     }
     let folder = std::env::temp_dir();
     let memory = args.searching.memory;
-    let source = Source { inputs, global, ids, records, memory, folder: &folder };
+    let source = Source { inputs, ids, records, memory, folder: &folder };
     each_passage(&source, |_| true, |line| out.json(line))?;
     Ok(())
 }

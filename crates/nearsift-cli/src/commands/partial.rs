@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::dedup::collect::{Ids, Records};
-use crate::args::Global;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{TextSource, Texts, Wanted};
@@ -56,7 +55,6 @@ const AT_ONCE: usize = 1 << 12;
 /// Where the documents come from, and what may be used.
 pub struct Source<'a> {
     pub inputs: &'a Inputs,
-    pub global: &'a Global,
     pub ids: &'a Ids,
     pub records: &'a Records,
     /// The memory limit.
@@ -86,14 +84,13 @@ pub fn each_passage(
     takes_part: impl Fn(u32) -> bool + Sync,
     mut each: impl FnMut(&PartialLine<'_>) -> Result<(), Failure>,
 ) -> Result<PartialSummary, Failure> {
-    let &Source { inputs, global, ids, records, memory, folder } = source;
+    let &Source { inputs, ids, records, memory, folder } = source;
     let base = Settings { threads: Threads::Current, ..Settings::default() };
     let settings = Settings { memory_bytes: memory.map_or(base.memory_bytes, |m| m / 4), ..base };
     let mut corpus = memory.map_or_else(Corpus::new, |m| Corpus::with_memory(m / 4));
     let takes_part = |record| records.document(record).is_some_and(&takes_part);
     scan(
         inputs,
-        global,
         &Pass::new("passages"),
         Seeder::default,
         |seeder, seen| match takes_part(seen.place.index) {
@@ -110,7 +107,7 @@ pub fn each_passage(
     interrupt::check()?;
     let mut search = corpus.search(&settings).map_err(Failure::new)?;
     let wanted = Wanted::from(search.documents()).in_form(str::to_owned);
-    let texts = Texts::read(inputs, global, records, wanted, memory.map(|m| m / 8), folder)?;
+    let texts = Texts::read(inputs, records, wanted, memory.map(|m| m / 8), folder)?;
     let (mut passages, mut with_passages) = (0, 0);
     let mut refine = |pairs: &[Candidate]| {
         interrupt::check()?;

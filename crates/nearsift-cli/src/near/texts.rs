@@ -11,7 +11,6 @@ use nearsift::text::normalise::normalise;
 use nearsift_io::Inputs;
 
 use super::recent::Recent;
-use crate::args::Global;
 use crate::commands::dedup::collect::Records;
 use crate::failure::Failure;
 use crate::scan::{Pass, locked, scan};
@@ -169,7 +168,6 @@ impl Texts {
     /// cannot be written.
     pub fn read(
         inputs: &Inputs,
-        global: &Global,
         cut: &impl Cut,
         wanted: impl Into<Wanted>,
         memory: Option<u64>,
@@ -188,7 +186,6 @@ impl Texts {
             let pass = Pass { wanted: Some(&is_wanted), past_changes, ..Pass::new("comparing") };
             scan(
                 inputs,
-                global,
                 &pass,
                 || (),
                 |(), seen| -> Vec<(usize, String)> {

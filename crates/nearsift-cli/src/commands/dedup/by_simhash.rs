@@ -30,7 +30,7 @@ impl Run<'_> {
         recipe: Recipe,
         max_distance: u32,
     ) -> Result<(Summary, Status), Failure> {
-        let recipe = with_corpus(recipe, self.inputs, self.global)?;
+        let recipe = with_corpus(recipe, self.inputs)?;
         let collected = self.collect(Corpus::new(recipe.bits()), &recipe)?;
         let options = Options {
             clustering: self.clustering,

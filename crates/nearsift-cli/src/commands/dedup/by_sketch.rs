@@ -22,7 +22,7 @@ impl Run<'_> {
         recipe: Recipe,
         rule: Rule,
     ) -> Result<(Summary, Status), Failure> {
-        let recipe = with_corpus(recipe, self.inputs, self.global)?;
+        let recipe = with_corpus(recipe, self.inputs)?;
         let mut collected = self.collect(Sketched::default(), &recipe)?;
         let against = self.against(&mut collected, rule, &recipe)?;
         let Sketched { corpus, sample: frequencies } = &collected.corpus;
@@ -44,7 +44,7 @@ impl Run<'_> {
         let workspace = Workspace { state: self.folder.state(), folder: &folder };
         let mut decision = decide(corpus, candidates, frequencies, rule, workspace, |wanted| {
             let wanted = wanted.past_changes();
-            Texts::read(self.inputs, self.global, &collected.records, wanted, texts, &folder)
+            Texts::read(self.inputs, &collected.records, wanted, texts, &folder)
         })?;
         let search = Search::of_sketches(rule, &decision);
         let mut summary =

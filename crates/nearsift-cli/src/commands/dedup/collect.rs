@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 pub use super::ids::Ids;
 use super::shard::{self, Head, Shard};
-use crate::args::Global;
 use crate::failure::Failure;
 use crate::scan::{Pass, Problems, Seen, Take, scan_into};
 use crate::state::file::Taken;
@@ -302,7 +301,6 @@ struct Row<E> {
 pub fn collect<C: Columns>(
     corpus: C,
     inputs: &Inputs,
-    global: &Global,
     recipe: &Recipe,
     keep: &Keep,
     state: Option<&State>,
@@ -338,7 +336,6 @@ pub fn collect<C: Columns>(
         let pass = Pass { skip: collecting.skip.0, ..Pass::new("fingerprints") };
         let notes = scan_into(
             inputs,
-            global,
             &pass,
             || recipe.counter(),
             |fingerprinter, document| row::<C>(&shared, fingerprinter, &document, keep),

@@ -91,7 +91,6 @@ struct ClusterLine<'a> {
 struct Run<'a> {
     inputs: &'a Inputs,
     folder: &'a Folder,
-    global: &'a Global,
     keep: Keep,
     clustering: Clustering,
     majority: MajorityLink,
@@ -150,7 +149,6 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     let run = Run {
         inputs: &inputs,
         folder: &folder,
-        global,
         keep,
         clustering,
         majority: MajorityLink { max_cluster: args.max_cluster },
@@ -262,9 +260,8 @@ impl Run<'_> {
     ) -> Result<Collected<C>, Failure> {
         let mut unreadable = self.folder.table("unreadable.jsonl")?;
         let on_note = |line: &str| unreadable.raw(line);
-        let Run { inputs, folder, global, keep, .. } = self;
-        let collected =
-            collect::collect(columns, inputs, global, recipe, keep, folder.state(), on_note)?;
+        let Run { inputs, folder, keep, .. } = self;
+        let collected = collect::collect(columns, inputs, recipe, keep, folder.state(), on_note)?;
         unreadable.finish()?;
         Ok(collected)
     }
@@ -417,10 +414,10 @@ impl Run<'_> {
         if !self.partial {
             return Ok(());
         }
-        let &Run { inputs, global, memory, .. } = self;
+        let &Run { inputs, memory, .. } = self;
         let folder = self.folder.path("");
         let mut table = self.folder.table("partial.jsonl")?;
-        let source = Source { inputs, global, ids, records, memory, folder: &folder };
+        let source = Source { inputs, ids, records, memory, folder: &folder };
         summary.partial = Some(each_passage(&source, is_kept, |line| table.line(line))?);
         table.finish()
     }

@@ -10,7 +10,6 @@ use nearsift::text::normalise::normalise;
 use nearsift_io::{Inputs, Value};
 use rayon::prelude::*;
 
-use crate::args::Global;
 use crate::documents::Text;
 use crate::failure::Failure;
 use crate::near::TextSource;
@@ -32,7 +31,7 @@ impl Documents {
     ///
     /// # Errors
     /// Two documents with the same id, or inputs that cannot be read.
-    pub fn read(inputs: &Inputs, global: &Global) -> Result<Documents, Failure> {
+    pub fn read(inputs: &Inputs) -> Result<Documents, Failure> {
         let mut all = Documents {
             ids: Vec::new(),
             texts: Vec::new(),
@@ -44,7 +43,6 @@ impl Documents {
         let recipe = Recipe::parse("simhash64")?;
         let notes = scan(
             inputs,
-            global,
             &Pass::new("documents"),
             || recipe.counter(),
             |_, document| {

@@ -74,7 +74,7 @@ pub fn run(args: &Eval, global: &Global) -> Result<Status, Failure> {
         Some(folder) => Some(prepare_output(folder, &inputs)?),
         None => None,
     };
-    let documents = Documents::read(&inputs, global)?;
+    let documents = Documents::read(&inputs)?;
     let options = ReadOptions { format: None, ..read_options(&args.input.reading, Vec::new()) };
     let tables = truth_files(args, &inputs, &options);
     let id_field = &args.input.reading.id_field;

@@ -38,7 +38,7 @@ pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
         Begun::Work(folder) => folder,
         Begun::Published(status) => return Ok(status),
     };
-    let found = find(args, global, &inputs, &folder)?;
+    let found = find(args, &inputs, &folder)?;
     let mut summary = found.summary(args, &inputs);
     write(&inputs, &folder, &found, &mut summary)?;
     interrupt::check()?;
@@ -98,7 +98,7 @@ struct Row {
     pieces: Vec<(u128, u32)>,
 }
 
-fn find(args: &Trim, global: &Global, inputs: &Inputs, folder: &Folder) -> Result<Found, Failure> {
+fn find(args: &Trim, inputs: &Inputs, folder: &Folder) -> Result<Found, Failure> {
     let aside = folder.path("");
     let mut pieces = Sorter::new(&aside);
     let mut ids = Ids::in_folder(&aside);
@@ -108,7 +108,6 @@ fn find(args: &Trim, global: &Global, inputs: &Inputs, folder: &Folder) -> Resul
     let (mut documents, mut text_bytes) = (0_usize, 0);
     let notes = scan(
         inputs,
-        global,
         &Pass::new("pieces"),
         Keys::default,
         |keys, seen| {
@@ -154,7 +153,6 @@ fn find(args: &Trim, global: &Global, inputs: &Inputs, folder: &Folder) -> Resul
         let different = Different::of(&sorted, args.unit, &records)?;
         let search = Search {
             inputs,
-            global,
             min_score: args.min_score.unwrap_or(MIN_SCORE),
             budget: args.memory.map(|m| different.budget(m, ids.bytes())).transpose()?,
             folder: &aside,

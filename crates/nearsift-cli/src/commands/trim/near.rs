@@ -11,7 +11,6 @@ use nearsift_io::Inputs;
 use serde::Serialize;
 
 use super::pieces::{Likeness, Piece, Repeat, Stays, Unit};
-use crate::args::Global;
 use crate::commands::dedup::budget::Budget;
 use crate::commands::dedup::collect::{Columns, Records, Sketched};
 use crate::documents::Text;
@@ -40,7 +39,6 @@ const COLUMNS: u64 = 8 + 4 + 4 + 64 + 128 + 16 + 1;
 /// How pieces that are nearly the same are searched for.
 pub struct Search<'a> {
     pub inputs: &'a Inputs,
-    pub global: &'a Global,
     /// How alike they are at least.
     pub min_score: f64,
     /// Where the memory is limited.
@@ -104,9 +102,9 @@ impl<'a> Different<'a> {
     /// # Errors
     /// When the disk is full or refuses, a memory limit that is too small, or an interruption.
     pub fn group(&self, search: &Search<'_>) -> Result<Groups, Failure> {
-        let &Search { inputs, global, min_score, budget, folder } = search;
+        let &Search { inputs, min_score, budget, folder } = search;
         let rule = Rule::Verified(min_score);
-        let Sketched { corpus, sample } = self.sketch(inputs, global)?;
+        let Sketched { corpus, sample } = self.sketch(inputs)?;
         let settings = join_settings(rule, corpus.len(), budget.map(|budget| budget.search()));
         let join = corpus.join(settings).map_err(Failure::new)?;
         let clustering = Clustering::Majority;
@@ -116,7 +114,7 @@ impl<'a> Different<'a> {
         let frequencies = sample.table(DocumentFrequencies::shipped());
         let workspace = Workspace { state: None, folder };
         let mut decision = decide(&corpus, candidates, frequencies, rule, workspace, |wanted| {
-            Texts::read(inputs, global, self, wanted.past_changes(), memory, folder)
+            Texts::read(inputs, self, wanted.past_changes(), memory, folder)
         })?;
         let grouping = Grouping { clustering, ..Grouping::default() };
         let judges = || decision.judge();
@@ -135,7 +133,7 @@ impl<'a> Different<'a> {
     }
 
     /// The sketches of the different pieces.
-    fn sketch(&self, inputs: &Inputs, global: &Global) -> Result<Sketched, Failure> {
+    fn sketch(&self, inputs: &Inputs) -> Result<Sketched, Failure> {
         let recipe = Recipe::parse("sketch").map_err(Failure::new)?;
         let shared = <Sketched as Columns>::Shared::default();
         let mut sketched = Sketched::default();
@@ -144,7 +142,6 @@ impl<'a> Different<'a> {
             Pass { wanted: Some(&is_wanted), past_changes: true, ..Pass::new("fingerprints") };
         scan(
             inputs,
-            global,
             &pass,
             || recipe.counter(),
             |fingerprinter, seen| -> Vec<_> {

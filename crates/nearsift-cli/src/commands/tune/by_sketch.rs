@@ -159,7 +159,7 @@ impl Run<'_> {
         let documents = in_pairs(pairs);
         let memory = self.args.searching.memory.map(|bytes| bytes / 8);
         let folder = std::env::temp_dir();
-        Texts::read(self.inputs, self.global, &collected.records, documents, memory, &folder)
+        Texts::read(self.inputs, &collected.records, documents, memory, &folder)
     }
 
     /// Pairs of every score, the highest first.

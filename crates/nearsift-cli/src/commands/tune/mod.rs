@@ -27,7 +27,6 @@ use report::{Documents, Report};
 struct Run<'a> {
     args: &'a Tune,
     inputs: &'a Inputs,
-    global: &'a Global,
 }
 
 /// Pairs that are compared exactly, at most; fewer documents are searched when they have more.
@@ -41,7 +40,7 @@ pub fn run(args: &Tune, global: &Global) -> Result<Status, Failure> {
     };
     let inputs =
         Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
-    let run = Run { args, inputs: &inputs, global };
+    let run = Run { args, inputs: &inputs };
     let (mut report, status) = match way {
         Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule)?,
         Way::Simhash { recipe, max_distance } => run.by_simhash(recipe, max_distance)?,
@@ -70,16 +69,9 @@ impl Run<'_> {
         recipe: Recipe,
         watch: &mut Stopwatch,
     ) -> Result<(Collected<C>, Recipe), Failure> {
-        let recipe = with_corpus(recipe, self.inputs, self.global)?;
-        let collected = collect::collect(
-            columns,
-            self.inputs,
-            self.global,
-            &recipe,
-            &Keep::First,
-            None,
-            |_| Ok(()),
-        )?;
+        let recipe = with_corpus(recipe, self.inputs)?;
+        let collected =
+            collect::collect(columns, self.inputs, &recipe, &Keep::First, None, |_| Ok(()))?;
         watch.read(collected.counts.text_bytes);
         Ok((collected, recipe))
     }

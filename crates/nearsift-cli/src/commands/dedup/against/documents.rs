@@ -64,7 +64,6 @@ impl Run<'_> {
         let read = collect(
             Sketched::default(),
             &inputs,
-            self.global,
             recipe,
             &Keep::First,
             state.as_ref(),
@@ -170,9 +169,9 @@ impl Run<'_> {
         let folder = self.folder.path("");
         let mut documents: Vec<u32> = candidates.iter().map(|pair| pair.document).collect();
         documents.dedup();
-        let (inputs, global) = (self.inputs, self.global);
+        let inputs = self.inputs;
         let wanted = Wanted::from(documents).past_changes();
-        let own = Texts::read(inputs, global, &collected.records, wanted, memory, &folder)?;
+        let own = Texts::read(inputs, &collected.records, wanted, memory, &folder)?;
         let mut references: Vec<u32> = candidates.iter().map(|pair| pair.reference).collect();
         references.sort_unstable();
         references.dedup();
@@ -250,16 +249,14 @@ impl Shelf<'_> {
     ) -> Result<Shelved, Failure> {
         match &self.origin {
             Origin::Sketched { inputs, records, .. } => {
-                let texts =
-                    Texts::read(inputs, run.global, records, references.clone(), memory, folder)?;
+                let texts = Texts::read(inputs, records, references.clone(), memory, folder)?;
                 Ok(Shelved { numbers: references.clone(), references, texts })
             }
             Origin::Kept(kept) => {
                 let (inputs, numbers) = kept.inputs_of(&references, run.inputs.options())?;
                 let records = Records::default();
-                let texts =
-                    Texts::read(&inputs, run.global, &records, numbers.clone(), memory, folder)
-                        .map_err(|failure| kept.changed(failure))?;
+                let texts = Texts::read(&inputs, &records, numbers.clone(), memory, folder)
+                    .map_err(|failure| kept.changed(failure))?;
                 Ok(Shelved { references, numbers, texts })
             }
         }
