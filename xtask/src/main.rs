@@ -65,11 +65,16 @@ enum Command {
     },
 }
 
-/// Runs a generator.
-fn generated(what: &str, arguments: &[String]) -> Result<(), String> {
-    let mut command = tools::generators(&[what]);
-    command.args(arguments);
-    tools::loud(command)
+fn corpus(arguments: &[String]) -> Result<(), String> {
+    let mut corpus = tools::corpus();
+    corpus.args(arguments);
+    tools::loud(corpus)
+}
+
+fn tables(arguments: &[String]) -> Result<(), String> {
+    let mut tables = std::process::Command::new(tools::program("generators")?);
+    tables.arg("tables").args(arguments);
+    tools::loud(tables)
 }
 
 fn main() -> ExitCode {
@@ -77,10 +82,10 @@ fn main() -> ExitCode {
         Command::Test { only } => check::run("test", check::TEST, &only),
         Command::Lint { only } => check::run("lint", check::LINT, &only),
         Command::Bench { arguments } => bench::run(&arguments),
-        Command::GenerateCorpus { arguments } => generated("corpus", &arguments),
+        Command::GenerateCorpus { arguments } => corpus(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(run) => torture::run(&run),
-        Command::Tables { arguments } => generated("tables", &arguments),
+        Command::Tables { arguments } => tables(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -18,12 +18,9 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// The generators with some arguments, built for release: corpora are large.
-pub fn generators(arguments: &[&str]) -> Command {
-    let mut command =
-        cargo(&["run", "--release", "--quiet", "--package", "generators", "--locked", "--"]);
-    command.args(arguments);
-    command
+/// The generator of corpora, built for release: they are large.
+pub fn corpus() -> Command {
+    cargo(&["run", "--release", "--quiet", "--package", "generators", "--locked", "--", "corpus"])
 }
 
 /// A program of the workspace as the tests have it, which is built unless it is there.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use testkit::random::Random;
 
-use crate::tools::{cargo, generators, loud, repository};
+use crate::tools::{cargo, corpus, loud, repository};
 
 /// How often, on what.
 #[derive(Debug, Args)]
@@ -59,11 +59,11 @@ impl Resume {
     fn all(&self, program: &Path, folder: &Path) -> Result<u32, String> {
         let at = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
         let input = folder.join("in");
-        let mut corpus = generators(&["corpus"]);
-        corpus.args(["--documents", &self.documents.to_string()]);
-        corpus.args(["--file-documents", &self.documents.div_ceil(3).to_string()]);
-        corpus.arg("--out").arg(&input);
-        loud(corpus)?;
+        let mut generate = corpus();
+        generate.args(["--documents", &self.documents.to_string()]);
+        generate.args(["--file-documents", &self.documents.div_ceil(3).to_string()]);
+        generate.arg("--out").arg(&input);
+        loud(generate)?;
         let begun = Instant::now();
         let whole = folder.join("whole");
         finish(self.start(program, &input, &whole)?)?;
