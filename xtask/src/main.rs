@@ -47,6 +47,7 @@ enum Command {
         arguments: Vec<String>,
     },
     /// A seeded corpus for measurements at scale, with its truth, of any size
+    #[command(disable_help_flag = true)]
     GenerateCorpus {
         /// `--documents`, `--out` and others; `cargo xtask generate-corpus --help` has them all
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
@@ -58,6 +59,7 @@ enum Command {
     #[command(subcommand)]
     Torture(torture::Run),
     /// Writes the generated tables that are committed, or checks that they are up to date
+    #[command(disable_help_flag = true)]
     Tables {
         /// Only these tables; `--check` changes nothing, and fails when a committed file is not what would be written
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "TABLE")]

@@ -49,8 +49,9 @@ pub fn run(resume: &Resume) -> Result<(), String> {
     };
     let folder = std::path::absolute(&resume.out).map_err(|e| e.to_string())?;
     let done = resume.all(&program, &folder);
-    fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let removed = fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()));
     let kills = done?;
+    removed?;
     println!("{} runs, killed {kills} times and resumed: the same bytes", resume.n);
     Ok(())
 }
