@@ -111,8 +111,8 @@ fn tests() -> Outcome {
 }
 
 fn tables() -> Outcome {
-    let mut check = Command::new(program("generators")?);
-    check.args(["tables", "--check"]);
+    let mut check = crate::tools::tables()?;
+    check.arg("--check");
     quiet(check)?;
     Ok(String::new())
 }

@@ -74,8 +74,8 @@ fn corpus(arguments: &[String]) -> Result<(), String> {
 }
 
 fn tables(arguments: &[String]) -> Result<(), String> {
-    let mut tables = std::process::Command::new(tools::program("generators")?);
-    tables.arg("tables").args(arguments);
+    let mut tables = tools::tables()?;
+    tables.args(arguments);
     tools::loud(tables)
 }
 

@@ -23,6 +23,13 @@ pub fn corpus() -> Command {
     cargo(&["run", "--release", "--quiet", "--package", "generators", "--locked", "--", "corpus"])
 }
 
+/// The generator of tables.
+pub fn tables() -> Result<Command, String> {
+    let mut command = Command::new(program("generators")?);
+    command.arg("tables");
+    Ok(command)
+}
+
 /// A program of the workspace as the tests have it, which is built unless it is there.
 ///
 /// Built as a part of the tests: by itself it would have dependencies with fewer features, and they would all be
