@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::kernels::{Kernel, LANES, Tile, budget};
+use super::kernels::{Kernel, LANES, Row, Tile, budget};
 use super::{KeySource, NO_KEY, Settings, Sketches};
-use crate::sketch::{KEYS, Score, WORDS};
+use crate::sketch::{KEYS, Score};
 
 /// A document and one of another corpus whose sketches score high enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -156,11 +156,11 @@ fn all_pairs(
     best: &mut Best,
 ) -> CrossWork {
     let (kernel, budget) = (Kernel::best(), budget(min_score));
-    let (numbers, rows): (Vec<u32>, Vec<[u64; WORDS]>) =
-        documents.present().map(|(number, words)| (number, *words)).unzip();
+    let (numbers, rows): (Vec<u32>, Vec<Row>) =
+        documents.present().map(|(number, words)| (number, Row::of(words))).unzip();
     let present: Vec<u32> = references.present().map(|(number, _)| number).collect();
     let mut tiles = Vec::new();
-    Tile::lay_out(references.present().map(|(_, words)| words), &mut tiles);
+    Tile::lay_out(references.present().map(|(_, words)| Row::of(words)), &mut tiles);
     let mut hits = Vec::new();
     for (first, stretch) in (0..).step_by(STRETCH * LANES).zip(tiles.chunks(STRETCH)) {
         for (rows, numbers) in rows.chunks(QUERIES).zip(numbers.chunks(QUERIES)) {

@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::kernels::{LANES, Tile};
+use super::kernels::{LANES, Row, Tile};
 use super::search::{Buckets, Sink};
 use crate::pages;
 use crate::prefetch::prefetch_one;
@@ -71,9 +71,9 @@ impl<S: Sink> Buckets<'_, S> {
             let stretch = &sorted[start..sorted.len().min(start + QUERIES + window)];
             self.rows.clear();
             stretch.iter().for_each(|entry| self.neighbours.ask_for(entry.1));
-            let words = |entry: &(u64, u32)| *self.join.sketches.words(entry.1);
-            self.rows.extend(stretch.iter().map(words));
-            Tile::lay_out(&self.rows, &mut self.tiles);
+            let row = |entry: &(u64, u32)| Row::of(self.join.sketches.words(entry.1));
+            self.rows.extend(stretch.iter().map(row));
+            Tile::lay_out(self.rows.iter().copied(), &mut self.tiles);
             for first in (0..QUERIES.min(sorted.len() - start)).step_by(LANES) {
                 self.compare_group(stretch, first, window);
             }

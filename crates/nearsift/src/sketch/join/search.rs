@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::crowd::Neighbours;
-use super::kernels::{LANES, Tile, budget};
+use super::kernels::{LANES, Row, Tile, budget};
 use super::stream::locked;
 use super::{KeySource, NO_KEY, SketchJoin};
 use crate::pages;
 use crate::prefetch::prefetch_one;
-use crate::sketch::{KEYS, WORDS};
+use crate::sketch::KEYS;
 
 /// What a search did. The counts depend on the sketches and keys alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -130,7 +130,8 @@ impl SketchJoin<'_> {
         let firsts = &self.groups.firsts;
         let budget = budget(self.min_score);
         let mut tiles = Vec::with_capacity(firsts.len().div_ceil(LANES));
-        Tile::lay_out(firsts.iter().map(|&document| self.sketches.words(document)), &mut tiles);
+        let row = |&document: &u32| Row::of(self.sketches.words(document));
+        Tile::lay_out(firsts.iter().map(row), &mut tiles);
         let mut block = firsts.partition_point(|&document| document < from) / ROWS;
         let blocks = firsts.len().div_ceil(ROWS);
         // Tasks are handed out some at a time: the sink may have had enough.
@@ -139,8 +140,7 @@ impl SketchJoin<'_> {
             let _ = self.workers.run(at_once.min(blocks - block), &|task| {
                 let first = (block + task) * ROWS;
                 let rows = &firsts[first..firsts.len().min(first + ROWS)];
-                let queries: Vec<[u64; WORDS]> =
-                    rows.iter().map(|&document| *self.sketches.words(document)).collect();
+                let queries: Vec<Row> = rows.iter().map(row).collect();
                 let (mut hits, mut found) = (Vec::new(), Vec::new());
                 let mut place = first / LANES * LANES;
                 for stretch in tiles[first / LANES..].chunks(STRETCH) {
@@ -312,7 +312,7 @@ pub(super) struct Buckets<'s, S> {
     sink: &'s S,
     pub(super) budget: u64,
     pub(super) work: Work,
-    pub(super) rows: Vec<[u64; WORDS]>,
+    pub(super) rows: Vec<Row>,
     pub(super) tiles: Vec<Tile>,
     pub(super) hits: Vec<(u32, u32)>,
     pub(super) found: Vec<(u32, u32)>,
@@ -354,8 +354,9 @@ impl<S: Sink> Buckets<'_, S> {
     fn compare_all(&mut self, run: &[u64]) {
         let n = run.len();
         self.rows.clear();
-        self.rows.extend(run.iter().map(|&entry| *self.join.sketches.words(entry as u32)));
-        Tile::lay_out(&self.rows, &mut self.tiles);
+        let row = |&entry: &u64| Row::of(self.join.sketches.words(entry as u32));
+        self.rows.extend(run.iter().map(row));
+        Tile::lay_out(self.rows.iter().copied(), &mut self.tiles);
         for first in (0..n).step_by(LANES) {
             let rows = &self.rows[first..n.min(first + LANES)];
             let tiles = &self.tiles[first / LANES..];
