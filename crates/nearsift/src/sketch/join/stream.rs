@@ -142,20 +142,53 @@ impl View<'_, '_> {
         edges: &[u64],
         f: &mut impl FnMut(Pair) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
+        /// Documents whose pairs one task scores.
+        const STRETCH: usize = 1 << 11;
+        let workers = &self.join.workers;
+        // Each document of a sketch may be in a pair with each of another: that many pairs are not gathered.
+        if workers.count() == 1 || self.both_ways() {
+            return self.emit_in_order(range, edges, f);
+        }
+        let stretches: Vec<u32> = range.clone().step_by(STRETCH).collect();
+        for starts in stretches.chunks(8 * workers.count()) {
+            let scored = workers.map(starts.to_vec(), |start| {
+                let mut pairs = Vec::new();
+                let own = start..range.end.min(start + STRETCH as u32);
+                let _ = self.emit_in_order(own, edges, &mut |pair| {
+                    pairs.push(pair);
+                    ControlFlow::<Infallible>::Continue(())
+                });
+                pairs
+            });
+            scored.into_iter().flatten().try_for_each(&mut *f)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// As [`View::emit`], on the calling thread.
+    fn emit_in_order<B>(
+        &self,
+        range: Range<u32>,
+        edges: &[u64],
+        f: &mut impl FnMut(Pair) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
         let sketches = self.join.sketches;
+        let from = |edges: &[u64], document: u32| {
+            edges.partition_point(|&edge| edge < u64::from(document) << 32)
+        };
         let mut others = Vec::new();
+        // Those of documents that are the first of their sketch follow each other.
+        let mut rest = &edges[from(edges, range.start)..];
         for a in range {
             let first = self.join.first_of(a);
             if first != a && self.form == Form::Compact {
                 continue;
             }
             others.clear();
-            let lowest = u64::from(first) << 32;
-            let edges = &edges[edges.partition_point(|&edge| edge < lowest)..];
-            let targets = edges
-                .iter()
-                .take_while(|&&edge| edge >> 32 == u64::from(first))
-                .map(|&edge| edge as u32);
+            let mut edges = if first == a { rest } else { &edges[from(edges, first)..] };
+            let end = edges.iter().take_while(|&&edge| edge >> 32 == u64::from(first)).count();
+            (edges, rest) = if first == a { edges.split_at(end) } else { (&edges[..end], rest) };
+            let targets = edges.iter().map(|&edge| edge as u32);
             match (&self.repeats, self.form) {
                 (None, _) => others.extend(targets),
                 (Some(repeats), Form::Compact) => {
