@@ -160,7 +160,7 @@ impl Verifier {
         let cosine = overlap.cosine(a, b);
         let both = (a.characters() + b.characters()) as u64;
         let likely = ((1.0 - likely_loss(cosine)) * both as f64 / 2.0) as usize;
-        let common = self.aligner.common(&a.characters, &b.characters, least, likely);
+        let common = self.aligner.common(a.letters(), b.letters(), least, likely);
         let alignment = ratio(2 * common as u64, both);
         let value = ((cosine * cosine + alignment * alignment) / 2.0).sqrt();
         Verified {
@@ -231,8 +231,8 @@ struct Features<'p> {
 
 impl<'p> Features<'p> {
     fn of(profile: &'p Profile) -> Features<'p> {
-        let hashes = &profile.hashes[..];
-        Features { hashes, weights: &profile.weights[..hashes.len()] }
+        let (hashes, weights) = profile.weighted();
+        Features { hashes, weights: &weights[..hashes.len()] }
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is kept of a document to compare it exactly.
 
+use bytemuck::{must_cast_slice, must_cast_slice_mut};
+
 use super::sort::HashSorter;
 use crate::feature::by_script::hash_features;
 use crate::feature::shingle::Reduced;
@@ -19,21 +21,24 @@ pub(super) const HALF: u64 = 1 << 63;
 /// Chinese text of 1,000 characters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// Distinct, ascending.
-    pub(super) hashes: Box<[u64]>,
-    /// How many of them are below [`HALF`].
+    /// The hashes of the features, their weights, and the letters and digits, each from a word of its own on: in
+    /// one piece, because millions of profiles come and go.
+    words: Box<[u64]>,
+    features: usize,
+    characters: usize,
+    /// How many hashes are below [`HALF`].
     pub(super) low: usize,
-    /// In the same order.
-    pub(super) weights: Box<[u16]>,
     /// The sum of the weights.
     pub(super) sum: u64,
     /// The sum of the squares of the weights.
     pub(super) square: u64,
-    /// The letters and digits, as code points.
-    pub(super) characters: Box<[u32]>,
-    /// How many of them are of scripts that are written with spaces.
+    /// How many of the letters and digits are of scripts that are written with spaces.
     pub(super) spaced: usize,
 }
+
+/// Weights and characters in a word.
+const WEIGHTS: usize = 4;
+const CHARACTERS: usize = 2;
 
 impl Profile {
     /// The profile of a normalised text, with the inverse document frequency of a feature in
@@ -54,17 +59,41 @@ impl Profile {
 
     /// The number of distinct features.
     pub fn features(&self) -> usize {
-        self.hashes.len()
+        self.features
     }
 
     /// The number of letters and digits.
     pub fn characters(&self) -> usize {
-        self.characters.len()
+        self.characters
     }
 
     /// The memory that it takes, in bytes.
     pub fn bytes(&self) -> usize {
-        size_of::<Profile>() + 10 * self.features() + 4 * self.characters()
+        size_of::<Profile>() + size_of_val(&*self.words)
+    }
+
+    /// The features' hashes, distinct and ascending, and the weight of each.
+    pub(super) fn weighted(&self) -> (&[u64], &[u16]) {
+        let (hashes, rest) = self.words.split_at(self.features);
+        (hashes, &must_cast_slice(rest)[..self.features])
+    }
+
+    /// The letters and digits, as code points.
+    pub(super) fn letters(&self) -> &[u32] {
+        let start = self.features + self.features.div_ceil(WEIGHTS);
+        &must_cast_slice(&self.words[start..])[..self.characters]
+    }
+
+    /// The hashes, weights and letters of a profile, in its words.
+    fn words_of(hashes: &[u64], weights: &[u16], characters: &[u32]) -> Box<[u64]> {
+        let before = hashes.len() + weights.len().div_ceil(WEIGHTS);
+        let mut words = vec![0; before + characters.len().div_ceil(CHARACTERS)];
+        let (features, letters) = words.split_at_mut(before);
+        let (own, rest) = features.split_at_mut(hashes.len());
+        own.copy_from_slice(hashes);
+        must_cast_slice_mut(rest)[..weights.len()].copy_from_slice(weights);
+        must_cast_slice_mut(letters)[..characters.len()].copy_from_slice(characters);
+        words.into()
     }
 }
 
@@ -119,12 +148,12 @@ impl Profiler {
         let sum = weights.iter().map(|&weight| u64::from(weight)).sum();
         let square = weights.iter().map(|&weight| u64::from(weight) * u64::from(weight)).sum();
         Profile {
-            hashes: hashes.as_slice().into(),
+            words: Profile::words_of(hashes, weights, characters),
+            features: hashes.len(),
+            characters: characters.len(),
             low: hashes.partition_point(|&hash| hash < HALF),
-            weights: weights.as_slice().into(),
             sum,
             square,
-            characters: characters.as_slice().into(),
             spaced: reduced
                 .stretches()
                 .filter(|(class, _)| *class == Class::Alphabetic)
