@@ -108,9 +108,24 @@ impl FromStr for Weighting {
 /// floor(16 log2 n), in integers; 0 for 0.
 ///
 /// # Complexity
-/// O(1): four squarings.
+/// O(1): four squarings, or below 256 a look into a table.
 #[inline]
 pub fn log2_sixteenths(n: u64) -> u32 {
+    /// Nearly all counts are small.
+    static SMALL: [u8; 256] = {
+        let mut table = [0; 256];
+        let mut n = 0;
+        while n < table.len() {
+            table[n] = by_squaring(n as u64) as u8;
+            n += 1;
+        }
+        table
+    };
+    let small = usize::try_from(n).ok().and_then(|n| SMALL.get(n));
+    small.map_or_else(|| by_squaring(n), |&small| small.into())
+}
+
+const fn by_squaring(n: u64) -> u32 {
     if n < 2 {
         return 0;
     }
@@ -119,9 +134,11 @@ pub fn log2_sixteenths(n: u64) -> u32 {
     // next binary digit of its logarithm.
     let mut mantissa = n << (63 - whole);
     let mut fraction = 0;
-    for _ in 0..4 {
-        let square = u128::from(mantissa) * u128::from(mantissa);
+    let mut digit = 0;
+    while digit < 4 {
+        let square = mantissa as u128 * mantissa as u128;
         fraction <<= 1;
+        digit += 1;
         if square >> 127 == 1 {
             fraction |= 1;
             mantissa = (square >> 64) as u64;
