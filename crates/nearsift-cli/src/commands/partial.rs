@@ -117,8 +117,9 @@ pub fn each_passage(
             .map_init(
                 || Refiner::new(&settings),
                 |refiner, pair| {
-                    let (a, b) = (texts.text(pair.a)?, texts.text(pair.b)?);
-                    Ok(refiner.refine(pair, &a, &b))
+                    texts.with_text(pair.a, |a| {
+                        texts.with_text(pair.b, |b| refiner.refine(pair, a, b))
+                    })?
                 },
             )
             .collect();

@@ -636,10 +636,11 @@ impl<T: TextSource> Decision<'_, T> {
         first: &[u32],
     ) -> Result<(), Failure> {
         let firsts = documents.map(|(a, b)| ordered(first[a as usize], first[b as usize]));
-        let is_open = |&(a, b): &(u32, u32)| a != b && self.score_of(a, b, first).is_none();
-        let mut open: Vec<(u32, u32)> = firsts.filter(is_open).collect();
-        open.sort_unstable();
+        let mut open: Vec<(u32, u32)> = firsts.filter(|(a, b)| a != b).collect();
+        open.par_sort_unstable();
         open.dedup();
+        let is_open = |&(a, b): &(u32, u32)| self.score_of(a, b, first).is_none();
+        let open: Vec<(u32, u32)> = open.into_par_iter().filter(is_open).collect();
         let pairs: Vec<Pair> =
             open.into_iter().filter_map(|(a, b)| pair_of(self.corpus, a, b)).collect();
         self.measured = match self.rule {

@@ -1,6 +1,5 @@
 //! The texts of those documents that are compared exactly, read again and kept aside.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
@@ -17,11 +16,20 @@ use crate::scan::{Pass, locked, scan};
 
 /// Normalised texts by document.
 pub trait TextSource: Sync {
-    /// The normalised text of a document; an empty one for a document whose text is not at hand.
+    /// Calls `f` with the normalised text of a document; an empty one for a document whose text is not at
+    /// hand.
     ///
     /// # Errors
     /// When it cannot be read back.
-    fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure>;
+    fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Failure>;
+
+    /// A copy of it.
+    ///
+    /// # Errors
+    /// As there.
+    fn text(&self, document: u32) -> Result<String, Failure> {
+        self.with_text(document, str::to_owned)
+    }
 }
 
 /// How the records of an input are cut into the documents of a search: each is one, or its pieces are.
@@ -96,12 +104,53 @@ impl Wanted {
     }
 }
 
-/// The texts of some documents of the input, in memory, or compressed in files when they
-/// are many.
+/// The texts of some documents of the input: the first in memory, and when they are many the others
+/// compressed in files.
 pub struct Texts {
-    /// Ascending.
-    documents: Vec<u32>,
+    places: Places,
     kept: Kept,
+}
+
+/// Some documents, and the place of each among them: a bit for every document up to the last, and half a
+/// bit for how many come before.
+struct Places {
+    words: Vec<u64>,
+    /// Documents before each word.
+    before: Vec<u32>,
+}
+
+impl Places {
+    fn of(documents: &[u32]) -> Places {
+        let end = documents.iter().max().map_or(0, |&last| last as usize + 1);
+        // One more, so that there is one for the end too.
+        let mut words = vec![0u64; end / 64 + 1];
+        for &document in documents {
+            words[document as usize / 64] |= 1 << (document % 64);
+        }
+        let mut count = 0;
+        let before = words.iter().map(|word| {
+            let before = count;
+            count += word.count_ones();
+            before
+        });
+        Places { before: before.collect(), words }
+    }
+
+    /// How many of them come before a document.
+    fn before(&self, document: u32) -> usize {
+        let word = (document as usize / 64).min(self.words.len() - 1);
+        let lower = match document as usize - 64 * word {
+            bit @ 0..64 => self.words[word] & ((1 << bit) - 1),
+            _ => self.words[word],
+        };
+        (self.before[word] + lower.count_ones()) as usize
+    }
+
+    /// The place of a document, if it is one of them.
+    fn place(&self, document: u32) -> Option<usize> {
+        let word = self.words.get(document as usize / 64)?;
+        (word >> (document % 64) & 1 == 1).then(|| self.before(document))
+    }
 }
 
 /// Texts by their place among those that are wanted.
@@ -110,7 +159,12 @@ struct Kept {
     /// Where each text begins: in the memory, or among the texts of its part.
     starts: Vec<u64>,
     lens: Vec<u32>,
-    body: Body,
+    /// The texts before a place, one after the other.
+    memory: Vec<u8>,
+    /// That place.
+    in_memory: usize,
+    /// All others.
+    files: Option<Blocks>,
 }
 
 /// Of each text the part of the work in which it is wanted, or nothing when that is not known.
@@ -120,11 +174,6 @@ impl Parts {
     fn of(&self, place: usize) -> usize {
         self.0.get(place).copied().unwrap_or(0).into()
     }
-}
-
-enum Body {
-    Memory(Vec<u8>),
-    Files(Box<Blocks>),
 }
 
 /// Texts in compressed blocks, one after the other in a file for each part.
@@ -160,8 +209,8 @@ const LEVEL: i32 = -3;
 const WRITTEN: usize = 128 << 10;
 
 impl Texts {
-    /// Reads the input once more for the texts that are wanted. When they do not fit into `memory` they go
-    /// into files without a name in `folder`.
+    /// Reads the input once more for the texts that are wanted. Those that do not fit into `memory` bytes
+    /// go into files without a name in `folder`.
     ///
     /// # Errors
     /// An input that changed, unless texts are wanted [past changes](Wanted::past_changes), an interruption, or a file that
@@ -176,12 +225,11 @@ impl Texts {
         let Wanted { documents, parts, form, past_changes } = wanted.into();
         let most = memory.unwrap_or(IN_MEMORY);
         let mut store = Store::new(documents.len(), Parts(parts), most);
-        let place_of = |document| documents.binary_search(&document).ok();
+        let places = Places::of(&documents);
         if !documents.is_empty() {
             let is_wanted = |record| {
                 let own = cut.documents(record);
-                let next = documents.partition_point(|&document| document < own.start);
-                documents.get(next).is_some_and(|&document| document < own.end)
+                places.before(own.start) < places.before(own.end)
             };
             let pass = Pass { wanted: Some(&is_wanted), past_changes, ..Pass::new("comparing") };
             scan(
@@ -191,7 +239,7 @@ impl Texts {
                 |(), seen| -> Vec<(usize, String)> {
                     let own = cut.documents(seen.place.index);
                     let texts = cut.texts(own, &seen.text.text);
-                    texts.filter_map(|(own, text)| Some((place_of(own)?, form(text)))).collect()
+                    texts.filter_map(|(own, text)| Some((places.place(own)?, form(text)))).collect()
                 },
                 |_, done| {
                     for (place, text) in done.unwrap_or_default() {
@@ -210,7 +258,7 @@ impl Texts {
             let (documents, lens) = (documents.iter(), kept.lens.iter_mut());
             documents.zip(lens).filter(|(d, _)| is_its(d)).for_each(|(_, len)| *len = 0);
         }
-        Ok(Texts { documents, kept })
+        Ok(Texts { places, kept })
     }
 }
 
@@ -220,8 +268,9 @@ struct Store {
     most: u64,
     starts: Vec<u64>,
     lens: Vec<u32>,
-    /// All texts, while they fit.
-    bytes: Vec<u8>,
+    /// The first texts, as far as they fit.
+    memory: Vec<u8>,
+    in_memory: usize,
     packed: Option<Packed>,
 }
 
@@ -321,7 +370,8 @@ impl Store {
             most,
             starts: Vec::with_capacity(room),
             lens: Vec::with_capacity(room),
-            bytes: Vec::new(),
+            memory: Vec::new(),
+            in_memory: 0,
             packed: None,
         }
     }
@@ -338,46 +388,61 @@ impl Store {
         let place = self.lens.len();
         // No record of 4 GiB is read.
         self.lens.push(text.len() as u32);
-        if let Some(packed) = &mut self.packed {
-            let part = self.parts.of(place);
-            self.starts.push(packed.push(part, text.as_bytes(), folder).map_err(error)?);
+        if self.packed.is_none() && self.make_room(text.len()) {
+            self.starts.push(self.memory.len() as u64);
+            self.memory.extend_from_slice(text.as_bytes());
+            self.in_memory = place + 1;
             return Ok(());
         }
-        self.starts.push(self.bytes.len() as u64);
-        self.bytes.extend_from_slice(text.as_bytes());
-        if self.bytes.len() as u64 > self.most {
-            let mut packed = Packed::new().map_err(error)?;
-            let all = std::mem::take(&mut self.bytes);
-            for (place, start) in self.starts.iter_mut().enumerate() {
-                let text = &all[*start as usize..][..self.lens[place] as usize];
-                *start = packed.push(self.parts.of(place), text, folder).map_err(error)?;
-            }
-            self.packed = Some(packed);
-        }
+        let packed = match &mut self.packed {
+            Some(packed) => packed,
+            none => none.insert(Packed::new().map_err(error)?),
+        };
+        let part = self.parts.of(place);
+        self.starts.push(packed.push(part, text.as_bytes(), folder).map_err(error)?);
         Ok(())
+    }
+
+    /// Makes room for so many bytes in memory, if they may be there.
+    fn make_room(&mut self, bytes: usize) -> bool {
+        let needed = self.memory.len() + bytes;
+        let is_allowed = needed as u64 <= self.most;
+        if is_allowed && needed > self.memory.capacity() {
+            // Twice as many as before, but no more than are allowed.
+            let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+            let wanted = (2 * self.memory.capacity()).clamp(needed, most);
+            self.memory.reserve_exact(wanted - self.memory.len());
+        }
+        is_allowed
     }
 
     fn finish(self, folder: &Path) -> Result<Kept, Failure> {
         let error = |e| Failure::at(folder, "keep texts in", &e);
-        let body = match self.packed {
-            None => Body::Memory(self.bytes),
+        let Store { parts, starts, lens, memory, in_memory, packed, .. } = self;
+        let files = match packed {
+            None => None,
             Some(Packed { parts, mut compressor }) => {
                 let parts = parts.into_iter().map(|part| part.finish(&mut compressor, folder));
                 let parts = parts.collect::<std::io::Result<_>>().map_err(error)?;
                 let opened = Recent::new(OPENED, Vec::len);
-                Body::Files(Box::new(Blocks { parts, opened, idle: Mutex::default() }))
+                Some(Blocks { parts, opened, idle: Mutex::default() })
             }
         };
-        Ok(Kept { parts: self.parts, starts: self.starts, lens: self.lens, body })
+        Ok(Kept { parts, starts, lens, memory, in_memory, files })
     }
 }
 
 impl Blocks {
-    /// Bytes of the texts of a part.
-    fn read(&self, part: usize, range: Range<u64>) -> std::io::Result<Vec<u8>> {
+    /// Calls `f` with bytes of the texts of a part.
+    fn with<R>(
+        &self,
+        part: usize,
+        range: Range<u64>,
+        f: impl FnOnce(&[u8]) -> R,
+    ) -> std::io::Result<R> {
         let ends = &self.parts[part].ends;
-        let mut text = Vec::with_capacity((range.end - range.start) as usize);
         let first = ends.partition_point(|end| end.1 <= range.start);
+        let mut text = Vec::new();
         for block in first..ends.len() {
             let before = block.checked_sub(1).map_or(0, |before| ends[before].1);
             if before >= range.end {
@@ -386,9 +451,13 @@ impl Blocks {
             let open = self.block(part, block)?;
             let from = range.start.saturating_sub(before) as usize;
             let to = (range.end.min(ends[block].1) - before) as usize;
+            let is_whole = range.start >= before && range.end <= ends[block].1;
+            if is_whole {
+                return Ok(f(&open[from..to]));
+            }
             text.extend_from_slice(&open[from..to]);
         }
-        Ok(text)
+        Ok(f(&text))
     }
 
     fn block(&self, part: usize, block: usize) -> std::io::Result<Arc<Vec<u8>>> {
@@ -416,10 +485,10 @@ impl Blocks {
 }
 
 impl TextSource for Texts {
-    fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure> {
-        match self.documents.binary_search(&document) {
-            Ok(place) => self.kept.text(place),
-            Err(_) => Ok(Cow::Borrowed("")),
+    fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Failure> {
+        match self.places.place(document) {
+            Some(place) => self.kept.with(place, f),
+            None => Ok(f("")),
         }
     }
 }
@@ -430,20 +499,14 @@ fn checked(bytes: &[u8]) -> Result<&str, Failure> {
 }
 
 impl Kept {
-    fn text(&self, place: usize) -> Result<Cow<'_, str>, Failure> {
+    fn with<R>(&self, place: usize, f: impl FnOnce(&str) -> R) -> Result<R, Failure> {
         let start = self.starts[place];
         let range = start..start + u64::from(self.lens[place]);
-        match &self.body {
-            Body::Memory(bytes) => {
-                let bytes = &bytes[range.start as usize..range.end as usize];
-                checked(bytes).map(Cow::Borrowed)
-            }
-            Body::Files(blocks) => {
-                let bytes = blocks
-                    .read(self.parts.of(place), range)
-                    .map_err(|e| Failure::new(format!("cannot read the texts kept aside: {e}")))?;
-                checked(&bytes).map(|text| Cow::Owned(text.to_owned()))
-            }
+        match &self.files {
+            Some(files) if place >= self.in_memory => files
+                .with(self.parts.of(place), range, |bytes| checked(bytes).map(f))
+                .map_err(|e| Failure::new(format!("cannot read the texts kept aside: {e}")))?,
+            _ => checked(&self.memory[range.start as usize..range.end as usize]).map(f),
         }
     }
 }
@@ -489,13 +552,33 @@ mod tests {
             let mut store = Store::new(wanted.documents.len(), Parts(wanted.parts), most);
             texts.iter().for_each(|text| store.push(text, folder.path()).expect("kept"));
             let kept = store.finish(folder.path()).expect("kept");
-            let kept = Texts { documents: wanted.documents, kept };
-            assert_eq!(matches!(kept.kept.body, Body::Memory(_)), most == u64::MAX);
+            let kept = Texts { places: Places::of(&wanted.documents), kept };
+            assert_eq!(kept.kept.files.is_none(), most == u64::MAX);
+            assert!(kept.kept.memory.capacity() as u64 <= most);
+            assert_eq!(kept.kept.in_memory > 0, most > 0);
             for n in (0..900).rev().chain(0..900) {
                 let text = &texts[n as usize];
                 assert_eq!(&kept.text(2 * n + 1).expect("read"), text);
                 assert_eq!(kept.text(2 * n).expect("none"), "");
             }
         }
+    }
+
+    #[test]
+    fn places_are_those_among_the_documents() {
+        let check = |documents: &[u32]| {
+            let places = Places::of(documents);
+            for document in 0..300 {
+                assert_eq!(places.place(document), documents.binary_search(&document).ok());
+                let before = documents.partition_point(|&other| other < document);
+                assert_eq!(places.before(document), before, "{document} of {documents:?}");
+            }
+        };
+        check(&[]);
+        check(&[0]);
+        check(&[63]);
+        check(&[64, 127, 128]);
+        check(&(0..256).collect::<Vec<_>>());
+        check(&(3..90).step_by(7).chain(200..210).collect::<Vec<_>>());
     }
 }

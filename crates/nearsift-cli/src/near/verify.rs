@@ -146,7 +146,7 @@ impl<'t, T: TextSource> Examiner<'t, T> {
         if let Some(profile) = self.profiles.get(document) {
             return Ok(profile);
         }
-        self.reduced.fill(&self.texts.text(document)?);
+        self.texts.with_text(document, |text| self.reduced.fill(text))?;
         let idf = |hash| u32::from(self.frequencies.idf_sixteenths(hash));
         let profile = Arc::new(self.profiler.profile(&self.reduced, idf));
         self.profiles.keep(document, Arc::clone(&profile));

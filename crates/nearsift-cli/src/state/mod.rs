@@ -22,7 +22,7 @@ use crate::failure::Failure;
 
 /// Bytes of records of a shard: it ends with the batch that reaches them. What is read again after a
 /// kill is at most this.
-const SHARD_BYTES: u64 = 128 << 20;
+const SHARD_BYTES: u64 = 256 << 20;
 
 /// Tests set this to have many shards of few documents.
 const SHARD_BYTES_VARIABLE: &str = "NEARSIFT_SHARD_BYTES";

@@ -75,7 +75,7 @@ impl Budget {
         standing + (left / 2).saturating_sub(self.documents * GATHERED)
     }
 
-    /// What is left for texts, beside so many candidates; what does not fit goes to the disk.
+    /// For texts, three quarters of what is left beside so many candidates; those that do not fit go to the disk.
     ///
     /// # Errors
     /// When the candidates alone do not fit.
@@ -84,7 +84,7 @@ impl Budget {
         if needed > self.limit {
             return Err(too_small(self.limit, needed, &format!("{candidates} candidates")));
         }
-        Ok((self.limit - needed) / 2)
+        Ok((self.limit - needed) / 4 * 3)
     }
 }
 

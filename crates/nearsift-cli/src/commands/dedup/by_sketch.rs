@@ -1,6 +1,6 @@
 //! Deduplication by dual sketches.
 
-use nearsift::dedup::{Grouping, Reason};
+use nearsift::dedup::Grouping;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 
@@ -73,8 +73,7 @@ impl Run<'_> {
         );
         written?;
         // Most were candidates; of each that goes it is told how alike it is to what stays.
-        let goes = found.removals().filter(|removal| removal.reason == Reason::Near);
-        decision.measure(goes.map(|r| (r.document, r.representative)), &first)?;
+        decision.measure(found.clusters().removed(), &first)?;
         let score = |document, representative| decision.score_of(document, representative, &first);
         let summary = self.write(&collected, &found, &against, summary, &sample, score)?;
         if self.keep_state {

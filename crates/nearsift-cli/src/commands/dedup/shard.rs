@@ -83,7 +83,7 @@ impl Shard {
             state.write(&keys_name(number), &keys)?;
         }
         if let Some(sample) = sample {
-            let packed = zstd::bulk::compress(&sample, 1).map_err(Failure::new)?;
+            let packed = zstd::bulk::compress(&sample, -3).map_err(Failure::new)?;
             state.write(&name(number, "sample"), &packed)?;
         }
         state.write(&name(number, "columns"), &columns)?;

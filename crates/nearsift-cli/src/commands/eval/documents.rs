@@ -1,6 +1,5 @@
 //! The labelled documents: held in memory with their texts, since a set with a truth is small.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use nearsift::dedup::SketchEntry;
@@ -143,7 +142,7 @@ impl Documents {
 }
 
 impl TextSource for &Documents {
-    fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure> {
-        Ok(Cow::Owned(normalise(&self.texts[document as usize].text)))
+    fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Failure> {
+        Ok(f(&normalise(&self.texts[document as usize].text)))
     }
 }

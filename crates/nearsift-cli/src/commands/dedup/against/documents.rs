@@ -1,7 +1,6 @@
 //! Documents as a reference, sketched for the purpose or by an earlier run: candidates across, whose
 //! texts are compared exactly.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -280,13 +279,13 @@ struct Both {
 }
 
 impl TextSource for Both {
-    fn text(&self, document: u32) -> Result<Cow<'_, str>, Failure> {
+    fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Failure> {
         let Some(reference) = document.checked_sub(self.shift) else {
-            return self.own.text(document);
+            return self.own.with_text(document, f);
         };
         match self.other.references.binary_search(&reference) {
-            Ok(place) => self.other.texts.text(self.other.numbers[place]),
-            Err(_) => Ok(Cow::Borrowed("")),
+            Ok(place) => self.other.texts.with_text(self.other.numbers[place], f),
+            Err(_) => Ok(f("")),
         }
     }
 }
