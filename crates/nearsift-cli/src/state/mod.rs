@@ -21,8 +21,11 @@ pub use keys::{FileKeys, key_source};
 use crate::failure::Failure;
 
 /// Bytes of records of a shard: it ends with the batch that reaches them. What is read again after a
-/// kill is at most this.
+/// kill is at most this, some seconds of work.
 const SHARD_BYTES: u64 = 256 << 20;
+
+/// Bytes of input of a run that is worth taking up again.
+const LONG_BYTES: u64 = 128 << 20;
 
 /// Tests set this to have many shards of few documents.
 const SHARD_BYTES_VARIABLE: &str = "NEARSIFT_SHARD_BYTES";
@@ -144,6 +147,11 @@ impl Writer {
 /// Bytes of a shard.
 pub fn shard_bytes() -> u64 {
     bound_of_tests(SHARD_BYTES_VARIABLE).unwrap_or(SHARD_BYTES)
+}
+
+/// Bytes of input from which on a run keeps its work.
+pub fn long_bytes() -> u64 {
+    bound_of_tests(SHARD_BYTES_VARIABLE).unwrap_or(LONG_BYTES)
 }
 
 /// A bound that tests set so low that a few documents exceed it.

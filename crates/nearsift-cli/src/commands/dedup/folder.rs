@@ -106,7 +106,7 @@ impl Folder {
             .map_err(|e| Failure::at(&output, "make the output folder", &e))?;
         interrupt::listen(&unfinished);
         let mut folder = Folder { output, unfinished, state: None };
-        let is_long = has_work || inputs.total_bytes() >= state::shard_bytes();
+        let is_long = has_work || inputs.total_bytes() >= state::long_bytes();
         if let Some(manifest) = manifest.filter(|_| is_long) {
             folder.state = Some(State::open(&folder.path(STATE), manifest)?);
             // What is not part of the state is made again.
