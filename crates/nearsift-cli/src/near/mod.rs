@@ -17,7 +17,7 @@ use nearsift::verify::MIN_SCORE;
 
 pub use runs::{Sorted, Sorter, Stored};
 pub use search::{Candidates, Decision, Extent, Near, PairLine, Workspace, decide};
-pub use texts::{Cut, TextSource, Texts, Wanted, read_at};
+pub use texts::{Cut, IN_MEMORY, TextSource, Texts, Wanted, read_at};
 pub use verify::{judge, profiles, verify};
 
 use crate::args::{Matching, Method, RecipeArgs, Verify};

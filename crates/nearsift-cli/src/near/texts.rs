@@ -200,7 +200,7 @@ struct Opener {
 const OPENED: usize = 128 << 20;
 
 /// More bytes of text than this are kept in files, unless a memory limit says otherwise.
-const IN_MEMORY: u64 = 1 << 30;
+pub const IN_MEMORY: u64 = 1 << 30;
 /// Bytes of text in a block.
 const BLOCK: usize = 16 << 10;
 /// How much zstd packs: what lies on the disk for some minutes is worth little time.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::folder::Folder;
 use super::ids;
 use crate::failure::Failure;
+use crate::near;
 
 /// Batches, the frequency sample, tables, runs, blocks of texts, and what the system's allocator holds back.
 const FIXED: u64 = 448 << 20;
@@ -75,7 +76,7 @@ impl Budget {
         standing + (left / 2).saturating_sub(self.documents * GATHERED)
     }
 
-    /// For texts, three quarters of what is left beside so many candidates; those that do not fit go to the disk.
+    /// For texts beside so many candidates; those that do not fit go to the disk.
     ///
     /// # Errors
     /// When the candidates alone do not fit.
@@ -84,8 +85,13 @@ impl Budget {
         if needed > self.limit {
             return Err(too_small(self.limit, needed, &format!("{candidates} candidates")));
         }
-        Ok((self.limit - needed) / 4 * 3)
+        Ok(texts_within(self.limit - needed))
     }
+}
+
+/// The share of texts in what is left: three quarters.
+fn texts_within(left: u64) -> u64 {
+    left / 4 * 3
 }
 
 /// Whether a reference fits beside the columns of the input: its own columns, and one of keys.
@@ -169,8 +175,12 @@ impl Forecast {
         let documents = documents as u64;
         let search = documents * (SEARCH + 2 * GATHERED);
         let columns = fixed() + documents * COLUMNS + (documents * ID).min(IDS);
-        let memory = columns
-            + search.max(documents * GROUPED + candidates * LINKED + (1 << 30).min(texts as u64));
+        let grouped = documents * GROUPED + candidates * LINKED;
+        let for_texts = match limit {
+            Some(limit) => texts_within(limit.saturating_sub(columns + grouped)),
+            None => near::IN_MEMORY,
+        };
+        let memory = columns + search.max(grouped + for_texts.min(texts as u64));
         let threads = rayon::current_num_threads() as f64;
         let files = inputs.files().len() as u64;
         let kept = if writes_kept { inputs.total_bytes() + files * BLOCK } else { 0 };

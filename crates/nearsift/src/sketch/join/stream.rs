@@ -142,19 +142,27 @@ impl View<'_, '_> {
         edges: &[u64],
         f: &mut impl FnMut(Pair) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        /// Documents whose pairs one task scores.
-        const STRETCH: usize = 1 << 11;
+        /// Edges that one task scores, about: so many pairs at once take little memory. Tests cut often.
+        const STRETCH: usize = if cfg!(test) { 3 } else { 1 << 13 };
         let workers = &self.join.workers;
         // Each document of a sketch may be in a pair with each of another: that many pairs are not gathered.
         if workers.count() == 1 || self.both_ways() {
             return self.emit_in_order(range, edges, f);
         }
-        let stretches: Vec<u32> = range.clone().step_by(STRETCH).collect();
-        for starts in stretches.chunks(8 * workers.count()) {
-            let scored = workers.map(starts.to_vec(), |start| {
+        let mut stretches = Vec::with_capacity(edges.len() / STRETCH + 1);
+        let mut start = range.start;
+        for edge in edges.iter().step_by(STRETCH).skip(1) {
+            let end = (edge >> 32) as u32;
+            if start < end {
+                stretches.push(start..end);
+                start = end;
+            }
+        }
+        stretches.push(start..range.end);
+        for some in stretches.chunks(8 * workers.count()) {
+            let scored = workers.map(some.to_vec(), |documents| {
                 let mut pairs = Vec::new();
-                let own = start..range.end.min(start + STRETCH as u32);
-                let _ = self.emit_in_order(own, edges, &mut |pair| {
+                let _ = self.emit_in_order(documents, edges, &mut |pair| {
                     pairs.push(pair);
                     ControlFlow::<Infallible>::Continue(())
                 });
