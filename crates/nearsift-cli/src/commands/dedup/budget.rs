@@ -89,9 +89,11 @@ impl Budget {
     }
 }
 
-/// The share of texts in what is left: three quarters.
+/// The share of texts in what is left: three quarters, but for what the allocator holds back beside them. With
+/// three quarters alone 10^6 documents took 1.003 GB of 1 GB.
 fn texts_within(left: u64) -> u64 {
-    left / 4 * 3
+    const HELD_BACK: u64 = 64 << 20;
+    (left / 4 * 3).saturating_sub(HELD_BACK)
 }
 
 /// Whether a reference fits beside the columns of the input: its own columns, and one of keys.
