@@ -13,6 +13,7 @@ use super::recent::Recent;
 use crate::commands::dedup::collect::Records;
 use crate::failure::Failure;
 use crate::scan::{Pass, locked, scan};
+use crate::state::PACKING;
 
 /// Normalised texts by document.
 pub trait TextSource: Sync {
@@ -203,8 +204,6 @@ const OPENED: usize = 128 << 20;
 pub const IN_MEMORY: u64 = 1 << 30;
 /// Bytes of text in a block.
 const BLOCK: usize = 16 << 10;
-/// How much zstd packs: what lies on the disk for some minutes is worth little time.
-const LEVEL: i32 = -3;
 /// Bytes of blocks of a part that are written at once.
 const WRITTEN: usize = 128 << 10;
 
@@ -301,7 +300,7 @@ impl Packed {
             texts: 0,
         };
         let parts = (0..PARTS).map(|_| filling()).collect();
-        Ok(Packed { parts, compressor: zstd::bulk::Compressor::new(LEVEL)? })
+        Ok(Packed { parts, compressor: zstd::bulk::Compressor::new(PACKING)? })
     }
 
     /// Adds a text to a part, and returns where it begins there.

@@ -232,7 +232,7 @@ struct Features<'p> {
 impl<'p> Features<'p> {
     fn of(profile: &'p Profile) -> Features<'p> {
         let (hashes, weights) = profile.weighted();
-        Features { hashes, weights: &weights[..hashes.len()] }
+        Features { hashes, weights }
     }
 }
 

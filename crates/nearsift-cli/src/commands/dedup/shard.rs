@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::collect::{Columns, Counts};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::state::State;
 use crate::state::file::Taken;
+use crate::state::{PACKING, State};
 
 /// What a shard says of itself.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ impl Shard {
             state.write(&keys_name(number), &keys)?;
         }
         if let Some(sample) = sample {
-            let packed = zstd::bulk::compress(&sample, -3).map_err(Failure::new)?;
+            let packed = zstd::bulk::compress(&sample, PACKING).map_err(Failure::new)?;
             state.write(&name(number, "sample"), &packed)?;
         }
         state.write(&name(number, "columns"), &columns)?;

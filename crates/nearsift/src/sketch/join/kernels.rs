@@ -153,6 +153,23 @@ impl fmt::Display for Kernel {
     }
 }
 
+/// Queries that are compared with a tile before it is looked at whether any is near.
+const GROUP: usize = 4;
+
+/// Calls the `group_within` that is in scope for all queries: no function can, because it would be compiled for
+/// other instructions.
+macro_rules! in_groups {
+    ($queries:ident, $tiles:ident, $budget:ident, $hits:ident) => {
+        let (groups, rest) = $queries.as_chunks::<GROUP>();
+        for (group, first) in groups.iter().zip((0..).step_by(GROUP)) {
+            group_within(group, first, $tiles, $budget, $hits);
+        }
+        for (query, at) in rest.iter().zip(GROUP * groups.len()..) {
+            group_within(&[*query], at as u32, $tiles, $budget, $hits);
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
@@ -180,13 +197,7 @@ mod x86 {
         budget: u64,
         hits: &mut Vec<(u32, u32)>,
     ) {
-        let (groups, rest) = queries.as_chunks::<GROUP>();
-        for (first, group) in (0..).step_by(GROUP).zip(groups) {
-            group_within(group, first, tiles, budget, hits);
-        }
-        for (query, at) in rest.iter().zip(GROUP * groups.len()..) {
-            group_within(&[*query], at as u32, tiles, budget, hits);
-        }
+        in_groups!(queries, tiles, budget, hits);
     }
 
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
@@ -239,19 +250,9 @@ mod x86 {
     }
 }
 
-/// Queries that are compared with a tile before it is looked at whether any is near.
-const GROUP: usize = 4;
-
 #[inline(always)]
 fn within(queries: &[Row], tiles: &[Tile], budget: u64, hits: &mut Vec<(u32, u32)>) {
-    let (groups, rest) = queries.as_chunks::<GROUP>();
-    for (g, group) in groups.iter().enumerate() {
-        group_within(group, (g * GROUP) as u32, tiles, budget, hits);
-    }
-    for (i, query) in rest.iter().enumerate() {
-        let first = (groups.len() * GROUP + i) as u32;
-        group_within(&[*query], first, tiles, budget, hits);
-    }
+    in_groups!(queries, tiles, budget, hits);
 }
 
 #[inline(always)]
