@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use nearsift::text::normalise::normalise;
 use nearsift_io::Inputs;
@@ -12,8 +12,7 @@ use nearsift_io::Inputs;
 use super::recent::Recent;
 use crate::commands::dedup::collect::Records;
 use crate::failure::Failure;
-use crate::scan::{Pass, locked, scan};
-use crate::state::PACKING;
+use crate::scan::{Pass, scan};
 
 /// Normalised texts by document.
 pub trait TextSource: Sync {
@@ -106,7 +105,7 @@ impl Wanted {
 }
 
 /// The texts of some documents of the input: the first in memory, and when they are many the others
-/// compressed in files.
+/// in files.
 pub struct Texts {
     places: Places,
     kept: Kept,
@@ -165,7 +164,7 @@ struct Kept {
     /// That place.
     in_memory: usize,
     /// All others.
-    files: Option<Blocks>,
+    files: Option<Files>,
 }
 
 /// Of each text the part of the work in which it is wanted, or nothing when that is not known.
@@ -177,24 +176,18 @@ impl Parts {
     }
 }
 
-/// Texts in compressed blocks, one after the other in a file for each part.
-struct Blocks {
+/// Texts in a file for each part, one after the other. They are not compressed: in blocks that can be read
+/// alone a fifth is saved, and that takes several times as long as writing and reading them.
+struct Files {
     parts: Vec<Part>,
     /// The blocks that were read last, by part and number.
     opened: Recent<(u32, u32), Vec<u8>>,
-    /// Decompressors that nobody uses, each with room for a block.
-    idle: Mutex<Vec<Opener>>,
 }
 
 struct Part {
     file: Option<File>,
-    /// Of each block: where it ends in the file, and how many bytes of text it and those before hold.
-    ends: Vec<(u64, u64)>,
-}
-
-struct Opener {
-    context: zstd::bulk::Decompressor<'static>,
-    packed: Vec<u8>,
+    /// Bytes of the file.
+    len: u64,
 }
 
 /// Bytes of blocks that are kept as they were read.
@@ -202,9 +195,9 @@ const OPENED: usize = 128 << 20;
 
 /// More bytes of text than this are kept in files, unless a memory limit says otherwise.
 pub const IN_MEMORY: u64 = 1 << 30;
-/// Bytes of text in a block.
-const BLOCK: usize = 16 << 10;
-/// Bytes of blocks of a part that are written at once.
+/// Bytes of a file that are read at once.
+const BLOCK: u64 = 64 << 10;
+/// Bytes of a part that are written at once.
 const WRITTEN: usize = 128 << 10;
 
 impl Texts {
@@ -270,94 +263,45 @@ struct Store {
     /// The first texts, as far as they fit.
     memory: Vec<u8>,
     in_memory: usize,
-    packed: Option<Packed>,
-}
-
-/// The blocks so far.
-struct Packed {
-    parts: Vec<Filling>,
-    compressor: zstd::bulk::Compressor<'static>,
+    files: Option<Vec<Filling>>,
 }
 
 /// A part that is being filled.
+#[derive(Default)]
 struct Filling {
-    part: Part,
-    /// The block.
-    bytes: Vec<u8>,
-    /// Blocks that are not written yet, and bytes that are.
-    packed: Vec<u8>,
+    file: Option<File>,
     written: u64,
-    texts: u64,
-}
-
-impl Packed {
-    fn new() -> std::io::Result<Packed> {
-        let filling = || Filling {
-            part: Part { file: None, ends: Vec::new() },
-            bytes: Vec::new(),
-            packed: Vec::new(),
-            written: 0,
-            texts: 0,
-        };
-        let parts = (0..PARTS).map(|_| filling()).collect();
-        Ok(Packed { parts, compressor: zstd::bulk::Compressor::new(PACKING)? })
-    }
-
-    /// Adds a text to a part, and returns where it begins there.
-    fn push(&mut self, part: usize, text: &[u8], folder: &Path) -> std::io::Result<u64> {
-        let filling = &mut self.parts[part];
-        let start = filling.texts;
-        filling.bytes.extend_from_slice(text);
-        filling.texts += text.len() as u64;
-        if filling.bytes.len() >= BLOCK {
-            filling.blocks(&mut self.compressor)?;
-            if filling.packed.len() >= WRITTEN {
-                filling.write(folder)?;
-            }
-        }
-        Ok(start)
-    }
+    /// Bytes that are not written yet.
+    bytes: Vec<u8>,
 }
 
 impl Filling {
-    /// Packs the whole blocks. A text may lie in several.
-    fn blocks(&mut self, compressor: &mut zstd::bulk::Compressor<'static>) -> std::io::Result<()> {
-        let full = self.bytes.len() / BLOCK * BLOCK;
-        for block in self.bytes[..full].chunks(BLOCK) {
-            self.packed.extend_from_slice(&compressor.compress(block)?);
-            let (_, texts) = self.part.ends.last().copied().unwrap_or_default();
-            let end = self.written + self.packed.len() as u64;
-            self.part.ends.push((end, texts + block.len() as u64));
+    /// Adds a text, and returns where it begins.
+    fn push(&mut self, text: &[u8], folder: &Path) -> std::io::Result<u64> {
+        let start = self.written + self.bytes.len() as u64;
+        self.bytes.extend_from_slice(text);
+        if self.bytes.len() >= WRITTEN {
+            self.write(folder)?;
         }
-        self.bytes.drain(..full);
-        Ok(())
+        Ok(start)
     }
 
     fn write(&mut self, folder: &Path) -> std::io::Result<()> {
-        let file = match &mut self.part.file {
+        let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(tempfile::tempfile_in(folder)?),
         };
-        file.write_all(&self.packed)?;
-        self.written += self.packed.len() as u64;
-        self.packed.clear();
+        file.write_all(&self.bytes)?;
+        self.written += self.bytes.len() as u64;
+        self.bytes.clear();
         Ok(())
     }
 
-    /// Writes what is left, in a block of its own.
-    fn finish(
-        mut self,
-        compressor: &mut zstd::bulk::Compressor<'static>,
-        folder: &Path,
-    ) -> std::io::Result<Part> {
+    fn finish(mut self, folder: &Path) -> std::io::Result<Part> {
         if !self.bytes.is_empty() {
-            self.packed.extend_from_slice(&compressor.compress(&self.bytes)?);
-            self.part.ends.push((self.written + self.packed.len() as u64, self.texts));
-        }
-        if !self.packed.is_empty() {
             self.write(folder)?;
         }
-        Ok(self.part)
+        Ok(Part { file: self.file, len: self.written })
     }
 }
 
@@ -371,7 +315,7 @@ impl Store {
             lens: Vec::with_capacity(room),
             memory: Vec::new(),
             in_memory: 0,
-            packed: None,
+            files: None,
         }
     }
 
@@ -387,18 +331,16 @@ impl Store {
         let place = self.lens.len();
         // No record of 4 GiB is read.
         self.lens.push(text.len() as u32);
-        if self.packed.is_none() && self.make_room(text.len()) {
+        if self.files.is_none() && self.make_room(text.len()) {
             self.starts.push(self.memory.len() as u64);
             self.memory.extend_from_slice(text.as_bytes());
             self.in_memory = place + 1;
             return Ok(());
         }
-        let packed = match &mut self.packed {
-            Some(packed) => packed,
-            none => none.insert(Packed::new().map_err(error)?),
-        };
-        let part = self.parts.of(place);
-        self.starts.push(packed.push(part, text.as_bytes(), folder).map_err(error)?);
+        let files =
+            self.files.get_or_insert_with(|| (0..PARTS).map(|_| Filling::default()).collect());
+        let part = &mut files[self.parts.of(place)];
+        self.starts.push(part.push(text.as_bytes(), folder).map_err(error)?);
         Ok(())
     }
 
@@ -417,67 +359,63 @@ impl Store {
 
     fn finish(self, folder: &Path) -> Result<Kept, Failure> {
         let error = |e| Failure::at(folder, "keep texts in", &e);
-        let Store { parts, starts, lens, memory, in_memory, packed, .. } = self;
-        let files = match packed {
-            None => None,
-            Some(Packed { parts, mut compressor }) => {
-                let parts = parts.into_iter().map(|part| part.finish(&mut compressor, folder));
-                let parts = parts.collect::<std::io::Result<_>>().map_err(error)?;
-                let opened = Recent::new(OPENED, Vec::len);
-                Some(Blocks { parts, opened, idle: Mutex::default() })
-            }
+        let Store { parts, starts, lens, memory, in_memory, files, .. } = self;
+        let finish = |files: Vec<Filling>| -> std::io::Result<Files> {
+            let parts = files.into_iter().map(|part| part.finish(folder));
+            Ok(Files {
+                parts: parts.collect::<Result<_, _>>()?,
+                opened: Recent::new(OPENED, Vec::len),
+            })
         };
+        let files = files.map(finish).transpose().map_err(error)?;
         Ok(Kept { parts, starts, lens, memory, in_memory, files })
     }
 }
 
-impl Blocks {
-    /// Calls `f` with bytes of the texts of a part.
+impl Files {
+    /// Calls `f` with bytes of a part.
     fn with<R>(
         &self,
         part: usize,
         range: Range<u64>,
         f: impl FnOnce(&[u8]) -> R,
     ) -> std::io::Result<R> {
-        let ends = &self.parts[part].ends;
-        let first = ends.partition_point(|end| end.1 <= range.start);
-        let mut text = Vec::new();
-        for block in first..ends.len() {
-            let before = block.checked_sub(1).map_or(0, |before| ends[before].1);
-            if before >= range.end {
+        let first = range.start / BLOCK;
+        let start = (range.start % BLOCK) as usize;
+        let len = (range.end - range.start) as usize;
+        if len == 0 {
+            return Ok(f(&[]));
+        }
+        let block = self.block(part, first)?;
+        if let Some(bytes) = block.get(start..start + len) {
+            return Ok(f(bytes));
+        }
+        let mut bytes = block[start..].to_vec();
+        for next in first + 1.. {
+            let block = self.block(part, next)?;
+            let missing = len - bytes.len();
+            bytes.extend_from_slice(&block[..missing.min(block.len())]);
+            if missing <= block.len() {
                 break;
             }
-            let open = self.block(part, block)?;
-            let from = range.start.saturating_sub(before) as usize;
-            let to = (range.end.min(ends[block].1) - before) as usize;
-            let is_whole = range.start >= before && range.end <= ends[block].1;
-            if is_whole {
-                return Ok(f(&open[from..to]));
-            }
-            text.extend_from_slice(&open[from..to]);
         }
-        Ok(f(&text))
+        Ok(f(&bytes))
     }
 
-    fn block(&self, part: usize, block: usize) -> std::io::Result<Arc<Vec<u8>>> {
+    fn block(&self, part: usize, block: u64) -> std::io::Result<Arc<Vec<u8>>> {
+        // A part of 2^48 bytes has as many blocks.
         let name = (part as u32, block as u32);
         if let Some(bytes) = self.opened.get(name) {
             return Ok(bytes);
         }
-        let Part { file, ends } = &self.parts[part];
-        let file = file.as_ref().ok_or(std::io::ErrorKind::UnexpectedEof)?;
-        let own = locked(&self.idle).pop();
-        let mut opener = match own {
-            Some(opener) => opener,
-            None => Opener { context: zstd::bulk::Decompressor::new()?, packed: Vec::new() },
+        let Part { file, len } = &self.parts[part];
+        let start = block * BLOCK;
+        let (Some(file), true) = (file, start < *len) else {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
         };
-        let before = block.checked_sub(1).map_or((0, 0), |before| ends[before]);
-        let (end, texts) = ends[block];
-        opener.packed.resize((end - before.0) as usize, 0);
-        read_at(file, &mut opener.packed, before.0)?;
-        let size = (texts - before.1) as usize;
-        let bytes = Arc::new(opener.context.decompress(&opener.packed, size)?);
-        locked(&self.idle).push(opener);
+        let mut bytes = vec![0; BLOCK.min(len - start) as usize];
+        read_at(file, &mut bytes, start)?;
+        let bytes = Arc::new(bytes);
         self.opened.keep(name, Arc::clone(&bytes));
         Ok(bytes)
     }

@@ -27,9 +27,6 @@ const SHARD_BYTES: u64 = 256 << 20;
 /// Bytes of input of a run that is worth taking up again.
 const LONG_BYTES: u64 = 128 << 20;
 
-/// How much zstd packs: what lies on the disk for some minutes is worth little time.
-pub const PACKING: i32 = -3;
-
 /// Tests set this to have many shards of few documents.
 const SHARD_BYTES_VARIABLE: &str = "NEARSIFT_SHARD_BYTES";
 

@@ -5,7 +5,7 @@
 //! character gives that character), any other stretch its 5-grams, and every word of a script that is
 //! written with spaces is a feature besides. A mixed text gets both, stretch by stretch.
 
-use super::hash::hash_pairs_and_triples;
+use super::hash::{hash_pairs_and_triples, hash_parts};
 use super::shingle::{Reduced, char_shingles};
 use super::{hash_char_shingles, hash_token};
 use crate::text::script::Class;
@@ -56,7 +56,7 @@ pub fn hash_features(reduced: &Reduced, out: &mut Vec<u64>) {
             hash_char_shingles(stretch, 5, out);
         }
     }
-    out.extend(reduced.words().map(hash_token));
+    hash_parts(reduced.text(), reduced.places_of_words(), out);
 }
 
 #[cfg(test)]

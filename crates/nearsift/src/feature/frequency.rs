@@ -42,7 +42,7 @@ const STEP: u32 = 11;
 
 /// What each step stands for. The first is not 0: a feature of every document weighs little, not
 /// nothing.
-pub(super) const SIXTEENTHS: [u8; 16] =
+pub(crate) const SIXTEENTHS: [u8; 16] =
     [3, 11, 22, 33, 44, 55, 66, 77, 88, 99, 110, 121, 132, 143, 154, 165];
 
 const MAGIC: [u8; 4] = *b"NSDF";
@@ -88,9 +88,15 @@ impl DocumentFrequencies {
     /// O(1): one load from the table.
     #[inline]
     pub fn idf_sixteenths(&self, hash: u64) -> u8 {
+        SIXTEENTHS[usize::from(self.step(hash))]
+    }
+
+    /// The place of that among the [`SIXTEENTHS`].
+    #[inline]
+    pub(crate) fn step(&self, hash: u64) -> u8 {
         let entry = hash >> (64 - self.log2_entries);
         let pair = self.steps[(entry >> 1) as usize];
-        SIXTEENTHS[usize::from(pair >> (4 * (entry & 1)) & 15)]
+        pair >> (4 * (entry & 1)) & 15
     }
 
     /// The logarithm of the number of entries.

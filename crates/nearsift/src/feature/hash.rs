@@ -8,6 +8,8 @@
 //! xxHash fast digest algorithm, XXH3 specification, sections on inputs of 1 to 3, 4 to 8 and
 //! 9 to 16 bytes.
 
+use std::ops::Range;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::shingle::char_shingles;
@@ -78,6 +80,20 @@ pub(super) fn hash_pairs_and_triples(text: &str, out: &mut Vec<u64>) {
     }
 }
 
+/// Appends the hash of each of these parts of a text: what [`hash_token`] gives for each.
+///
+/// # Complexity
+/// O(bytes); about 2 ns a part of up to 8 bytes.
+pub(super) fn hash_parts(text: &str, parts: &[Range<u32>], out: &mut Vec<u64>) {
+    out.extend(parts.iter().map(|part| {
+        let (start, end) = (part.start as usize, part.end as usize);
+        match (text.as_bytes()[start..].first_chunk(), end - start) {
+            (Some(&bytes), len @ 1..=8) => hash_1_to_8(u64::from_le_bytes(bytes), len as u32),
+            _ => hash_token(&text[start..end]),
+        }
+    }));
+}
+
 /// The width in bytes of the first character of valid UTF-8, and the length in bytes of the run of
 /// characters of that width.
 fn run(bytes: &[u8]) -> (usize, usize) {
@@ -125,7 +141,13 @@ const SECRET_48: u64 = 0x8e24_43f7_7446_08b8;
 fn hash_1_to_3<const LEN: usize>(input: &[u8; LEN]) -> u64 {
     const { assert!(LEN >= 1 && LEN <= 3) };
     let byte = |at: usize| u32::from(input[at]);
-    let combined = byte(0) << 16 | byte(LEN / 2) << 24 | byte(LEN - 1) | (LEN as u32) << 8;
+    mix_1_to_3([0, LEN / 2, LEN - 1].map(byte), LEN as u32)
+}
+
+/// The first, the middle and the last byte of so many.
+#[inline(always)]
+fn mix_1_to_3([first, middle, last]: [u32; 3], len: u32) -> u64 {
+    let combined = first << 16 | middle << 24 | last | len << 8;
     let mut hash = u64::from(combined) ^ u64::from(SECRET_0 ^ SECRET_4);
     hash = (hash ^ hash >> 33).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     hash = (hash ^ hash >> 29).wrapping_mul(0x1656_67b1_9e37_79f9);
@@ -137,13 +159,29 @@ fn hash_4_to_8<const LEN: usize>(input: &[u8; LEN]) -> u64 {
     const { assert!(LEN >= 4 && LEN <= 8) };
     let word =
         |at: usize| u32::from_le_bytes([input[at], input[at + 1], input[at + 2], input[at + 3]]);
-    let both = u64::from(word(LEN - 4)).wrapping_add(u64::from(word(0)) << 32);
+    mix_4_to_8([word(0), word(LEN - 4)], LEN as u32)
+}
+
+/// The first and the last four bytes of so many.
+#[inline(always)]
+fn mix_4_to_8([first, last]: [u32; 2], len: u32) -> u64 {
+    let both = u64::from(last).wrapping_add(u64::from(first) << 32);
     let mut hash = both ^ (SECRET_8 ^ SECRET_16);
     hash ^= hash.rotate_left(49) ^ hash.rotate_left(24);
     hash = hash.wrapping_mul(0x9fb2_1c65_1e98_df25);
-    hash ^= (hash >> 35).wrapping_add(LEN as u64);
+    hash ^= (hash >> 35).wrapping_add(len.into());
     hash = hash.wrapping_mul(0x9fb2_1c65_1e98_df25);
     hash ^ hash >> 28
+}
+
+/// Of the lowest 1 to 8 bytes of a word. How long a word of a text is no processor can guess, so that no
+/// branch asks.
+#[inline(always)]
+fn hash_1_to_8(bytes: u64, len: u32) -> u64 {
+    let byte = |at: u32| (bytes >> (8 * at)) as u32 & 0xff;
+    let short = mix_1_to_3([0, len / 2, len - 1].map(byte), len);
+    let long = mix_4_to_8([bytes as u32, (bytes >> (8 * len.saturating_sub(4))) as u32], len);
+    if len < 4 { short } else { long }
 }
 
 #[inline(always)]
@@ -203,6 +241,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn parts_are_hashed_as_tokens(
+            text in "[a-z]{0,40}",
+            parts in prop::collection::vec((any::<prop::sample::Index>(), 0u32..20), 0..20),
+        ) {
+            let end = text.len() as u32;
+            let part = |(start, len): (prop::sample::Index, u32)| {
+                let start = start.index(text.len() + 1) as u32;
+                start..end.min(start + len)
+            };
+            let parts: Vec<Range<u32>> = parts.into_iter().map(part).collect();
+            let token = |part: &Range<u32>| hash_token(&text[part.start as usize..part.end as usize]);
+            let mut found = Vec::new();
+            hash_parts(&text, &parts, &mut found);
+            prop_assert_eq!(found, parts.iter().map(token).collect::<Vec<_>>());
+        }
+
         #[test]
         fn kernels_equal_the_library_on_any_text(
             text in prop_oneof!["[ -~]{0,40}", "[一-龥]{0,20}", "[a-c一-三éß😀]{0,20}", "\\PC{0,20}"],

@@ -156,6 +156,11 @@ impl Reduced {
         self.words.iter().map(|range| self.slice(range))
     }
 
+    /// Where in the reduced text they are.
+    pub(super) fn places_of_words(&self) -> &[Range<u32>] {
+        &self.words
+    }
+
     fn slice(&self, range: &Range<u32>) -> &str {
         &self.text[range.start as usize..range.end as usize]
     }

@@ -3,6 +3,7 @@
 use super::fingerprinter::{Fingerprinter, Rarity};
 use super::spec::Form;
 use super::{Kind, NoFingerprint};
+use crate::feature::frequency::{DocumentFrequencies, SIXTEENTHS};
 use crate::feature::weight::Weighting;
 use crate::sketch::{Keys, Sketch, minwise};
 
@@ -33,11 +34,13 @@ const HUGE: usize = 1 << 20;
 /// The features of a document, parted by what becomes of them. Their order in a part means nothing.
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
-    /// Those that occur once and are not beyond [`RAREST`], by rarity: those of one rarity have one weight,
-    /// and vote together.
+    /// Those that occur once and have a level, by level: those of one level have one weight, and vote
+    /// together.
     once: Vec<u64>,
-    /// Where those of each rarity end.
+    /// Where those of each level end.
     ends: Vec<usize>,
+    /// How many levels are of features that take no part in the minwise values.
+    common_levels: usize,
     /// The others: up to `telling_end` those that take part in the minwise values, and from
     /// `common_begin` to `end` those that do not.
     hashes: Vec<u64>,
@@ -45,15 +48,47 @@ pub(super) struct Sorted {
     telling_end: usize,
     common_begin: usize,
     end: usize,
-    rarities: Vec<u32>,
-    /// The weights of features by their count and rarity, where both are small.
+    levels: Vec<u8>,
+    /// The weights of features by their count and level, where the count is small.
     known_weights: Vec<u8>,
 }
 
-/// The rarities of features that vote by them, and one more for all beyond.
-const RARITIES: usize = RAREST as usize + 2;
+/// Rarities as a document's features are sorted by them: there are `LEVELS` levels, each of one rarity, and
+/// those of a higher level are rarer.
+trait Scale<const LEVELS: usize> {
+    /// The level of a feature; `LEVELS` when it is rarer than all of them.
+    fn level(&self, hash: u64) -> u8;
 
-/// Places that features of one rarity are put at in turns: each waits for what was put at its own before.
+    /// The rarity of a feature in sixteenths of a bit, given its level.
+    fn rarity(&self, level: u8, hash: u64) -> u32;
+}
+
+impl Scale<{ SIXTEENTHS.len() }> for DocumentFrequencies {
+    #[inline(always)]
+    fn level(&self, hash: u64) -> u8 {
+        self.step(hash)
+    }
+
+    #[inline(always)]
+    fn rarity(&self, level: u8, _hash: u64) -> u32 {
+        SIXTEENTHS[usize::from(level)].into()
+    }
+}
+
+/// The rarities up to [`RAREST`].
+const RARITIES: usize = RAREST as usize + 1;
+
+impl Scale<RARITIES> for Rarity<'_> {
+    fn level(&self, hash: u64) -> u8 {
+        self.sixteenths(hash, None).min(RAREST + 1) as u8
+    }
+
+    fn rarity(&self, level: u8, hash: u64) -> u32 {
+        if usize::from(level) < RARITIES { level.into() } else { self.sixteenths(hash, None) }
+    }
+}
+
+/// Places that features of one level are put at in turns: each waits for what was put at its own before.
 const TURNS: usize = 4;
 
 impl Sorted {
@@ -61,28 +96,32 @@ impl Sorted {
     ///
     /// # Complexity
     /// O(features), about 3 ns each.
-    fn fill(
+    fn fill<const LEVELS: usize>(
         &mut self,
         once: &[u64],
         (others, counts): (&[u64], &[u32]),
         weighting: Weighting,
-        rarity: impl Fn(u64) -> u32,
+        scale: &impl Scale<LEVELS>,
     ) {
         let weigh = |count, rarity| weighting.weight(count, rarity).min(255) as u8;
-        // A fingerprinter has one weighting: its table is made once.
+        // A fingerprinter has one weighting and one scale: its table is made once.
         if self.known_weights.is_empty() {
-            let all = (1..=FEW).flat_map(|c| (0..=RAREST).map(move |r| weigh(c, r)));
-            self.known_weights.extend(all);
+            let levels = || (0..LEVELS as u8).map(|level| scale.rarity(level, 0));
+            self.common_levels = levels().filter(|&rarity| rarity <= COMMON).count();
+            self.known_weights.extend((1..=FEW).flat_map(|c| levels().map(move |r| weigh(c, r))));
         }
         self.make_room(once.len() + others.len());
 
         // By itself: the table is larger than the nearest caches, and a loop that does nothing else
         // waits for many of its entries at a time.
-        self.rarities.clear();
-        self.rarities.extend(once.iter().chain(others).map(|&hash| rarity(hash)));
-        let beyond = self.sort_by_rarity(once);
+        self.levels.resize(once.len() + others.len(), 0);
+        for (level, &hash) in self.levels.iter_mut().zip(once.iter().chain(others)) {
+            *level = scale.level(hash);
+        }
+        let beyond = self.sort_by_level::<LEVELS>(once);
 
-        let Sorted { once: sorted, hashes, weights, rarities, known_weights, end, .. } = self;
+        let Sorted { once: sorted, hashes, weights, levels, known_weights, end, .. } = self;
+        let common_levels = self.common_levels;
         let (hashes, weights) = (&mut hashes[..*end], &mut weights[..*end]);
         let (mut telling_end, mut common_begin) = (0, *end);
         // Without a branch, which would be wrong every other time: where a feature does not belong, the
@@ -94,37 +133,38 @@ impl Sorted {
             telling_end += usize::from(!is_common);
             common_begin -= usize::from(is_common);
         };
-        let of_others = &rarities[once.len()..];
-        for ((&hash, &count), &rarity) in others.iter().zip(counts).zip(of_others) {
-            let weight = if count <= FEW && rarity <= RAREST {
-                known_weights[((count - 1) * (RAREST + 1) + rarity) as usize]
+        let of_others = &levels[once.len()..];
+        for ((&hash, &count), &level) in others.iter().zip(counts).zip(of_others) {
+            let place = usize::from(level);
+            let weight = if count <= FEW && place < LEVELS {
+                known_weights[(count as usize - 1) * LEVELS + place]
             } else {
-                weigh(count, rarity)
+                weigh(count, scale.rarity(level, hash))
             };
-            part(hash, weight, rarity <= COMMON);
+            part(hash, weight, place < common_levels);
         }
         for hash in sorted.drain(beyond..) {
-            part(hash, weigh(1, rarity(hash)), false);
+            part(hash, weigh(1, scale.rarity(LEVELS as u8, hash)), false);
         }
         self.telling_end = telling_end;
         self.common_begin = common_begin;
     }
 
-    /// Sorts features by their rarities, those beyond [`RAREST`] last, and returns where these begin.
-    fn sort_by_rarity(&mut self, features: &[u64]) -> usize {
-        let Sorted { once, ends, rarities, .. } = self;
-        let own = |rarity: u32| rarity.min(RAREST + 1) as usize;
-        let (by_turns, rarities_left) = rarities[..features.len()].as_chunks::<TURNS>();
-        let mut places = [[0u32; TURNS]; RARITIES];
-        for rarities in by_turns {
+    /// Sorts features by their levels, and returns where those begin that are beyond all.
+    fn sort_by_level<const LEVELS: usize>(&mut self, features: &[u64]) -> usize {
+        let Sorted { once, ends, levels, .. } = self;
+        let (by_turns, levels_left) = levels[..features.len()].as_chunks::<TURNS>();
+        // One place for each byte that there is: none is out of bounds.
+        let mut places = [[0u32; TURNS]; 256];
+        for levels in by_turns {
             for turn in 0..TURNS {
-                places[own(rarities[turn])][turn] += 1;
+                places[usize::from(levels[turn])][turn] += 1;
             }
         }
-        rarities_left.iter().for_each(|&rarity| places[own(rarity)][0] += 1);
+        levels_left.iter().for_each(|&level| places[usize::from(level)][0] += 1);
         let mut start = 0;
         ends.clear();
-        for turns in &mut places {
+        for turns in &mut places[..=LEVELS] {
             for place in turns {
                 start += std::mem::replace(place, start);
             }
@@ -133,27 +173,28 @@ impl Sorted {
         // What is there already is overwritten.
         once.resize(features.len(), 0);
         let once = &mut once[..];
-        let mut put = |feature, rarity, turn: usize| {
-            let place = &mut places[own(rarity)][turn];
+        let mut put = |feature, level: u8, turn: usize| {
+            let place = &mut places[usize::from(level)][turn];
             once[*place as usize] = feature;
             *place += 1;
         };
         let (features_by_turns, features_left) = features.as_chunks::<TURNS>();
-        for (features, rarities) in features_by_turns.iter().zip(by_turns) {
+        for (features, levels) in features_by_turns.iter().zip(by_turns) {
             for turn in 0..TURNS {
-                put(features[turn], rarities[turn], turn);
+                put(features[turn], levels[turn], turn);
             }
         }
-        features_left.iter().zip(rarities_left).for_each(|(&f, &rarity)| put(f, rarity, 0));
+        features_left.iter().zip(levels_left).for_each(|(&feature, &level)| put(feature, level, 0));
         ends.pop();
-        ends[RAREST as usize]
+        ends[LEVELS - 1]
     }
 
     fn make_room(&mut self, n: usize) {
         if self.hashes.len() > HUGE {
             // One huge document must not hold its memory for ever.
-            let known_weights = std::mem::take(&mut self.known_weights);
-            *self = Sorted { known_weights, ..Sorted::default() };
+            let (common_levels, known_weights) =
+                (self.common_levels, std::mem::take(&mut self.known_weights));
+            *self = Sorted { common_levels, known_weights, ..Sorted::default() };
         }
         if self.hashes.len() < n {
             self.hashes.resize(n, 0);
@@ -166,7 +207,7 @@ impl Sorted {
         self.once.len() + self.telling_end + self.end - self.common_begin
     }
 
-    /// Features that occur once, each rarity's with their weight.
+    /// Features that occur once, each level's with their weight.
     fn by_weight(&self) -> impl Iterator<Item = (&[u64], u8)> {
         let starts = std::iter::once(&0).chain(&self.ends);
         let parts = starts.zip(&self.ends).map(|(&start, &end)| &self.once[start..end]);
@@ -181,12 +222,17 @@ impl Sorted {
 
     /// Those that take part in the minwise values.
     fn telling(&self) -> [&[u64]; 2] {
-        [&self.once[self.ends[COMMON as usize]..], &self.hashes[..self.telling_end]]
+        [&self.once[self.end_of_common()..], &self.hashes[..self.telling_end]]
     }
 
     /// Those that do not.
     fn common(&self) -> [&[u64]; 2] {
-        [&self.once[..self.ends[COMMON as usize]], &self.hashes[self.common_begin..self.end]]
+        [&self.once[..self.end_of_common()], &self.hashes[self.common_begin..self.end]]
+    }
+
+    /// Where the common ones end among those that occur once.
+    fn end_of_common(&self) -> usize {
+        self.common_levels.checked_sub(1).map_or(0, |last| self.ends[last])
     }
 }
 
@@ -227,10 +273,8 @@ impl Fingerprinter<'_> {
         let (once, rest) = once.split(hashes);
         let counted = tally.count(rest);
         match rarity {
-            Rarity::ByScript(table) => {
-                sorted.fill(once, counted, spec.weight, |hash| table.idf_sixteenths(hash).into());
-            }
-            rarity => sorted.fill(once, counted, spec.weight, |hash| rarity.sixteenths(hash, None)),
+            Rarity::ByScript(table) => sorted.fill(once, counted, spec.weight, table),
+            rarity => sorted.fill(once, counted, spec.weight, &rarity),
         }
         let found = sorted.len() as u32;
         if found < spec.min_features {

@@ -83,18 +83,6 @@ impl Profile {
         let start = self.features + self.features.div_ceil(WEIGHTS);
         &must_cast_slice(&self.words[start..])[..self.characters]
     }
-
-    /// The hashes, weights and letters of a profile, in its words.
-    fn words_of(hashes: &[u64], weights: &[u16], characters: &[u32]) -> Box<[u64]> {
-        let before = hashes.len() + weights.len().div_ceil(WEIGHTS);
-        let mut words = vec![0; before + characters.len().div_ceil(CHARACTERS)];
-        let (features, letters) = words.split_at_mut(before);
-        let (own, rest) = features.split_at_mut(hashes.len());
-        own.copy_from_slice(hashes);
-        must_cast_slice_mut(rest)[..weights.len()].copy_from_slice(weights);
-        must_cast_slice_mut(letters)[..characters.len()].copy_from_slice(characters);
-        words.into()
-    }
 }
 
 /// Makes profiles, and keeps its working memory from text to text.
@@ -105,8 +93,9 @@ pub struct Profiler {
     /// Where the occurrences of each feature end.
     ends: Vec<u32>,
     idfs: Vec<u32>,
-    weights: Vec<u16>,
-    characters: Vec<u32>,
+    /// Words of weights, and of characters.
+    weights: Vec<u64>,
+    characters: Vec<u64>,
 }
 
 /// Memory for more occurrences than this is not kept.
@@ -124,10 +113,7 @@ impl Profiler {
             *self = Profiler::default();
         }
         let Profiler { hashes, sorter, ends, idfs, weights, characters } = self;
-        characters.clear();
-        characters.extend(reduced.text().chars().map(u32::from));
         hashes.clear();
-        weights.clear();
         hash_features(reduced, hashes);
         sorter.sort(hashes, |&hash| hash);
         keep_distinct(hashes, ends);
@@ -135,22 +121,28 @@ impl Profiler {
         // waits for many of its entries at a time.
         idfs.clear();
         idfs.extend(hashes.iter().map(|&hash| idf_sixteenths(hash)));
+        let words_of_weights = fill(weights, hashes.len().div_ceil(WEIGHTS));
+        let weights: &mut [u16] = &mut must_cast_slice_mut(words_of_weights)[..hashes.len()];
         let mut before = 0;
-        weights.extend(idfs.iter().zip(&*ends).map(|(&idf, &end)| {
-            let weight = match end - std::mem::replace(&mut before, end) {
+        for ((weight, &idf), &end) in weights.iter_mut().zip(&*idfs).zip(&*ends) {
+            let own = match end - std::mem::replace(&mut before, end) {
                 // By far the most, and its logarithm is 0.
                 1 => u64::from(idf.max(1)),
                 count => Weighting::LogTfIdf.weight(count, idf),
             };
-            u16::try_from(weight).unwrap_or(u16::MAX)
-        }));
+            *weight = u16::try_from(own).unwrap_or(u16::MAX);
+        }
         // At most 2^32 features of weight 2^16.
         let sum = weights.iter().map(|&weight| u64::from(weight)).sum();
         let square = weights.iter().map(|&weight| u64::from(weight) * u64::from(weight)).sum();
+        let count = reduced.text().chars().count();
+        let words_of_characters = fill(characters, count.div_ceil(CHARACTERS));
+        let letters: &mut [u32] = must_cast_slice_mut(words_of_characters);
+        letters.iter_mut().zip(reduced.text().chars()).for_each(|(letter, c)| *letter = c.into());
         Profile {
-            words: Profile::words_of(hashes, weights, characters),
+            words: [&hashes[..], words_of_weights, words_of_characters].concat().into(),
             features: hashes.len(),
-            characters: characters.len(),
+            characters: count,
             low: hashes.partition_point(|&hash| hash < HALF),
             sum,
             square,
@@ -163,9 +155,16 @@ impl Profiler {
     }
 }
 
+/// So many words, which are all to be written to but for some bytes of the last.
+fn fill(words: &mut Vec<u64>, count: usize) -> &mut [u64] {
+    words.resize(count, 0);
+    words.last_mut().into_iter().for_each(|last| *last = 0);
+    words
+}
+
 /// Keeps one of equal hashes, which stand side by side, and says where they ended. No text has 2^32 of them.
 fn keep_distinct(hashes: &mut Vec<u64>, ends: &mut Vec<u32>) {
-    ends.clear();
+    // What is there already is overwritten.
     ends.resize(hashes.len(), 0);
     let mut kept = 0;
     // Without a branch: each is written, and the next one overwrites it when it is the same.

@@ -38,7 +38,7 @@ impl<T: Copy + Ord + Default> HashSorter<T> {
             most = most.max(*end);
             start += std::mem::replace(end, start);
         }
-        sorted.clear();
+        // What is there already is overwritten.
         sorted.resize(items.len(), T::default());
         for &item in &*items {
             let place = &mut ends[(hash(&item) >> shift) as usize];

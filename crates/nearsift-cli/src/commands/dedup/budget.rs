@@ -171,8 +171,8 @@ impl Forecast {
         let bytes: usize = batch.records().map(|record| record.bytes.len()).sum();
         let documents = batch.len() as f64 * times;
         let bytes = bytes as f64 * times;
-        // About half of the texts are in a candidate, and they are packed a little.
-        let texts = bytes * 0.4;
+        // About half of the texts are in a candidate.
+        let texts = bytes * 0.5;
         let candidates = (documents * CANDIDATES) as u64;
         let documents = documents as u64;
         let search = documents * (SEARCH + 2 * GATHERED);

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::collect::{Columns, Counts};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::state::State;
 use crate::state::file::Taken;
-use crate::state::{PACKING, State};
 
 /// What a shard says of itself.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Head {
     /// Counts up to its end.
     pub counts: Counts,
 }
+
+/// How much zstd packs a sample: what lies on the disk for some minutes is worth little time.
+const PACKING: i32 = -3;
 
 fn name(shard: usize, what: &str) -> String {
     format!("{shard:08}.{what}")
