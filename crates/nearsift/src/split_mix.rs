@@ -3,13 +3,19 @@
 //! # References
 //! Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', OOPSLA 2014.
 
+/// By how much the state grows from place to place.
+pub(crate) const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What the state is multiplied by, twice.
+pub(crate) const FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
+
 /// Value `place`, from 1, of the series that begins at `start`. For one start it is one to one in the place, and for one
 /// place in the start.
 #[inline]
 pub(crate) const fn split_mix(start: u64, place: u64) -> u64 {
-    let z = start.wrapping_add(place.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let z = start.wrapping_add(place.wrapping_mul(STEP));
+    let z = (z ^ z >> 30).wrapping_mul(FACTORS[0]);
+    let z = (z ^ z >> 27).wrapping_mul(FACTORS[1]);
     z ^ z >> 31
 }
 

@@ -1,8 +1,10 @@
 //! Kernels for x86-64 with AVX2 or AVX-512.
 #![expect(unsafe_code, reason = "vector loads; each says why its bytes are in bounds")]
 
-use super::uniform::{self, Planes};
+use super::planes::DEPTH;
+use super::uniform::{self, Planes, Words};
 use super::{Ones, kernel, planes};
+use crate::split_mix;
 use std::arch::x86_64::*;
 
 /// A byte for each 16-bit lane of a vector: `1 << (lane % 8)` in both bytes.
@@ -181,12 +183,58 @@ pub(super) fn unweighted_vnni(hashes: &[u64], ones: &mut Ones) {
 
 #[target_feature(enable = "avx2")]
 pub(super) fn uniform_avx2(hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32) {
-    uniform::add(hashes, weight, planes, bits);
+    uniform::add(hashes, weight, planes, bits, uniform::derived);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn uniform_avx512(hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32) {
-    uniform::add(hashes, weight, planes, bits);
+    uniform::add(hashes, weight, planes, bits, |hashes, n| derived(hashes, n));
+}
+
+/// [`uniform::derived`] lane by lane for eight features at a time, and then transposed: their products cost
+/// most, and no lane of a vector is left over for that which needs none.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn derived(hashes: &[u64; DEPTH], n: usize) -> [Words; DEPTH] {
+    /// Of each of two features the first or the last two words, in each half of a vector.
+    const FIRST_PAIRS: [i64; 8] = [0, 1, 8, 9, 2, 3, 10, 11];
+    const LAST_PAIRS: [i64; 8] = [4, 5, 12, 13, 6, 7, 14, 15];
+    let order = |[a, b, c, d, e, f, g, h]: [i64; 8]| _mm512_setr_epi64(a, b, c, d, e, f, g, h);
+    let (first, last) = (order(FIRST_PAIRS), order(LAST_PAIRS));
+    let mut block = [[0; 4]; DEPTH];
+    let eights = hashes.as_chunks::<8>().0.iter().zip(block.as_chunks_mut::<8>().0);
+    for ((hashes, block), before) in eights.zip([0, 8]) {
+        let wanted = ((1u32 << n.saturating_sub(before).min(8)) - 1) as __mmask8;
+        // SAFETY: 64 bytes are read from an array of 64.
+        let hashes = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
+        let lane = |lane| _mm512_maskz_mov_epi64(wanted, split_mix_avx512(hashes, lane));
+        let words = [_mm512_maskz_mov_epi64(wanted, hashes), lane(1), lane(2), lane(3)];
+        let low = |pair: [__m512i; 2]| _mm512_unpacklo_epi64(pair[0], pair[1]);
+        let high = |pair: [__m512i; 2]| _mm512_unpackhi_epi64(pair[0], pair[1]);
+        let (begins, ends) = ([words[0], words[1]], [words[2], words[3]]);
+        let pairs = [(low(begins), low(ends)), (high(begins), high(ends))];
+        for ((begin, end), four) in pairs.into_iter().zip(block.as_chunks_mut::<4>().0) {
+            for (order, two) in [first, last].into_iter().zip(four.as_chunks_mut::<2>().0) {
+                let words = _mm512_permutex2var_epi64(begin, order, end);
+                // SAFETY: 64 bytes are written to an array of 64.
+                unsafe { _mm512_storeu_si512(two.as_mut_ptr().cast(), words) };
+            }
+        }
+    }
+    block
+}
+
+/// [`lane_hash`](super::lane_hash) of a lane but the first.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn split_mix_avx512(hashes: __m512i, lane: u64) -> __m512i {
+    let with = |factor: u64| _mm512_set1_epi64(factor as i64);
+    let z = _mm512_add_epi64(hashes, with(lane.wrapping_mul(split_mix::STEP)));
+    let z = _mm512_xor_si512(z, _mm512_srli_epi64::<30>(z));
+    let z = _mm512_mullo_epi64(z, with(split_mix::FACTORS[0]));
+    let z = _mm512_xor_si512(z, _mm512_srli_epi64::<27>(z));
+    let z = _mm512_mullo_epi64(z, with(split_mix::FACTORS[1]));
+    _mm512_xor_si512(z, _mm512_srli_epi64::<31>(z))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]

@@ -41,6 +41,9 @@ pub(super) trait Sink: Sync {
     /// Takes the pairs, in no order and perhaps again, and empties the list.
     fn take(&self, found: &mut Vec<(u32, u32)>);
 
+    /// No task is under way: a sink may put all threads to work on what it has.
+    fn pause(&self) {}
+
     /// Whether pairs that begin with a document that has the sketch of this one are of interest.
     /// What once is not never is again.
     fn wants(&self, document: u32) -> bool;
@@ -234,6 +237,7 @@ impl SketchJoin<'_> {
             for run in runs(&entries).filter(|run| bound.is_crowd(run.len())) {
                 run.iter().for_each(|&entry| earlier.set(key, entry as u32, NO_KEY));
             }
+            sink.pause();
         }
         work.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@
 
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::groups::Repeats;
@@ -95,6 +95,7 @@ impl SketchJoin<'_> {
                 start,
                 end: AtomicU32::new(documents),
                 edges: Mutex::default(),
+                sorted: AtomicUsize::new(0),
             };
             let from = if view.both_ways() { 0 } else { start };
             let done = self.search(from, &gather);
@@ -230,6 +231,8 @@ struct Gather<'v, 'j, 'a> {
     end: AtomicU32,
     /// `from << 32 | to`, both the first documents of sketches.
     edges: Mutex<Vec<u64>>,
+    /// So many of them are in order, each once.
+    sorted: AtomicUsize,
 }
 
 impl Gather<'_, '_, '_> {
@@ -238,6 +241,7 @@ impl Gather<'_, '_, '_> {
     fn make_room(&self, edges: &mut Vec<u64>) {
         edges.sort_unstable();
         edges.dedup();
+        self.sorted.store(edges.len(), Ordering::Relaxed);
         if edges.len() * 2 <= self.view.join.pair_capacity {
             return;
         }
@@ -248,6 +252,7 @@ impl Gather<'_, '_, '_> {
         let end = middle.max(self.start + 1).min(self.end());
         self.end.store(end, Ordering::Relaxed);
         edges.retain(|&edge| due(edge) < end);
+        self.sorted.store(edges.len(), Ordering::Relaxed);
     }
 
     fn finish(self) -> (Range<u32>, Vec<u64>) {
@@ -260,6 +265,19 @@ impl Gather<'_, '_, '_> {
 }
 
 impl Sink for Gather<'_, '_, '_> {
+    /// Drops repeats before the room is used up: whoever found the pair that fills it would have to sort
+    /// alone, and all others would wait.
+    fn pause(&self) {
+        let mut edges = locked(&self.edges);
+        let quarter = self.view.join.pair_capacity / 4;
+        let fresh = edges.len() - self.sorted.load(Ordering::Relaxed);
+        if edges.len() >= 3 * quarter && fresh >= quarter {
+            self.view.join.workers.sort(&mut edges);
+            edges.dedup();
+            self.sorted.store(edges.len(), Ordering::Relaxed);
+        }
+    }
+
     fn take(&self, found: &mut Vec<(u32, u32)>) {
         let mut edges = locked(&self.edges);
         for (a, b) in found.drain(..) {
