@@ -435,8 +435,10 @@ impl Run<'_> {
         let folder = self.folder;
         folder.make("kept")?;
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
-        let files = self.inputs.files().len();
-        let writer = writer.compressing_by(rayon::current_num_threads().div_ceil(files.max(1)));
+        let (threads, files) = (rayon::current_num_threads(), self.inputs.files().len());
+        // With one for each file whoever hands it a part asks again and again whether it has ended the one before, which
+        // takes long where it has to wait for a core; and the last file would have one alone.
+        let writer = writer.compressing_by(threads.div_ceil(files.max(1)).max(threads.min(2)));
         let writer = match self.conversion {
             Some(conversion) => writer.converting(conversion),
             None => writer,

@@ -125,7 +125,7 @@ impl Kernel {
             Kernel::Avx512 | Kernel::Avx512Vnni => unsafe {
                 super::x86::uniform_avx512(hashes, weight, planes, bits);
             },
-            _ => uniform::add(hashes, weight, planes, bits, uniform::derived),
+            _ => uniform::add(hashes, weight, planes, bits, uniform::count),
         }
     }
 

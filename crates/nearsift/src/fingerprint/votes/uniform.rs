@@ -17,25 +17,30 @@ pub(super) type Words = [u64; 4];
 /// A sum of each bit in binary, the lowest bit first: no sum has more bits than the total of the weights.
 pub(super) type Planes = [Words; 64];
 
-/// Features that are counted at a time, so that a count has at most 17 bits.
+/// Features that are counted at a time, so that a count has at most [`COUNT_BITS`].
 const COUNTED: usize = 1 << 16;
 
-/// The words of the first `n` of these features in any order, and zeros for the others.
-pub(super) trait Derive: Fn(&[u64; DEPTH], usize) -> [Words; DEPTH] {}
+/// Bits of a count.
+pub(super) const COUNT_BITS: usize = COUNTED.ilog2() as usize + 1;
 
-impl<F: Fn(&[u64; DEPTH], usize) -> [Words; DEPTH]> Derive for F {}
-
-/// Adds hashes of one weight to sums below 2^`bits` with these, given how their words are derived. Inlined into
-/// functions for wider instruction sets, where the compiler makes vectors of it.
+/// Adds hashes of one weight to sums below 2^`bits` with these, given who counts the ones of each bit, in as many
+/// planes as the number of hashes has bits. Inlined into functions for wider instruction sets, where the compiler
+/// makes vectors of it.
 ///
 /// # Complexity
 /// About 6 instructions for vectors of 256 bits a feature, beside its hashes, and some 100 for each 1 in the weight.
 #[inline(always)]
-pub(super) fn add(hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32, derive: impl Derive) {
+pub(super) fn add(
+    hashes: &[u64],
+    weight: u8,
+    planes: &mut Planes,
+    bits: u32,
+    count: impl Fn(&[u64], &mut [Words]),
+) {
     for hashes in hashes.chunks(COUNTED) {
-        let mut counts = [[0; 4]; COUNTED.ilog2() as usize + 1];
+        let mut counts = [[0; 4]; COUNT_BITS];
         let counts = &mut counts[..hashes.len().ilog2() as usize + 1];
-        count(hashes, counts, &derive);
+        count(hashes, counts);
         for shift in (0..u8::BITS).filter(|shift| weight >> shift & 1 == 1) {
             // The counts times the weight are within the bits, and so are they at each place of a 1.
             add_shifted(counts, &mut planes[shift as usize..bits as usize]);
@@ -43,18 +48,20 @@ pub(super) fn add(hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32, de
     }
 }
 
-/// Counts the ones of each bit, in as many planes as the number of hashes has bits.
+/// Counts the ones of each bit, [`DEPTH`] features at a time.
 #[inline(always)]
-fn count(hashes: &[u64], counts: &mut [Words], derive: &impl Derive) {
+pub(super) fn count(hashes: &[u64], counts: &mut [Words]) {
     let mut low = [[0; 4]; 4];
-    let (blocks, rest) = hashes.as_chunks();
-    for hashes in blocks {
-        count_block(&derive(hashes, DEPTH), &mut low, counts);
-    }
-    if !rest.is_empty() {
-        let mut hashes = [0; DEPTH];
-        hashes[..rest.len()].copy_from_slice(rest);
-        count_block(&derive(&hashes, rest.len()), &mut low, counts);
+    // No closure: it would be compiled for the instructions that every machine has.
+    for hashes in hashes.chunks(DEPTH) {
+        let mut block = [[0; 4]; DEPTH];
+        for (words, &hash) in block.iter_mut().zip(hashes) {
+            *words = derived(hash);
+        }
+        let mut carry = add_block(&mut low, &block);
+        for plane in counts.iter_mut().skip(low.len()) {
+            carry = half_add(plane, &carry);
+        }
     }
     for (count, low) in counts.iter_mut().zip(low) {
         *count = low;
@@ -62,22 +69,8 @@ fn count(hashes: &[u64], counts: &mut [Words], derive: &impl Derive) {
 }
 
 #[inline(always)]
-fn count_block(block: &[Words; DEPTH], low: &mut [Words; 4], counts: &mut [Words]) {
-    let mut carry = add_block(low, block);
-    for plane in counts.iter_mut().skip(low.len()) {
-        carry = half_add(plane, &carry);
-    }
-}
-
-/// The words of features one by one, in their order.
-#[inline(always)]
-pub(super) fn derived(hashes: &[u64; DEPTH], n: usize) -> [Words; DEPTH] {
-    let mut block = [[0; 4]; DEPTH];
-    // No closure: it would be compiled for the instructions that every machine has.
-    for (words, &hash) in block.iter_mut().zip(hashes).take(n) {
-        *words = [hash, lane_hash(hash, 1), lane_hash(hash, 2), lane_hash(hash, 3)];
-    }
-    block
+fn derived(hash: u64) -> Words {
+    std::array::from_fn(|lane| lane_hash(hash, lane))
 }
 
 /// Adds numbers to numbers that have at least as many planes, and room for the sums.

@@ -1,8 +1,7 @@
 //! Kernels for x86-64 with AVX2 or AVX-512.
 #![expect(unsafe_code, reason = "vector loads; each says why its bytes are in bounds")]
 
-use super::planes::DEPTH;
-use super::uniform::{self, Planes, Words};
+use super::uniform::{self, COUNT_BITS, Planes, Words};
 use super::{Ones, kernel, planes};
 use crate::split_mix;
 use std::arch::x86_64::*;
@@ -183,45 +182,97 @@ pub(super) fn unweighted_vnni(hashes: &[u64], ones: &mut Ones) {
 
 #[target_feature(enable = "avx2")]
 pub(super) fn uniform_avx2(hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32) {
-    uniform::add(hashes, weight, planes, bits, uniform::derived);
+    uniform::add(hashes, weight, planes, bits, uniform::count);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn uniform_avx512(hashes: &[u64], weight: u8, planes: &mut Planes, bits: u32) {
-    uniform::add(hashes, weight, planes, bits, |hashes, n| derived(hashes, n));
+    uniform::add(hashes, weight, planes, bits, |hashes, counts| count_avx512(hashes, counts));
 }
 
-/// [`uniform::derived`] lane by lane for eight features at a time, and then transposed: their products cost
-/// most, and no lane of a vector is left over for that which needs none.
+/// As [`uniform::count`], written out: lanes are derived for eight features at a time, because their products cost
+/// most and the first lane needs none, and then a vector has all lanes of two features, which are counted apart.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-fn derived(hashes: &[u64; DEPTH], n: usize) -> [Words; DEPTH] {
-    /// Of each of two features the first or the last two words, in each half of a vector.
-    const FIRST_PAIRS: [i64; 8] = [0, 1, 8, 9, 2, 3, 10, 11];
-    const LAST_PAIRS: [i64; 8] = [4, 5, 12, 13, 6, 7, 14, 15];
-    let order = |[a, b, c, d, e, f, g, h]: [i64; 8]| _mm512_setr_epi64(a, b, c, d, e, f, g, h);
-    let (first, last) = (order(FIRST_PAIRS), order(LAST_PAIRS));
-    let mut block = [[0; 4]; DEPTH];
-    let eights = hashes.as_chunks::<8>().0.iter().zip(block.as_chunks_mut::<8>().0);
-    for ((hashes, block), before) in eights.zip([0, 8]) {
-        let wanted = ((1u32 << n.saturating_sub(before).min(8)) - 1) as __mmask8;
-        // SAFETY: 64 bytes are read from an array of 64.
-        let hashes = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
-        let lane = |lane| _mm512_maskz_mov_epi64(wanted, split_mix_avx512(hashes, lane));
-        let words = [_mm512_maskz_mov_epi64(wanted, hashes), lane(1), lane(2), lane(3)];
-        let low = |pair: [__m512i; 2]| _mm512_unpacklo_epi64(pair[0], pair[1]);
-        let high = |pair: [__m512i; 2]| _mm512_unpackhi_epi64(pair[0], pair[1]);
-        let (begins, ends) = ([words[0], words[1]], [words[2], words[3]]);
-        let pairs = [(low(begins), low(ends)), (high(begins), high(ends))];
-        for ((begin, end), four) in pairs.into_iter().zip(block.as_chunks_mut::<4>().0) {
-            for (order, two) in [first, last].into_iter().zip(four.as_chunks_mut::<2>().0) {
-                let words = _mm512_permutex2var_epi64(begin, order, end);
-                // SAFETY: 64 bytes are written to an array of 64.
-                unsafe { _mm512_storeu_si512(two.as_mut_ptr().cast(), words) };
-            }
+fn count_avx512(hashes: &[u64], counts: &mut [Words]) {
+    const BLOCK: usize = 16;
+    let mut low = [_mm512_setzero_si512(); 3];
+    let mut planes = [_mm512_setzero_si512(); COUNT_BITS];
+    let (_, high) = planes[..counts.len().max(low.len())].split_at_mut(low.len());
+    let mut add = |hashes: &[u64; BLOCK], n: usize| {
+        let [ones, twos, fours] = &mut low;
+        let mut half = |at: usize| {
+            let hashes = hashes[at..].first_chunk().unwrap_or(&[0; 8]);
+            let [a, b, c, d] = words_of_pairs(hashes, n.saturating_sub(at));
+            let two_a = carry_save_avx512(ones, a, b);
+            let two_b = carry_save_avx512(ones, c, d);
+            carry_save_avx512(twos, two_a, two_b)
+        };
+        let (four_a, four_b) = (half(0), half(8));
+        let mut carry = carry_save_avx512(fours, four_a, four_b);
+        for plane in &mut *high {
+            let next = _mm512_and_si512(*plane, carry);
+            *plane = _mm512_xor_si512(*plane, carry);
+            carry = next;
         }
+    };
+    let (blocks, rest) = hashes.as_chunks();
+    blocks.iter().for_each(|block| add(block, BLOCK));
+    if !rest.is_empty() {
+        let mut block = [0; BLOCK];
+        block[..rest.len()].copy_from_slice(rest);
+        add(&block, rest.len());
     }
-    block
+    planes[..low.len()].copy_from_slice(&low);
+    // What the two features of a vector count is added up.
+    let mut carry = _mm256_setzero_si256();
+    for (count, plane) in counts.iter_mut().zip(planes) {
+        let plane = _mm512_shuffle_i64x2::<0b11_01_10_00>(plane, plane);
+        let halves = (_mm512_castsi512_si256(plane), _mm512_extracti64x4_epi64::<1>(plane));
+        let sum = _mm256_ternarylogic_epi64::<ODD>(halves.0, halves.1, carry);
+        carry = _mm256_ternarylogic_epi64::<MOST>(halves.0, halves.1, carry);
+        // SAFETY: 32 bytes are written to an array of 32.
+        unsafe { _mm256_storeu_si256(count.as_mut_ptr().cast(), sum) };
+    }
+}
+
+/// Of three bits whether one or all are set, and whether two or all.
+const ODD: i32 = 0x96;
+const MOST: i32 = 0xe8;
+
+/// As [`planes::carry_save`].
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn carry_save_avx512(sum: &mut __m512i, a: __m512i, b: __m512i) -> __m512i {
+    let carry = _mm512_ternarylogic_epi64::<MOST>(*sum, a, b);
+    *sum = _mm512_ternarylogic_epi64::<ODD>(*sum, a, b);
+    carry
+}
+
+/// The hashes of the first `n` of eight features in all lanes, and zeros for the others. A vector has the first two lanes
+/// of one feature, those of another, and then the last two of both.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn words_of_pairs(hashes: &[u64; 8], n: usize) -> [__m512i; 4] {
+    let wanted = ((1u32 << n.min(8)) - 1) as __mmask8;
+    // SAFETY: 64 bytes are read from an array of 64.
+    let hashes = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
+    let [a, b, c, d] = [
+        hashes,
+        split_mix_avx512(hashes, 1),
+        split_mix_avx512(hashes, 2),
+        split_mix_avx512(hashes, 3),
+    ]
+    .map(|lane| _mm512_maskz_mov_epi64(wanted, lane));
+    // Of every other feature the first two lanes, and of the same the last two.
+    let (begin, end) = (_mm512_unpacklo_epi64(a, b), _mm512_unpacklo_epi64(c, d));
+    let (begins, ends) = (_mm512_unpackhi_epi64(a, b), _mm512_unpackhi_epi64(c, d));
+    [
+        _mm512_shuffle_i64x2::<0b01_00_01_00>(begin, end),
+        _mm512_shuffle_i64x2::<0b11_10_11_10>(begin, end),
+        _mm512_shuffle_i64x2::<0b01_00_01_00>(begins, ends),
+        _mm512_shuffle_i64x2::<0b11_10_11_10>(begins, ends),
+    ]
 }
 
 /// [`lane_hash`](super::lane_hash) of a lane but the first.
