@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::columns::Sketches;
 use super::kernels::{LANES, Row, Tile};
 use super::search::{Buckets, Sink};
 use crate::pages;
@@ -25,8 +26,12 @@ const ORDER_NIBBLES: usize = 16;
 /// Of these, minwise values: those of near-duplicates agree more often than four bits of SimHash.
 const ORDER_VALUES: usize = 8;
 
-/// Sketches of a crowd that are asked for before they are ordered.
+/// Sketches of a crowd that are asked for before they are read.
 const SKETCHES_AHEAD: usize = 16;
+
+/// Crowds of up to so many sketches are copied out: they are read twice for each order, at random, and a megabyte stays in
+/// the near caches where the sketches of a corpus do not.
+const COPIED: usize = if cfg!(test) { 1 << 8 } else { 1 << 14 };
 
 impl<S: Sink> Buckets<'_, S> {
     /// Compares the sketches of a crowd, each with a bounded number of others.
@@ -39,50 +44,55 @@ impl<S: Sink> Buckets<'_, S> {
             let orders = ORDERS.min(self.bound.each);
             (orders, self.bound.each / orders)
         };
-        let telling = self.telling_nibbles(run);
+        let mut crowd = Crowd::new(run, self.join.sketches, self.neighbours);
+        let telling = telling_nibbles(&crowd);
         let mut sorted: Vec<(u64, u32)> = Vec::new();
         for order in 0..orders {
-            if run.iter().all(|&entry| self.neighbours.are_enough(entry as u32)) {
+            if (0..crowd.len()).all(|at| crowd.has_enough(at)) {
                 break;
             }
             let nibbles = telling.pick((self.key * ORDERS + order) as u64);
             sorted.clear();
-            sorted.extend(run.iter().enumerate().map(|(at, &entry)| {
+            sorted.extend((0..crowd.len()).map(|at| {
                 // To order one takes so long that the processor sees few of the next ones by itself.
-                if let Some(&later) = run.get(at + SKETCHES_AHEAD) {
-                    self.join.sketches.prefetch(later as u32);
-                }
-                let document = entry as u32;
-                (order_of(self.join.sketches.words(document), &nibbles), document)
+                crowd.ask_for(at + SKETCHES_AHEAD);
+                (order_of(crowd.words(at), &nibbles), at as u32)
             }));
             sorted.sort_unstable();
-            self.compare_neighbours(&sorted, window);
+            self.compare_neighbours(&mut crowd, &sorted, window);
         }
+        crowd.finish();
         self.work.crowded_keys += 1;
         self.work.crowded_sketches += run.len() as u64;
         self.work.passed_over += pairs.saturating_sub(self.work.comparisons - before);
     }
 
     /// Compares each sketch with the `window` next ones in the order, until it has neighbours enough.
-    fn compare_neighbours(&mut self, sorted: &[(u64, u32)], window: usize) {
+    fn compare_neighbours(&mut self, crowd: &mut Crowd<'_>, sorted: &[(u64, u32)], window: usize) {
         /// Sketches that are looked up from one layout.
         const QUERIES: usize = 1 << 10;
         for start in (0..sorted.len()).step_by(QUERIES) {
             let stretch = &sorted[start..sorted.len().min(start + QUERIES + window)];
             self.rows.clear();
-            stretch.iter().for_each(|entry| self.neighbours.ask_for(entry.1));
-            let row = |entry: &(u64, u32)| Row::of(self.join.sketches.words(entry.1));
+            stretch.iter().for_each(|entry| crowd.ask_for(entry.1 as usize));
+            let row = |entry: &(u64, u32)| Row::of(crowd.words(entry.1 as usize));
             self.rows.extend(stretch.iter().map(row));
             Tile::lay_out(self.rows.iter().copied(), &mut self.tiles);
             for first in (0..QUERIES.min(sorted.len() - start)).step_by(LANES) {
-                self.compare_group(stretch, first, window);
+                self.compare_group(crowd, stretch, first, window);
             }
             self.hand_on();
         }
     }
 
     /// Looks up to [`LANES`] sketches of the stretch, which is laid out, from `first` on.
-    fn compare_group(&mut self, stretch: &[(u64, u32)], first: usize, window: usize) {
+    fn compare_group(
+        &mut self,
+        crowd: &mut Crowd<'_>,
+        stretch: &[(u64, u32)],
+        first: usize,
+        window: usize,
+    ) {
         /// Tiles that are compared before it is looked at who has enough.
         const TILES: usize = 8;
         let group = first..stretch.len().min(first + LANES);
@@ -90,7 +100,7 @@ impl<S: Sink> Buckets<'_, S> {
         for tile in (first / LANES..last.div_ceil(LANES)).step_by(TILES) {
             let mut open = [false; LANES];
             for i in group.clone() {
-                open[i - first] = !self.neighbours.are_enough(stretch[i].1);
+                open[i - first] = !crowd.has_enough(stretch[i].1 as usize);
             }
             if !open.contains(&true) {
                 return;
@@ -109,34 +119,122 @@ impl<S: Sink> Buckets<'_, S> {
             for (query, place) in self.hits.drain(..) {
                 let (i, j) = (first + query as usize, tiles.start * LANES + place as usize);
                 if open[query as usize] && after(i).contains(&j) {
-                    let (a, b) = (stretch[i].1, stretch[j].1);
-                    self.found.push((a.min(b), a.max(b)));
-                    self.neighbours.note(a, b);
+                    // Those of a crowd are in the order of their documents.
+                    let (i, j) = (stretch[i].1 as usize, stretch[j].1 as usize);
+                    let (a, b) = (i.min(j), i.max(j));
+                    self.found.push((crowd.document(a), crowd.document(b)));
+                    crowd.note(a, b);
                 }
             }
         }
     }
+}
 
-    /// The groups of bits that tell the sketches of a crowd apart, judged by a sample.
-    fn telling_nibbles(&self, run: &[u64]) -> Telling {
-        const SAMPLE: usize = 256;
-        let mut counts = [[0u32; 16]; NIBBLES];
-        let mut taken = 0u32;
-        for &entry in run.iter().step_by(run.len().div_ceil(SAMPLE)) {
-            let words = self.join.sketches.words(entry as u32);
-            for (place, counts) in counts.iter_mut().enumerate() {
-                counts[nibble(words, place) as usize] += 1;
-            }
-            taken += 1;
+/// The groups of bits that tell the sketches of a crowd apart, judged by a sample.
+fn telling_nibbles(crowd: &Crowd<'_>) -> Telling {
+    const SAMPLE: usize = 256;
+    let mut counts = [[0u32; 16]; NIBBLES];
+    let mut taken = 0u32;
+    for at in (0..crowd.len()).step_by(crowd.len().div_ceil(SAMPLE)) {
+        let words = crowd.words(at);
+        for (place, counts) in counts.iter_mut().enumerate() {
+            counts[nibble(words, place) as usize] += 1;
         }
-        // Two random members differ there at least a quarter of the time.
-        let tells = |place: &usize| {
-            let equal: u32 = counts[*place].iter().map(|count| count * count).sum();
-            f64::from(equal) <= 0.75 * f64::from(taken) * f64::from(taken)
-        };
-        Telling {
-            simhash: (0..NIBBLES / 2).filter(tells).collect(),
-            minwise: (NIBBLES / 2..NIBBLES).filter(tells).collect(),
+        taken += 1;
+    }
+    // Two random members differ there at least a quarter of the time.
+    let tells = |place: &usize| {
+        let equal: u32 = counts[*place].iter().map(|count| count * count).sum();
+        f64::from(equal) <= 0.75 * f64::from(taken) * f64::from(taken)
+    };
+    Telling {
+        simhash: (0..NIBBLES / 2).filter(tells).collect(),
+        minwise: (NIBBLES / 2..NIBBLES).filter(tells).collect(),
+    }
+}
+
+/// The sketches that share a key, by their places in the order of their documents, and how many neighbours each has.
+struct Crowd<'c> {
+    run: &'c [u64],
+    sketches: &'c Sketches,
+    neighbours: &'c Neighbours,
+    /// All of them, unless there are too many.
+    copies: Vec<Member>,
+}
+
+/// A sketch, and the set of its neighbours as it was and as it is.
+struct Member {
+    words: [u64; WORDS],
+    before: u64,
+    now: u64,
+}
+
+impl<'c> Crowd<'c> {
+    fn new(run: &'c [u64], sketches: &'c Sketches, neighbours: &'c Neighbours) -> Crowd<'c> {
+        let mut crowd = Crowd { run, sketches, neighbours, copies: Vec::new() };
+        if run.len() <= COPIED {
+            let copy = |at| {
+                crowd.ask_for(at + SKETCHES_AHEAD);
+                let bits = crowd.bits(at);
+                Member { words: *crowd.words(at), before: bits, now: bits }
+            };
+            crowd.copies = (0..run.len()).map(copy).collect();
+        }
+        crowd
+    }
+
+    fn len(&self) -> usize {
+        self.run.len()
+    }
+
+    fn document(&self, at: usize) -> u32 {
+        self.run[at] as u32
+    }
+
+    /// Asks for what will be read of a sketch, if there is one at this place.
+    fn ask_for(&self, at: usize) {
+        if let (true, Some(&entry)) = (self.copies.is_empty(), self.run.get(at)) {
+            self.sketches.prefetch(entry as u32);
+            self.neighbours.ask_for(entry as u32);
+        }
+    }
+
+    fn words(&self, at: usize) -> &[u64; WORDS] {
+        match self.copies.get(at) {
+            Some(own) => &own.words,
+            None => self.sketches.words(self.document(at)),
+        }
+    }
+
+    fn bits(&self, at: usize) -> u64 {
+        match self.copies.get(at) {
+            Some(own) => own.now,
+            None => self.neighbours.bits(self.document(at)).load(Ordering::Relaxed),
+        }
+    }
+
+    fn has_enough(&self, at: usize) -> bool {
+        self.neighbours.are_enough(self.bits(at))
+    }
+
+    /// Notes that two are neighbours.
+    fn note(&mut self, a: usize, b: usize) {
+        for (at, neighbour) in [(a, b), (b, a)] {
+            let bit = self.neighbours.bit_of(self.document(neighbour));
+            match self.copies.get_mut(at) {
+                Some(own) => own.now |= bit,
+                None if bit != 0 => self.neighbours.add(self.document(at), bit),
+                None => {}
+            }
+        }
+    }
+
+    /// What was noted in the copies is kept.
+    fn finish(self) {
+        for (&entry, own) in self.run.iter().zip(&self.copies) {
+            if own.now != own.before {
+                self.neighbours.add(entry as u32, own.now);
+            }
         }
     }
 }
@@ -179,17 +277,18 @@ impl Neighbours {
         }
     }
 
-    fn note(&self, a: u32, b: u32) {
-        for (document, neighbour) in [(a, b), (b, a)] {
-            let hash = split_mix(0, u64::from(neighbour));
-            if ((hash >> 32) as u32).is_multiple_of(self.one_in) {
-                self.bits(document).fetch_or(1 << (hash % 64), Ordering::Relaxed);
-            }
-        }
+    /// The bit that a neighbour sets; none when it is one of those that set none.
+    fn bit_of(&self, neighbour: u32) -> u64 {
+        let hash = split_mix(0, u64::from(neighbour));
+        u64::from(((hash >> 32) as u32).is_multiple_of(self.one_in)) << (hash % 64)
     }
 
-    fn are_enough(&self, document: u32) -> bool {
-        self.bits(document).load(Ordering::Relaxed).count_ones() >= self.enough
+    fn are_enough(&self, bits: u64) -> bool {
+        bits.count_ones() >= self.enough
+    }
+
+    fn add(&self, document: u32, bits: u64) {
+        self.bits(document).fetch_or(bits, Ordering::Relaxed);
     }
 }
 
@@ -234,20 +333,48 @@ mod tests {
     #[test]
     fn different_neighbours_are_counted_once_each() {
         for max_neighbours in [1, 10, 64, 128, 1000] {
+            let neighbours = Neighbours::new(100, max_neighbours);
             let mut needed = 0;
             for document in 0..100 {
-                let neighbours = Neighbours::new(200_000, max_neighbours);
                 let mut others = (0..).map(|i| 100 + 1009 * document + i);
-                while !neighbours.are_enough(document) {
-                    let other = others.next().expect("more");
-                    (0..3).for_each(|_| neighbours.note(document, other));
+                let bits = || neighbours.bits(document).load(Ordering::Relaxed);
+                while !neighbours.are_enough(bits()) {
+                    let other = neighbours.bit_of(others.next().expect("more"));
+                    (0..3).for_each(|_| neighbours.add(document, other));
                     needed += 1;
                 }
             }
             let mean = f64::from(needed) / 100.0 / f64::from(max_neighbours);
             assert!((0.85..1.15).contains(&mean), "{max_neighbours}: {mean} as many");
         }
-        let none = Neighbours::new(1, u32::MAX);
-        assert!(!none.are_enough(0));
+        assert!(!Neighbours::new(1, u32::MAX).are_enough(0));
+    }
+
+    /// Whether the members of a crowd are copied changes nothing but the speed.
+    #[test]
+    fn a_copied_crowd_is_the_crowd() {
+        let mut sketches = Sketches::new();
+        for document in 0..2 * COPIED as u64 {
+            sketches.push(Some(&crate::sketch::Sketch::from_words([document + 1; WORDS])));
+        }
+        let documents = sketches.len();
+        let noted = |run: &[u64], pairs: usize| {
+            let neighbours = Neighbours::new(documents, 3);
+            let mut crowd = Crowd::new(run, &sketches, &neighbours);
+            assert_eq!(crowd.copies.is_empty(), run.len() > COPIED);
+            for at in 0..pairs {
+                let (a, b) = (at * at % COPIED, at * 7 % COPIED);
+                crowd.note(a, b);
+                assert_eq!(crowd.words(a), &[run[a] + 1; WORDS]);
+                assert_eq!(crowd.has_enough(b), neighbours.are_enough(crowd.bits(b)));
+            }
+            crowd.finish();
+            let bits = (0..documents as u32).map(|d| neighbours.bits(d).load(Ordering::Relaxed));
+            bits.collect::<Vec<u64>>()
+        };
+        let all: Vec<u64> = (0..documents as u64).collect();
+        let of_all = noted(&all, 500);
+        assert!(of_all.iter().any(|&bits| bits != 0));
+        assert_eq!(of_all, noted(&all[..COPIED], 500));
     }
 }
