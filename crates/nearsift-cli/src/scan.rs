@@ -1,5 +1,7 @@
 //! One pass over all documents: read in order, worked on in parallel, taken in order.
 
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nearsift::recipe::{Fingerprinter, Outcome};
@@ -34,6 +36,10 @@ impl Seen<'_> {
 const CHUNK: usize = 32;
 /// Batches that are read ahead.
 const AHEAD: std::num::NonZeroUsize = std::num::NonZeroUsize::new(2).expect("two");
+
+/// Batches that are worked on at once: so nobody waits at the end of one for who has its last records, and meanwhile the
+/// one before is taken.
+const AT_ONCE: usize = 2;
 
 /// What a pass over the input is for.
 pub struct Pass<'a> {
@@ -156,25 +162,34 @@ pub fn scan_into<W: Send, T: Send>(
         });
         done.collect()
     };
+    let work_on = &work_on;
     let mut skip = pass.skip;
-    let mut before: Option<Done<T>> = None;
-    while let Some(batch) = reader.next_batch()? {
-        notes.extend_from_slice(batch.notes());
-        let is_skipped = skip > 0;
-        skip = skip.saturating_sub(1);
-        let len = if is_skipped { 0 } else { batch.len() };
-        let mut chunks = Vec::new();
-        // The workers are busy with this batch while the one before it is taken.
-        rayon::in_place_scope(|scope| {
-            scope.spawn(|_| chunks = work_on(&batch, len));
-            before.take().map_or(Ok(()), |done| done.hand_over(take, &progress, &mut reader))
-        })?;
-        if interrupt::is_asked() {
-            take.stop()?;
+    rayon::in_place_scope(|scope| {
+        let mut under_way = VecDeque::new();
+        while let Some(batch) = reader.next_batch()? {
+            notes.extend_from_slice(batch.notes());
+            let len = if skip > 0 { 0 } else { batch.len() };
+            skip = skip.saturating_sub(1);
+            let (done, result) = sync_channel(1);
+            scope.spawn(move |_| {
+                let chunks = work_on(&batch, len);
+                // Where nobody waits for it any more, the pass has ended.
+                drop(done.send(Done { batch, chunks }));
+            });
+            under_way.push_back(result);
+            if under_way.len() > AT_ONCE
+                && let Some(first) = under_way.pop_front()
+            {
+                Done::wait(&first)?.hand_over(take, &progress, &mut reader)?;
+                if interrupt::is_asked() {
+                    take.stop()?;
+                }
+            }
         }
-        before = Some(Done { batch, chunks });
-    }
-    before.map_or(Ok(()), |done| done.hand_over(take, &progress, &mut reader))?;
+        under_way
+            .iter()
+            .try_for_each(|rest| Done::wait(rest)?.hand_over(take, &progress, &mut reader))
+    })?;
     Ok(notes)
 }
 
@@ -185,6 +200,11 @@ struct Done<T> {
 }
 
 impl<T> Done<T> {
+    /// The batch, once it was worked on. When it was not, a panic is on its way to the caller of the pass.
+    fn wait(result: &Receiver<Done<T>>) -> Result<Done<T>, Failure> {
+        result.recv().map_err(|_| Failure::new("a worker has failed"))
+    }
+
     /// Hands the results over in order, and gives the batch back to the reader.
     fn hand_over(
         self,

@@ -204,7 +204,7 @@ fn hash_1_to_8(bytes: u64, len: u32) -> u64 {
     let byte = |at: u32| (bytes >> (8 * at)) as u32 & 0xff;
     let short = mix_1_to_3([0, len / 2, len - 1].map(byte), len);
     let long = mix_4_to_8([bytes as u32, (bytes >> (8 * len.saturating_sub(4))) as u32], len);
-    if len < 4 { short } else { long }
+    std::hint::select_unpredictable(len < 4, short, long)
 }
 
 #[inline(always)]
