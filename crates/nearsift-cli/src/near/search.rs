@@ -386,11 +386,8 @@ pub fn decide<'c, T: TextSource>(
         Rule::Verified(min_score) => {
             let (ordered, mut components) = by_component(corpus.len(), pairs, workspace.folder)?;
             // Pairs come in the order of the roots, and so are texts wanted.
-            let part = |document: &u32| {
-                let root = u64::from(components.root(*document));
-                (root * PARTS as u64 / corpus.len() as u64) as u8
-            };
-            let wanted = Wanted::in_parts(documents, part);
+            let parts = EvenParts::of(corpus.len(), documents.iter().map(|&d| components.root(d)));
+            let wanted = Wanted::in_parts(documents, |&d| parts.part(components.root(d)));
             drop(components);
             let texts = texts(wanted)?;
             let progress = Progress::pairs("verifying", count);
@@ -514,6 +511,39 @@ impl Compared {
             state.write(&name_of_part(self.number), &content)?;
         }
         self.near.into_iter().try_for_each(|pair| near.push(pair))
+    }
+}
+
+/// Parts of the work in the order of the roots of components, each with about as many documents: the first roots are those of
+/// the largest components.
+struct EvenParts {
+    documents: usize,
+    /// Of each stretch of roots the part.
+    parts: Vec<u8>,
+}
+
+impl EvenParts {
+    /// Of a corpus of so many documents, given the root of each that is wanted.
+    fn of(documents: usize, roots: impl Iterator<Item = u32>) -> EvenParts {
+        const STRETCHES: usize = 1 << 16;
+        let mut even = EvenParts { documents, parts: vec![0; STRETCHES] };
+        let mut counts = vec![0usize; STRETCHES];
+        roots.for_each(|root| counts[even.stretch(root)] += 1);
+        let all = counts.iter().sum::<usize>().max(1);
+        let mut before = 0;
+        for (part, count) in even.parts.iter_mut().zip(counts) {
+            *part = (before * PARTS / all).min(PARTS - 1) as u8;
+            before += count;
+        }
+        even
+    }
+
+    fn stretch(&self, root: u32) -> usize {
+        root as usize * self.parts.len() / self.documents.max(1)
+    }
+
+    fn part(&self, root: u32) -> u8 {
+        self.parts[self.stretch(root)]
     }
 }
 
@@ -660,5 +690,25 @@ impl<T: TextSource> Decision<'_, T> {
     /// A text that cannot be read back is like no other.
     pub fn judge(&self) -> impl FnMut(u32, u32) -> bool {
         judge(self.rule, self.corpus, &self.texts, &self.frequencies, &self.profiles)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_about_as_many_documents() {
+        // The earlier a root, the more documents it has.
+        let roots =
+            |documents: u32| (0..documents).map(move |d| (d / 64) * (d / 64) * 64 / documents);
+        for documents in [1, 64, 200_000, 3_000_000] {
+            let even = EvenParts::of(documents as usize, roots(documents));
+            let mut counts = vec![0u32; PARTS];
+            roots(documents).for_each(|root| counts[usize::from(even.part(root))] += 1);
+            assert!((1..documents).all(|root| even.part(root - 1) <= even.part(root)));
+            let share = documents / PARTS as u32;
+            assert!(counts.iter().all(|&count| count <= 2 * share + 1000), "{counts:?}");
+        }
     }
 }

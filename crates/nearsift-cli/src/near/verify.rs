@@ -23,7 +23,7 @@ const CHUNK: usize = 256;
 pub type Profiles = Recent<u32, Profile>;
 
 /// Bytes of profiles that are kept.
-const KEPT: usize = 64 << 20;
+const KEPT: usize = 128 << 20;
 
 /// None yet.
 pub fn profiles() -> Profiles {
