@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use nearsift::dedup::SketchCorpus;
 use nearsift::sketch::KEYS;
 use nearsift::sketch::join::{KeyColumns, KeySource, NO_KEY};
+use rayon::prelude::*;
 
 use super::file;
 use crate::failure::Failure;
@@ -65,9 +66,10 @@ impl FileKeys {
     ) -> Result<(), Failure> {
         let mut first = 0;
         for shard in &self.shards {
-            let mut columns: [Vec<u32>; KEYS] = Default::default();
+            let mut columns: [Vec<u32>; KEYS] =
+                std::array::from_fn(|_| vec![NO_KEY; shard.documents]);
             for (key, column) in columns.iter_mut().enumerate() {
-                shard.column(key, column).map_err(|e| Failure::at(&shard.path, "read", &e))?;
+                shard.read(key, column).map_err(|e| Failure::at(&shard.path, "read", &e))?;
             }
             let mut keys = KeyColumns::with_capacity(shard.documents);
             (0..shard.documents).for_each(|document| {
@@ -90,11 +92,20 @@ impl FileKeys {
 }
 
 impl Shard {
-    fn column(&self, key: usize, column: &mut Vec<u32>) -> io::Result<()> {
-        let mut bytes = vec![0; 4 * self.documents];
-        let at = file::CONTENT + (4 * key * self.documents) as u64;
-        read_at(&File::open(&self.path)?, &mut bytes, at)?;
-        column.extend(bytes.as_chunks::<4>().0.iter().map(|key| u32::from_le_bytes(*key)));
+    /// Reads the keys of that number, of all documents of the shard.
+    fn read(&self, key: usize, column: &mut [u32]) -> io::Result<()> {
+        /// Keys that are read at once: they stay in the near cache.
+        const READ: usize = 1 << 14;
+        let file = File::open(&self.path)?;
+        let mut at = file::CONTENT + (4 * key * self.documents) as u64;
+        let mut bytes = vec![0; 4 * READ.min(self.documents)];
+        for keys in column.chunks_mut(READ) {
+            let bytes = &mut bytes[..4 * keys.len()];
+            read_at(&file, bytes, at)?;
+            at += bytes.len() as u64;
+            let read = bytes.as_chunks::<4>().0;
+            keys.iter_mut().zip(read).for_each(|(key, read)| *key = u32::from_le_bytes(*read));
+        }
         Ok(())
     }
 }
@@ -105,15 +116,21 @@ impl KeySource for FileKeys {
     }
 
     fn column(&self, key: usize) -> Cow<'_, [u32]> {
-        let mut column = Vec::with_capacity(self.documents);
+        let mut column = vec![NO_KEY; self.documents];
+        let mut rest = &mut column[..];
+        let mut shards = Vec::with_capacity(self.shards.len());
         for shard in &self.shards {
-            if let Err(error) = shard.column(key, &mut column) {
-                let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-                failed.get_or_insert(Failure::at(&shard.path, "read", &error));
-                column.clear();
-                column.resize(self.documents, NO_KEY);
-                break;
-            }
+            let (own, after) = rest.split_at_mut(shard.documents);
+            shards.push((shard, own));
+            rest = after;
+        }
+        let read = shards.into_par_iter().try_for_each(|(shard, own)| {
+            shard.read(key, own).map_err(|error| Failure::at(&shard.path, "read", &error))
+        });
+        if let Err(failure) = read {
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.get_or_insert(failure);
+            column.fill(NO_KEY);
         }
         Cow::Owned(column)
     }

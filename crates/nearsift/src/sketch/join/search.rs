@@ -171,15 +171,19 @@ impl SketchJoin<'_> {
     /// Fills `entries` with `key << 32 | document`, sorted, for the distinct sketches that have a
     /// key in this column.
     pub(super) fn sort_by_key(&self, column: &[u32], entries: &mut Vec<u64>) {
-        entries.clear();
-        entries.extend(
-            self.groups
-                .firsts
-                .iter()
-                .map(|&document| u64::from(column[document as usize]) << 32 | u64::from(document))
-                .filter(|entry| entry >> 32 != u64::from(NO_KEY)),
-        );
+        const { assert!(NO_KEY == 0, "those without a key come first") };
+        /// Entries that one task makes.
+        const MADE: usize = 1 << 16;
+        let firsts = &self.groups.firsts;
+        entries.resize(firsts.len(), 0);
+        let tasks = entries.chunks_mut(MADE).zip(firsts.chunks(MADE)).collect();
+        self.workers.map(tasks, |(entries, firsts)| {
+            for (entry, &document) in entries.iter_mut().zip(firsts) {
+                *entry = u64::from(column[document as usize]) << 32 | u64::from(document);
+            }
+        });
         self.workers.sort(entries);
+        entries.drain(..entries.partition_point(|entry| entry >> 32 == u64::from(NO_KEY)));
     }
 
     /// The bound for a column of entries sorted by key.
