@@ -166,29 +166,31 @@ pub fn scan_into<W: Send, T: Send>(
     let mut skip = pass.skip;
     rayon::in_place_scope(|scope| {
         let mut under_way = VecDeque::new();
-        while let Some(batch) = reader.next_batch()? {
-            notes.extend_from_slice(batch.notes());
-            let len = if skip > 0 { 0 } else { batch.len() };
-            skip = skip.saturating_sub(1);
-            let (done, result) = sync_channel(1);
-            scope.spawn(move |_| {
-                let chunks = work_on(&batch, len);
-                // Where nobody waits for it any more, the pass has ended.
-                drop(done.send(Done { batch, chunks }));
-            });
-            under_way.push_back(result);
-            if under_way.len() > AT_ONCE
-                && let Some(first) = under_way.pop_front()
-            {
-                Done::wait(&first)?.hand_over(take, &progress, &mut reader)?;
-                if interrupt::is_asked() {
-                    take.stop()?;
-                }
+        let mut is_ended = false;
+        loop {
+            let next = if is_ended { None } else { reader.next_batch()? };
+            is_ended = next.is_none();
+            if let Some(batch) = next {
+                notes.extend_from_slice(batch.notes());
+                let len = if skip > 0 { 0 } else { batch.len() };
+                skip = skip.saturating_sub(1);
+                let (done, result) = sync_channel(1);
+                scope.spawn(move |_| {
+                    let chunks = work_on(&batch, len);
+                    // Where nobody waits for it any more, the pass has ended.
+                    drop(done.send(Done { batch, chunks }));
+                });
+                under_way.push_back(result);
+            }
+            if under_way.len() <= AT_ONCE && !is_ended {
+                continue;
+            }
+            let Some(first) = under_way.pop_front() else { return Ok(()) };
+            Done::wait(&first)?.hand_over(take, &progress, &mut reader)?;
+            if interrupt::is_asked() {
+                take.stop()?;
             }
         }
-        under_way
-            .iter()
-            .try_for_each(|rest| Done::wait(rest)?.hand_over(take, &progress, &mut reader))
     })?;
     Ok(notes)
 }
