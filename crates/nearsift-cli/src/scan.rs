@@ -164,7 +164,7 @@ pub fn scan_into<W: Send, T: Send>(
     };
     let work_on = &work_on;
     let mut skip = pass.skip;
-    rayon::in_place_scope(|scope| {
+    rayon::in_place_scope(|scope| -> Result<(), Failure> {
         let mut under_way = VecDeque::new();
         let mut is_ended = false;
         loop {
