@@ -121,7 +121,7 @@ impl OnceFilter {
         self.once.resize(hashes.len() + ROOM, 0);
         self.rest.resize(hashes.len() + ROOM, 0);
         let (once, rest) = (&mut self.once[..], &mut self.rest[..]);
-        let mut split = Split { places, once, once_len: 0, rest, rest_len: 0 };
+        let mut split = Split { once, once_len: 0, rest, rest_len: 0 };
         #[cfg(target_arch = "x86_64")]
         let done = x86::part(&self.seen, hashes, &mut split);
         #[cfg(not(target_arch = "x86_64"))]
@@ -147,8 +147,6 @@ const ROOM: usize = 8;
 
 /// Features of a document on their way to those that occur once and to all others.
 struct Split<'s> {
-    /// How many places features have.
-    places: usize,
     once: &'s mut [u64],
     once_len: usize,
     rest: &'s mut [u64],
@@ -196,8 +194,7 @@ impl Tally {
             let (counts, waiting) = (&mut counts[..=n], &mut waiting[..=n]);
             let mask = places.len() - 1;
             for &hash in occurrences {
-                // Bits 12 and up choose the place: not the bits that choose slots.
-                let place = &mut places[(hash >> 12) as usize & mask];
+                let place = &mut places[(hash >> PLACE) as usize & mask];
                 let is_new = *place == 0;
                 // What is not new is overwritten by what comes next.
                 hashes[distinct] = hash;

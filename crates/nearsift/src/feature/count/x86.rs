@@ -3,14 +3,14 @@
 
 use std::arch::x86_64::*;
 
-use super::{PLACE, Split};
+use super::{PLACE, ROOM, Split};
 
 /// Features a step.
 const EIGHT: usize = 8;
 
 /// Parts as many of the first features as this machine is good for; returns how many.
 pub(super) fn part(seen: &[u8], hashes: &[u64], split: &mut Split<'_>) -> usize {
-    if is_x86_feature_detected!("avx512f") {
+    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {
         // SAFETY: the machine has these instructions.
         unsafe { part_by_eights(seen, hashes, split) }
     } else {
@@ -20,9 +20,10 @@ pub(super) fn part(seen: &[u8], hashes: &[u64], split: &mut Split<'_>) -> usize 
 
 #[target_feature(enable = "avx512f,popcnt")]
 fn part_by_eights(seen: &[u8], hashes: &[u64], split: &mut Split<'_>) -> usize {
-    // Four bytes are read for each place.
-    assert!(seen.len() >= split.places.next_power_of_two() + 3);
-    let mask = _mm512_set1_epi64(split.places as i64 - 1);
+    const { assert!(ROOM >= 3 && ROOM >= EIGHT, "four bytes are read for each place") };
+    let places = seen.len() - ROOM;
+    assert!(places.is_power_of_two());
+    let mask = _mm512_set1_epi64(places as i64 - 1);
     let (eights, _) = hashes.as_chunks::<EIGHT>();
     for hashes in eights {
         // SAFETY: 64 bytes are read from an array of 64.

@@ -47,13 +47,13 @@ pub fn hash_char_shingles(text: &str, n: usize, out: &mut Vec<u64>) {
         let run = &bytes[..length];
         let inside = match (width, n) {
             (1, 3) => fixed::<1, 3>(run, one_by_one, hash_1_to_3::<3>, out),
-            (1, 4) => fixed::<1, 4>(run, hash_many_4_to_8::<1, 4>, hash_4_to_8::<4>, out),
-            (1, 5) => fixed::<1, 5>(run, hash_many_4_to_8::<1, 5>, hash_4_to_8::<5>, out),
-            (1, 6) => fixed::<1, 6>(run, hash_many_4_to_8::<1, 6>, hash_4_to_8::<6>, out),
-            (3, 2) => fixed::<3, 6>(run, hash_many_4_to_8::<3, 6>, hash_4_to_8::<6>, out),
-            (3, 3) => fixed::<3, 9>(run, one_by_one, hash_9_to_16::<9>, out),
-            (3, 4) => fixed::<3, 12>(run, one_by_one, hash_9_to_16::<12>, out),
-            (3, 5) => fixed::<3, 15>(run, one_by_one, hash_9_to_16::<15>, out),
+            (1, 4) => windows_of_4_to_8::<1, 4>(run, out),
+            (1, 5) => windows_of_4_to_8::<1, 5>(run, out),
+            (1, 6) => windows_of_4_to_8::<1, 6>(run, out),
+            (3, 2) => windows_of_4_to_8::<3, 6>(run, out),
+            (3, 3) => windows_of_9_to_16::<3, 9>(run, out),
+            (3, 4) => windows_of_9_to_16::<3, 12>(run, out),
+            (3, 5) => windows_of_9_to_16::<3, 15>(run, out),
             _ => 0,
         };
         // The shingles that start in this run and were not inside it end at most n - 1 characters
@@ -75,8 +75,8 @@ pub(super) fn hash_pairs_and_triples(text: &str, out: &mut Vec<u64>) {
     let bytes = text.as_bytes();
     // Nearly all stretches of unspaced scripts are characters of three bytes.
     if bytes.iter().step_by(3).all(|first| first & 0xf0 == 0xe0) {
-        fixed::<3, 6>(bytes, hash_many_4_to_8::<3, 6>, hash_4_to_8::<6>, out);
-        fixed::<3, 9>(bytes, one_by_one, hash_9_to_16::<9>, out);
+        windows_of_4_to_8::<3, 6>(bytes, out);
+        windows_of_9_to_16::<3, 9>(bytes, out);
     } else {
         hash_char_shingles(text, 2, out);
         hash_char_shingles(text, 3, out);
@@ -131,6 +131,24 @@ fn fixed<const WIDTH: usize, const LEN: usize>(
         *place = window.first_chunk().map_or(0, &hash);
     }
     count
+}
+
+/// [`fixed`] for windows of 4 to 8 bytes.
+#[inline]
+fn windows_of_4_to_8<const WIDTH: usize, const LEN: usize>(
+    bytes: &[u8],
+    out: &mut Vec<u64>,
+) -> usize {
+    fixed::<WIDTH, LEN>(bytes, hash_many_4_to_8::<WIDTH, LEN>, hash_4_to_8::<LEN>, out)
+}
+
+/// [`fixed`] for windows of 9 to 16 bytes.
+#[inline]
+fn windows_of_9_to_16<const WIDTH: usize, const LEN: usize>(
+    bytes: &[u8],
+    out: &mut Vec<u64>,
+) -> usize {
+    fixed::<WIDTH, LEN>(bytes, one_by_one, hash_9_to_16::<LEN>, out)
 }
 
 /// None is hashed with others.
