@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use nearsift::fingerprint::{Bits, Fingerprints};
+use nearsift::fingerprint::{Bits, Fingerprint, Fingerprints};
 use nearsift::join::{Plan, SelfJoin, Settings, Threads};
 use serde::Serialize;
 
@@ -314,11 +314,11 @@ pub fn count_by_all_pairs(column: &Fingerprints, max_distance: u32) -> u64 {
 /// The 64-bit fingerprints of a case, the same on every machine.
 pub fn column(data: Data, n: usize) -> Fingerprints {
     let mut random = SplitMix(n as u64);
-    let mut words: Vec<u64> = Vec::with_capacity(n);
+    let mut column = Fingerprints::new(Bits::B64);
     for i in 0..n as u64 {
         let word = match data {
             Data::Uniform if i > 0 && random.below(10) == 0 => {
-                let earlier = words[random.below(i) as usize];
+                let earlier = column.as_words()[random.below(i) as usize];
                 let flips = random.below(9);
                 random.flipped(earlier, flips)
             }
@@ -338,9 +338,9 @@ pub fn column(data: Data, n: usize) -> Fingerprints {
                 random.flipped(value, flips)
             }
         };
-        words.push(word);
+        column.push(&Fingerprint::from_u64(word));
     }
-    Fingerprints::from_words(Bits::B64, words)
+    column
 }
 
 /// Steele, Lea and Flood's SplitMix64.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use gaoya::simhash::SimHashIndex;
-use nearsift::fingerprint::{Bits, Fingerprints};
+use nearsift::fingerprint::{Bits, Fingerprint, Fingerprints};
 use nearsift::hamming::Budget;
 use nearsift::hamming::index::{self, Ask, Ids, Index, Search};
 use nearsift::hamming::scan::Scan;
@@ -142,7 +142,8 @@ pub const JOINERS: &[Joiner] = &[
 ];
 
 fn own_join(values: &[u64], max_distance: u32) -> (u64, f64) {
-    let column = Fingerprints::from_words(Bits::B64, values.to_vec());
+    let mut column = Fingerprints::new(Bits::B64);
+    values.iter().for_each(|&value| column.push(&Fingerprint::from_u64(value)));
     let begun = Instant::now();
     let join = SelfJoin::new(&column, join::Settings::new(max_distance)).expect("a join");
     let mut pairs = 0;

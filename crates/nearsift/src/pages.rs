@@ -6,10 +6,12 @@
 
 #![expect(unsafe_code, reason = "advice to the system about memory")]
 
+use std::ops::Range;
+
 /// So many zeros, of which the system provides memory when they are first written.
 pub(crate) fn zeroed<T: Clone>(len: usize, zero: T) -> Vec<T> {
     let zeros = vec![zero; len];
-    advise(&zeros);
+    advise(zeros.as_ptr_range());
     zeros
 }
 
@@ -23,20 +25,36 @@ pub(crate) fn made<T>(len: usize, make: impl FnMut(usize) -> T) -> Vec<T> {
 
 /// Asks for huge pages for what a vector has room for. Nothing of it may have been written to yet.
 pub(crate) fn advise_room<T>(items: &mut Vec<T>) {
-    advise(items.spare_capacity_mut());
+    let room = items.spare_capacity_mut().as_ptr_range();
+    advise(room.start..room.end);
+}
+
+/// Makes room for more items, in huge pages where the vector is large.
+#[inline]
+pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize) {
+    #[cold]
+    fn grow<T>(items: &mut Vec<T>, more: usize) {
+        items.reserve(more);
+        // All of it, for it may lie elsewhere now.
+        advise(items.as_ptr()..items.as_ptr().wrapping_add(items.capacity()));
+    }
+    if items.capacity() - items.len() < more {
+        grow(items, more);
+    }
 }
 
 #[cfg(target_os = "linux")]
-fn advise<T>(items: &[T]) {
+fn advise<T>(items: Range<*const T>) {
     /// Less memory than that is no gain.
     const HUGE: usize = 2 << 20;
     const PAGE: usize = 1 << 12;
-    let bytes = items.as_ptr_range();
-    let start = bytes.start.addr().next_multiple_of(PAGE);
-    let end = bytes.end.addr() / PAGE * PAGE;
-    if end.saturating_sub(start) >= 2 * HUGE {
-        let first = items.as_ptr().cast::<u8>().wrapping_add(start - bytes.start.addr());
-        // SAFETY: the range lies within the items. That huge pages are refused changes nothing but the speed.
+    // Whole pages: a mapping of which a part is of another kind could not be moved as a whole when it grows.
+    let start = items.start.addr() / PAGE * PAGE;
+    let end = items.end.addr().next_multiple_of(PAGE);
+    if end - start >= 2 * HUGE {
+        let first = items.start.cast::<u8>().wrapping_sub(items.start.addr() - start);
+        // SAFETY: the advice is about pages that hold the items; what else lies in them stays as it is. That huge pages are
+        // refused changes nothing but the speed.
         unsafe {
             libc::madvise(first.cast_mut().cast(), end - start, libc::MADV_HUGEPAGE);
         }
@@ -44,4 +62,4 @@ fn advise<T>(items: &[T]) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn advise<T>(_items: &[T]) {}
+fn advise<T>(_items: Range<*const T>) {}

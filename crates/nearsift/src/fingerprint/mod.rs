@@ -10,6 +10,8 @@ pub mod votes;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::pages;
+
 /// The width of a fingerprint in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Bits {
@@ -218,6 +220,7 @@ impl Fingerprints {
     /// When the width differs from the column's.
     pub fn push(&mut self, fingerprint: &Fingerprint) {
         assert_eq!(self.bits, fingerprint.bits, "one column holds one width");
+        pages::reserve(&mut self.words, self.bits.words());
         self.words.extend_from_slice(fingerprint.words());
     }
 

@@ -295,14 +295,10 @@ impl<const W: usize> Digit<W> {
     /// Calls `f` with the place and the digit of every value, in order.
     #[inline(always)]
     pub(super) fn each(&self, values: &[[u64; W]], mut f: impl FnMut(usize, usize)) {
-        /// Digits told at a time.
-        const BLOCK: usize = 256;
-        /// Blocks that are asked for before they are needed.
-        const AHEAD: usize = 2;
         let filter = Filter::best();
         let mut digits = [0; BLOCK];
         for (b, block) in values.chunks(BLOCK).enumerate() {
-            will_read(values, (b + AHEAD) * BLOCK..(b + AHEAD + 1) * BLOCK);
+            ask_ahead(values, b);
             let digits = &mut digits[..block.len()];
             filter.digits(block, self, digits);
             for (place, &digit) in (b * BLOCK..).zip(&*digits) {
@@ -336,6 +332,16 @@ impl<const W: usize> Digit<W> {
         let mixed = (sum & self.gathered).wrapping_mul(self.multiplier);
         (mixed << self.skip >> self.shift) as usize
     }
+}
+
+/// Values that are worked on at a time.
+pub(super) const BLOCK: usize = 256;
+
+/// Asks for one of the next blocks of values, while the one of that number is worked on.
+#[inline(always)]
+pub(super) fn ask_ahead<T>(values: &[T], block: usize) {
+    const AHEAD: usize = 2;
+    will_read(values, (block + AHEAD) * BLOCK..(block + AHEAD + 1) * BLOCK);
 }
 
 /// [`bit_weights`] of values given as words.

@@ -5,6 +5,7 @@
 #![expect(unsafe_code, reason = "a function compiled for instructions found at run time")]
 
 use super::bits::Digit;
+use super::entries::Entries;
 
 /// Values that are judged at a time.
 pub(super) const CHUNK: usize = 1024;
@@ -114,6 +115,27 @@ impl Filter {
         }
     }
 
+    /// Makes the entry of each value ([`Entries::pack`]).
+    #[inline]
+    pub(super) fn pack<const W: usize>(
+        self,
+        how: &Entries<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+        digits: &mut [u32],
+        entries: &mut [u64],
+    ) {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a filter is only made after its instructions were found on this processor.
+            Set::Avx512 => unsafe { avx512::pack(how, values, ids, digits, entries) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Set::Avx2 => unsafe { avx2::pack(how, values, ids, digits, entries) },
+            Set::Portable => how.pack(values, ids, digits, entries),
+        }
+    }
+
     /// Picks the values of the chunk that have the digit `wanted`; what was picked before is gone.
     ///
     /// # Panics
@@ -147,7 +169,19 @@ mod avx2 {
     use std::arch::x86_64::*;
 
     use super::super::bits::{Digit, Narrow};
-    use super::Picked;
+    use super::{Entries, Picked};
+
+    /// [`Entries::pack`], compiled for these instructions.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub(super) fn pack<const W: usize>(
+        how: &Entries<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+        digits: &mut [u32],
+        entries: &mut [u64],
+    ) {
+        how.pack(values, ids, digits, entries);
+    }
 
     /// What eight values of one word are told apart by, in registers.
     struct Teller {
@@ -304,7 +338,19 @@ mod avx512 {
     use std::arch::x86_64::*;
 
     use super::super::bits::Digit;
-    use super::Picked;
+    use super::{Entries, Picked};
+
+    /// [`Entries::pack`], compiled for these instructions.
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,popcnt")]
+    pub(super) fn pack<const W: usize>(
+        how: &Entries<W>,
+        values: &[[u64; W]],
+        ids: &[u32],
+        digits: &mut [u32],
+        entries: &mut [u64],
+    ) {
+        how.pack(values, ids, digits, entries);
+    }
 
     /// As [`super::Filter::digits`], eight values of one word at a time.
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,popcnt")]
@@ -393,22 +439,34 @@ mod tests {
 
     use super::super::bits::{BitSet, Source};
     use super::*;
+    use crate::hamming::kernels::Fold;
 
     fn check<const W: usize>(values: &[[u64; W]], bits: BitSet<W>, widths: (u32, u32)) {
         let mut source = Source::new(bits, 2);
         for width in [widths.0, widths.1] {
             let Some(digit) = source.digit(width) else { return };
-            source = source.after(&digit);
+            let before = source;
+            source = before.after(&digit);
             for wanted in 0..digit.count() {
                 let places: Vec<u32> = (0..values.len() as u32)
                     .filter(|&i| digit.of(&values[i as usize]) == wanted)
                     .collect();
                 let expect: Vec<[u64; W]> = places.iter().map(|&i| values[i as usize]).collect();
+                let fold = Fold::of_agreeing(&bits.0);
+                let entries = Entries::new(&before, &digit, 2, fold, CHUNK);
                 for filter in Filter::available() {
                     let mut digits = vec![0; values.len()];
                     filter.digits(values, &digit, &mut digits);
                     let same = |(value, &found)| digit.of(value) == found as usize;
                     assert!(values.iter().zip(&digits).all(same), "{filter:?}");
+                    if let Some(entries) = &entries {
+                        let ids: Vec<u32> = (0..values.len() as u32).rev().collect();
+                        let mut packed = vec![0; values.len()];
+                        let (mut plain_digits, mut plain) = (digits.clone(), packed.clone());
+                        entries.pack(values, &ids, &mut plain_digits, &mut plain);
+                        filter.pack(entries, values, &ids, &mut digits, &mut packed);
+                        assert_eq!((digits, packed), (plain_digits, plain), "{filter:?}");
+                    }
                     let mut picked = Picked::NONE;
                     filter.pick(values, &digit, wanted, &mut picked);
                     assert_eq!(picked.places(), places, "{filter:?}");

@@ -4,8 +4,10 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{PoisonError, RwLock};
 
 use super::bits::{BitSet, Digit, Source};
+use super::entries::Entries;
 use super::filter::{CHUNK, Filter, Picked};
 use super::partition::{Bucket, Buckets, NO_IDS, Spread, Values, values_in};
+use crate::hamming::kernels::Fold;
 use crate::threads::Workers;
 
 /// How all values are moved into buckets by some bits, a slice of them at a time, by all threads together.
@@ -23,6 +25,8 @@ pub(super) struct FirstMove<const W: usize> {
     pub(super) after: Source<W>,
     /// Whether bits were left alone for the next move.
     pub(super) leaves: bool,
+    /// How values are moved as entries, if comparing needs no more of them.
+    pub(super) entries: Option<Entries<W>>,
 }
 
 impl<const W: usize> FirstMove<W> {
@@ -72,7 +76,14 @@ impl<const W: usize> FirstMove<W> {
         let both = start.digit(slices.ilog2() + bucket.width())?;
         assert_eq!(both.count(), slices * bucket.count(), "digits of one source");
         let (sliced, after) = (source.or(rest), source.after(&bucket).or(rest));
-        Some(FirstMove { slice, bucket, both, sliced, after, leaves: rest != BitSet::NONE })
+        let leaves = rest != BitSet::NONE;
+        Some(FirstMove { slice, bucket, both, sliced, after, leaves, entries: None })
+    }
+
+    /// Moves `n` values as entries with such a fold, if these have room for their ids, and by so many bits next.
+    pub(super) fn with_entries(mut self, fold: Fold<W>, n: usize, next: u32) -> FirstMove<W> {
+        self.entries = Entries::new(&self.sliced, &self.bucket, next, fold, n);
+        self
     }
 
     /// A count of none for each digit of both kinds.
@@ -118,6 +129,35 @@ impl<const W: usize> FirstMove<W> {
             let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
             to.start(self.of_slice(&counts[part], slice), with_ids);
             self.fill_part(values, with_ids.then_some(start as u32), slice, &mut to);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The same as entries.
+    pub(super) fn fill_entries(
+        &self,
+        values: &[[u64; W]],
+        slice: usize,
+        counts: &[Vec<u32>],
+        entries: &Entries<W>,
+        to: &Filled<1>,
+        workers: &Workers,
+    ) {
+        let _ = workers.run(counts.len(), &|part| {
+            let (start, values) = part_of(values, part, counts.len());
+            let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
+            to.start(self.of_slice(&counts[part], slice), false);
+            let Some(digit) = &self.slice else {
+                to.add_entries(values, |place| (start + place) as u32, entries);
+                return ControlFlow::Continue(());
+            };
+            let filter = Filter::best();
+            let mut picked = Picked::NONE;
+            for (c, chunk) in values.chunks(CHUNK).enumerate() {
+                filter.pick(chunk, digit, slice, &mut picked);
+                let (first, places) = ((start + c * CHUNK) as u32, picked.places());
+                to.add_entries(picked.values(), |place| first + places[place], entries);
+            }
             ControlFlow::Continue(())
         });
     }

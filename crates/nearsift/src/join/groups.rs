@@ -9,6 +9,7 @@ use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::stream::{locked, unlocked};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
+use crate::prefetch::prefetch_one;
 use crate::threads::Workers;
 
 /// Which documents have the same value. Values are numbered in order of their first document.
@@ -196,6 +197,12 @@ impl Postings {
     #[inline]
     pub(super) fn of_value(&self, value: u32) -> &[u32] {
         self.documents(self.bounds(value))
+    }
+
+    /// Asks for what is known of a value.
+    #[inline]
+    pub(super) fn ask_for(&self, value: u32) {
+        prefetch_one(&self.ends, value as usize);
     }
 
     /// Where the documents of a value begin and end.

@@ -1,55 +1,141 @@
 //! The last move of values: as folds, which is all that comparing needs of nearly every value.
 
-use super::bits::Digit;
-use super::partition::set_starts;
+use super::bits::{BLOCK, Digit, ask_ahead};
+use super::entries::Layout;
+use super::partition::{Bucket, Spread, set_starts, values_in};
 use crate::hamming::kernels::{FOLDS_BEHIND, Fold};
 
-/// The folds of a bucket's values in runs, one for each digit, with the values' places in the bucket. The memory is
-/// kept from one use to the next.
+/// What is moved to runs: entries, each with the digit of its run.
+pub(super) trait Moved {
+    /// The number of entries.
+    fn len(&self) -> usize;
+    /// The number of different digits.
+    fn digits(&self) -> usize;
+    /// Calls `f` with the digit and the entry of each.
+    fn each(&self, f: impl FnMut(usize, u64));
+}
+
+/// The folds of a bucket's values, with their places in it.
+pub(super) struct Folds<'a, const W: usize> {
+    pub(super) values: &'a [[u64; W]],
+    pub(super) digit: &'a Digit<W>,
+    pub(super) fold: &'a Fold<W>,
+}
+
+/// Of folds with places, which are not moved again.
+const PLACES: Layout = Layout::LAST;
+
+impl<const W: usize> Moved for Folds<'_, W> {
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn digits(&self) -> usize {
+        self.digit.count()
+    }
+
+    #[inline(always)]
+    fn each(&self, mut f: impl FnMut(usize, u64)) {
+        let Folds { values, digit, fold } = *self;
+        digit.each(values, |place, digit| {
+            f(digit, PLACES.entry(place as u32, 0, fold.of(&values[place])));
+        });
+    }
+}
+
+/// The parts of a bucket of entries.
+pub(super) struct Packed<'a> {
+    pub(super) parts: &'a [Bucket<'a, 1>],
+    pub(super) layout: Layout,
+}
+
+impl Moved for Packed<'_> {
+    fn len(&self) -> usize {
+        values_in(self.parts)
+    }
+
+    fn digits(&self) -> usize {
+        self.layout.digits()
+    }
+
+    #[inline(always)]
+    fn each(&self, mut f: impl FnMut(usize, u64)) {
+        let layout = self.layout;
+        for Bucket { values: entries, .. } in self.parts {
+            for (b, block) in entries.chunks(BLOCK).enumerate() {
+                ask_ahead(entries, b);
+                block.iter().for_each(|&[entry]| f(layout.digit(entry), entry));
+            }
+        }
+    }
+}
+
+/// Entries in runs, one for each digit; inside each they keep their order. The memory is kept from one use to the
+/// next.
+///
+/// Runs are filled without counting before: each has room for somewhat more than its share. Only where that is not enough
+/// are they filled again, by what was counted meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Leaves {
-    /// `place << 32 | fold`: one move for both, and half as many lines of cache to move to.
+    /// One move for a fold and whose it is, and half as many lines of cache to move to.
     entries: Vec<u64>,
-    /// Where each run ends.
+    /// Where each run starts, and where it ends.
+    starts: Vec<u32>,
     ends: Vec<u32>,
+    /// Whether a run is longer than its room.
+    spilt: bool,
 }
 
 impl Leaves {
-    /// Takes the values, whose digits were counted; inside each run they keep their order.
-    ///
-    /// # Panics
-    /// When the counts are not of these values.
-    pub(super) fn fill<const W: usize>(
-        &mut self,
-        values: &[[u64; W]],
-        digit: &Digit<W>,
-        counts: &[u32],
-        fold: &Fold<W>,
-    ) {
-        assert_eq!(counts.len(), digit.count(), "one count a digit");
-        // Each entry holds its run's start until the folds are in place, and then its end.
-        let len = set_starts(&mut self.ends, counts);
-        assert_eq!(len, values.len(), "counts of these values");
-        if self.entries.len() < values.len() {
-            // Some more, so that buckets of about one size find room at once.
-            self.entries = vec![0; values.len() + values.len() / 16];
+    /// Moves all to runs, and tells how they are spread. If they are to be looked at, [`Leaves::settle`] must follow.
+    pub(super) fn fill(&mut self, moved: &impl Moved) -> Spread {
+        let (n, digits) = (moved.len(), moved.digits());
+        let share = n as f64 / digits as f64;
+        // Evenly spread values are more in one of a million runs.
+        let room = (share + 5.0 * share.sqrt()) as usize + 8;
+        self.starts.clear();
+        self.starts.extend((0..digits).map(|digit| (digit * room) as u32));
+        // Whatever the digits are, what is moved finds room.
+        self.move_all(moved, digits * room + n);
+        let mut spread = Spread::NONE;
+        for (&start, &end) in self.starts.iter().zip(&self.ends) {
+            spread.add(end - start);
         }
+        self.spilt = spread.largest > room;
+        spread
+    }
+
+    /// Makes sure that every run has what was moved to it.
+    pub(super) fn settle(&mut self, moved: &impl Moved) {
+        if std::mem::take(&mut self.spilt) {
+            let counts: Vec<u32> =
+                self.ends.iter().zip(&self.starts).map(|(end, start)| end - start).collect();
+            let n = set_starts(&mut self.starts, &counts);
+            self.move_all(moved, n);
+        }
+    }
+
+    /// Moves all to where the runs start.
+    fn move_all(&mut self, moved: &impl Moved, room: usize) {
+        if self.entries.len() < room {
+            // Some more, so that buckets of about one size find room at once.
+            self.entries = vec![0; room + room / 16];
+        }
+        self.ends.clone_from(&self.starts);
         let (entries, ends) = (&mut self.entries[..], &mut self.ends[..]);
-        digit.each(values, |place, digit| {
+        moved.each(|digit, entry| {
             let end = &mut ends[digit];
-            entries[*end as usize] = (place as u64) << 32 | u64::from(fold.of(&values[place]));
+            entries[*end as usize] = entry;
             *end += 1;
         });
     }
 
-    /// The runs of two folds or more.
+    /// The runs of two entries or more.
     pub(super) fn runs(&self) -> impl Iterator<Item = Run<'_>> {
-        let mut start = 0;
-        self.ends.iter().filter_map(move |&end| {
-            let run = start..end as usize;
-            start = end as usize;
-            (run.len() > 1).then(|| Run(&self.entries[run]))
-        })
+        debug_assert!(!self.spilt, "settled");
+        let bounds =
+            self.starts.iter().zip(&self.ends).map(|(&start, &end)| start as usize..end as usize);
+        bounds.filter(|run| run.len() > 1).map(|run| Run(&self.entries[run]))
     }
 }
 
@@ -62,10 +148,15 @@ impl Run<'_> {
         self.0.len()
     }
 
-    /// The place in the bucket of a value of the run.
+    /// The place in the bucket of a value of the run, if the folds are of values.
     #[inline]
     pub(super) fn place(&self, at: usize) -> u32 {
-        (self.0[at] >> 32) as u32
+        PLACES.id(self.0[at])
+    }
+
+    /// What the run holds.
+    pub(super) fn entries(&self) -> &[u64] {
+        self.0
     }
 
     /// Puts the folds at the beginning of a list, with [`FOLDS_BEHIND`] behind them.
@@ -87,6 +178,42 @@ mod tests {
     use super::*;
 
     #[test]
+    fn entries_lie_in_their_runs_however_they_are_spread() {
+        let mut leaves = Leaves::default();
+        let layout = Layout::new(3, 5000).expect("room");
+        let spreads: [fn(u32) -> usize; 4] = [
+            |id| id as usize % 8,
+            |_| 5,
+            |id| (id % 3) as usize,
+            |id| id.trailing_zeros().min(7) as usize,
+        ];
+        for (digit, n) in spreads.into_iter().zip([1000, 5000, 1, 3000]) {
+            let entries: Vec<[u64; 1]> =
+                (0..n).map(|id| [layout.entry(id, digit(id), id * 7)]).collect();
+            let (first, second) = entries.split_at(entries.len() / 3);
+            let parts = [Bucket::new(first, &[]), Bucket::new(second, &[])];
+            let packed = Packed { parts: &parts, layout };
+            let mut counts = [0; 8];
+            (0..n).for_each(|id| counts[digit(id)] += 1);
+            assert_eq!(leaves.fill(&packed), Spread::of(&counts));
+            leaves.settle(&packed);
+            let mut seen = vec![];
+            for run in leaves.runs() {
+                let of_run = layout.digit(run.entries()[0]);
+                assert_eq!(run.len(), counts[of_run] as usize);
+                assert!(run.entries().is_sorted_by_key(|&entry| layout.id(entry)));
+                assert!(run.entries().iter().all(|&entry| layout.digit(entry) == of_run));
+                seen.extend_from_slice(run.entries());
+            }
+            seen.sort_unstable();
+            let expect = entries.iter().flatten().filter(|&&e| counts[layout.digit(e)] > 1);
+            let mut expect: Vec<u64> = expect.copied().collect();
+            expect.sort_unstable();
+            assert_eq!(seen, expect);
+        }
+    }
+
+    #[test]
     fn every_value_lands_in_one_run_and_keeps_its_order() {
         let mut leaves = Leaves::default();
         let fold = Fold::of_agreeing(&[0xffff_0000_ffff, 0xff]);
@@ -94,8 +221,10 @@ mod tests {
             let values: Vec<[u64; 2]> = (0..n).map(|i| [i * i % 97, i]).collect();
             let digit = Source::new(BitSet::ALL, 3).digit(4).expect("bits left");
             let mut counts = vec![];
-            count(&[Bucket::new(&values, &[])], &digit, &mut counts);
-            leaves.fill(&values, &digit, &counts, &fold);
+            let spread = count(&[Bucket::new(&values, &[])], &digit, &mut counts);
+            let folds = Folds { values: &values, digit: &digit, fold: &fold };
+            assert_eq!(leaves.fill(&folds), spread);
+            leaves.settle(&folds);
             let mut seen: Vec<u32> = Vec::new();
             let mut folds = vec![];
             for run in leaves.runs() {

@@ -20,6 +20,7 @@
 
 mod bits;
 mod cross;
+mod entries;
 mod filter;
 mod first;
 mod forest;
@@ -40,6 +41,7 @@ use std::sync::OnceLock;
 
 use crate::fingerprint::{Bits, Fingerprints};
 use crate::hamming::kernels::Kernel;
+use crate::pages;
 use crate::threads::Workers;
 use groups::Groups;
 use search::{Search, Sink, Tuning, Wanted};
@@ -245,7 +247,8 @@ impl<'a> SelfJoin<'a> {
         let (column, bits) = (self.column, self.column.bits());
         let values = groups.values();
         let distinct = (values < column.len()).then(|| {
-            let mut words = Vec::with_capacity(values * bits.words());
+            let mut words = Vec::new();
+            pages::reserve(&mut words, values * bits.words());
             groups.append_values(column, &mut words);
             words
         });

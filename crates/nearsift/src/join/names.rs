@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use super::bits::{BLOCK, ask_ahead};
 use super::first::{part_of, parts};
 use super::search::{BATCH, Sink};
 use super::stream::{locked, unlocked};
@@ -132,12 +133,15 @@ impl<const W: usize> Names<W> {
 
     /// Keeps the ids of those that are among these values, whose ids go up from `first`.
     fn tell(&self, values: &[[u64; W]], first: u32) {
-        for (value, id) in values.iter().zip(first..) {
-            let place = self.place(value);
-            if self.marks[place / 64] >> (place % 64) & 1 == 1
-                && let Ok(at) = self.values.binary_search(value)
-            {
-                self.ids[at].store(id, Relaxed);
+        for (b, block) in values.chunks(BLOCK).enumerate() {
+            ask_ahead(values, b);
+            for (value, id) in block.iter().zip(first + (b * BLOCK) as u32..) {
+                let place = self.place(value);
+                if self.marks[place / 64] >> (place % 64) & 1 == 1
+                    && let Ok(at) = self.values.binary_search(value)
+                {
+                    self.ids[at].store(id, Relaxed);
+                }
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::bits::Digit;
+use super::entries::Entries;
 use super::filter::{CHUNK, Filter, Picked};
 use crate::pages;
 use crate::prefetch::will_write;
@@ -96,13 +97,24 @@ pub(super) struct Spread {
 }
 
 impl Spread {
+    pub(super) const NONE: Spread = Spread { pairs: 0, largest: 0 };
+
     pub(super) fn of(counts: &[u32]) -> Spread {
-        let mut spread = Spread { pairs: 0, largest: 0 };
-        for &len in counts {
-            spread.pairs += u64::from(len) * u64::from(len.saturating_sub(1)) / 2;
-            spread.largest = spread.largest.max(len as usize);
-        }
+        let mut spread = Spread::NONE;
+        counts.iter().for_each(|&len| spread.add(len));
         spread
+    }
+
+    /// So many moves that spread the values so.
+    pub(super) fn times(self, moves: usize) -> Spread {
+        Spread { pairs: self.pairs.saturating_mul(moves as u64), ..self }
+    }
+
+    /// With a bucket of so many values more.
+    #[inline]
+    pub(super) fn add(&mut self, len: u32) {
+        self.pairs += u64::from(len) * u64::from(len.saturating_sub(1)) / 2;
+        self.largest = self.largest.max(len as usize);
     }
 }
 
@@ -199,6 +211,32 @@ impl<const W: usize> Buckets<W> {
             start = end as usize;
             (bucket.len() > 1).then(|| self.range(bucket))
         })
+    }
+}
+
+impl Buckets<1> {
+    /// Adds the entries of values; `id` tells the id by the place.
+    ///
+    /// # Panics
+    /// When the counts that were given are too small.
+    #[inline(always)]
+    pub(super) fn add_entries<const W: usize>(
+        &mut self,
+        values: &[[u64; W]],
+        id: impl Fn(usize) -> u32,
+        entries: &Entries<W>,
+    ) {
+        let far = self.far;
+        let (to, ends) = (&mut self.values[..], &mut self.ends[..]);
+        entries.each(values, id, |bucket, entry| {
+            let end = &mut ends[bucket];
+            let at = *end as usize;
+            to[at] = [entry];
+            *end += 1;
+            if far {
+                will_write(to, at + AHEAD);
+            }
+        });
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::entries::Entries;
 use super::first::{Filled, FirstMove, part_of, parts, spread_of};
 use super::names::Nameless;
 use super::partition::Bucket;
@@ -93,9 +94,10 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
     fn branches(&self, root: &Node<W>) -> ControlFlow<()> {
         let Search { values, slices, workers, .. } = *self.search;
         let firsts: Vec<_> =
-            root.branches.iter().map(|node| self.search.first_move(node)).collect();
+            root.branches.iter().map(|node| self.search.first_move(root, node)).collect();
         let counts = self.search.first_counts(&firsts);
         let filled = Filled::new(parts(values.len(), workers));
+        let packed = Filled::new(parts(values.len(), workers));
         let mut with_ids = true;
         for (branch, node) in root.branches.iter().enumerate() {
             let Some(first) = &firsts[branch] else {
@@ -109,6 +111,10 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
                 self.moves.fetch_add(n as u64, Ordering::Relaxed);
                 if !self.search.leaves_little(n, spread, node) {
                     self.tasks(1, |worker, _| worker.slice(node, first, values, slice))?;
+                    continue;
+                }
+                if let Some(entries) = &first.entries {
+                    self.step_of_entries(&step, entries, &packed)?;
                     continue;
                 }
                 if !with_ids {
@@ -140,6 +146,21 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
         first.fill(values, slice, counts, with_ids, filled, workers);
         first.share_out(workers, |buckets| {
             self.with_worker(|worker| worker.buckets(node, first, filled, buckets))
+        })
+    }
+
+    /// The same for values that are moved as entries.
+    fn step_of_entries(
+        &self,
+        step: &Step<'_, W>,
+        entries: &Entries<W>,
+        filled: &Filled<1>,
+    ) -> ControlFlow<()> {
+        let Step { node, first, counts, slice } = *step;
+        let Search { values, workers, .. } = *self.search;
+        first.fill_entries(values, slice, counts, entries, filled, workers);
+        first.share_out(workers, |buckets| {
+            self.with_worker(|worker| worker.entries(node, first, entries, filled, buckets, values))
         })
     }
 

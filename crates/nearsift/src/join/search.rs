@@ -9,15 +9,17 @@
 use std::ops::{ControlFlow, Range};
 
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
+use super::entries::{Entries, Layout};
 use super::first::{Filled, FirstMove};
 use super::forest::{Forest, Places};
-use super::leaves::Leaves;
+use super::leaves::{Folds, Leaves, Moved, Packed};
 use super::names::Nameless;
 use super::partition::{Bucket, Buckets, Spread, Values, count, digit_width, values_in};
 use super::plan::Speed;
 use super::tree::{DIGIT_BITS, Node, Script};
 use crate::hamming::distance;
 use crate::hamming::kernels::{Kernel, TILE};
+use crate::prefetch::prefetch_one;
 use crate::threads::Workers;
 
 /// Whom found pairs are handed to, from any thread.
@@ -32,9 +34,12 @@ pub(super) trait Sink: Sync {
 pub(super) enum Wanted<'a> {
     /// Every pair within the distance, exactly once.
     Every,
-    /// Every pair within the distance, exactly once, if no two of the values are equal; else the search ends when
-    /// it meets two that are.
-    EveryIfDistinct,
+    /// Every pair within the distance, at least once, and perhaps others that are hardly more than these: for whoever sorts
+    /// the pairs and looks at their values in the end anyway.
+    Candidates {
+        /// Whether the search ends when it meets two equal values.
+        only_distinct: bool,
+    },
     /// Of the values, the first so many are of one set and the others of another: every pair within
     /// the distance of a value of each, exactly once.
     Across(u32),
@@ -48,13 +53,18 @@ impl<'a> Wanted<'a> {
     pub(super) fn forest(self) -> Option<&'a Forest> {
         match self {
             Wanted::Connecting(forest) => Some(forest),
-            Wanted::Every | Wanted::EveryIfDistinct | Wanted::Across(_) => None,
+            Wanted::Every | Wanted::Candidates { .. } | Wanted::Across(_) => None,
         }
     }
 
     /// Whether the search itself needs no ids, but only whoever is given its pairs.
     fn needs_no_ids(self) -> bool {
-        matches!(self, Wanted::Every | Wanted::EveryIfDistinct)
+        matches!(self, Wanted::Every | Wanted::Candidates { .. })
+    }
+
+    /// Whether the search ends when it meets two equal values.
+    fn ends_at_equals(self) -> bool {
+        matches!(self, Wanted::Candidates { only_distinct: true })
     }
 }
 
@@ -195,6 +205,9 @@ impl Tuning {
 /// Pairs are handed on in batches of about this many.
 pub(super) const BATCH: usize = 4096;
 
+/// Suspects are looked at in batches of so many: their values lie anywhere, and are waited for together.
+const SUSPECTS: usize = 128;
+
 /// Near pairs are linked in batches of so many: their ids lie anywhere in the forest, and are waited for together.
 const NEAR: usize = 128;
 
@@ -209,14 +222,29 @@ impl<'a, const W: usize> Search<'a, W> {
         self.tuning.leaves_little(&self.speed, n, 1, spread, !branch.branches.is_empty())
     }
 
-    pub(super) fn first_move(&self, node: &Node<W>) -> Option<FirstMove<W>> {
+    /// How all values are moved for pairs of a branch of the root.
+    pub(super) fn first_move(&self, root: &Node<W>, node: &Node<W>) -> Option<FirstMove<W>> {
         let width = |source: &Source<W>, n| self.tuning.width(node, source, n, &self.speed);
         let (part, n) = (node.part, self.values.len());
-        if node.branches.is_empty() || n / self.slices < self.tuning.many {
-            FirstMove::new(part, n, self.slices, width)
-        } else {
-            FirstMove::of_many(part, n, self.slices, self.tuning.digit_bits, width)
+        if !node.branches.is_empty() && n / self.slices >= self.tuning.many {
+            return FirstMove::of_many(part, n, self.slices, self.tuning.digit_bits, width);
         }
+        let first = FirstMove::new(part, n, self.slices, width)?;
+        // All branches or none, so that memory is kept for one kind of buckets alone.
+        let mut branches = root.branches.iter();
+        if !self.by_folds() || !branches.all(|branch| branch.branches.is_empty()) {
+            return Some(first);
+        }
+        let leaf = self.tuning.leaf(&self.speed);
+        let bucket = n / self.slices / first.buckets();
+        let next =
+            if bucket <= leaf { 0 } else { digit_width(bucket, leaf / 4, self.tuning.digit_bits) };
+        Some(first.with_entries(node.fold, n, next))
+    }
+
+    /// Whether comparing needs no more of nearly every value than its fold.
+    fn by_folds(&self) -> bool {
+        self.wanted.needs_no_ids() && self.kernel.folds_at(self.max_distance)
     }
 
     /// The tree that the values are divided by; a bare root where its cuts would cost more than
@@ -267,6 +295,8 @@ pub(super) struct Worker<'a, const W: usize, S> {
     tuning: Tuning,
     /// Buckets up to this size are compared at once.
     leaf: usize,
+    /// Whether comparing needs no more of nearly every value than its fold.
+    by_folds: bool,
     sink: &'a S,
     nameless: &'a Nameless<W>,
     /// A bucket whose parts were brought together.
@@ -275,6 +305,8 @@ pub(super) struct Worker<'a, const W: usize, S> {
     folds: Vec<u32>,
     spare: Vec<Buffers<W>>,
     pub(super) hits: Vec<(u32, u32)>,
+    /// Ids of values whose folds are near.
+    suspects: Vec<(u32, u32)>,
     /// Hits so far.
     pub(super) seen: u64,
     pub(super) roots: Vec<u32>,
@@ -291,6 +323,28 @@ pub(super) struct Worker<'a, const W: usize, S> {
     /// Found pairs with ids that were handed on.
     pub(super) handed_on: u64,
     pub(super) work: Work,
+}
+
+/// The values of `n` entries, with their ids.
+fn values_of<'e, const W: usize>(
+    values: &[[u64; W]],
+    entries: impl Iterator<Item = &'e u64> + Clone,
+    n: usize,
+    layout: Layout,
+) -> Values<W> {
+    /// They lie anywhere, and so many are waited for at once.
+    const AHEAD: usize = 16;
+    let ids = entries.map(|&entry| layout.id(entry));
+    let mut own = Values { values: Vec::with_capacity(n), ids: Vec::with_capacity(n) };
+    let mut ahead = ids.clone().skip(AHEAD);
+    for id in ids {
+        if let Some(next) = ahead.next() {
+            prefetch_one(values, next as usize);
+        }
+        own.values.push(values[id as usize]);
+        own.ids.push(id);
+    }
+    own
 }
 
 /// What one level of buckets needs; kept from one use to the next.
@@ -314,12 +368,14 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             speed: search.speed,
             tuning: search.tuning,
             leaf: search.tuning.leaf(&search.speed),
+            by_folds: search.by_folds(),
             sink,
             nameless,
             whole: Values::default(),
             folds: Vec::new(),
             spare: Vec::new(),
             hits: Vec::new(),
+            suspects: Vec::new(),
             seen: 0,
             roots: Vec::new(),
             near: Vec::new(),
@@ -367,6 +423,113 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         })
     }
 
+    /// Searches some buckets of entries of the values for pairs of the node.
+    pub(super) fn entries(
+        &mut self,
+        node: &Node<W>,
+        first: &FirstMove<W>,
+        entries: &Entries<W>,
+        filled: &Filled<1>,
+        buckets: Range<usize>,
+        values: &[[u64; W]],
+    ) -> ControlFlow<()> {
+        let place = Place { source: first.after, ..Place::start() };
+        let mut buffers = self.spare.pop().unwrap_or_default();
+        let ended = filled.each(buckets, |parts| {
+            let (packed, leaves) = (Packed { parts, layout: entries.layout }, &mut buffers.leaves);
+            let (n, tuning) = (packed.len(), self.tuning);
+            let own = || {
+                let all = parts.iter().flat_map(|part| part.values.as_flattened());
+                values_of(values, all, n, entries.layout)
+            };
+            // So many are moved by other digits than most.
+            if n > packed.digits() * 2 * self.leaf {
+                return self.visit(node, place, own().bucket());
+            }
+            let spread = leaves.fill(&packed);
+            if n > 2 * self.leaf && !tuning.leaves_little(&self.speed, n, 1, spread, false) {
+                return self.crowded(node, place, own().bucket());
+            }
+            self.work.moves += n as u64;
+            leaves.settle(&packed);
+            let place = Place { source: entries.after, ..place };
+            self.compare_entries(node, place, entries.layout, leaves, values)
+        });
+        self.spare.push(buffers);
+        ended
+    }
+
+    /// Searches runs of entries of the values for pairs of the node.
+    fn compare_entries(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        layout: Layout,
+        leaves: &Leaves,
+        values: &[[u64; W]],
+    ) -> ControlFlow<()> {
+        /// Comparisons for each hit that is not looked at.
+        const FEW: usize = 4096;
+        let (mut compared, mut misses) = (0, 0);
+        for run in leaves.runs() {
+            let n = run.len();
+            // Where values differ in bits that cancel out, folding does not pay.
+            if n > 2 * self.leaf || misses > 64 + compared / 256 {
+                let own = values_of(values, run.entries().iter(), n, layout);
+                self.visit(node, place, own.bucket())?;
+                continue;
+            }
+            compared += n * (n - 1) / 2;
+            run.copy_folds(&mut self.folds);
+            self.kernel.fold_pairs(&self.folds, 0..n, self.max_distance, &mut self.hits);
+            // So few are not worth a look at their values, which lie anywhere.
+            let few = self.hits.len() <= 8 + n * (n - 1) / 2 / FEW;
+            let unseen = few && matches!(self.wanted, Wanted::Candidates { .. });
+            for (i, j) in self.hits.drain(..) {
+                let (x, y) = (run.entries()[i as usize], run.entries()[j as usize]);
+                let (a, b) = (layout.id(x), layout.id(y));
+                // Equal values have equal folds, and must not be missed.
+                if unseen && x as u32 != y as u32 {
+                    self.found.push((a.min(b), a.max(b)));
+                    continue;
+                }
+                prefetch_one(values, a as usize);
+                prefetch_one(values, b as usize);
+                self.suspects.push((a, b));
+            }
+            if self.found.len() >= BATCH {
+                self.hand_on()?;
+            }
+            if self.suspects.len() >= SUSPECTS {
+                misses += self.keep_near(node, values)?;
+            }
+        }
+        self.work.comparisons += compared as u64;
+        self.keep_near(node, values).map_continue(|_| ())
+    }
+
+    /// Turns suspects that are near into found pairs, and tells how many are not.
+    fn keep_near(&mut self, node: &Node<W>, values: &[[u64; W]]) -> ControlFlow<(), usize> {
+        let mut misses = 0;
+        self.seen += self.suspects.len() as u64;
+        for (a, b) in self.suspects.drain(..) {
+            let (x, y) = (values[a as usize], values[b as usize]);
+            let difference: [u64; W] = std::array::from_fn(|w| x[w] ^ y[w]);
+            if distance(&x, &y) > self.max_distance {
+                misses += 1;
+            } else if node.claims(&difference) {
+                if difference == [0; W] && self.wanted.ends_at_equals() {
+                    return ControlFlow::Break(());
+                }
+                self.found.push((a.min(b), a.max(b)));
+            }
+        }
+        if self.found.len() >= BATCH {
+            self.hand_on()?;
+        }
+        ControlFlow::Continue(misses)
+    }
+
     /// Brings the parts of a bucket together, if there are several.
     fn with_whole<T>(
         &mut self,
@@ -394,18 +557,56 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         place: Place<W>,
         parts: &[Bucket<'_, W>],
     ) -> ControlFlow<()> {
+        self.try_spread(node, place, parts, 1).unwrap_or_else(|| {
+            self.with_whole(parts, |worker, bucket| worker.crowded(node, place, bucket))
+        })
+    }
+
+    /// The same for a node that is one of so many siblings, if moving the values by its bits pays; else `None`, and nothing
+    /// was searched.
+    fn try_spread(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        parts: &[Bucket<'_, W>],
+        siblings: usize,
+    ) -> Option<ControlFlow<()>> {
+        let n = values_in(parts);
+        let digit = self.spreading(node, place, n)?;
         let mut buffers = self.spare.pop().unwrap_or_default();
-        buffers.counts.clear();
-        let digit = self.spreading(node, place, values_in(parts)).filter(|digit| {
-            let spread = count(parts, digit, &mut buffers.counts);
-            self.pays(parts, 1, spread, !node.branches.is_empty())
-        });
-        let ended = match digit {
-            Some(digit) => self.descend(node, place, &digit, &mut buffers, 0, parts),
-            None => self.with_whole(parts, |worker, bucket| worker.crowded(node, place, bucket)),
+        let ended = if self.to_leaves(node, &digit, n) {
+            self.with_whole(parts, |worker, bucket| {
+                worker.spread_folds(node, place, &digit, &mut buffers.leaves, bucket, siblings)
+            })
+        } else {
+            buffers.counts.clear();
+            let spread = count(parts, &digit, &mut buffers.counts);
+            self.pays(parts, siblings, spread.times(siblings), !node.branches.is_empty())
+                .then(|| self.descend(node, place, &digit, &mut buffers, 0, parts))
         };
         self.spare.push(buffers);
         ended
+    }
+
+    /// The same for the folds of the values, which are compared then.
+    fn spread_folds(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        digit: &Digit<W>,
+        leaves: &mut Leaves,
+        bucket: Bucket<'_, W>,
+        siblings: usize,
+    ) -> Option<ControlFlow<()>> {
+        let folds = Folds { values: bucket.values, digit, fold: &node.fold };
+        let spread = leaves.fill(&folds);
+        if !self.pays(&[bucket], siblings, spread.times(siblings), false) {
+            return None;
+        }
+        self.work.moves += bucket.len() as u64;
+        leaves.settle(&folds);
+        let place = Place { source: place.source.after(digit), ..place };
+        Some(self.compare_leaves(node, place, leaves, bucket))
     }
 
     /// The digit by which so many values of the node are spread, if bits are left.
@@ -431,14 +632,17 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     ) -> ControlFlow<()> {
         let counts = &buffers.counts[first_count..first_count + digit.count()];
         let n = values_in(parts);
-        self.work.moves += n as u64;
-        let place = Place { source: place.source.after(digit), ..place };
         if self.to_leaves(node, digit, n) {
             return self.with_whole(parts, |worker, bucket| {
-                buffers.leaves.fill(bucket.values, digit, counts, &node.fold);
-                worker.compare_leaves(node, place, &buffers.leaves, bucket)
+                let leaves = &mut buffers.leaves;
+                match worker.spread_folds(node, place, digit, leaves, bucket, 1) {
+                    Some(ended) => ended,
+                    None => worker.crowded(node, place, bucket),
+                }
             });
         }
+        self.work.moves += n as u64;
+        let place = Place { source: place.source.after(digit), ..place };
         buffers.buckets.fill(parts, digit, counts);
         buffers.buckets.iter().try_for_each(|bucket| self.visit(node, place, bucket))
     }
@@ -465,6 +669,9 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let parts = &[bucket];
         if last {
             return self.spread(node, place, parts);
+        }
+        if node.branches.iter().all(|branch| self.moves_folds(branch)) {
+            return self.spread_branches(node, place, bucket);
         }
         let (tuning, speed) = (self.tuning, self.speed);
         let digit_of = |branch: &Node<W>| {
@@ -501,11 +708,29 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         ended
     }
 
+    /// Searches a bucket for pairs of a node below whose branches values are compared.
+    fn spread_branches(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        bucket: Bucket<'_, W>,
+    ) -> ControlFlow<()> {
+        let siblings = node.branches.len();
+        for (nth, branch) in node.branches.iter().enumerate() {
+            let own = Place { source: place.source.with(branch.part), ..place };
+            match self.try_spread(branch, own, &[bucket], siblings) {
+                Some(ended) => ended?,
+                // No pair of the node was found yet.
+                None if nth == 0 => return self.crowded(node, place, bucket),
+                None => self.crowded(branch, own, bucket)?,
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Whether the last move before values of the node are compared is one of their folds alone.
     fn moves_folds(&self, node: &Node<W>) -> bool {
-        node.branches.is_empty()
-            && self.wanted.needs_no_ids()
-            && self.kernel.folds_at(self.max_distance)
+        self.by_folds && node.branches.is_empty()
     }
 
     /// Searches the runs of a bucket's values for pairs of the node.
@@ -701,7 +926,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 if !node.claims(&difference) {
                     continue;
                 }
-                if difference == [0; W] && matches!(self.wanted, Wanted::EveryIfDistinct) {
+                if difference == [0; W] && self.wanted.ends_at_equals() {
                     return ControlFlow::Break(());
                 }
                 if bucket.has_ids() {

@@ -12,6 +12,7 @@ use super::forest::Forest;
 use super::groups::{Groups, Postings};
 use super::search::{Sink, Wanted};
 use super::{Known, Pair, SelfJoin, Work, chunks};
+use crate::prefetch::prefetch_one;
 
 /// Which pairs of documents stand for a pair of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +135,7 @@ impl SelfJoin<'_> {
         let found = self.edges_if_distinct(form);
         let known = self.known();
         let view = View { join: self, known, form, postings: known.groups.postings() };
-        let found = found.unwrap_or_else(|| view.all_edges(Wanted::Every).1);
+        let found = found.unwrap_or_else(|| view.all_edges(false).1);
         let (degrees, work) = match found {
             Found::Edges(edges) => return view.emit(0..self.documents(), edges, &mut f),
             Found::TooMany { degrees, work } => (degrees, work),
@@ -157,7 +158,7 @@ impl SelfJoin<'_> {
         }
         let known = self.known_with(Groups::Distinct(self.documents()));
         let view = View { join: self, known: &known, form, postings: None };
-        let (ended, found) = view.all_edges(Wanted::EveryIfDistinct);
+        let (ended, found) = view.all_edges(true);
         if ended.is_break() {
             return None;
         }
@@ -193,7 +194,8 @@ impl ValueSet {
     }
 }
 
-/// Directed edges between values, `source << 32 | target`, sorted.
+/// Directed edges between values, `source << 32 | target`, sorted, each once. Between near values they are complete; a
+/// few may be between others.
 struct Edges {
     edges: Vec<u64>,
     /// The first edge whose source was not looked up yet.
@@ -225,14 +227,16 @@ impl Ahead {
 
     /// Where the edge at a place leads; those after it are looked up too.
     #[inline]
-    fn target(&mut self, edges: &[u64], place: usize, look_up: impl Fn(u64) -> Target) -> Target {
+    fn target(&mut self, edges: &[u64], place: usize, view: &View<'_, '_>) -> Target {
         let known = place.checked_sub(self.first).and_then(|at| self.targets.get(at));
         if let Some(&known) = known {
             return known;
         }
         self.first = place;
         self.targets.clear();
-        self.targets.extend(edges[place..].iter().take(Self::COUNT).map(|&edge| look_up(edge)));
+        let edges = edges[place..].iter().take(Self::COUNT);
+        edges.clone().for_each(|&edge| view.ask_for(edge));
+        self.targets.extend(edges.map(|&edge| view.look_up(edge)));
         self.targets[0]
     }
 }
@@ -251,7 +255,7 @@ impl Edges {
         &mut self,
         source: u32,
         seen_before: bool,
-        look_up: impl Fn(u64) -> Target,
+        view: &View<'_, '_>,
         to: &mut Vec<Target>,
     ) {
         let Edges { edges, cursor, ahead } = self;
@@ -264,9 +268,9 @@ impl Edges {
         };
         let row = edges[start..].iter().take_while(|&&edge| edge >> 32 == u64::from(source));
         if seen_before {
-            to.extend(row.map(|&edge| look_up(edge)));
+            to.extend(row.map(|&edge| view.look_up(edge)));
         } else {
-            to.extend((start..).zip(row).map(|(place, _)| ahead.target(edges, place, &look_up)));
+            to.extend((start..).zip(row).map(|(place, _)| ahead.target(edges, place, view)));
         }
     }
 }
@@ -325,8 +329,9 @@ impl View<'_, '_> {
                 }))
     }
 
-    /// Every edge that leads, if they fit the memory; and whether the search came to its end.
-    fn all_edges(&self, wanted: Wanted<'_>) -> (ControlFlow<()>, Found) {
+    /// Every edge that leads, if they fit the memory; and whether the search came to its end, or met equal values where it
+    /// should end.
+    fn all_edges(&self, only_distinct: bool) -> (ControlFlow<()>, Found) {
         let capacity = self.join.pair_capacity;
         // Edges are kept until they are too many; from then on they are only counted.
         let state: Mutex<(Vec<u64>, Option<Degrees>)> = Mutex::default();
@@ -348,7 +353,8 @@ impl View<'_, '_> {
             }
             ControlFlow::Continue(())
         });
-        let (ended, work) = self.join.search_among(self.known, wanted, &sink);
+        let (ended, work) =
+            self.join.search_among(self.known, Wanted::Candidates { only_distinct }, &sink);
         let found = match unlocked(state) {
             (_, Some(degrees)) => Found::TooMany { degrees, work },
             (edges, None) => Found::Edges(self.sorted(edges)),
@@ -358,6 +364,7 @@ impl View<'_, '_> {
 
     fn sorted(&self, mut edges: Vec<u64>) -> Edges {
         self.join.workers.sort(&mut edges);
+        edges.dedup();
         Edges { edges, cursor: 0, ahead: Ahead::default() }
     }
 
@@ -425,7 +432,7 @@ impl View<'_, '_> {
                 }
                 ControlFlow::Continue(())
             });
-            let _ = join.search(Wanted::Every, &sink);
+            let _ = join.search(Wanted::Candidates { only_distinct: false }, &sink);
         }
         self.sorted(unlocked(edges))
     }
@@ -464,13 +471,17 @@ impl View<'_, '_> {
         mut edges: Edges,
         f: &mut impl FnMut(Pair) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        let look_up = |edge: u64| self.look_up(edge);
         let Some(postings) = &self.postings else {
             // Documents and values are the same, and so is the order of their pairs.
             let Edges { edges, ahead, .. } = &mut edges;
             return edges.iter().enumerate().try_for_each(|(place, &edge)| {
-                let Target { value: b, distance, .. } = ahead.target(edges, place, look_up);
-                f(Pair { a: (edge >> 32) as u32, b, distance })
+                let Target { value: b, distance, .. } = ahead.target(edges, place, self);
+                let a = (edge >> 32) as u32;
+                if self.is_near(distance) {
+                    f(Pair { a, b, distance })
+                } else {
+                    ControlFlow::Continue(())
+                }
             });
         };
         let groups = &self.known.groups;
@@ -487,7 +498,8 @@ impl View<'_, '_> {
                 continue;
             }
             targets.clear();
-            edges.targets_of(value, groups.first(value) != a, look_up, &mut targets);
+            edges.targets_of(value, groups.first(value) != a, self, &mut targets);
+            targets.retain(|target| self.is_near(target.distance));
             others.clear();
             match self.form {
                 Form::Compact => {
@@ -512,6 +524,20 @@ impl View<'_, '_> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Not all edges that were found are of near values.
+    fn is_near(&self, distance: u32) -> bool {
+        distance <= self.join.max_distance
+    }
+
+    /// Asks for what is looked up of an edge soon.
+    fn ask_for(&self, edge: u64) {
+        let (words, width) = (self.join.words(self.known), self.join.column.bits().words());
+        prefetch_one(words, edge as u32 as usize * width);
+        if let Some(postings) = &self.postings {
+            postings.ask_for(edge as u32);
+        }
     }
 
     fn look_up(&self, edge: u64) -> Target {
