@@ -167,6 +167,8 @@ pub(super) struct Postings {
     ends: Vec<u32>,
     /// Ascending for each value.
     documents: Vec<u32>,
+    /// A bit for each value: whether it has several. Most values are told by it alone, in the second-level cache.
+    repeated: Vec<u64>,
 }
 
 impl Postings {
@@ -174,6 +176,11 @@ impl Postings {
         let mut ends = vec![0u32; values];
         for &value in value_of {
             ends[value as usize] += 1;
+        }
+        let mut repeated = vec![0u64; values.div_ceil(64)];
+        for (counts, bits) in ends.chunks(64).zip(&mut repeated) {
+            let several = |bits, (at, &count)| bits | u64::from(count > 1) << at;
+            *bits = counts.iter().enumerate().fold(0, several);
         }
         let mut start = 0;
         for end in &mut ends {
@@ -185,13 +192,13 @@ impl Postings {
             documents[*place as usize] = document as u32;
             *place += 1;
         }
-        Postings { ends, documents }
+        Postings { ends, documents, repeated }
     }
 
     /// Whether the value has one document.
     #[inline]
     pub(super) fn is_alone(&self, value: u32) -> bool {
-        self.of_value(value).len() == 1
+        self.repeated[value as usize / 64] >> (value % 64) & 1 == 0
     }
 
     #[inline]

@@ -324,8 +324,10 @@ impl View<'_, '_> {
         from < to
             || (self.form == Form::Full
                 && self.postings.as_ref().is_some_and(|postings| {
-                    let last = postings.of_value(to).last();
-                    last.is_some_and(|&last| last > self.known.groups.first(from))
+                    // A value with one document has no later one.
+                    !postings.is_alone(to)
+                        && (postings.of_value(to).last())
+                            .is_some_and(|&last| last > self.known.groups.first(from))
                 }))
     }
 
