@@ -106,7 +106,7 @@ impl Groups {
         let (documents, values) = (value_of.len() as u64, firsts.len() as u64);
         // A list of repeats that grows by doubling.
         let found = 16 * (documents - values) + 4 * documents + 4 * values;
-        found.max(8 * documents + (12 + 8 * words as u64) * values)
+        found.max(8 * documents + (12 + 8 * words as u64) * values + values / 8)
     }
 
     /// The number of a document's value.
