@@ -415,8 +415,11 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     ) -> ControlFlow<()> {
         let place = Place { source: first.after, ..Place::start() };
         filled.each(buckets, |parts| {
-            if first.leaves && values_in(parts) > self.tuning.near {
+            let many = values_in(parts) > self.tuning.near;
+            if many && first.leaves {
                 self.spread(node, place, parts)
+            } else if many && parts.len() > 1 && self.wanted.forest().is_none() {
+                self.divide(node, place, parts)
             } else {
                 self.with_whole(parts, |worker, bucket| worker.visit(node, place, bucket))
             }
@@ -666,13 +669,23 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 None => self.compare(node, bucket),
             };
         }
-        let parts = &[bucket];
-        if last {
+        self.divide(node, place, &[bucket])
+    }
+
+    /// Searches a bucket of more than a few values, given in parts, for pairs of the node.
+    fn divide(
+        &mut self,
+        node: &Node<W>,
+        place: Place<W>,
+        parts: &[Bucket<'_, W>],
+    ) -> ControlFlow<()> {
+        if node.branches.is_empty() {
             return self.spread(node, place, parts);
         }
         if node.branches.iter().all(|branch| self.moves_folds(branch)) {
-            return self.spread_branches(node, place, bucket);
+            return self.spread_branches(node, place, parts);
         }
+        let n = values_in(parts);
         let (tuning, speed) = (self.tuning, self.speed);
         let digit_of = |branch: &Node<W>| {
             let source = place.source.with(branch.part);
@@ -702,27 +715,29 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 self.descend(branch, place, &digit, &mut buffers, first, parts)
             })
         } else {
-            self.crowded(node, place, bucket)
+            self.with_whole(parts, |worker, bucket| worker.crowded(node, place, bucket))
         };
         self.spare.push(buffers);
         ended
     }
 
-    /// Searches a bucket for pairs of a node below whose branches values are compared.
+    /// Searches a bucket, given in parts, for pairs of a node below whose branches values are compared.
     fn spread_branches(
         &mut self,
         node: &Node<W>,
         place: Place<W>,
-        bucket: Bucket<'_, W>,
+        parts: &[Bucket<'_, W>],
     ) -> ControlFlow<()> {
         let siblings = node.branches.len();
         for (nth, branch) in node.branches.iter().enumerate() {
             let own = Place { source: place.source.with(branch.part), ..place };
-            match self.try_spread(branch, own, &[bucket], siblings) {
+            match self.try_spread(branch, own, parts, siblings) {
                 Some(ended) => ended?,
                 // No pair of the node was found yet.
-                None if nth == 0 => return self.crowded(node, place, bucket),
-                None => self.crowded(branch, own, bucket)?,
+                None if nth == 0 => {
+                    return self.with_whole(parts, |worker, all| worker.crowded(node, place, all));
+                }
+                None => self.with_whole(parts, |worker, all| worker.crowded(branch, own, all))?,
             }
         }
         ControlFlow::Continue(())
