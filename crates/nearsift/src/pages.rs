@@ -17,9 +17,15 @@ pub(crate) fn zeroed<T: Clone>(len: usize, zero: T) -> Vec<T> {
 
 /// So many items, made in order by their places.
 pub(crate) fn made<T>(len: usize, make: impl FnMut(usize) -> T) -> Vec<T> {
+    let mut items = with_room(len);
+    items.extend((0..len).map(make));
+    items
+}
+
+/// No items, with room for so many.
+pub(crate) fn with_room<T>(len: usize) -> Vec<T> {
     let mut items = Vec::with_capacity(len);
     advise_room(&mut items);
-    items.extend((0..len).map(make));
     items
 }
 

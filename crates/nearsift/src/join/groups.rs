@@ -9,6 +9,7 @@ use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::stream::{locked, unlocked};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
+use crate::pages;
 use crate::prefetch::prefetch_one;
 use crate::threads::Workers;
 
@@ -76,8 +77,8 @@ impl Groups {
             return Groups::Distinct(values.len());
         }
         repeats.sort_unstable();
-        let mut value_of = Vec::with_capacity(values.len());
-        let mut firsts = Vec::with_capacity(values.len() - repeats.len());
+        let mut value_of = pages::with_room(values.len());
+        let mut firsts = pages::with_room(values.len() - repeats.len());
         let mut repeats = repeats.into_iter().peekable();
         for document in 0..values.len() as u32 {
             match repeats.next_if(|repeat| repeat.0 == document) {
@@ -173,7 +174,7 @@ pub(super) struct Postings {
 
 impl Postings {
     fn of(value_of: &[u32], values: usize) -> Postings {
-        let mut ends = vec![0u32; values];
+        let mut ends = pages::zeroed(values, 0u32);
         for &value in value_of {
             ends[value as usize] += 1;
         }
@@ -186,7 +187,7 @@ impl Postings {
         for end in &mut ends {
             start += std::mem::replace(end, start);
         }
-        let mut documents = vec![0; value_of.len()];
+        let mut documents = pages::zeroed(value_of.len(), 0);
         for (document, &value) in value_of.iter().enumerate() {
             let place = &mut ends[value as usize];
             documents[*place as usize] = document as u32;

@@ -247,8 +247,7 @@ impl<'a> SelfJoin<'a> {
         let (column, bits) = (self.column, self.column.bits());
         let values = groups.values();
         let distinct = (values < column.len()).then(|| {
-            let mut words = Vec::new();
-            pages::reserve(&mut words, values * bits.words());
+            let mut words = pages::with_room(values * bits.words());
             groups.append_values(column, &mut words);
             words
         });
