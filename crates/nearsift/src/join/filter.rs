@@ -7,6 +7,23 @@
 use super::bits::Digit;
 use super::entries::Entries;
 
+/// Compiles [`Entries::pack`] for some instructions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! pack_compiled_for {
+    ($features:literal) => {
+        #[target_feature(enable = $features)]
+        pub(super) fn pack<const W: usize>(
+            how: &Entries<W>,
+            values: &[[u64; W]],
+            ids: &[u32],
+            digits: &mut [u32],
+            entries: &mut [u64],
+        ) {
+            how.pack(values, ids, digits, entries);
+        }
+    };
+}
+
 /// Values that are judged at a time.
 pub(super) const CHUNK: usize = 1024;
 
@@ -171,17 +188,7 @@ mod avx2 {
     use super::super::bits::{Digit, Narrow};
     use super::{Entries, Picked};
 
-    /// [`Entries::pack`], compiled for these instructions.
-    #[target_feature(enable = "avx2,popcnt")]
-    pub(super) fn pack<const W: usize>(
-        how: &Entries<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
-        digits: &mut [u32],
-        entries: &mut [u64],
-    ) {
-        how.pack(values, ids, digits, entries);
-    }
+    pack_compiled_for!("avx2,popcnt");
 
     /// What eight values of one word are told apart by, in registers.
     struct Teller {
@@ -340,17 +347,7 @@ mod avx512 {
     use super::super::bits::Digit;
     use super::{Entries, Picked};
 
-    /// [`Entries::pack`], compiled for these instructions.
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl,popcnt")]
-    pub(super) fn pack<const W: usize>(
-        how: &Entries<W>,
-        values: &[[u64; W]],
-        ids: &[u32],
-        digits: &mut [u32],
-        entries: &mut [u64],
-    ) {
-        how.pack(values, ids, digits, entries);
-    }
+    pack_compiled_for!("avx512f,avx512dq,avx512vl,popcnt");
 
     /// As [`super::Filter::digits`], eight values of one word at a time.
     #[target_feature(enable = "avx512f,avx512dq,avx512vl,popcnt")]
