@@ -47,7 +47,7 @@ pub(super) struct Entries<const W: usize> {
     /// Of the bucket that a value is moved to, and then of the next move.
     digit: Digit<W>,
     pub(super) layout: Layout,
-    pub(super) fold: Fold<W>,
+    fold: Fold<W>,
     /// What remains to move by after both.
     pub(super) after: Source<W>,
 }

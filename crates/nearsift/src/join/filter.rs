@@ -153,6 +153,23 @@ impl Filter {
         }
     }
 
+    /// Picks, chunk after chunk, the values that have the digit `wanted`, and calls `f` with where each chunk starts and what
+    /// was picked from it.
+    #[inline(always)]
+    pub(super) fn each_picked<const W: usize>(
+        values: &[[u64; W]],
+        digit: &Digit<W>,
+        wanted: usize,
+        mut f: impl FnMut(usize, &Picked<W>),
+    ) {
+        let filter = Filter::best();
+        let mut picked = Picked::NONE;
+        for (c, chunk) in values.chunks(CHUNK).enumerate() {
+            filter.pick(chunk, digit, wanted, &mut picked);
+            f(c * CHUNK, &picked);
+        }
+    }
+
     /// Picks the values of the chunk that have the digit `wanted`; what was picked before is gone.
     ///
     /// # Panics

@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::bits::{BitSet, Digit, Source};
 use super::entries::Entries;
-use super::filter::{CHUNK, Filter, Picked};
+use super::filter::Filter;
 use super::partition::{Bucket, Buckets, NO_IDS, Spread, Values, values_in};
 use crate::hamming::kernels::Fold;
 use crate::threads::Workers;
@@ -151,13 +151,10 @@ impl<const W: usize> FirstMove<W> {
                 to.add_entries(values, |place| (start + place) as u32, entries);
                 return ControlFlow::Continue(());
             };
-            let filter = Filter::best();
-            let mut picked = Picked::NONE;
-            for (c, chunk) in values.chunks(CHUNK).enumerate() {
-                filter.pick(chunk, digit, slice, &mut picked);
-                let (first, places) = ((start + c * CHUNK) as u32, picked.places());
+            Filter::each_picked(values, digit, slice, |first, picked| {
+                let (first, places) = ((start + first) as u32, picked.places());
                 to.add_entries(picked.values(), |place| first + places[place], entries);
-            }
+            });
             ControlFlow::Continue(())
         });
     }
@@ -176,17 +173,13 @@ impl<const W: usize> FirstMove<W> {
                 None => to.add(values, NO_IDS, &self.bucket),
             };
         };
-        let filter = Filter::best();
-        let mut picked = Picked::NONE;
-        for (c, chunk) in values.chunks(CHUNK).enumerate() {
-            filter.pick(chunk, digit, slice, &mut picked);
+        Filter::each_picked(values, digit, slice, |first, picked| {
             let Some(start) = start else {
-                to.add(picked.values(), NO_IDS, &self.bucket);
-                continue;
+                return to.add(picked.values(), NO_IDS, &self.bucket);
             };
-            let (first, places) = (start + (c * CHUNK) as u32, picked.places());
+            let (first, places) = (start + first as u32, picked.places());
             to.add(picked.values(), Some(|place: usize| first + places[place]), &self.bucket);
-        }
+        });
     }
 
     /// Shares the buckets of a slice out among the workers: each range of them is a task.

@@ -107,12 +107,23 @@ impl Leaves {
 
     /// Makes sure that every run has what was moved to it.
     pub(super) fn settle(&mut self, moved: &impl Moved) {
-        if std::mem::take(&mut self.spilt) {
+        if self.spilt {
             let counts: Vec<u32> =
                 self.ends.iter().zip(&self.starts).map(|(end, start)| end - start).collect();
-            let n = set_starts(&mut self.starts, &counts);
-            self.move_all(moved, n);
+            self.fill_counted(moved, &counts);
         }
+    }
+
+    /// Moves all to runs, of which the lengths are known.
+    ///
+    /// # Panics
+    /// When the counts are not of these.
+    pub(super) fn fill_counted(&mut self, moved: &impl Moved, counts: &[u32]) {
+        assert_eq!(counts.len(), moved.digits(), "one count a digit");
+        let n = set_starts(&mut self.starts, counts);
+        assert_eq!(n, moved.len(), "counts of these");
+        self.move_all(moved, n);
+        self.spilt = false;
     }
 
     /// Moves all to where the runs start.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::bits::Digit;
 use super::entries::Entries;
-use super::filter::{CHUNK, Filter, Picked};
+use super::filter::{CHUNK, Filter};
 use crate::pages;
 use crate::prefetch::will_write;
 
@@ -298,14 +298,10 @@ impl<const W: usize> Values<W> {
         self.clear();
         self.values.reserve(share);
         self.ids.reserve(share);
-        let filter = Filter::best();
-        let mut picked = Picked::NONE;
-        for (c, chunk) in values.chunks(CHUNK).enumerate() {
-            filter.pick(chunk, digit, wanted, &mut picked);
-            let first = (c * CHUNK) as u32;
+        Filter::each_picked(values, digit, wanted, |first, picked| {
             self.values.extend_from_slice(picked.values());
-            self.ids.extend(picked.places().iter().map(|place| first + place));
-        }
+            self.ids.extend(picked.places().iter().map(|place| first as u32 + place));
+        });
     }
 }
 

@@ -62,9 +62,24 @@ impl<'a> Wanted<'a> {
         matches!(self, Wanted::Every | Wanted::Candidates { .. })
     }
 
-    /// Whether the search ends when it meets two equal values.
-    fn ends_at_equals(self) -> bool {
-        matches!(self, Wanted::Candidates { only_distinct: true })
+    /// Whether a near pair is of the node; `Break` where the search ends at equal values and these are equal.
+    #[inline]
+    fn takes<const W: usize>(
+        self,
+        node: &Node<W>,
+        a: &[u64; W],
+        b: &[u64; W],
+    ) -> ControlFlow<(), bool> {
+        let difference: [u64; W] = std::array::from_fn(|w| a[w] ^ b[w]);
+        if !node.claims(&difference) {
+            return ControlFlow::Continue(false);
+        }
+        match self {
+            Wanted::Candidates { only_distinct: true } if difference == [0; W] => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(true),
+        }
     }
 }
 
@@ -159,6 +174,11 @@ impl Tuning {
         self.leaf(speed) / 2
     }
 
+    /// The size of run that moving folds aims at: they are moved for less.
+    fn target_of_folds(&self, speed: &Speed) -> usize {
+        self.leaf(speed) / 4
+    }
+
     /// The share of comparing all below which moving must bring the cost.
     fn gain_of(&self, deeper: bool) -> f64 {
         /// What remains after a cut is for the deeper ones to reduce. There are few of these, so
@@ -237,8 +257,9 @@ impl<'a, const W: usize> Search<'a, W> {
         }
         let leaf = self.tuning.leaf(&self.speed);
         let bucket = n / self.slices / first.buckets();
+        let target = self.tuning.target_of_folds(&self.speed);
         let next =
-            if bucket <= leaf { 0 } else { digit_width(bucket, leaf / 4, self.tuning.digit_bits) };
+            if bucket <= leaf { 0 } else { digit_width(bucket, target, self.tuning.digit_bits) };
         Some(first.with_entries(node.fold, n, next))
     }
 
@@ -482,11 +503,12 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 self.visit(node, place, own.bucket())?;
                 continue;
             }
-            compared += n * (n - 1) / 2;
+            let pairs = n * (n - 1) / 2;
+            compared += pairs;
             run.copy_folds(&mut self.folds);
             self.kernel.fold_pairs(&self.folds, 0..n, self.max_distance, &mut self.hits);
             // So few are not worth a look at their values, which lie anywhere.
-            let few = self.hits.len() <= 8 + n * (n - 1) / 2 / FEW;
+            let few = self.hits.len() <= 8 + pairs / FEW;
             let unseen = few && matches!(self.wanted, Wanted::Candidates { .. });
             for (i, j) in self.hits.drain(..) {
                 let (x, y) = (run.entries()[i as usize], run.entries()[j as usize]);
@@ -514,16 +536,11 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     /// Turns suspects that are near into found pairs, and tells how many are not.
     fn keep_near(&mut self, node: &Node<W>, values: &[[u64; W]]) -> ControlFlow<(), usize> {
         let mut misses = 0;
-        self.seen += self.suspects.len() as u64;
         for (a, b) in self.suspects.drain(..) {
-            let (x, y) = (values[a as usize], values[b as usize]);
-            let difference: [u64; W] = std::array::from_fn(|w| x[w] ^ y[w]);
-            if distance(&x, &y) > self.max_distance {
+            let (x, y) = (&values[a as usize], &values[b as usize]);
+            if distance(x, y) > self.max_distance {
                 misses += 1;
-            } else if node.claims(&difference) {
-                if difference == [0; W] && self.wanted.ends_at_equals() {
-                    return ControlFlow::Break(());
-                }
+            } else if self.wanted.takes(node, x, y)? {
                 self.found.push((a.min(b), a.max(b)));
             }
         }
@@ -614,7 +631,11 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
 
     /// The digit by which so many values of the node are spread, if bits are left.
     fn spreading(&self, node: &Node<W>, place: Place<W>, n: usize) -> Option<Digit<W>> {
-        let target = if self.moves_folds(node) { self.leaf / 4 } else { self.leaf / 2 };
+        let target = if self.moves_folds(node) {
+            self.tuning.target_of_folds(&self.speed)
+        } else {
+            self.tuning.target(&self.speed)
+        };
         place.source.digit(digit_width(n, target, self.tuning.digit_bits))
     }
 
@@ -635,17 +656,15 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     ) -> ControlFlow<()> {
         let counts = &buffers.counts[first_count..first_count + digit.count()];
         let n = values_in(parts);
-        if self.to_leaves(node, digit, n) {
-            return self.with_whole(parts, |worker, bucket| {
-                let leaves = &mut buffers.leaves;
-                match worker.spread_folds(node, place, digit, leaves, bucket, 1) {
-                    Some(ended) => ended,
-                    None => worker.crowded(node, place, bucket),
-                }
-            });
-        }
         self.work.moves += n as u64;
         let place = Place { source: place.source.after(digit), ..place };
+        if self.to_leaves(node, digit, n) {
+            return self.with_whole(parts, |worker, bucket| {
+                let folds = Folds { values: bucket.values, digit, fold: &node.fold };
+                buffers.leaves.fill_counted(&folds, counts);
+                worker.compare_leaves(node, place, &buffers.leaves, bucket)
+            });
+        }
         buffers.buckets.fill(parts, digit, counts);
         buffers.buckets.iter().try_for_each(|bucket| self.visit(node, place, bucket))
     }
@@ -693,7 +712,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         };
         let mut buffers = self.spare.pop().unwrap_or_default();
         buffers.counts.clear();
-        let mut all = Spread { pairs: 0, largest: 0 };
+        let mut all = Spread::NONE;
         for branch in &node.branches {
             let spread = match digit_of(branch) {
                 Some(digit) => count(parts, &digit, &mut buffers.counts),
@@ -937,12 +956,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             for &(i, j) in &self.hits {
                 let (i, j) = (i as usize, j as usize);
                 let (a, b) = (values[i], values[j]);
-                let difference: [u64; W] = std::array::from_fn(|w| a[w] ^ b[w]);
-                if !node.claims(&difference) {
+                if !self.wanted.takes(node, &a, &b)? {
                     continue;
-                }
-                if difference == [0; W] && self.wanted.ends_at_equals() {
-                    return ControlFlow::Break(());
                 }
                 if bucket.has_ids() {
                     self.found.push((ids[i].min(ids[j]), ids[i].max(ids[j])));

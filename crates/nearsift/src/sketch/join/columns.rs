@@ -47,11 +47,8 @@ impl Sketches {
 
     /// Appends a document's sketch, or `None` for a document without one.
     pub fn push(&mut self, sketch: Option<&Sketch>) {
-        if self.words.len() == self.words.capacity() {
-            self.words.reserve(1);
-            // They will be read at random places.
-            pages::advise_room(&mut self.words);
-        }
+        // They will be read at random places.
+        pages::reserve(&mut self.words, 1);
         self.words.push(sketch.map_or(NO_SKETCH, |sketch| *sketch.words()));
     }
 
