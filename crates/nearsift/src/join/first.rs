@@ -189,7 +189,7 @@ impl<const W: usize> FirstMove<W> {
         task: impl Fn(Range<usize>) -> ControlFlow<()> + Sync,
     ) -> ControlFlow<()> {
         /// For each thread, so that none waits long for another.
-        const TASKS: usize = 8;
+        const TASKS: usize = 32;
         let tasks = if workers.count() > 1 { workers.count() * TASKS } else { 1 };
         let start = |nth: usize| nth * self.buckets() / tasks;
         workers.run(tasks, &|nth| task(start(nth)..start(nth + 1)))
@@ -212,7 +212,13 @@ pub(super) fn part_of<T>(values: &[T], part: usize, parts: usize) -> (usize, &[T
 pub(super) fn parts(values: usize, workers: &Workers) -> usize {
     /// Values of a part at least.
     const PART: usize = 1 << 13;
-    workers.count().min(values / PART).max(1)
+    /// Values of one of several parts for a worker: their buckets must not become short.
+    const LARGE: usize = 1 << 23;
+    /// For each worker, for some are slower than others, or find their values in memory that is.
+    const SHARES: usize = 8;
+    let workers = workers.count();
+    let shares = if workers > 1 { (values / workers / LARGE).clamp(1, SHARES) } else { 1 };
+    (workers * shares).min(values / PART).max(1)
 }
 
 /// The buckets of one slice, in parts that threads fill at once: so all values are read once for all threads, and the
