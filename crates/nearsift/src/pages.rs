@@ -38,15 +38,21 @@ pub(crate) fn advise_room<T>(items: &mut Vec<T>) {
 /// Makes room for more items, in huge pages where the vector is large.
 #[inline]
 pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize) {
-    #[cold]
-    fn grow<T>(items: &mut Vec<T>, more: usize) {
-        items.reserve(more);
-        // All of it, for it may lie elsewhere now.
-        advise(items.as_ptr()..items.as_ptr().wrapping_add(items.capacity()));
-    }
     if items.capacity() - items.len() < more {
-        grow(items, more);
+        grow(items, |items| items.reserve(more));
     }
+}
+
+/// Makes room for so many more items and no others, in huge pages where the vector is large.
+pub(crate) fn reserve_exact<T>(items: &mut Vec<T>, more: usize) {
+    grow(items, |items| items.reserve_exact(more));
+}
+
+#[cold]
+fn grow<T>(items: &mut Vec<T>, reserve: impl FnOnce(&mut Vec<T>)) {
+    reserve(items);
+    // All of it, for it may lie elsewhere now.
+    advise(items.as_ptr()..items.as_ptr().wrapping_add(items.capacity()));
 }
 
 #[cfg(target_os = "linux")]

@@ -781,7 +781,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             let n = run.len();
             // Where values differ in bits that cancel out, folding does not pay.
             if n > 2 * self.leaf || misses > 64 + compared / 256 {
-                self.keep_hits(node, bucket)?;
+                self.keep_hits(bucket)?;
                 let mut part = Values::default();
                 for at in (0..n).map(|at| run.place(at) as usize) {
                     part.values.push(values[at]);
@@ -794,23 +794,14 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             let before = self.hits.len();
             run.copy_folds(&mut self.folds);
             self.kernel.fold_pairs(&self.folds, 0..n, self.max_distance, &mut self.hits);
-            let mut kept = before;
-            for at in before..self.hits.len() {
-                let (i, j) = self.hits[at];
-                let (i, j) = (run.place(i as usize), run.place(j as usize));
-                self.hits[kept] = (i, j);
-                let d = distance(&values[i as usize], &values[j as usize]);
-                kept += usize::from(d <= self.max_distance);
-            }
-            misses += self.hits.len() - kept;
-            self.hits.truncate(kept);
+            misses += self.sift_hits(node, values, before, |at| run.place(at as usize))?;
             // Ids lie far away: those of many hits are waited for together.
-            if kept > BATCH {
-                self.keep_hits(node, bucket)?;
+            if self.hits.len() > BATCH {
+                self.keep_hits(bucket)?;
             }
         }
         self.work.comparisons += compared as u64;
-        self.keep_hits(node, bucket)
+        self.keep_hits(bucket)
     }
 
     /// Whether nothing can be found among the values.
@@ -938,33 +929,54 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 let (first, last) = ((values.len() - end) as u64, (values.len() - start) as u64);
                 self.work.comparisons += (first + last - 1) * (last - first) / 2;
             }
+            if self.wanted.forest().is_none() {
+                self.sift_hits(node, values, 0, |place| place)?;
+            }
             if !self.hits.is_empty() {
-                self.keep_hits(node, bucket)?;
+                self.keep_hits(bucket)?;
             }
             start = end;
         }
         ControlFlow::Continue(())
     }
 
+    /// Keeps those of the hits from `first` on that are near pairs of the node, as pairs of places in a bucket, and tells how
+    /// many are not near.
+    fn sift_hits(
+        &mut self,
+        node: &Node<W>,
+        values: &[[u64; W]],
+        first: usize,
+        place: impl Fn(u32) -> u32,
+    ) -> ControlFlow<(), usize> {
+        let (mut near, mut kept) = (0, first);
+        // What is kept cannot be foretold where values crowd: every hit is written, and the next one over it unless it was.
+        for at in first..self.hits.len() {
+            let (i, j) = self.hits[at];
+            let (i, j) = (place(i), place(j));
+            let (a, b) = (&values[i as usize], &values[j as usize]);
+            let is_near = distance(a, b) <= self.max_distance;
+            let takes = self.wanted.takes(node, a, b)?;
+            self.hits[kept] = (i, j);
+            near += usize::from(is_near);
+            kept += usize::from(is_near & takes);
+        }
+        let misses = self.hits.len() - first - near;
+        self.hits.truncate(kept);
+        ControlFlow::Continue(misses)
+    }
+
     /// Turns hits, pairs of places in a bucket, into found pairs.
-    fn keep_hits(&mut self, node: &Node<W>, bucket: Bucket<'_, W>) -> ControlFlow<()> {
-        let Bucket { values, ids } = bucket;
+    fn keep_hits(&mut self, Bucket { values, ids }: Bucket<'_, W>) -> ControlFlow<()> {
         self.seen += self.hits.len() as u64;
+        let places = self.hits.iter().map(|&(i, j)| (i as usize, j as usize));
         if let Some(forest) = self.wanted.forest() {
             self.unite_hits(forest, ids);
+        } else if ids.is_empty() {
+            self.found_nameless.extend(places.map(|(i, j)| [values[i], values[j]]));
         } else {
-            for &(i, j) in &self.hits {
-                let (i, j) = (i as usize, j as usize);
-                let (a, b) = (values[i], values[j]);
-                if !self.wanted.takes(node, &a, &b)? {
-                    continue;
-                }
-                if bucket.has_ids() {
-                    self.found.push((ids[i].min(ids[j]), ids[i].max(ids[j])));
-                } else {
-                    self.found_nameless.push([a, b]);
-                }
-            }
+            let named = places.map(|(i, j)| (ids[i].min(ids[j]), ids[i].max(ids[j])));
+            self.found.extend(named);
         }
         self.hits.clear();
         let found = self.found.len() + self.found_nameless.len();

@@ -12,6 +12,7 @@ use super::forest::Forest;
 use super::groups::{Groups, Postings};
 use super::search::{Sink, Wanted};
 use super::{Known, Pair, SelfJoin, Work, chunks};
+use crate::pages;
 use crate::prefetch::prefetch_one;
 
 /// Which pairs of documents stand for a pair of values.
@@ -570,7 +571,7 @@ fn reserve(edges: &mut Vec<u64>, more: usize, capacity: usize) {
     let needed = edges.len() + more;
     if needed > edges.capacity() {
         let wanted = (edges.capacity() * 2).min(capacity).max(needed);
-        edges.reserve_exact(wanted - edges.len());
+        pages::reserve_exact(edges, wanted - edges.len());
     }
 }
 

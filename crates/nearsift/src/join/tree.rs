@@ -69,7 +69,9 @@ impl<const W: usize> Node<W> {
     /// Whether a pair within the distance, with this difference (XOR), is of this node.
     #[inline]
     pub(super) fn claims(&self, difference: &[u64; W]) -> bool {
-        self.tests.iter().all(|test| test.bits.differ_at_most(difference, test.most) == test.holds)
+        // Which test fails cannot be foretold: all are made.
+        let holds = |test: &Test<W>| test.bits.differ_at_most(difference, test.most) == test.holds;
+        self.tests.iter().fold(true, |all, test| all & holds(test))
     }
 
     /// The nodes at which values are compared: this one, or those below it.

@@ -193,15 +193,26 @@ pub(super) fn push_row<const W: usize>(
     max: i64,
     hits: &mut Vec<(u32, u32)>,
 ) {
-    let mut distances = [0; TILE];
-    for row in 0..TILE {
-        distances[row] = distance(&tile[row], value);
+    push_those(tile.map(|query| distance(&query, value) <= max), first_row, position, hits);
+}
+
+/// Appends `position` with those of a tile of rows that are near.
+///
+/// Which they are cannot be foretold where values crowd: every row is written, and the next one over it unless it was near.
+#[inline(always)]
+pub(super) fn push_those(
+    near: [bool; TILE],
+    first_row: u32,
+    position: u32,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    let start = hits.len();
+    hits.extend_from_slice(&[(0, 0); TILE]);
+    let room = hits.last_chunk_mut::<TILE>().expect("as many were appended");
+    let mut kept = 0;
+    for (row, near) in (first_row..).zip(near) {
+        room[kept % TILE] = (row, position);
+        kept += usize::from(near);
     }
-    // One byte a row, which the compiler makes of a vector comparison in few steps.
-    let near = distances.map(|d| if d <= max { 1u8 } else { 0 });
-    let mut near = u64::from_le_bytes(near);
-    while near != 0 {
-        hits.push((first_row + near.trailing_zeros() / 8, position));
-        near &= near - 1;
-    }
+    hits.truncate(start + kept);
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::ones::ones_32;
 use super::super::{Fold, TILE};
-use super::{plainly, push_column, push_near};
+use super::{plainly, push_column, push_near, push_near_folds};
 
 /// Folds that are compared with one tile in one step: as many as a tile has.
 const LANES: usize = TILE;
@@ -42,11 +42,7 @@ pub(in super::super) fn fold_pairs(
                 if position >= run.end {
                     break;
                 }
-                for i in row..position.min(row + TILE) {
-                    if (folds[i] ^ folds[position]).count_ones() <= max {
-                        hits.push((i as u32, position as u32));
-                    }
-                }
+                push_near_folds(&chunks[0], row, folds[position], position, max, hits);
             }
         }
     }

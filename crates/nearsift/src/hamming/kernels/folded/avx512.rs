@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::super::{Fold, TILE};
-use super::{plainly, push_column, push_near};
+use super::{plainly, push_column, push_near, push_near_folds};
 
 /// Folds that are compared with one tile in one step.
 const LANES: usize = 16;
@@ -144,11 +144,8 @@ impl NearFolds<'_> {
                 if position >= self.end {
                     break;
                 }
-                for (i, fold) in (row..position).zip(tile) {
-                    if (fold ^ self.folds[position]).count_ones() <= self.max {
-                        self.hits.push((i as u32, position as u32));
-                    }
-                }
+                let fold = self.folds[position];
+                push_near_folds(tile, row, fold, position, self.max, self.hits);
             }
         }
     }

@@ -198,3 +198,20 @@ fn plainly<const W: usize>(
         tiles::tile_across(tile, row as u32, rest, after as u32, max, hits);
     }
 }
+
+/// Appends the near pairs of the fold at `position` and those of the tile at `row` that stand before it.
+#[inline(always)]
+fn push_near_folds(
+    tile: &[u32; TILE],
+    row: usize,
+    fold: u32,
+    position: usize,
+    max: u32,
+    hits: &mut Vec<(u32, u32)>,
+) {
+    let mut near = [false; TILE];
+    for (i, &query) in tile.iter().enumerate() {
+        near[i] = (query ^ fold).count_ones() <= max && row + i < position;
+    }
+    tiles::push_those(near, row as u32, position as u32, hits);
+}
