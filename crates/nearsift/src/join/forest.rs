@@ -82,9 +82,13 @@ impl Forest {
     }
 
     /// The number of pairs of ids that are in one set; `roots` is left sorted.
-    pub(super) fn known_pairs(&self, ids: &[u32], roots: &mut Vec<u32>) -> u64 {
+    pub(super) fn known_pairs(
+        &self,
+        ids: impl IntoIterator<Item = u32>,
+        roots: &mut Vec<u32>,
+    ) -> u64 {
         roots.clear();
-        roots.extend(ids.iter().map(|&id| self.root(id)));
+        roots.extend(ids.into_iter().map(|id| self.root(id)));
         roots.sort_unstable();
         roots.chunk_by(|a, b| a == b).map(|set| set.len() as u64 * (set.len() as u64 - 1) / 2).sum()
     }
@@ -138,30 +142,44 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         forest: &Forest,
         node: &Node<W>,
         place: Place<W>,
-        bucket: Bucket<'_, W>,
+        whole: Bucket<'_, W>,
     ) -> ControlFlow<()> {
         /// Rows that tell how dense the pairs are.
         const PROBE: usize = 8 * TILE;
         /// Mean neighbours from which following them beats comparing all.
         const DENSE: usize = 16;
-        let n = bucket.len();
-        if n < 2 * PROBE {
-            return self.compare(node, bucket);
+        let mut left;
+        let mut bucket = whole;
+        loop {
+            let n = bucket.len();
+            if n < 2 * PROBE {
+                return self.compare(node, bucket);
+            }
+            if self.mostly_known(forest, bucket.ids) {
+                return self.connect_sets(forest, node, bucket);
+            }
+            // The probe's rows are done either way; the rest is followed only if that is faster.
+            let before = self.seen;
+            self.compare_rows(node, bucket, 0..PROBE)?;
+            if self.seen - before >= (PROBE * DENSE) as u64 {
+                left = self.follow(forest, &node.fold, bucket.from(PROBE))?;
+                bucket = left.bucket();
+                continue;
+            }
+            if let Some((node, place)) = self.new_cuts(node, place, bucket.values) {
+                return self.visit(&node, place, bucket);
+            }
+            return self.compare_rows(node, bucket, PROBE..n);
         }
-        let known = forest.known_pairs(bucket.ids, &mut self.roots);
-        if known * 4 >= (n * (n - 1)) as u64 {
-            return self.connect_sets(forest, node, bucket);
-        }
-        // The probe's rows are done either way; the rest is followed only if that is faster.
-        let before = self.seen;
-        self.compare_rows(node, bucket, 0..PROBE)?;
-        if self.seen - before >= (PROBE * DENSE) as u64 {
-            return self.follow(forest, &node.fold, bucket.from(PROBE));
-        }
-        if let Some((node, place)) = self.new_cuts(node, place, bucket.values) {
-            return self.visit(&node, place, bucket);
-        }
-        self.compare_rows(node, bucket, PROBE..n)
+    }
+
+    /// Whether at least half of the pairs of some ids are of ids connected already, as far as a sample tells.
+    fn mostly_known(&mut self, forest: &Forest, ids: &[u32]) -> bool {
+        const SAMPLE: usize = 64;
+        let step = ids.len().div_ceil(SAMPLE);
+        let known = forest.known_pairs(ids.iter().step_by(step).copied(), &mut self.roots);
+        let n = ids.len().div_ceil(step) as u64;
+        known * 4 >= n * (n - 1)
     }
 
     /// Connects the values of a small bucket. Where a few of them have many neighbours, there are clusters, which
@@ -252,11 +270,12 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         self.hand_on()
     }
 
-    /// Connects whatever is connected among values that have many neighbours, by following the
-    /// neighbours: a value that was reached is not compared with those reached before it.
+    /// Connects values that have many neighbours by following the neighbours: a value that was reached is not compared
+    /// with those reached before it. Gives back what is left once several values in turn lead to few others: its values
+    /// are connected with all others, but not yet with each other.
     ///
-    /// Every near pair is either compared, when the first of the two is taken up while the other is
-    /// still in the pool, or of two values that were reached from one start.
+    /// Every near pair that is not of two of these is either compared, when the first of the two is taken up while the
+    /// other is still in the pool, or of two values that were reached from one start.
     ///
     /// # Complexity
     /// At most all pairs; O(n) when all are within the distance of one of them.
@@ -265,16 +284,23 @@ impl<const W: usize, S: Sink> Worker<'_, W, S> {
         forest: &Forest,
         fold: &Fold<W>,
         bucket: Bucket<'_, W>,
-    ) -> ControlFlow<()> {
+    ) -> ControlFlow<(), Values<W>> {
         const CHUNK: usize = 1 << 14;
+        /// So many starts in turn that lead to few others are enough: each is compared for the price of a tile.
+        const POOR: usize = 4;
         let mut pool = Values { values: bucket.values.to_vec(), ids: bucket.ids.to_vec() };
         // Reached and not yet compared with the pool; all of one component.
         let mut reached: Vec<([u64; W], u32)> = Vec::new();
+        // How many values there were when the last start was taken.
+        let (mut poor, mut before) = (0, usize::MAX);
         loop {
             if reached.is_empty() {
-                match pool.pop() {
-                    Some(next) => reached.push(next),
-                    None => return self.hand_on(),
+                poor = if before - pool.ids.len() < TILE { poor + 1 } else { 0 };
+                before = pool.ids.len();
+                let start = if poor < POOR { pool.pop() } else { None };
+                match start {
+                    Some(start) => reached.push(start),
+                    None => return ControlFlow::Continue(pool),
                 }
             }
             let batch = reached.split_off(reached.len().saturating_sub(TILE));

@@ -837,8 +837,9 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         let moves = (n * times) as f64 * self.speed.move_ns;
         let all = self.speed.all_pairs(n);
         // Pairs that are connected already stay together, and need not be compared again.
-        let known = self
-            .with_whole(parts, |worker, bucket| forest.known_pairs(bucket.ids, &mut worker.roots));
+        let known = self.with_whole(parts, |worker, Bucket { ids, .. }| {
+            forest.known_pairs(ids.iter().copied(), &mut worker.roots)
+        });
         let left = spread.pairs.saturating_sub(known * times as u64);
         let unknown = all - known as f64 * self.speed.comparison_ns;
         let cost = left as f64 * self.speed.comparison_ns + moves;
