@@ -71,15 +71,12 @@ impl<'a> Wanted<'a> {
         b: &[u64; W],
     ) -> ControlFlow<(), bool> {
         let difference: [u64; W] = std::array::from_fn(|w| a[w] ^ b[w]);
-        if !node.claims(&difference) {
-            return ControlFlow::Continue(false);
+        let claims = node.claims(&difference);
+        let ends_at_equals = matches!(self, Wanted::Candidates { only_distinct: true });
+        if ends_at_equals && difference == [0; W] && claims {
+            return ControlFlow::Break(());
         }
-        match self {
-            Wanted::Candidates { only_distinct: true } if difference == [0; W] => {
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(true),
-        }
+        ControlFlow::Continue(claims)
     }
 }
 
@@ -794,7 +791,10 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             let before = self.hits.len();
             run.copy_folds(&mut self.folds);
             self.kernel.fold_pairs(&self.folds, 0..n, self.max_distance, &mut self.hits);
-            misses += self.sift_hits(node, values, before, |at| run.place(at as usize))?;
+            let max = self.max_distance;
+            let is_near = |a: &[u64; W], b: &[u64; W]| distance(a, b) <= max;
+            let place = |at: u32| run.place(at as usize);
+            misses += self.sift_hits(node, values, before, place, is_near)?;
             // Ids lie far away: those of many hits are waited for together.
             if self.hits.len() > BATCH {
                 self.keep_hits(bucket)?;
@@ -931,7 +931,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 self.work.comparisons += (first + last - 1) * (last - first) / 2;
             }
             if self.wanted.forest().is_none() {
-                self.sift_hits(node, values, 0, |place| place)?;
+                // Whole values were compared.
+                self.sift_hits(node, values, 0, |place| place, |_, _| true)?;
             }
             if !self.hits.is_empty() {
                 self.keep_hits(bucket)?;
@@ -949,6 +950,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         values: &[[u64; W]],
         first: usize,
         place: impl Fn(u32) -> u32,
+        is_near: impl Fn(&[u64; W], &[u64; W]) -> bool,
     ) -> ControlFlow<(), usize> {
         let (mut near, mut kept) = (0, first);
         // What is kept cannot be foretold where values crowd: every hit is written, and the next one over it unless it was.
@@ -956,7 +958,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             let (i, j) = self.hits[at];
             let (i, j) = (place(i), place(j));
             let (a, b) = (&values[i as usize], &values[j as usize]);
-            let is_near = distance(a, b) <= self.max_distance;
+            let is_near = is_near(a, b);
             let takes = self.wanted.takes(node, a, b)?;
             self.hits[kept] = (i, j);
             near += usize::from(is_near);
@@ -968,16 +970,16 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// Turns hits, pairs of places in a bucket, into found pairs.
-    fn keep_hits(&mut self, Bucket { values, ids }: Bucket<'_, W>) -> ControlFlow<()> {
+    fn keep_hits(&mut self, bucket: Bucket<'_, W>) -> ControlFlow<()> {
+        let Bucket { values, ids } = bucket;
         self.seen += self.hits.len() as u64;
         let places = self.hits.iter().map(|&(i, j)| (i as usize, j as usize));
         if let Some(forest) = self.wanted.forest() {
             self.unite_hits(forest, ids);
-        } else if ids.is_empty() {
-            self.found_nameless.extend(places.map(|(i, j)| [values[i], values[j]]));
+        } else if bucket.has_ids() {
+            self.found.extend(places.map(|(i, j)| (ids[i].min(ids[j]), ids[i].max(ids[j]))));
         } else {
-            let named = places.map(|(i, j)| (ids[i].min(ids[j]), ids[i].max(ids[j])));
-            self.found.extend(named);
+            self.found_nameless.extend(places.map(|(i, j)| [values[i], values[j]]));
         }
         self.hits.clear();
         let found = self.found.len() + self.found_nameless.len();
