@@ -184,6 +184,7 @@ mod tests {
     fn a_table_after_the_other_finds_what_all_at_once_find() {
         let plans = [
             (Plan::PerfectCode { tables: 2, key_bits: 10 }, 3),
+            (Plan::PerfectCode { tables: 2, key_bits: 12 }, 3),
             (Plan::PerfectCode { tables: 2, key_bits: 20 }, 3),
             (Plan::Permuted { blocks: 4, matched: 1, key_bits: 8 }, 3),
             (Plan::Permuted { blocks: 5, matched: 2, key_bits: 9 }, 2),
@@ -192,7 +193,7 @@ mod tests {
         for (shape, (plan, max_distance)) in
             SHAPES.into_iter().flat_map(|shape| plans.map(|plan| (shape, plan)))
         {
-            let words = values(shape, 3_000, 1, 5);
+            let words = values(shape, 5_000, 1, 5);
             let settings = Settings { plan: Some(plan), ..Settings::new(max_distance) };
             let index = Index::build(Bits::B64, &words, Ids::Positions, &settings).unwrap();
             let Wide::One(layout) = &index.layout else { panic!("one word") };

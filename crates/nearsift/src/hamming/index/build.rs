@@ -9,22 +9,24 @@ mod settle;
 
 use std::sync::Mutex;
 
-use super::Ids;
 use super::dense;
 use super::image::{
-    Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, put_u32, put_u64, u32_at, u64_at,
+    Directory, InLines, LONG_RECORD, Layout, Part, crowded, header_bytes, put_u32, put_u64, u32_at,
+    u64_at,
 };
+use super::kernel::lines::{Crowded, LONG_IN_LINE, LineForm};
 use super::kernel::pages::Pages;
-use super::kernel::{LINE, LONG, LOW_SIZE, PADDING, Plain};
+use super::kernel::{LINE, LINE_BUCKETS, LOW_SIZE, PADDING, Plain};
 use super::linear::{fold_for, write_plane};
 use super::table::Table;
+use super::{Ids, LEAST_IN_LINES};
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{COUNTED, Plan, PlanError};
 use crate::threads::Workers;
 use balls::{Ball, Rest, add_balls, dense_balls};
 use blocks::{bit_order, tables_of};
-use filer::{Filer, Form, Postings};
-use gather::{Parts, Room};
+use filer::{Filer, Finished, Form, Postings};
+use gather::{Parts, Room, part_bits};
 use settle::{Desk, Id, Settled};
 
 pub(super) use blocks::prefix_tables;
@@ -220,10 +222,12 @@ fn build_tables<const W: usize>(
     let most: u64 = tables
         .iter()
         .map(|(table, _)| {
-            directory_for(table, n).bytes(table.key_bits)
+            let lines = lines_for(table, n, n);
+            directory_bytes(directory_for(table, n), table.key_bits)
+                + lines.map_or(0, |form| form.bytes())
                 + n * table.packing.bytes() as u64
-                + n / u64::from(LONG) * LONG_RECORD as u64
-                + (2 * PADDING + 4 * LINE) as u64
+                + n / u64::from(LONG_IN_LINE) * LONG_RECORD as u64
+                + (2 * PADDING + 5 * LINE) as u64
         })
         .sum();
     let fold = fold_for::<W>(plan, max_distance);
@@ -237,14 +241,24 @@ fn build_tables<const W: usize>(
     let apart = (source.keep == Keep::Apart).then(|| Vec::with_capacity(documents));
     let mut postings = Postings { ids_at: ids_at.clone(), id_bytes, shared: None, apart };
     let mut parts: Vec<Part<W>> = Vec::with_capacity(tables.len());
-    let mut filed = 0;
+    let mut filed = n;
     let mut room = Room::default();
     for (table, blocks) in tables {
         let has_ids = parts.is_empty() && source.ids.bytes() > 0;
-        let postings = has_ids.then_some(&mut postings);
+        let mut postings = has_ids.then_some(&mut postings);
         let planes = (blocks, in_planes);
-        let (mut part, entries) =
-            add_table(source, table, planes, &mut image, at, postings, &mut room);
+        let in_lines = add_in_lines(
+            source,
+            (&table, filed),
+            &mut image,
+            at,
+            postings.as_deref_mut(),
+            &mut room,
+        );
+        let (mut part, entries) = match in_lines {
+            Some(added) => added,
+            None => add_table(source, table, planes, &mut image, at, postings, &mut room),
+        };
         filed = entries as u64;
         at = part.long_at.end.next_multiple_of(LINE);
         if let Some(fold) = fold {
@@ -294,6 +308,26 @@ fn build_tables<const W: usize>(
     Ok(Tables::Built((image, layout, postings.apart.unwrap_or_default())))
 }
 
+/// Bytes of a directory that tells where entries are which are elsewhere.
+fn directory_bytes(directory: Directory, key_bits: u32) -> u64 {
+    let buckets = 1u64 << key_bits;
+    match directory {
+        Directory::Counts => buckets.div_ceil(u64::from(LINE_BUCKETS)) * LINE as u64,
+        Directory::Offsets => (buckets + 1) * 4,
+        Directory::Lines => 0,
+    }
+}
+
+/// The lines for so many values of a table, of which so many are distinct, if lines are of use.
+fn lines_for<const W: usize>(table: &Table<W>, values: u64, distinct: u64) -> Option<LineForm> {
+    let least = if cfg!(test) { 1 } else { LEAST_IN_LINES };
+    if W != 1 || table.is_by_prefix() || distinct < least {
+        return None;
+    }
+    let parts = 1 << part_bits(values, table.key_bits);
+    LineForm::of(distinct, parts, table.key_bits, table.packing.bits)
+}
+
 fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
     if n >> table.key_bits > u64::from(COUNTED) || table.key_bits == 0 {
         Directory::Offsets
@@ -315,7 +349,7 @@ fn add_table<const W: usize>(
 ) -> (Part<W>, usize) {
     let n = source.values.len();
     let directory = directory_for(&table, n as u64);
-    let directory_at = at..at + directory.bytes(table.key_bits) as usize;
+    let directory_at = at..at + directory_bytes(directory, table.key_bits) as usize;
     let entries_from = directory_at.end.next_multiple_of(LINE);
     let size = table.packing.bytes();
     // The high parts stand after as many low words as there can be until their number is known.
@@ -324,6 +358,7 @@ fn add_table<const W: usize>(
     let in_planes = in_planes && table.fits_planes();
     let form = Form {
         directory,
+        lines: None,
         size,
         id_bytes: postings.as_ref().map_or(0, |postings| postings.id_bytes),
         crowded_from: crowded_from(n, &table, in_planes),
@@ -335,14 +370,9 @@ fn add_table<const W: usize>(
     let [ids, directory_bytes, entries, highs] =
         image.get_disjoint_mut(sections).expect("sections one after the other");
     let highs = in_planes.then_some(highs);
-    let to = filer::Room { ids, directory: directory_bytes, entries, highs };
-    let has_ids = postings.is_some();
-    let filer = Filer::new(form, to, postings);
-    let (entries, records) = if has_ids {
-        file_all::<u64, W>(source, &table, filer, room)
-    } else {
-        file_all::<(), W>(source, &table, filer, room)
-    };
+    let to = filer::Room { ids, directory: directory_bytes, lines: &mut [], entries, highs };
+    let filed = file_all(source, &table, Filer::new(form, to, postings), room);
+    let Finished { entries, records, .. } = filed.expect("directories hold all");
     let (entries_at, high_at) = if in_planes {
         let (from, to) = (high_from(n), high_from(entries));
         let len = entries * (size - LOW_SIZE);
@@ -364,6 +394,7 @@ fn add_table<const W: usize>(
         directory,
         directory_at,
         entries_at,
+        in_lines: None,
         high_at,
         long_at,
         plane: None,
@@ -373,14 +404,107 @@ fn add_table<const W: usize>(
     (part, entries)
 }
 
-/// Files all values, slice by slice. Returns what [`Filer::finish`] does.
-fn file_all<I: Id, const W: usize>(
+/// As [`add_table`], with the entries in lines; `None`, and the image as it was, if that does not suit the values, of
+/// which no more than `distinct` are expected to be distinct ones.
+fn add_in_lines<const W: usize>(
+    source: &Source<'_, W>,
+    (table, mut distinct): (&Table<W>, u64),
+    image: &mut [u8],
+    at: usize,
+    mut postings: Option<&mut Postings>,
+    room: &mut Room,
+) -> Option<(Part<W>, usize)> {
+    let table = table.clone().with_plain_lowest();
+    let size = table.packing.bytes();
+    loop {
+        let form = lines_for(&table, source.values.len() as u64, distinct)?;
+        let directory_at = at..at + form.rank_bytes() as usize;
+        let lines_from = directory_at.end.next_multiple_of(LINE);
+        let lines_at = lines_from..lines_from + form.stored() as usize * LINE;
+        let entries_from = lines_at.end;
+        let ids_at = postings.as_ref().map_or(0..0, |postings| postings.ids_at.clone());
+        let sections =
+            [ids_at.clone(), directory_at.clone(), lines_at.clone(), entries_from..image.len()];
+        let [ids, directory, lines, entries] =
+            image.get_disjoint_mut(sections).expect("sections one after the other");
+        let to = filer::Room { ids, directory, lines, entries, highs: None };
+        let filer_form = Form {
+            directory: Directory::Lines,
+            lines: Some(&form),
+            size,
+            id_bytes: postings.as_ref().map_or(0, |postings| postings.id_bytes),
+            crowded_from: u32::MAX,
+        };
+        let filer = Filer::new(filer_form, to, postings.as_deref_mut());
+        let filed = file_all(source, &table, filer, room);
+        // Lines for many values more than there are would be wide apart.
+        let again = match &filed {
+            Ok(filed) => (filed.entries as u64) < distinct - distinct / 8,
+            Err(Crowded) => true,
+        };
+        if again {
+            let written = filed.as_ref().map_or(0, |filed| (filed.entries - filed.in_lines) * size);
+            image[ids_at].fill(0);
+            image[at..entries_from + written].fill(0);
+            if let Some(postings) = &mut postings {
+                postings.clear();
+            }
+            distinct = filed.ok()?.entries as u64;
+            continue;
+        }
+        let Finished { entries, in_lines, after, records } = filed.ok()?;
+        for (from, after) in after {
+            form.put_after(&mut image[lines_at.clone()], from, &after);
+        }
+        let entries_at = entries_from..entries_from + (entries - in_lines) * size + PADDING;
+        let long_from = entries_at.end.next_multiple_of(LINE);
+        let long_at = long_from..long_from + records.len();
+        image[long_at.clone()].copy_from_slice(&records);
+        let part = Part {
+            block: table.block(),
+            directory: Directory::Lines,
+            directory_at,
+            entries_at,
+            in_lines: Some(InLines { form, at: lines_at }),
+            high_at: None,
+            long_at,
+            plane: None,
+            crowded: Vec::new(),
+            blocks: 0,
+            table,
+        };
+        return Some((part, entries));
+    }
+}
+
+/// Files all values, with their ids where these are asked for.
+///
+/// # Errors
+/// [`Crowded`]: lines cannot hold them.
+fn file_all<const W: usize>(
+    source: &Source<'_, W>,
+    table: &Table<W>,
+    filer: Filer<'_>,
+    room: &mut Room,
+) -> Result<Finished, Crowded> {
+    if filer.has_ids() {
+        file_slices::<u64, W>(source, table, filer, room)
+    } else {
+        file_slices::<(), W>(source, table, filer, room)
+    }
+}
+
+/// Files all values, slice by slice.
+fn file_slices<I: Id, const W: usize>(
     source: &Source<'_, W>,
     table: &Table<W>,
     mut filer: Filer<'_>,
     room: &mut Room,
-) -> (usize, Vec<u8>) {
+) -> Result<Finished, Crowded> {
     let parts = Parts::count(source, table);
+    if filer.form().lines.is_some_and(|form| !parts.fit(form)) {
+        return Err(Crowded);
+    }
     // Each thread takes one that is free.
     let desks: Mutex<Vec<Desk<I, W>>> = Mutex::default();
     let mut settled: Vec<Settled> = Vec::new();
@@ -392,8 +516,8 @@ fn file_all<I: Id, const W: usize>(
             settled = source.workers.map(batch, |(nth, mut settled)| {
                 let key_bits = parts.key_bits();
                 let first_key = (nth as u64) << key_bits;
-                let directory = filer.directory();
-                let part = settle::Part { table, first_key, key_bits, directory };
+                let long_from = filer.form().long_from();
+                let part = settle::Part { table, first_key, key_bits, long_from };
                 let desk = desks.lock().map_or(None, |mut desks| desks.pop());
                 let mut desk = desk.unwrap_or_default();
                 part.settle(gathered.part(nth), &mut desk, &mut settled);
@@ -402,8 +526,8 @@ fn file_all<I: Id, const W: usize>(
                 }
                 settled
             });
-            filer.add(source.workers, &mut settled);
+            filer.add(source.workers, &mut settled)?;
         }
     }
-    filer.finish()
+    Ok(filer.finish())
 }

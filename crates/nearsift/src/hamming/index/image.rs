@@ -8,7 +8,7 @@
 //! | 0 | `nsfthidx` | | 0 | window, 4 words |
 //! | 8 | version, 4 bytes | | 32 | plain bits of the key, 4 words |
 //! | 12 | bits of a fingerprint, 4 | | 64 | data bits left out of the key, 4 bytes |
-//! | 16 | length in bytes, 8 | | 68 | directory: 0 counts, 1 offsets, 4 |
+//! | 16 | length in bytes, 8 | | 68 | directory: 0 counts, 1 offsets, 2 lines, 4 |
 //! | 24 | xxh3 of the header from byte 32 on, seeded with xxh3 of bytes 0 to 23, 8 | | 72 | bits of a value's fold in the plane, or 0, 8 |
 //! | 32 | xxh3 of all sections, 8 | | 80 | offset of the directory, 8 |
 //! | 40 | distinct values, 8 | | 88 | offset of the entries, 8 |
@@ -20,7 +20,9 @@
 //! | 88 | offset of the ids, 8 | | 136 | offset of the entries' high parts or 0, 8 |
 //! | 96 | offset of the postings' starts or 0, 8 | | | |
 //! | 104 | offset of the dense balls' records or 0, 8 | | | |
-//! | 112 | dense balls, 4 | | | |
+//! | 112 | dense balls, 4 | | 144 | lines in which buckets are at home or 0, 4 |
+//! | | | | 148 | entries of a line, 4 |
+//! | | | | 152 | offset of the lines, 8 |
 //!
 //! *Directory of counts*: lines of 64 bytes, each the first entry's number (8) and the counts of 56
 //! buckets. A count of 255 stands for a long bucket, whose entries come after all others: the long
@@ -29,7 +31,11 @@
 //! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry; of its buckets
 //! only the crowded ones are listed. *Entries* are followed by 64
 //! bytes of 0. Where high parts are apart, the entries are their lowest 4 bytes each, and the other bytes of each stand in
-//! the same order at the other place, followed by 64 bytes of 0 too: version 2. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`].
+//! the same order at the other place, followed by 64 bytes of 0 too: version 2. *Lines*: version 4, for tables by code with keys whose
+//! lowest bits are the plain ones. Entries stand in lines of 64 bytes that tell of their buckets, by [`LineForm`]: bucket `key` of
+//! 2^b is at home in line `key * lines / 2^b`, rounded down. Its entries may stand in later lines, so there are 503 / (entries of a line) more, rounded up. A length of
+//! 31 stands for a bucket that is listed as a long one is, by its first entry's number among those of the listed ones, which stand whole in the section of entries, alone. The
+//! directory holds 4 bytes for every sixteenth line: the number of the first entry at home there. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`].
 //!
 //! *Dense balls*: version 3. Their values are in no table, which hold all others. A record of 64 bytes each: centre (4 words), radius (4), the
 //! logarithm of the number of lines (4), values (8), offset of the lines (8), offset of the values (8). The values
@@ -47,14 +53,17 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::dense::Dense;
+use super::kernel::lines::{LineForm, Lines};
 use super::kernel::{LINE, LINE_BUCKETS, LOW_SIZE, PADDING, Planes, read_entry};
 use super::table::Table;
 use crate::hamming::planner::Plan;
 use crate::hamming::scan::Fold;
 
 pub(super) const MAGIC: &[u8; 8] = b"nsfthidx";
+/// Entries may stand in lines.
+pub(super) const VERSION: u32 = 4;
 /// There may be dense balls.
-pub(super) const VERSION: u32 = 3;
+const BALLS_VERSION: u32 = 3;
 /// Entries may stand in planes.
 const PLANES_VERSION: u32 = 2;
 /// All entries stand whole.
@@ -101,16 +110,15 @@ pub enum FormatError {
 pub(super) enum Directory {
     Counts,
     Offsets,
+    /// The lines that hold the entries.
+    Lines,
 }
 
-impl Directory {
-    pub(super) fn bytes(self, key_bits: u32) -> u64 {
-        let buckets = 1u64 << key_bits;
-        match self {
-            Directory::Counts => buckets.div_ceil(u64::from(LINE_BUCKETS)) * LINE as u64,
-            Directory::Offsets => (buckets + 1) * 4,
-        }
-    }
+/// Where the lines of a table are.
+#[derive(Debug, Clone)]
+pub(super) struct InLines {
+    pub(super) form: LineForm,
+    pub(super) at: Range<usize>,
 }
 
 /// Where a table's parts are.
@@ -121,7 +129,9 @@ pub(super) struct Part<const W: usize> {
     pub(super) directory: Directory,
     pub(super) directory_at: Range<usize>,
     /// With the padding: whole entries, or their low words.
+    /// Where entries are in lines, those of the long buckets alone.
     pub(super) entries_at: Range<usize>,
+    pub(super) in_lines: Option<InLines>,
     /// Of entries in planes, where the other bytes are, with the padding.
     pub(super) high_at: Option<Range<usize>>,
     pub(super) long_at: Range<usize>,
@@ -140,7 +150,19 @@ impl<const W: usize> Part<W> {
         if self.high_at.is_some() { LOW_SIZE } else { self.table.packing.bytes() }
     }
 
-    /// The entries, wherever they stand.
+    /// The lines, if the entries are in such. Known for other widths at compile time.
+    #[inline(always)]
+    pub(super) fn lines<'a>(&'a self, bytes: &'a [u8]) -> Option<Lines<'a>> {
+        let InLines { form, at } = self.in_lines.as_ref().filter(|_| W == 1)?;
+        Some(Lines::new(&bytes[at.clone()], form))
+    }
+
+    /// How many entries are in the section of entries.
+    pub(super) fn in_section(&self) -> u64 {
+        ((self.entries_at.len() - PADDING) / self.stride()) as u64
+    }
+
+    /// The entries that are not in lines, wherever they stand.
     #[inline(always)]
     pub(super) fn entries<'a>(&self, bytes: &'a [u8]) -> Entries<'a> {
         let (entries, size) = (&bytes[self.entries_at.clone()], self.table.packing.bytes());
@@ -163,6 +185,8 @@ pub(super) enum Entries<'a> {
     Whole(&'a [u8], usize),
     /// Of one word, in two planes.
     InPlanes(Planes<'a>),
+    /// Of one word, in lines.
+    InLines(Lines<'a>),
 }
 
 impl Entries<'_> {
@@ -178,6 +202,11 @@ impl Entries<'_> {
             Entries::InPlanes(planes) => {
                 let mut entry = [0; W];
                 entry[0] = planes.entry(place)?;
+                Some(entry)
+            }
+            Entries::InLines(lines) => {
+                let mut entry = [0; W];
+                entry[0] = lines.entry(place)?;
                 Some(entry)
             }
         }
@@ -291,8 +320,10 @@ impl<const W: usize> Layout<W> {
         bytes[..8].copy_from_slice(MAGIC);
         // What an older version can say is said in it: its readers go on, and the bytes stay the same.
         let in_planes = self.parts.iter().any(|part| part.high_at.is_some());
+        let in_lines = self.parts.iter().any(|part| part.in_lines.is_some());
         let version = match self.balls.first() {
-            Some(_) => VERSION,
+            _ if in_lines => VERSION,
+            Some(_) => BALLS_VERSION,
             None if in_planes => PLANES_VERSION,
             None => OLDEST_VERSION,
         };
@@ -319,10 +350,15 @@ impl<const W: usize> Layout<W> {
                 put_u64(bytes, at + 32 + 8 * w, part.table.plain[w]);
             }
             put_u32(bytes, at + 64, part.table.dropped);
-            put_u32(bytes, at + 68, u32::from(part.directory == Directory::Offsets));
+            let directory = match part.directory {
+                Directory::Counts => 0,
+                Directory::Offsets => 1,
+                Directory::Lines => 2,
+            };
+            put_u32(bytes, at + 68, directory);
             put_u64(bytes, at + 80, part.directory_at.start as u64);
             put_u64(bytes, at + 88, part.entries_at.start as u64);
-            put_u64(bytes, at + 96, ((part.entries_at.len() - PADDING) / part.stride()) as u64);
+            put_u64(bytes, at + 96, part.in_section());
             put_u64(bytes, at + 104, part.long_at.start as u64);
             put_u64(bytes, at + 112, (part.long_at.len() / LONG_RECORD) as u64);
             put_u64(bytes, at + 120, part.blocks);
@@ -332,6 +368,11 @@ impl<const W: usize> Layout<W> {
             if let Some((fold, plane_at)) = &part.plane {
                 put_u64(bytes, at + 72, u64::from(fold.bits()));
                 put_u64(bytes, at + 128, plane_at.start as u64);
+            }
+            if let Some(InLines { form, at: lines_at }) = &part.in_lines {
+                put_u32(bytes, at + 144, form.lines() as u32);
+                put_u32(bytes, at + 148, form.capacity());
+                put_u64(bytes, at + 152, lines_at.start as u64);
             }
         }
         seal(bytes);
@@ -410,10 +451,27 @@ impl<const W: usize> Layout<W> {
             let directory = match u32_at(bytes, at + 68) {
                 0 => Directory::Counts,
                 1 => Directory::Offsets,
+                2 if W == 1 && !table.is_by_prefix() => Directory::Lines,
                 _ => return Err(damaged("an unknown directory")),
             };
+            let buckets = 1u64 << table.key_bits;
+            let (table, in_lines, directory_bytes) = match directory {
+                Directory::Counts => {
+                    (table, None, buckets.div_ceil(u64::from(LINE_BUCKETS)) * LINE as u64)
+                }
+                Directory::Offsets => (table, None, (buckets + 1) * 4),
+                Directory::Lines => {
+                    let (lines, capacity) = (u32_at(bytes, at + 144), u32_at(bytes, at + 148));
+                    let (key_bits, entry_bits) = (table.key_bits, table.packing.bits);
+                    let form = LineForm::new(lines.into(), capacity, key_bits, entry_bits)
+                        .ok_or(damaged("no possible lines"))?;
+                    let at = section(u64_at(bytes, at + 152), form.stored(), LINE as u64, 0)?;
+                    let directory = form.rank_bytes();
+                    (table.with_plain_lowest(), Some(InLines { form, at }), directory)
+                }
+            };
             let entries = u64_at(bytes, at + 96);
-            if entries != filed {
+            if entries != filed && (in_lines.is_none() || entries > filed) {
                 return Err(damaged("a table does not hold every value"));
             }
             let size = table.packing.bytes() as u64;
@@ -440,13 +498,9 @@ impl<const W: usize> Layout<W> {
             parts.push(Part {
                 block: table.block(),
                 high_at,
+                in_lines,
                 directory,
-                directory_at: section(
-                    u64_at(bytes, at + 80),
-                    directory.bytes(table.key_bits),
-                    1,
-                    0,
-                )?,
+                directory_at: section(u64_at(bytes, at + 80), directory_bytes, 1, 0)?,
                 entries_at: section(u64_at(bytes, at + 88), entries, size, PADDING as u64)?,
                 long_at: section(
                     u64_at(bytes, at + 104),

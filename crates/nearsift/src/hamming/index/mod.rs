@@ -207,6 +207,16 @@ fn layout_of(bytes: &[u8]) -> Result<(Layouts, usize), FormatError> {
     Ok((layout, len))
 }
 
+/// The fewest values whose entries stand in lines: of fewer the directories are near at hand, and half of the buckets may
+/// be empty.
+const LEAST_IN_LINES: u64 = 1 << 25;
+
+/// The bytes of a table by code whose entries stand in lines; `None` where they do not.
+pub(super) fn bytes_in_lines(values: u64, key_bits: u32, entry_bits: u32) -> Option<u64> {
+    let form = kernel::lines::LineForm::of(values, 1, key_bits, entry_bits)?;
+    (values >= LEAST_IN_LINES).then(|| form.bytes())
+}
+
 type Layouts = Wide<Layout<1>, Layout<2>, Layout<4>>;
 
 /// Fingerprints filed so that all within a distance of a query are found fast. It never changes.

@@ -5,6 +5,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::build::Keep;
 use super::image::{Directory, LONG_RECORD, Layout, u32_at, u64_at};
+use super::kernel::lines::RANKED;
 use super::kernel::pages::Pages;
 use super::kernel::{Job, Kernel, LINE, LINE_BUCKETS, LONG, Lanes};
 use super::{BuildError, Bytes, FormatError, Ids, Index, Settings, Wide};
@@ -143,7 +144,8 @@ fn partition_point(end: u64, before: impl Fn(u64) -> bool) -> u64 {
 struct Walked<'a, const W: usize> {
     place: u64,
     value: &'a [u64; W],
-    /// The bytes of its entry: in planes those of the low one and of the other.
+    /// The bytes of its entry: in planes those of the low one and of the other, in lines the line and the number of some
+    /// line's first entry.
     entry_at: Range<usize>,
     high_at: Option<Range<usize>>,
     /// The bytes that say in which bucket or ball it is.
@@ -168,24 +170,26 @@ impl<F, const W: usize> Walk<'_, F, W>
 where
     F: FnMut(Walked<'_, W>) -> ControlFlow<()>,
 {
-    /// The entries of a bucket, from the first that is asked for on.
+    /// The entries of a bucket, before all of which so many values stand elsewhere, from the first that is asked for on.
     #[inline(always)]
     fn bucket<L: Lanes>(
         &mut self,
         lanes: L,
         key: u32,
-        places: Range<u64>,
+        (places, before): (Range<u64>, u64),
         told_at: &Range<usize>,
     ) -> ControlFlow<()> {
         let part = &self.layout.parts[0];
         let entries = part.entries(self.bytes);
         let (size, stride) = (part.table.packing.bytes(), part.stride());
+        let first = self.first.saturating_sub(before);
         // What damaged bytes name beyond the entries is none.
-        for place in places.start.max(self.first)..places.end.min(self.layout.filed) {
-            let Some(entry) = entries.entry(place) else { break };
+        for nth_entry in places.start.max(first)..places.end.min(self.layout.filed - before) {
+            let Some(entry) = entries.entry(nth_entry) else { break };
             let value = &part.table.unfile(lanes, key, &entry);
-            let entry_at = nth(&part.entries_at, place, stride);
-            let high_at = part.high_at.as_ref().map(|at| nth(at, place, size - stride));
+            let place = before + nth_entry;
+            let entry_at = nth(&part.entries_at, nth_entry, stride);
+            let high_at = part.high_at.as_ref().map(|at| nth(at, nth_entry, size - stride));
             (self.each)(Walked { place, value, entry_at, high_at, told_at: told_at.clone() })?;
         }
         ControlFlow::Continue(())
@@ -225,19 +229,64 @@ where
                 start = places.end;
                 let key = line * u64::from(LINE_BUCKETS) + place as u64;
                 if key >> part.table.key_bits == 0 {
-                    self.bucket(lanes, key as u32, places, &told_at)?;
+                    self.bucket(lanes, key as u32, (places, 0), &told_at)?;
                 }
             }
         }
+        self.long(lanes, 0)
+    }
+
+    /// The entries of the long buckets, before which as many values stand elsewhere.
+    #[inline(always)]
+    fn long<L: Lanes>(&mut self, lanes: L, before: u64) -> ControlFlow<()> {
+        let part = &self.layout.parts[0];
         for at in part.long_at.clone().step_by(LONG_RECORD) {
             let (key, count) = (u32_at(self.bytes, at), u32_at(self.bytes, at + 4));
             let start = u64_at(self.bytes, at + 8);
-            let places = start..start.saturating_add(u64::from(count));
+            let entries = start..start.saturating_add(u64::from(count));
             if u64::from(key) >> part.table.key_bits == 0 {
-                self.bucket(lanes, key, places, &(at..at + LONG_RECORD))?;
+                self.bucket(lanes, key, (entries, before), &(at..at + LONG_RECORD))?;
             }
         }
         ControlFlow::Continue(())
+    }
+
+    #[inline(always)]
+    fn in_lines<L: Lanes>(&mut self, lanes: L) -> ControlFlow<()> {
+        let part = &self.layout.parts[0];
+        let Some((lines, at)) = part.lines(self.bytes).zip(part.in_lines.as_ref()) else {
+            return ControlFlow::Continue(());
+        };
+        let ranks = &self.bytes[part.directory_at.clone()];
+        let rank = |group: u64| u64::from(u32_at(ranks, 4 * group as usize));
+        let groups = (ranks.len() / 4) as u64;
+        let after = partition_point(groups, |group| rank(group) <= self.first);
+        for group in after.saturating_sub(1)..groups {
+            let mut place = rank(group);
+            let first = group * RANKED;
+            for line in first..(first + RANKED).min(at.form.lines()) {
+                // The lines before it tell its place, too.
+                let told_at = nth(&at.at, first, LINE).start..nth(&at.at, line, LINE).end;
+                for (key, start, len) in lines.buckets(line) {
+                    for slot in start..start + u64::from(len) {
+                        let Some(entry) = lines.entry(slot) else { break };
+                        // What damaged bytes name beyond the entries is none.
+                        if place >= self.first && place < self.layout.filed {
+                            let mut words = [0; W];
+                            words[0] = entry;
+                            let value = &part.table.unfile(lanes, key, &words);
+                            let entry_at = nth(&at.at, lines.line_of(slot), LINE);
+                            let rank_at = nth(&part.directory_at, group, 4);
+                            let told_at = told_at.clone();
+                            let high_at = Some(rank_at);
+                            (self.each)(Walked { place, value, entry_at, high_at, told_at })?;
+                        }
+                        place += 1;
+                    }
+                }
+            }
+        }
+        self.long(lanes, self.layout.filed.saturating_sub(part.in_section()))
     }
 
     #[inline(always)]
@@ -250,7 +299,8 @@ where
         let after = partition_point(buckets, |bucket| start(bucket) <= self.first);
         for bucket in after.saturating_sub(1)..buckets {
             let at = from + 4 * bucket as usize;
-            self.bucket(lanes, bucket as u32, start(bucket)..start(bucket + 1), &(at..at + 8))?;
+            let places = (start(bucket)..start(bucket + 1), 0);
+            self.bucket(lanes, bucket as u32, places, &(at..at + 8))?;
         }
         ControlFlow::Continue(())
     }
@@ -267,6 +317,7 @@ where
         let in_table = match self.layout.parts[0].directory {
             Directory::Counts => self.counted(lanes),
             Directory::Offsets => self.listed(lanes),
+            Directory::Lines => self.in_lines(lanes),
         };
         if in_table.is_continue() {
             let _ended = self.balls();

@@ -70,6 +70,8 @@ impl Own {
             match part.directory {
                 Directory::Counts => prefetch_counts(directory, &Probe { key: run.key, near: 0 }),
                 Directory::Offsets => prefetch(directory, u64::from(run.key) * 4),
+                // Of tables by code alone.
+                Directory::Lines => {}
             }
         }
     }
@@ -181,6 +183,7 @@ fn bucket<L: Lanes, const W: usize>(
             }
         }
         Directory::Offsets => query::between_offsets(directory, key),
+        Directory::Lines => (0, u32::MAX),
     }
 }
 

@@ -7,6 +7,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, Entries, LONG_RECORD, Layout, Part, u32_at, u64_at};
+use super::kernel::lines::LONG_IN_LINE;
 use super::kernel::{
     FETCHED, Job, Kernel, LONG, Lanes, Near, Plain, Probe, Run, prefetch_counts, prefetch_run,
 };
@@ -44,6 +45,8 @@ struct Search<const W: usize> {
     radius: i32,
     probes: Vec<Probe>,
     runs: Vec<Run>,
+    /// Runs of entries that are not in lines, where others are.
+    apart: Vec<Run>,
     /// Probes that were looked up.
     probed: usize,
     /// Entries of the runs.
@@ -80,6 +83,7 @@ impl<const W: usize> Flight<W> {
             radius: -1,
             probes: Vec::new(),
             runs: Vec::new(),
+            apart: Vec::new(),
             probed: 0,
             entries: 0,
             crowded: Vec::new(),
@@ -116,6 +120,7 @@ impl<const W: usize> Flight<W> {
         for (t, (search, part)) in self.searches.iter_mut().zip(&layout.parts).enumerate() {
             search.probes.clear();
             search.runs.clear();
+            search.apart.clear();
             search.crowded.clear();
             search.probed = 0;
             search.entries = 0;
@@ -239,6 +244,7 @@ impl<const W: usize> Flight<W> {
         for search in &mut self.searches {
             if search.radius < 0 {
                 search.runs.clear();
+                search.apart.clear();
                 search.crowded.clear();
                 search.entries = 0;
             }
@@ -261,7 +267,6 @@ impl<const W: usize> Flight<W> {
         let mut left = ask.budget.limit();
         for t in self.tables.clone() {
             let part = &layout.parts[t];
-            let entries = part.entries(bytes);
             outcome.work.probes += self.searches[t].probed as u64;
             if !self.searches[t].crowded.is_empty() {
                 let ask = Ask { budget: Budget::Fingerprints(left), ..*ask };
@@ -272,61 +277,95 @@ impl<const W: usize> Flight<W> {
                     return outcome;
                 }
             }
-            let mut ahead = after.map_or(&[][..], |after| first(&after.searches[t].runs));
-            let mut from = 0;
-            while from < self.searches[t].runs.len() || !ahead.is_empty() {
+            let places = part.lines(bytes).map_or(part.entries(bytes), Entries::InLines);
+            self.scan_runs(lanes, layout, (t, &places), after, &mut left, each, &mut outcome);
+            if !self.searches[t].apart.is_empty() && !outcome.truncated && !outcome.stopped {
                 let search = &mut self.searches[t];
-                let mut end = from;
-                let mut held = 0;
-                while end < search.runs.len() && held < PIECE {
-                    let run = &mut search.runs[end];
-                    if u64::from(run.len) > left {
-                        run.len = left as u32;
-                        outcome.truncated = true;
-                    }
-                    left -= u64::from(run.len);
-                    held += u64::from(run.len);
-                    end += 1;
-                }
-                outcome.work.candidates += held;
-                self.near.clear();
-                let runs = &self.searches[t].runs[from..end];
-                let target = &self.searches[t].aim.target;
-                let ahead = std::mem::take(&mut ahead);
-                match &entries {
-                    Entries::Whole(entries, _) => {
-                        let packing = &part.table.packing;
-                        lanes.scan(entries, packing, runs, ahead, target, &mut self.near);
-                    }
-                    Entries::InPlanes(planes) => {
-                        let target = target.first();
-                        lanes.scan_planes(planes, runs, ahead, &target, &mut self.near);
-                    }
-                }
-                for near in &self.near {
-                    let run = &runs[near.run as usize];
-                    let at = run.start + u64::from(near.entry);
-                    let Some(entry) = entries.entry(at) else { continue };
-                    let value = part.table.unfile(lanes, run.key, &entry);
-                    if !self.owns(layout, t, &value) {
-                        continue;
-                    }
-                    let rank = (t == 0).then_some(at);
-                    if each(FoundValue { distance: near.distance, value, rank }).is_break() {
-                        outcome.stopped = true;
-                        return outcome;
-                    }
-                }
-                if outcome.truncated {
-                    return outcome;
-                }
-                from = end;
+                std::mem::swap(&mut search.runs, &mut search.apart);
+                let places = part.entries(bytes);
+                self.scan_runs(lanes, layout, (t, &places), None, &mut left, each, &mut outcome);
+            }
+            if outcome.truncated || outcome.stopped {
+                return outcome;
             }
         }
         if self.tables.end == layout.parts.len() {
             layout.search_balls(lanes.kernel(), bytes, &self.query, ask, each, &mut outcome);
         }
         outcome
+    }
+
+    /// Scans the runs of table `t`, as [`Flight::scan`] does.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "a loop of the scan, which changes what it has")]
+    fn scan_runs<L: Lanes>(
+        &mut self,
+        lanes: L,
+        layout: &Layout<W>,
+        (t, entries): (usize, &Entries<'_>),
+        after: Option<&Flight<W>>,
+        left: &mut u64,
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+        outcome: &mut Outcome,
+    ) {
+        let part = &layout.parts[t];
+        let mut ahead = after.map_or(&[][..], |after| first(&after.searches[t].runs));
+        let mut from = 0;
+        while from < self.searches[t].runs.len() || !ahead.is_empty() {
+            let search = &mut self.searches[t];
+            let mut end = from;
+            let mut held = 0;
+            while end < search.runs.len() && held < PIECE {
+                let run = &mut search.runs[end];
+                if u64::from(run.len) > *left {
+                    run.len = *left as u32;
+                    outcome.truncated = true;
+                }
+                *left -= u64::from(run.len);
+                held += u64::from(run.len);
+                end += 1;
+            }
+            outcome.work.candidates += held;
+            self.near.clear();
+            let runs = &self.searches[t].runs[from..end];
+            let target = &self.searches[t].aim.target;
+            let ahead = std::mem::take(&mut ahead);
+            match entries {
+                Entries::Whole(entries, _) => {
+                    let packing = &part.table.packing;
+                    lanes.scan(entries, packing, runs, ahead, target, &mut self.near);
+                }
+                Entries::InPlanes(planes) => {
+                    let target = target.first();
+                    lanes.scan_planes(planes, runs, ahead, &target, &mut self.near);
+                }
+                Entries::InLines(lines) => {
+                    ahead.iter().for_each(|run| lines.prefetch_rest(run));
+                    let (packing, target) = (&part.table.packing, target.first());
+                    lanes.scan_lines(lines, packing, runs, &target, &mut self.near);
+                }
+            }
+            // Where buckets are told apart by the places of their entries, these are their numbers, too.
+            let is_numbered = t == 0 && part.in_lines.is_none();
+            for near in &self.near {
+                let run = &runs[near.run as usize];
+                let at = run.start + u64::from(near.entry);
+                let Some(entry) = entries.entry(at) else { continue };
+                let value = part.table.unfile(lanes, run.key, &entry);
+                if !self.owns(layout, t, &value) {
+                    continue;
+                }
+                let rank = is_numbered.then_some(at);
+                if each(FoundValue { distance: near.distance, value, rank }).is_break() {
+                    outcome.stopped = true;
+                    return;
+                }
+            }
+            if outcome.truncated {
+                return;
+            }
+            from = end;
+        }
     }
 
     /// Searches the buckets of table `t` that are indexes of their own.
@@ -430,6 +469,11 @@ impl<const W: usize> Search<W> {
         let from = self.runs.len();
         match part.directory {
             Directory::Counts => lanes.look_up_counts(directory, probes, ahead, &mut self.runs),
+            Directory::Lines => {
+                if let Some(lines) = part.lines(bytes) {
+                    lanes.look_up_lines(&lines, probes, ahead, &mut self.runs);
+                }
+            }
             Directory::Offsets => {
                 prefetch_directory(part, bytes, ahead);
                 for probe in probes {
@@ -456,6 +500,9 @@ impl<const W: usize> Search<W> {
     /// Asks for the first entries of each bucket.
     #[inline(always)]
     fn fetch_entries(&self, part: &Part<W>, bytes: &[u8]) {
+        if let Some(lines) = part.lines(bytes) {
+            return self.runs.iter().for_each(|run| lines.prefetch_rest(run));
+        }
         let entries = &bytes[part.entries_at.clone()];
         let size = part.stride();
         first(&self.runs).iter().for_each(|run| prefetch_run(entries, size, run));
@@ -486,7 +533,8 @@ impl<const W: usize> Search<W> {
         let long = &bytes[part.long_at.clone()];
         let fresh = self.runs.split_off(from);
         for mut run in fresh {
-            if run.len == u32::MAX {
+            let is_long = run.len == u32::MAX;
+            if is_long {
                 (run.start, run.len) = long_bucket(long, run.key);
                 if let Ok(c) = part.crowded.binary_search_by_key(&run.key, |crowded| crowded.key) {
                     self.crowded.push(c);
@@ -495,7 +543,8 @@ impl<const W: usize> Search<W> {
                 }
             }
             self.entries += u64::from(run.len);
-            self.runs.push(run);
+            let is_apart = is_long && part.in_lines.is_some();
+            if is_apart { self.apart.push(run) } else { self.runs.push(run) }
         }
     }
 }
@@ -560,13 +609,18 @@ fn prefetch_directory<const W: usize>(part: &Part<W>, bytes: &[u8], probes: &[Pr
     let directory = &bytes[part.directory_at.clone()];
     match part.directory {
         Directory::Counts => probes.iter().for_each(|probe| prefetch_counts(directory, probe)),
+        Directory::Lines => {
+            if let Some(lines) = part.lines(bytes) {
+                probes.iter().for_each(|probe| lines.prefetch(probe));
+            }
+        }
         Directory::Offsets => {
             probes.iter().for_each(|probe| prefetch(directory, u64::from(probe.key) * 4));
         }
     }
 }
 
-/// The place of a value in the first table.
+/// The place of a value among all, which is that in the first table.
 pub(super) fn rank_of<const W: usize>(
     layout: &Layout<W>,
     bytes: &[u8],
@@ -576,26 +630,48 @@ pub(super) fn rank_of<const W: usize>(
     let part = &layout.parts[0];
     let (key, entry) = part.table.file(Plain, value);
     let directory = &bytes[part.directory_at.clone()];
+    let long = || long_bucket(&bytes[part.long_at.clone()], key);
     let mut runs = Vec::with_capacity(1);
     let run = match part.directory {
         Directory::Counts => {
             kernel.look_up_counts(directory, &[Probe { key, near: 0 }], &mut runs);
             let run = runs.first()?;
             match run.len {
-                u32::MAX => long_bucket(&bytes[part.long_at.clone()], key),
+                u32::MAX => long(),
                 len => (run.start, len),
             }
         }
         Directory::Offsets => between_offsets(directory, key),
+        Directory::Lines => {
+            let lines = part.lines(bytes)?;
+            match lines.bucket(key) {
+                (_, LONG_IN_LINE) => {
+                    let before = layout.filed - part.in_section();
+                    return Some(before + find(part, &part.entries(bytes), long(), &entry)?);
+                }
+                bucket => {
+                    let place = find(part, &Entries::InLines(lines), bucket, &entry)?;
+                    return Some(lines.rank(directory, key) + (place - bucket.0));
+                }
+            }
+        }
     };
-    // The entries of a bucket are in ascending order.
-    let entries = part.entries(bytes);
+    find(part, &part.entries(bytes), run, &entry)
+}
+
+/// The place of an entry in a bucket, whose entries are in ascending order.
+fn find<const W: usize>(
+    part: &Part<W>,
+    entries: &Entries<'_>,
+    (start, len): (u64, u32),
+    entry: &[u64; W],
+) -> Option<u64> {
     let live = lowest::<W>(part.table.packing.bits);
-    let (mut low, mut high) = (run.0, run.0.checked_add(u64::from(run.1))?);
+    let (mut low, mut high) = (start, start.checked_add(u64::from(len))?);
     while low < high {
         let middle = low + (high - low) / 2;
         let found: [u64; W] = entries.entry(middle)?;
-        match std::array::from_fn(|w| found[w] & live[w]).cmp(&entry) {
+        match std::array::from_fn(|w| found[w] & live[w]).cmp(entry) {
             Ordering::Equal => return Some(middle),
             Ordering::Less => low = middle + 1,
             Ordering::Greater => high = middle,

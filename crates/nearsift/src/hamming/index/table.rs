@@ -22,6 +22,8 @@ pub(super) struct Table<const W: usize> {
     rest: [u64; W],
     /// Data bits of the codeword that are not in the key.
     pub(super) dropped: u32,
+    /// Whether the key's lowest bits are the plain ones, not its highest.
+    plain_lowest: bool,
     /// The bits of window and plain bits that key and entry give without `rest`.
     visible: u64,
     balls: Option<Balls>,
@@ -86,6 +88,7 @@ impl<const W: usize> Table<W> {
             plain,
             rest,
             dropped,
+            plain_lowest: false,
             visible,
             balls: by_code.then(|| Balls::new(dropped, visible as u32)),
             packing,
@@ -94,6 +97,18 @@ impl<const W: usize> Table<W> {
             plain_bits,
             live,
         })
+    }
+
+    /// The same table with the plain bits at the bottom of its keys, so that buckets whose plain bits alone differ stand
+    /// beside each other.
+    pub(super) fn with_plain_lowest(self) -> Table<W> {
+        Table { plain_lowest: true, ..self }
+    }
+
+    /// Where in a key by code the data bits and the plain bits begin.
+    #[inline(always)]
+    fn places_in_key(&self) -> (u32, u32) {
+        if self.plain_lowest { (self.plain_bits, 0) } else { (0, DATA_BITS - self.dropped) }
     }
 
     /// Whether buckets are chosen by bits of the fingerprint as they are.
@@ -142,7 +157,8 @@ impl<const W: usize> Table<W> {
             return plain as u32;
         }
         let codeword = window as u32 ^ code::position(syndrome);
-        lanes.data(codeword) >> self.dropped | (plain as u32) << (DATA_BITS - self.dropped)
+        let (data_at, plain_at) = self.places_in_key();
+        lanes.data(codeword) >> self.dropped << data_at | (plain as u32) << plain_at
     }
 
     /// The bucket of a value.
@@ -195,9 +211,12 @@ impl<const W: usize> Table<W> {
         if self.window_bits == 0 {
             return u64::from(key);
         }
-        let data_bits = DATA_BITS - self.dropped;
-        let codeword = code::encode((key & ones(data_bits) as u32) << self.dropped);
-        (u64::from(codeword) | (u64::from(key) >> data_bits) << WINDOW_BITS) & self.visible
+        let (data_at, plain_at) = self.places_in_key();
+        let key = u64::from(key);
+        let data = key >> data_at & ones(DATA_BITS - self.dropped);
+        let codeword = code::encode((data as u32) << self.dropped);
+        let plain = key >> plain_at & ones(self.plain_bits);
+        (u64::from(codeword) | plain << WINDOW_BITS) & self.visible
     }
 
     /// A query as this table sees it.
@@ -234,13 +253,13 @@ impl<const W: usize> Table<W> {
             return probes.push(own);
         }
         if let Some(balls) = &self.balls {
+            let (data_at, plain_at) = self.places_in_key();
             probes.extend(balls.of(aim.syndrome)[1..].iter().map(|step| Probe {
-                key: own.key ^ step.key,
+                key: own.key ^ step.key << data_at,
                 near: own.near ^ u64::from(step.centre),
             }));
-            let data_bits = DATA_BITS - self.dropped;
             probes.extend((0..self.plain_bits).map(|bit| Probe {
-                key: own.key ^ 1 << (data_bits + bit),
+                key: own.key ^ 1 << (plain_at + bit),
                 near: own.near ^ 1 << (WINDOW_BITS + bit),
             }));
             return;
@@ -295,6 +314,8 @@ mod tests {
             by_code(0, 0, 0..0),
             by_code(0, 31, 62..63),
             by_code(2, 31, 62..64),
+            by_code(0, 31, 62..63).with_plain_lowest(),
+            by_code(2, 31, 62..64).with_plain_lowest(),
             by_code(3, 5, 0..0),
             by_code(4, 0, 0..0),
             by_code(9, 20, 60..61),

@@ -233,6 +233,7 @@ fn many_values_in_many_parts() {
             Plan::MultiIndex { blocks: 3, key_bits: 15 },
             Plan::MultiIndex { blocks: 4, key_bits: 5 },
             Plan::MultiIndex { blocks: 3, key_bits: 22 },
+            Plan::PerfectCode { tables: 2, key_bits: 12 },
             Plan::PerfectCode { tables: 2, key_bits: 17 },
             Plan::PerfectCode { tables: 2, key_bits: 24 },
             Plan::PerfectCode { tables: 2, key_bits: 27 },
@@ -246,16 +247,122 @@ fn many_values_in_many_parts() {
 
 #[test]
 fn threads_do_not_change_the_bytes() {
-    for shape in SHAPES {
+    for (shape, key_bits) in SHAPES.into_iter().flat_map(|shape| [(shape, 18), (shape, 13)]) {
         let values = values(shape, 20_000, 1, 9);
         let build = |threads| {
-            let plan = Some(Plan::PerfectCode { tables: 2, key_bits: 18 });
+            let plan = Some(Plan::PerfectCode { tables: 2, key_bits });
             let settings = Settings { plan, threads, ..Settings::new(3) };
             Index::build(Bits::B64, &values, Ids::Positions, &settings).unwrap()
         };
         let three = Threads::Own(NonZeroUsize::new(3).unwrap());
         assert!(build(Threads::One).as_bytes() == build(three).as_bytes(), "{shape:?}");
     }
+}
+
+/// Whether entries of a table stand in lines.
+fn is_in_lines(index: &Index<'_>) -> bool {
+    let Wide::One(layout) = &index.layout else { return false };
+    layout.parts.iter().any(|part| part.in_lines.is_some())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn lines_find_what_a_scan_finds(n in 4100usize..9000, times in 1usize..4, seed: u64) {
+        let plan = Plan::PerfectCode { tables: 2, key_bits: 12 };
+        for shape in SHAPES {
+            // Each value so many times: the lines are for the distinct ones.
+            let values = values(shape, n, 1, seed).repeat(times);
+            let settings = Settings { plan: Some(plan), ..Settings::new(3) };
+            let index = Index::build(Bits::B64, &values, Ids::None, &settings).unwrap();
+            if matches!(shape, Shape::Uniform) {
+                prop_assert!(is_in_lines(&index));
+                // 8 of these entries fill a line.
+                prop_assert!(index.as_bytes().len() < 2 * 9 * n + (1 << 14));
+            }
+            check(Bits::B64, &values, plan, 3, Threads::One, seed);
+            let (index, order) = Index::build_ordered(Bits::B64, &values, &settings).unwrap();
+            for first in [0, n as u64 / 3, n as u64] {
+                let mut all = Vec::new();
+                index.each_value_from(first, &mut |value| {
+                    all.push(value[0]);
+                    ControlFlow::Continue(())
+                });
+                let expect = order[first as usize..].iter().map(|&at| values[at as usize]);
+                prop_assert!(expect.eq(all));
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_lines_never_panic(
+        n in 4100usize..5000, at: usize, damage: [u8; 8], sealed: bool, seed: u64,
+    ) {
+        let values = values(Shape::Uniform, n, 1, seed);
+        let plan = Some(Plan::PerfectCode { tables: 2, key_bits: 12 });
+        let settings = Settings { plan, ..Settings::new(3) };
+        let (index, _) = Index::build_ordered(Bits::B64, &values, &settings).unwrap();
+        prop_assert!(is_in_lines(&index));
+        let mut bytes = index.as_bytes().to_vec();
+        let (from, to) = if sealed { (0, image::header_bytes(2)) } else { (512, bytes.len()) };
+        let at = from + at % (to - from - 8);
+        bytes[at..at + 8].copy_from_slice(&damage);
+        if sealed {
+            image::seal(&mut bytes);
+        }
+        if let Ok(damaged) = Index::from_bytes(&bytes) {
+            let budget = Budget::Fingerprints(100_000);
+            let ask = Ask { max_distance: damaged.max_distance().min(3), budget };
+            let words = damaged.bits().words();
+            for query in values.chunks_exact(words).take(64) {
+                prop_assert!(damaged.range(query, &ask, &mut damaged.scratch()).is_ok());
+            }
+            let mut met = 0;
+            damaged.each_value_from(7, &mut |_| {
+                met += 1;
+                ControlFlow::Continue(())
+            });
+            prop_assert!(met <= 2 * n);
+        }
+    }
+}
+
+/// By the words of `docs/FORMAT.md`, with nothing of what reads and writes lines.
+#[test]
+fn lines_are_laid_out_as_documented() {
+    let mut values = values(Shape::Uniform, 9_000, 1, 6);
+    let plan = Some(Plan::PerfectCode { tables: 2, key_bits: 12 });
+    let settings = Settings { plan, ..Settings::new(3) };
+    let index = Index::build(Bits::B64, &values, Ids::None, &settings).unwrap();
+    let Wide::One(layout) = &index.layout else { panic!("one word") };
+    let (table, bytes) = (&layout.parts[0].table, index.as_bytes());
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    assert_eq!((number(8), number(196), number(232 + 8)), (4, 2, 0));
+    let (lines, in_line, lines_at) = (number(272), number(276), number(280));
+    let entry_bits = table.packing.bits as usize;
+    let bits = |line: usize, from: usize, count: usize| {
+        let bit = |at: usize| u64::from(bytes[lines_at + 64 * line + at / 8] >> (at % 8) & 1);
+        (0..count).map(|i| bit(from + i) << i).sum::<u64>()
+    };
+    let header = 512 - (8 + 5 * (1usize << 12).div_ceil(lines));
+    let mut found = Vec::new();
+    let mut key = 0;
+    for line in 0..lines {
+        let mut slot = line * in_line + bits(line, header, 8) as usize;
+        let mut at = header + 8;
+        while key < 1 << 12 && (key * lines) >> 12 == line {
+            for _ in 0..bits(line, at, 5) {
+                let entry = bits(slot / in_line, slot % in_line * entry_bits, entry_bits);
+                found.push(table.unfile(kernel::Plain, key as u32, &[entry])[0]);
+                slot += 1;
+            }
+            at += 5;
+            key += 1;
+        }
+    }
+    found.sort_unstable();
+    values.sort_unstable();
+    assert_eq!(found, values);
 }
 
 #[test]
@@ -305,7 +412,7 @@ fn version_1_is_read() {
     let settings = Settings { plan, ..Settings::new(3) };
     let index = Index::build(Bits::B64, &values, Ids::Positions, &settings).unwrap();
     let mut bytes = index.as_bytes().to_vec();
-    for (version, is_read) in [(0, false), (1, true), (2, true), (3, true), (4, false)] {
+    for (version, is_read) in [(0, false), (1, true), (2, true), (4, true), (5, false)] {
         bytes[8] = version;
         image::seal(&mut bytes);
         match Index::from_bytes(&bytes) {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{COUNTED, Plan, PlanError, binomial};
 use crate::fingerprint::Bits;
+use crate::hamming::index::bytes_in_lines;
 use crate::hamming::kernels::QUERIES;
 use crate::hamming::scan::Fold;
 use crate::hamming::{CHANCE_WARNING, chance_neighbours};
@@ -243,6 +244,11 @@ impl Planner {
                 Queries::Batched => 0.0,
             };
             let probe_ns = |t: &Table| {
+                if t.in_lines {
+                    return c.probe_ns
+                        + line_ns(cache.entries_missed) * (1.0 + STREAMED * t.length)
+                        + t.mean * t.entry_share * c.entry_ns;
+                }
                 let lines = 1.0 + t.length.min(2.0) + STREAMED * (t.length - 2.0).max(0.0);
                 c.probe_ns
                     + line_ns(cache.directories_missed)
@@ -328,6 +334,8 @@ struct Table {
     count: f64,
     key_bits: u32,
     by_code: bool,
+    /// Whether entries stand in lines, which are their own directory.
+    in_lines: bool,
     /// Bytes of the directory.
     directory: f64,
     entry_bytes: f64,
@@ -335,7 +343,7 @@ struct Table {
     read_bytes: f64,
     entry_share: f64,
     /// Values of a bucket, the share of buckets that hold any, and the lines that a filled one takes beyond its
-    /// first.
+    /// first. Where entries stand in lines, each takes a first one.
     mean: f64,
     filled: f64,
     length: f64,
@@ -373,6 +381,7 @@ fn tables_of(plan: Plan, question: &Question) -> Vec<Table> {
             count: f64::from(count),
             key_bits,
             by_code,
+            in_lines: false,
             directory: if mean > f64::from(COUNTED) {
                 4.0 * buckets
             } else {
@@ -405,7 +414,25 @@ fn tables_of(plan: Plan, question: &Question) -> Vec<Table> {
             let dropped = 26u32.saturating_sub(key_bits);
             // Up to three dropped bits stand in the entry without the parity bits.
             let repeated = if dropped > 3 { 5 } else { 0 };
-            vec![table(tables, key_bits, width - key_bits + repeated, true)]
+            let entry_bits = width - key_bits + repeated;
+            let mut table = table(tables, key_bits, entry_bits, true);
+            if let Some(bytes) = bytes_in_lines(question.values, key_bits, entry_bits)
+                && bits == Bits::B64
+            {
+                let entry_bytes = bytes as f64 / n;
+                // Longer buckets are further from home, too.
+                let length = 0.2 + table.mean / 25.0;
+                table = Table {
+                    in_lines: true,
+                    directory: 0.0,
+                    entry_bytes,
+                    read_bytes: entry_bytes,
+                    filled: 1.0,
+                    length,
+                    ..table
+                };
+            }
+            vec![table]
         }
     }
 }
@@ -422,8 +449,10 @@ impl Cache {
     /// 'Hierarchical web caching systems', IEEE JSAC 20(7), 2002, section III).
     fn of(tables: &[Table], values: f64, lines: f64) -> Cache {
         // All lines, and those that a query reads.
-        let directories =
-            tables.iter().map(|t| (t.count * t.directory / LINE_BYTES, t.count * t.probes));
+        let directories = tables.iter().map(|t| {
+            let read = if t.in_lines { 0.0 } else { t.probes };
+            (t.count * t.directory / LINE_BYTES, t.count * read)
+        });
         let entries = tables.iter().map(|t| {
             let read = t.probes * t.filled * (1.0 + t.length);
             (t.count * values * t.read_bytes / LINE_BYTES, t.count * read)
@@ -517,8 +546,14 @@ mod tests {
         check(10_000_000, Bits::B64, 3, |plan| {
             matches!(plan, Plan::PerfectCode { key_bits: 24.., .. })
         });
-        check(100_000_000, Bits::B64, 3, code);
-        check(1_000_000_000, Bits::B64, 3, code);
+        // Entries stand in lines, with a few in each bucket.
+        check(100_000_000, Bits::B64, 3, |plan| {
+            matches!(plan, Plan::PerfectCode { key_bits: 25 | 26, .. })
+        });
+        check(1_000_000_000, Bits::B64, 3, |plan| {
+            matches!(plan, Plan::PerfectCode { key_bits: 27, .. })
+        });
+        check(3_000_000_000, Bits::B64, 3, code);
         check(100_000_000, Bits::B64, 6, prefix);
         check(100_000_000, Bits::B64, 8, prefix);
         check(100_000_000, Bits::B128, 7, code);
@@ -541,9 +576,11 @@ mod tests {
         let some = forecast(10_000_000, 22);
         assert!(some.directories_missed > 0.1, "{}", some.directories_missed);
         assert!(some.directories_missed < some.entries_missed);
-        let few = forecast(100_000_000, 26);
-        assert!(few.directories_missed > 0.8 && few.entries_missed > 0.9);
+        let few = forecast(30_000_000, 25);
+        assert!(few.directories_missed > 0.6 && few.entries_missed > 0.8);
         assert!(few.directories_missed <= 1.0 && few.entries_missed <= 1.0);
+        let in_lines = forecast(100_000_000, 26);
+        assert!(in_lines.entries_missed > 0.9 && in_lines.entries_missed <= 1.0);
     }
 
     #[test]

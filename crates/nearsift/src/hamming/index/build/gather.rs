@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::super::kernel::lines::LineForm;
 use super::super::kernel::pages::Pages;
 use super::super::kernel::{Job, Kernel, Lanes};
 use super::super::table::Table;
@@ -31,6 +32,11 @@ pub(super) type Word = [u8; 8];
 /// Words of an item: a value's words, then its id if it has one.
 pub(super) const fn item_words<I: Id, const W: usize>() -> usize {
     W + I::WORDS
+}
+
+/// Into how many parts the key space for so many values is cut, as bits.
+pub(super) fn part_bits(values: u64, key_bits: u32) -> u32 {
+    (values / PART_VALUES).max(1).ilog2().min(key_bits).min(MOST_PART_BITS)
 }
 
 /// The parts of a table's key space.
@@ -65,8 +71,7 @@ impl<'a, const W: usize> Parts<'a, W> {
     /// Counts the values of every part.
     pub(super) fn count(source: &'a Source<'a, W>, table: &'a Table<W>) -> Parts<'a, W> {
         let n = source.values.len();
-        let bits = (n as u64 / PART_VALUES).max(1).ilog2();
-        let bits = bits.min(table.key_bits).min(MOST_PART_BITS);
+        let bits = part_bits(n as u64, table.key_bits);
         let threads = source.workers.count().min(64);
         let chunk = n.div_ceil(if threads == 1 { 1 } else { CHUNKS * threads });
         let chunks = (0..n).step_by(chunk.max(1)).map(|from| from..(from + chunk).min(n)).collect();
@@ -88,6 +93,14 @@ impl<'a, const W: usize> Parts<'a, W> {
     /// Bits of a key inside its part.
     pub(super) fn key_bits(&self) -> u32 {
         self.table.key_bits - self.bits
+    }
+
+    /// Whether lines can hold the values, as far as their parts tell. Nothing is said against fewer lines than there would
+    /// be for distinct values.
+    pub(super) fn fit(&self, form: &LineForm) -> bool {
+        let held = (0..self.len()).map(|part| self.held(part));
+        let slots = form.lines() * u64::from(form.capacity());
+        slots < self.source.values.len() as u64 || form.hold(held, self.len() as u64)
     }
 
     /// Values in a part.

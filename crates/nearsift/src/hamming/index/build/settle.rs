@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use super::super::Ids;
-use super::super::image::Directory;
-use super::super::kernel::{Job, Kernel, LONG, Lanes};
+use super::super::kernel::{Job, Kernel, Lanes};
 use super::super::table::Table;
 use super::gather::{Word, item_words};
 use crate::insertion::sort_nearly_sorted;
@@ -105,6 +104,11 @@ impl Packed {
         &self.bytes[..self.len]
     }
 
+    /// The same, followed by 8 bytes.
+    pub(super) fn padded_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len + 8]
+    }
+
     /// Sorted values as they are stored, equal ones once.
     pub(super) fn of<I: Id, const W: usize>(sorted: &[Filed<I, W>], size: usize) -> Packed {
         let mut packed = Packed::default();
@@ -157,7 +161,8 @@ pub(super) struct Part<'a, const W: usize> {
     pub(super) first_key: u64,
     /// Bits of a key inside the part.
     pub(super) key_bits: u32,
-    pub(super) directory: Directory,
+    /// From how many entries on a bucket is too long to be counted.
+    pub(super) long_from: u32,
 }
 
 impl<const W: usize> Part<'_, W> {
@@ -222,9 +227,9 @@ impl<const W: usize> Part<'_, W> {
             // Cells are in order, with few values each or sorted: none goes far.
             sort_nearly_sorted(values);
             // Repeats may make it short.
-            if self.directory == Directory::Counts && values.len() >= usize::from(LONG) {
+            if values.len() >= self.long_from as usize {
                 let apart = Packed::of(values, size);
-                if apart.entries >= usize::from(LONG) {
+                if apart.entries >= self.long_from as usize {
                     settled.counts.push(apart.entries as u32);
                     settled.long.push((self.first_key as u32 + bucket, apart));
                     continue;

@@ -5,6 +5,7 @@
 
 #![expect(unsafe_code, reason = "functions compiled for instructions found at run time")]
 
+pub(super) mod lines;
 pub(super) mod pages;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod x86;
 use super::bits::{self, distance_in, ones};
 use super::code::{self, SYNDROME_BITS, position};
 use crate::prefetch::prefetch;
+use lines::Lines;
 
 /// Bytes of a cache line, and of a line of a directory of counts.
 pub(super) const LINE: usize = 64;
@@ -38,6 +40,7 @@ pub(super) const PADDING: usize = 64;
 
 /// A bucket to look into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub(super) struct Probe {
     /// The bucket.
     pub(super) key: u32,
@@ -300,6 +303,31 @@ pub(super) trait Lanes: Copy {
     ) {
         scan_planes(planes, runs, ahead, target, near);
     }
+
+    /// See [`Lines::look_up`].
+    #[inline(always)]
+    fn look_up_lines(
+        self,
+        lines: &Lines<'_>,
+        probes: &[Probe],
+        ahead: &[Probe],
+        runs: &mut Vec<Run>,
+    ) {
+        lines.look_up(probes, ahead, runs);
+    }
+
+    /// The same of entries in lines, all of which were asked for.
+    #[inline(always)]
+    fn scan_lines(
+        self,
+        lines: &Lines<'_>,
+        packing: &Packing,
+        runs: &[Run],
+        target: &Target<1>,
+        near: &mut Vec<Near>,
+    ) {
+        lines.scan(packing, runs, target, near);
+    }
 }
 
 /// No instructions but those of every processor.
@@ -446,6 +474,43 @@ impl Kernel {
             }
         }
         self.run(Scan(entries, packing, runs, target, near));
+    }
+
+    /// See [`Lines::look_up`].
+    #[cfg(test)]
+    pub(super) fn look_up_lines(self, lines: &Lines<'_>, probes: &[Probe], runs: &mut Vec<Run>) {
+        struct LookUp<'a>(&'a Lines<'a>, &'a [Probe], &'a mut Vec<Run>);
+        impl Job for LookUp<'_> {
+            type Output = ();
+
+            #[inline(always)]
+            fn run<L: Lanes>(self, lanes: L) {
+                lanes.look_up_lines(self.0, self.1, &[], self.2);
+            }
+        }
+        self.run(LookUp(lines, probes, runs));
+    }
+
+    /// As [`Kernel::scan`], of entries in lines.
+    #[cfg(test)]
+    pub(super) fn scan_lines(
+        self,
+        lines: &Lines<'_>,
+        packing: &Packing,
+        runs: &[Run],
+        target: &Target<1>,
+        near: &mut Vec<Near>,
+    ) {
+        struct Scan<'a>(&'a Lines<'a>, &'a Packing, &'a [Run], &'a Target<1>, &'a mut Vec<Near>);
+        impl Job for Scan<'_> {
+            type Output = ();
+
+            #[inline(always)]
+            fn run<L: Lanes>(self, lanes: L) {
+                lanes.scan_lines(self.0, self.1, self.2, self.3, self.4);
+            }
+        }
+        self.run(Scan(lines, packing, runs, target, near));
     }
 
     /// As [`Kernel::scan`], of entries in planes.
