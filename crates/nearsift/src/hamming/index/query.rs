@@ -280,10 +280,7 @@ impl<const W: usize> Flight<W> {
             let places = part.lines(bytes).map_or(part.entries(bytes), Entries::InLines);
             self.scan_runs(lanes, layout, (t, &places), after, &mut left, each, &mut outcome);
             if !self.searches[t].apart.is_empty() && !outcome.truncated && !outcome.stopped {
-                let search = &mut self.searches[t];
-                std::mem::swap(&mut search.runs, &mut search.apart);
-                let places = part.entries(bytes);
-                self.scan_runs(lanes, layout, (t, &places), None, &mut left, each, &mut outcome);
+                self.scan_apart(lanes, layout, (t, bytes), &mut left, each, &mut outcome);
             }
             if outcome.truncated || outcome.stopped {
                 return outcome;
@@ -293,6 +290,24 @@ impl<const W: usize> Flight<W> {
             layout.search_balls(lanes.kernel(), bytes, &self.query, ask, each, &mut outcome);
         }
         outcome
+    }
+
+    /// Scans the runs of table `t` that are not in lines, after those that are.
+    #[cold]
+    #[inline(never)]
+    fn scan_apart<L: Lanes>(
+        &mut self,
+        lanes: L,
+        layout: &Layout<W>,
+        (t, bytes): (usize, &[u8]),
+        left: &mut u64,
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+        outcome: &mut Outcome,
+    ) {
+        let search = &mut self.searches[t];
+        std::mem::swap(&mut search.runs, &mut search.apart);
+        let places = layout.parts[t].entries(bytes);
+        self.scan_runs(lanes, layout, (t, &places), None, left, each, outcome);
     }
 
     /// Scans the runs of table `t`, as [`Flight::scan`] does.

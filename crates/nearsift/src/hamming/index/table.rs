@@ -2,7 +2,7 @@
 
 use super::bits::{lowest, ones, put, scatter, shift_down, shift_up, weight};
 use super::code::{self, Balls, DATA_BITS, SYNDROME_BITS, WINDOW_BITS, syndrome};
-use super::kernel::{LOW_SIZE, Lanes, Packing, Probe, Target};
+use super::kernel::{KeyRuns, LOW_SIZE, Lanes, Packing, Probe, Target};
 use crate::hamming::planner::binomial;
 
 /// Data bits of a codeword that keys may leave out while entries need no parity bits.
@@ -27,6 +27,8 @@ pub(super) struct Table<const W: usize> {
     /// The bits of window and plain bits that key and entry give without `rest`.
     visible: u64,
     balls: Option<Balls>,
+    /// Of a table by code whose key comes of runs of bits, where these are.
+    runs: Option<KeyRuns>,
     pub(super) packing: Packing,
     pub(super) key_bits: u32,
     window_bits: u32,
@@ -91,6 +93,7 @@ impl<const W: usize> Table<W> {
             plain_lowest: false,
             visible,
             balls: by_code.then(|| Balls::new(dropped, visible as u32)),
+            runs: if by_code { key_runs(&window, &plain, dropped) } else { None },
             packing,
             key_bits,
             window_bits,
@@ -102,7 +105,9 @@ impl<const W: usize> Table<W> {
     /// The same table with the plain bits at the bottom of its keys, so that buckets whose plain bits alone differ stand
     /// beside each other.
     pub(super) fn with_plain_lowest(self) -> Table<W> {
-        Table { plain_lowest: true, ..self }
+        let runs =
+            self.runs.map(|runs| KeyRuns { data_at: self.plain_bits, plain_place: 0, ..runs });
+        Table { plain_lowest: true, runs, ..self }
     }
 
     /// Where in a key by code the data bits and the plain bits begin.
@@ -166,6 +171,15 @@ impl<const W: usize> Table<W> {
     pub(super) fn key<L: Lanes>(&self, lanes: L, value: &[u64; W]) -> u32 {
         let (window, plain, syndrome) = self.head(lanes, value);
         self.key_of(lanes, window, plain, syndrome)
+    }
+
+    /// The buckets of as many values.
+    #[inline(always)]
+    pub(super) fn keys<L: Lanes>(&self, lanes: L, values: &[[u64; W]], keys: &mut [u32]) {
+        match &self.runs {
+            Some(runs) if W == 1 => lanes.keys_by_code(runs, values.as_flattened(), keys),
+            _ => values.iter().zip(keys).for_each(|(value, key)| *key = self.key(lanes, value)),
+        }
     }
 
     /// The bucket of a value and its entry there.
@@ -279,6 +293,23 @@ impl<const W: usize> Table<W> {
     }
 }
 
+/// Where the window and the plain bits of a key are, if each is a run of bits of one word.
+fn key_runs<const W: usize>(window: &[u64; W], plain: &[u64; W], dropped: u32) -> Option<KeyRuns> {
+    let run = |mask: u64| {
+        let at = mask.checked_shr(mask.trailing_zeros()).unwrap_or(0);
+        (at & at.wrapping_add(1) == 0).then_some(mask.trailing_zeros() & 63)
+    };
+    let (&[window], &[plain]) = (window.as_slice(), plain.as_slice()) else { return None };
+    Some(KeyRuns {
+        window_at: run(window)?,
+        plain_at: run(plain)?,
+        plain_bits: plain.count_ones(),
+        dropped,
+        data_at: 0,
+        plain_place: DATA_BITS - dropped,
+    })
+}
+
 /// The window's bits at the positions of all data bits but the lowest `dropped`.
 fn data_positions(dropped: u32) -> u32 {
     (1..=WINDOW_BITS)
@@ -299,9 +330,25 @@ pub(super) fn mask_of<const W: usize>(positions: &[u32]) -> [u64; W] {
 #[cfg(test)]
 mod tests {
     use super::super::bits::distance_in;
-    use super::super::kernel::Plain;
+    use super::super::kernel::{Job, Kernel, Plain};
     use super::*;
     use proptest::prelude::*;
+
+    /// [`Table::keys`] of a kernel.
+    struct Keys<'a, const W: usize> {
+        table: &'a Table<W>,
+        values: &'a [[u64; W]],
+        keys: &'a mut [u32],
+    }
+
+    impl<const W: usize> Job for Keys<'_, W> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            self.table.keys(lanes, self.values, self.keys);
+        }
+    }
 
     fn tables<const W: usize>() -> Vec<Table<W>> {
         let by_code = |dropped, first: u32, plain: std::ops::Range<u32>| {
@@ -314,6 +361,8 @@ mod tests {
             by_code(0, 0, 0..0),
             by_code(0, 31, 62..63),
             by_code(2, 31, 62..64),
+            // A window that is no run.
+            Table::new(mask_of(&(0..62).step_by(2).collect::<Vec<_>>()), [0; W], 1).unwrap(),
             by_code(0, 31, 62..63).with_plain_lowest(),
             by_code(2, 31, 62..64).with_plain_lowest(),
             by_code(3, 5, 0..0),
@@ -330,6 +379,13 @@ mod tests {
             let (key, entry) = table.file(Plain, &value);
             prop_assert!(u64::from(key) < 1 << table.key_bits);
             prop_assert_eq!(table.key(Plain, &value), key);
+            for kernel in Kernel::available() {
+                let values = [[0; W], value, value.map(|word| word.rotate_left(7))].repeat(4);
+                let expect: Vec<u32> = values.iter().map(|value| table.key(Plain, value)).collect();
+                let mut keys = vec![0; values.len()];
+                kernel.run(Keys { table: &table, values: &values, keys: &mut keys });
+                prop_assert_eq!(keys, expect);
+            }
             prop_assert_eq!(table.unfile(Plain, key, &entry), value);
             let mut query = value;
             for flip in flips {

@@ -327,6 +327,41 @@ proptest! {
     }
 }
 
+#[test]
+fn long_and_crowded_buckets_stand_beside_lines() {
+    let mut values = values(Shape::Uniform, 9_000, 1, 8);
+    let mut random = Random::new(3);
+    // The first window is the lowest 31 bits; of 300 and more values a bucket is an index of its own.
+    for (window, count) in [(0x1234_5678, 31), (0x7654_3210, 60), (0x0f0f_0f0f, 350)] {
+        values.extend((0..count).map(|_| random.next_u64() << 31 | window));
+    }
+    let plan = Plan::PerfectCode { tables: 2, key_bits: 12 };
+    let settings = Settings { plan: Some(plan), ..Settings::new(3) };
+    let (index, order) = Index::build_ordered(Bits::B64, &values, &settings).unwrap();
+    assert!(is_in_lines(&index));
+    let Wide::One(layout) = &index.layout else { panic!("one word") };
+    let part = &layout.parts[0];
+    assert!(part.in_section() > 440 && part.crowded.len() == 1);
+    let mut all = Vec::new();
+    index.each_value_from(0, &mut |value| {
+        all.push(value[0]);
+        ControlFlow::Continue(())
+    });
+    assert!(order.iter().map(|&at| values[at as usize]).eq(all));
+    let near: Vec<u64> = values.iter().rev().step_by(7).map(|value| value ^ 0b101).collect();
+    let mut scratch = index.scratch();
+    for query in &near[..120] {
+        let found = index.range(&[*query], &Ask::within(3), &mut scratch).unwrap();
+        let found = found.matches.iter().map(|found| order[found.id as usize].into());
+        let mut found: Vec<u64> = found.collect();
+        found.sort_unstable();
+        let mut expect: Vec<u64> = naive(&values, &[*query], 3).iter().map(|m| m.id).collect();
+        expect.sort_unstable();
+        assert_eq!(found, expect);
+    }
+    check(Bits::B64, &values, plan, 3, Threads::One, 5);
+}
+
 /// By the words of `docs/FORMAT.md`, with nothing of what reads and writes lines.
 #[test]
 fn lines_are_laid_out_as_documented() {

@@ -207,9 +207,13 @@ impl<const W: usize> Job for Count<'_, W> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        for value in self.values {
-            let key = u64::from(self.table.key(lanes, value));
-            self.counts[(key >> self.shift) as usize] += 1;
+        let mut keys = [0; TOGETHER];
+        for values in self.values.chunks(TOGETHER) {
+            let keys = &mut keys[..values.len()];
+            self.table.keys(lanes, values, keys);
+            for &mut key in keys {
+                self.counts[(u64::from(key) >> self.shift) as usize] += 1;
+            }
         }
     }
 }
@@ -233,10 +237,13 @@ impl<I: Id, F: Fn(usize) -> I, const W: usize> Job for Gather<'_, F, W> {
     fn run<L: Lanes>(self, lanes: L) {
         let Gather { table, values, id, shift, parts, places, to } = self;
         let mut found = [(0u16, 0u32); TOGETHER];
+        let mut keys = [0; TOGETHER];
         for (first, values) in (0..).step_by(TOGETHER).zip(values.chunks(TOGETHER)) {
+            let keys = &mut keys[..values.len()];
+            table.keys(lanes, values, keys);
             let mut len = 0;
-            for (at, value) in (0u16..).zip(values) {
-                let part = (u64::from(table.key(lanes, value)) >> shift) as usize;
+            for (at, &mut key) in (0u16..).zip(keys) {
+                let part = (u64::from(key) >> shift) as usize;
                 // Which are in the slice no processor can guess.
                 let nth = part.wrapping_sub(parts.start);
                 found[len] = (at, nth as u32);

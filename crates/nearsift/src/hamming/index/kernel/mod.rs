@@ -13,7 +13,7 @@ mod tests;
 mod x86;
 
 use super::bits::{self, distance_in, ones};
-use super::code::{self, SYNDROME_BITS, position};
+use super::code::{self, SYNDROME_BITS, WINDOW_BITS, position, syndrome};
 use crate::prefetch::prefetch;
 use lines::Lines;
 
@@ -46,6 +46,21 @@ pub(super) struct Probe {
     pub(super) key: u32,
     /// In which bits of the table's block the bucket's centre differs from the query.
     pub(super) near: u64,
+}
+
+/// Where in a word the bits of a key by code are, if they are two runs, and where they go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KeyRuns {
+    /// The lowest bit of the window.
+    pub(super) window_at: u32,
+    /// That of the plain bits, and how many these are.
+    pub(super) plain_at: u32,
+    pub(super) plain_bits: u32,
+    /// Data bits of the codeword that are not in the key.
+    pub(super) dropped: u32,
+    /// Where in the key the data bits and the plain bits begin.
+    pub(super) data_at: u32,
+    pub(super) plain_place: u32,
 }
 
 /// Entries to compare with the query: those of one bucket.
@@ -235,6 +250,18 @@ pub(super) trait Lanes: Copy {
     #[inline(always)]
     fn data(self, word: u32) -> u32 {
         code::data(word)
+    }
+
+    /// The keys by code of as many words.
+    #[inline(always)]
+    fn keys_by_code(self, runs: &KeyRuns, words: &[u64], keys: &mut [u32]) {
+        for (word, key) in words.iter().zip(keys) {
+            let window = (word >> runs.window_at & ones(WINDOW_BITS)) as u32;
+            let plain = word >> runs.plain_at & ones(runs.plain_bits);
+            let codeword = window ^ position(syndrome(window));
+            *key = self.data(codeword) >> runs.dropped << runs.data_at
+                | (plain as u32) << runs.plain_place;
+        }
     }
 
     /// The first entry of the bucket at a place of a line of a directory of counts.

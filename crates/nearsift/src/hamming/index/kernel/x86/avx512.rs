@@ -3,13 +3,14 @@
 use std::arch::x86_64::*;
 
 use super::super::super::bits::{get, put};
+use super::super::super::code::{SYNDROME_BITS, WINDOW_BITS};
 use super::super::lines::{
     LAST_START, LEN_BITS, LENS, LONG_IN_LINE, Lines, PAIRS, SLOT_BITS, START_BITS,
     first_of as first_of_run,
 };
 use super::super::{
-    FETCHED, Job, Kernel, LINE, LOW_SIZE, Lanes, MASKED, Near, Packing, Planes, Probe, Run, Set,
-    Target, begin_of, first_of, prefetch_run, stored,
+    FETCHED, Job, Kernel, KeyRuns, LINE, LOW_SIZE, Lanes, MASKED, Near, Packing, Plain, Planes,
+    Probe, Run, Set, Target, begin_of, first_of, prefetch_run, stored,
 };
 
 /// AVX-512 with population counts and permutations of bytes, and BMI2.
@@ -39,6 +40,12 @@ impl Lanes for Avx512 {
     }
 
     by_own_functions!();
+
+    #[inline(always)]
+    fn keys_by_code(self, runs: &KeyRuns, words: &[u64], keys: &mut [u32]) {
+        // SAFETY: as above.
+        unsafe { keys_by_code(runs, words, keys) }
+    }
 
     #[inline(always)]
     fn look_up_lines(
@@ -263,6 +270,76 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
         unsafe { near.set_len(near.len() + hits) };
     }
     ahead.for_each(|run| prefetch_run(entries, size, run));
+}
+
+/// The bits of a window that bit `i` of the syndrome is the sum of, in GF(2).
+const CHECKS: [u64; SYNDROME_BITS as usize] = {
+    let mut checks = [0; SYNDROME_BITS as usize];
+    let mut position = 1;
+    while position <= WINDOW_BITS {
+        let mut i = 0;
+        while i < checks.len() {
+            checks[i] |= (position as u64 >> i & 1) << (position - 1);
+            i += 1;
+        }
+        position += 1;
+    }
+    checks
+};
+
+/// As that of the trait, eight words at once.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt,bmi1,bmi2")]
+fn keys_by_code(runs: &KeyRuns, words: &[u64], keys: &mut [u32]) {
+    const EIGHT: usize = 8;
+    let all = |number: u64| _mm512_set1_epi64(number.cast_signed());
+    let by = |bits: u32| _mm_set_epi64x(0, i64::from(bits));
+    let (window_at, plain_at) = (by(runs.window_at), by(runs.plain_at));
+    let (dropped, data_at, plain_place) =
+        (by(runs.dropped), by(runs.data_at), by(runs.plain_place));
+    let window_mask = all((1 << WINDOW_BITS) - 1);
+    let plain_mask = all((1 << runs.plain_bits) - 1);
+    let (eights, rest) = words.as_chunks::<EIGHT>();
+    let (to, to_rest) = keys.as_chunks_mut::<EIGHT>();
+    for (words, keys) in eights.iter().zip(to) {
+        // SAFETY: 64 bytes of the array are read.
+        let words = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
+        let window = _mm512_and_si512(_mm512_srl_epi64(words, window_at), window_mask);
+        let plain = _mm512_and_si512(_mm512_srl_epi64(words, plain_at), plain_mask);
+        let mut syndrome = _mm512_setzero_si512();
+        for (i, &check) in CHECKS.iter().enumerate() {
+            let ones = _mm512_popcnt_epi64(_mm512_and_si512(window, all(check)));
+            let bit = _mm512_sll_epi64(ones, by(i as u32));
+            // Or what is in the mask.
+            syndrome = _mm512_ternarylogic_epi64::<0xf8>(syndrome, bit, all(1 << i));
+        }
+        let wrong = _mm512_srli_epi64::<1>(_mm512_sllv_epi64(all(1), syndrome));
+        let codeword = _mm512_xor_si512(window, wrong);
+        // See `code::data`: between the parity bits there are runs of data bits.
+        let data = _mm512_and_si512(_mm512_srli_epi64::<2>(codeword), all(0x1));
+        let data = _mm512_ternarylogic_epi64::<0xf8>(
+            data,
+            _mm512_srli_epi64::<3>(codeword),
+            all(0x7 << 1),
+        );
+        let data = _mm512_ternarylogic_epi64::<0xf8>(
+            data,
+            _mm512_srli_epi64::<4>(codeword),
+            all(0x7f << 4),
+        );
+        let data = _mm512_ternarylogic_epi64::<0xf8>(
+            data,
+            _mm512_srli_epi64::<5>(codeword),
+            all(0x7fff << 11),
+        );
+        let data = _mm512_sll_epi64(_mm512_srl_epi64(data, dropped), data_at);
+        let key = _mm512_or_si512(data, _mm512_sll_epi64(plain, plain_place));
+        // SAFETY: eight keys of four bytes are 32 bytes.
+        unsafe {
+            _mm256_storeu_si256(keys.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(key));
+        }
+    }
+    Plain.keys_by_code(runs, rest, to_rest);
 }
 
 /// As that of the trait, eight buckets at once.
