@@ -1,6 +1,7 @@
 //! AVX-512: eight words at once.
 
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::super::super::bits::{get, put};
 use super::super::super::code::{SYNDROME_BITS, WINDOW_BITS};
@@ -150,6 +151,62 @@ fn spread<const W: usize>(words: &[u64; W]) -> __m512i {
 /// Hits for which there is room at least before the next runs are scanned.
 const ROOM: usize = 64;
 
+/// What entries by code say of the bits inside their table's block.
+#[derive(Clone, Copy)]
+struct Inside {
+    low: __m512i,
+    low_mask: __m512i,
+}
+
+impl Inside {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(packing: &Packing) -> Inside {
+        // SAFETY: 64 bytes of the array are read.
+        let low = unsafe { _mm512_loadu_si512(packing.low.as_ptr().cast()) };
+        Inside { low, low_mask: _mm512_set1_epi64((1 << packing.low_bits) - 1) }
+    }
+
+    /// In which of these bits entries differ from the query, if the bucket's centre does in those of `centre`. Where entries lack data
+    /// bits of a codeword, `LOW` is true.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn differ<const LOW: bool>(self, entries: __m512i, centre: __m512i) -> __m512i {
+        let wrong = _mm512_and_si512(entries, _mm512_set1_epi64(31));
+        let wrong = _mm512_srli_epi64::<1>(_mm512_sllv_epi64(_mm512_set1_epi64(1), wrong));
+        if !LOW {
+            return _mm512_xor_si512(wrong, centre);
+        }
+        let lows = _mm512_and_si512(_mm512_srli_epi64::<SYNDROME_BITS>(entries), self.low_mask);
+        let lows = _mm512_permutexvar_epi64(lows, self.low);
+        _mm512_ternarylogic_epi64::<0x96>(wrong, lows, centre)
+    }
+}
+
+/// Writes what was found of entries of so many words, the first of which is entry `first` of a run. Returns how many that is.
+#[inline]
+#[target_feature(enable = "avx512f,bmi1")]
+fn write_found(
+    mut found: u8,
+    distance: __m512i,
+    words: u32,
+    (run, first): (u32, u32),
+    room: &mut [MaybeUninit<Near>],
+) -> usize {
+    let mut distances = [0u64; 8];
+    // SAFETY: 64 bytes of the array are written.
+    unsafe { _mm512_storeu_si512(distances.as_mut_ptr().cast(), distance) };
+    let mut hits = 0;
+    while found != 0 {
+        let lane = found.trailing_zeros();
+        let (entry, distance) = (first + lane / words, distances[lane as usize] as u32);
+        room[hits].write(Near { run, entry, distance });
+        hits += 1;
+        found &= found - 1;
+    }
+    hits
+}
+
 /// Eight words at once: 8 / W entries, unpacked by one permutation of bytes.
 ///
 /// Where entries lack data bits of a codeword, `LOW` is true.
@@ -165,17 +222,11 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
 ) {
     let size = packing.bytes();
     let lanes = 8 / W;
-    // SAFETY: 64 bytes of each array are read.
-    let (from, low) = unsafe {
-        (
-            _mm512_loadu_si512(packing.unpack.as_ptr().cast()),
-            _mm512_loadu_si512(packing.low.as_ptr().cast()),
-        )
-    };
+    // SAFETY: 64 bytes of the array are read.
+    let from = unsafe { _mm512_loadu_si512(packing.unpack.as_ptr().cast()) };
+    let inside = Inside::new(packing);
     let (rest, mask) = (spread(&target.rest), spread(&target.mask));
     let max = _mm512_set1_epi64(i64::from(target.max_distance));
-    let low_mask = _mm512_set1_epi64((1 << packing.low_bits) - 1);
-    let (one, position) = (_mm512_set1_epi64(1), _mm512_set1_epi64(31));
     let first_words: u8 = match W {
         1 => 0xff,
         2 => 0x55,
@@ -223,15 +274,7 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
                 let differ = _mm512_ternarylogic_epi64::<0x28>(lane, rest, mask);
                 let mut distance = _mm512_popcnt_epi64(differ);
                 if BY_CODE {
-                    let wrong = _mm512_and_si512(lane, position);
-                    let wrong = _mm512_srli_epi64::<1>(_mm512_sllv_epi64(one, wrong));
-                    let inside = if LOW {
-                        let lows = _mm512_and_si512(_mm512_srli_epi64::<5>(lane), low_mask);
-                        let lows = _mm512_permutexvar_epi64(lows, low);
-                        _mm512_ternarylogic_epi64::<0x96>(wrong, lows, centre)
-                    } else {
-                        _mm512_xor_si512(wrong, centre)
-                    };
+                    let inside = inside.differ::<LOW>(lane, centre);
                     let inside = _mm512_maskz_popcnt_epi64(first_words, inside);
                     distance = _mm512_add_epi64(distance, inside);
                 } else {
@@ -246,22 +289,10 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
                 }
                 let present =
                     if left as usize >= lanes { 0xff } else { (1u16 << (left as usize * W)) - 1 };
-                let mut found =
+                let found =
                     _mm512_mask_cmple_epu64_mask(first_words & present as u8, distance, max);
                 if found != 0 {
-                    let mut distances = [0u64; 8];
-                    // SAFETY: 64 bytes of the array are written.
-                    unsafe { _mm512_storeu_si512(distances.as_mut_ptr().cast(), distance) };
-                    while found != 0 {
-                        let lane = found.trailing_zeros();
-                        room[hits].write(Near {
-                            run: r,
-                            entry: first + lane / W as u32,
-                            distance: distances[lane as usize] as u32,
-                        });
-                        hits += 1;
-                        found &= found - 1;
-                    }
+                    hits += write_found(found, distance, W as u32, (r, first), &mut room[hits..]);
                 }
                 first += lanes as u32;
             }
@@ -450,12 +481,9 @@ fn scan_lines<const LOW: bool>(
     let capacity = lines.form.capacity();
     // SAFETY: 64 bytes of each array are read.
     let load = |bytes: &[u8; LINE]| unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
-    // SAFETY: as above.
-    let low = unsafe { _mm512_loadu_si512(packing.low.as_ptr().cast()) };
+    let inside = Inside::new(packing);
     let (rest, mask) = (spread(&target.rest), spread(&target.mask));
     let max = _mm512_set1_epi64(i64::from(target.max_distance));
-    let low_mask = _mm512_set1_epi64((1 << packing.low_bits) - 1);
-    let (one, position) = (_mm512_set1_epi64(1), _mm512_set1_epi64(31));
     let mut next = 0;
     // Nothing is called inside, see `scan`.
     while next < runs.len() {
@@ -485,30 +513,12 @@ fn scan_lines<const LOW: bool>(
                 let shifts = unsafe { _mm512_loadu_si512(unpack.shifts.as_ptr().cast()) };
                 let lane = _mm512_srlv_epi64(lane, shifts);
                 let differ = _mm512_ternarylogic_epi64::<0x28>(lane, rest, mask);
-                let wrong = _mm512_and_si512(lane, position);
-                let wrong = _mm512_srli_epi64::<1>(_mm512_sllv_epi64(one, wrong));
-                let inside = if LOW {
-                    let lows = _mm512_and_si512(_mm512_srli_epi64::<5>(lane), low_mask);
-                    let lows = _mm512_permutexvar_epi64(lows, low);
-                    _mm512_ternarylogic_epi64::<0x96>(wrong, lows, centre)
-                } else {
-                    _mm512_xor_si512(wrong, centre)
-                };
-                let distance =
-                    _mm512_add_epi64(_mm512_popcnt_epi64(differ), _mm512_popcnt_epi64(inside));
+                let inside = _mm512_popcnt_epi64(inside.differ::<LOW>(lane, centre));
+                let distance = _mm512_add_epi64(_mm512_popcnt_epi64(differ), inside);
                 let present = ((1u32 << held) - 1) as u8;
-                let mut found = _mm512_mask_cmple_epu64_mask(present, distance, max);
+                let found = _mm512_mask_cmple_epu64_mask(present, distance, max);
                 if found != 0 {
-                    let mut distances = [0u64; 8];
-                    // SAFETY: 64 bytes of the array are written.
-                    unsafe { _mm512_storeu_si512(distances.as_mut_ptr().cast(), distance) };
-                    while found != 0 {
-                        let lane = found.trailing_zeros();
-                        let distance = distances[lane as usize] as u32;
-                        room[hits].write(Near { run: r, entry: first + lane, distance });
-                        hits += 1;
-                        found &= found - 1;
-                    }
+                    hits += write_found(found, distance, 1, (r, first), &mut room[hits..]);
                 }
                 first += 8;
                 slot += 8;
