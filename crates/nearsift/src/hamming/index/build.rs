@@ -7,6 +7,7 @@ mod filer;
 mod gather;
 mod settle;
 
+use std::ops::Range;
 use std::sync::Mutex;
 
 use super::dense;
@@ -16,7 +17,7 @@ use super::image::{
 };
 use super::kernel::lines::{Crowded, LONG_IN_LINE, LineForm};
 use super::kernel::pages::Pages;
-use super::kernel::{LINE, LINE_BUCKETS, LOW_SIZE, PADDING, Plain};
+use super::kernel::{LINE, LOW_SIZE, PADDING, Plain};
 use super::linear::{fold_for, write_plane};
 use super::table::Table;
 use super::{Ids, LEAST_IN_LINES};
@@ -223,7 +224,7 @@ fn build_tables<const W: usize>(
         .iter()
         .map(|(table, _)| {
             let lines = lines_for(table, n, n);
-            directory_bytes(directory_for(table, n), table.key_bits)
+            directory_for(table, n).bytes(table.key_bits)
                 + lines.map_or(0, |form| form.bytes())
                 + n * table.packing.bytes() as u64
                 + n / u64::from(LONG_IN_LINE) * LONG_RECORD as u64
@@ -308,16 +309,6 @@ fn build_tables<const W: usize>(
     Ok(Tables::Built((image, layout, postings.apart.unwrap_or_default())))
 }
 
-/// Bytes of a directory that tells where entries are which are elsewhere.
-fn directory_bytes(directory: Directory, key_bits: u32) -> u64 {
-    let buckets = 1u64 << key_bits;
-    match directory {
-        Directory::Counts => buckets.div_ceil(u64::from(LINE_BUCKETS)) * LINE as u64,
-        Directory::Offsets => (buckets + 1) * 4,
-        Directory::Lines => 0,
-    }
-}
-
 /// The lines for so many values of a table, of which so many are distinct, if lines are of use.
 fn lines_for<const W: usize>(table: &Table<W>, values: u64, distinct: u64) -> Option<LineForm> {
     let least = if cfg!(test) { 1 } else { LEAST_IN_LINES };
@@ -349,7 +340,7 @@ fn add_table<const W: usize>(
 ) -> (Part<W>, usize) {
     let n = source.values.len();
     let directory = directory_for(&table, n as u64);
-    let directory_at = at..at + directory_bytes(directory, table.key_bits) as usize;
+    let directory_at = at..at + directory.bytes(table.key_bits) as usize;
     let entries_from = directory_at.end.next_multiple_of(LINE);
     let size = table.packing.bytes();
     // The high parts stand after as many low words as there can be until their number is known.
@@ -385,9 +376,7 @@ fn add_table<const W: usize>(
         (entries_from..entries_from + entries * size + PADDING, None)
     };
     let sections_end = high_at.as_ref().map_or(entries_at.end, |at| at.end);
-    let long_from = sections_end.next_multiple_of(LINE);
-    let long_at = long_from..long_from + records.len();
-    image[long_at.clone()].copy_from_slice(&records);
+    let long_at = add_records(&records, image, sections_end);
     let part = Part {
         block: table.block(),
         table,
@@ -438,11 +427,8 @@ fn add_in_lines<const W: usize>(
         let filer = Filer::new(filer_form, to, postings.as_deref_mut());
         let filed = file_all(source, &table, filer, room);
         // Lines for many values more than there are would be wide apart.
-        let again = match &filed {
-            Ok(filed) => (filed.entries as u64) < distinct - distinct / 8,
-            Err(Crowded) => true,
-        };
-        if again {
+        let suits = |filed: &Finished| filed.entries as u64 >= distinct - distinct / 8;
+        if !filed.as_ref().is_ok_and(suits) {
             let written = filed.as_ref().map_or(0, |filed| (filed.entries - filed.in_lines) * size);
             image[ids_at].fill(0);
             image[at..entries_from + written].fill(0);
@@ -457,9 +443,7 @@ fn add_in_lines<const W: usize>(
             form.put_after(&mut image[lines_at.clone()], from, &after);
         }
         let entries_at = entries_from..entries_from + (entries - in_lines) * size + PADDING;
-        let long_from = entries_at.end.next_multiple_of(LINE);
-        let long_at = long_from..long_from + records.len();
-        image[long_at.clone()].copy_from_slice(&records);
+        let long_at = add_records(&records, image, entries_at.end);
         let part = Part {
             block: table.block(),
             directory: Directory::Lines,
@@ -475,6 +459,14 @@ fn add_in_lines<const W: usize>(
         };
         return Some((part, entries));
     }
+}
+
+/// Writes the records of listed buckets after what ends at byte `end` of the image.
+fn add_records(records: &[u8], image: &mut [u8], end: usize) -> Range<usize> {
+    let from = end.next_multiple_of(LINE);
+    let at = from..from + records.len();
+    image[at.clone()].copy_from_slice(records);
+    at
 }
 
 /// Files all values, with their ids where these are asked for.

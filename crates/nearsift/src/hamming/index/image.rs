@@ -114,6 +114,18 @@ pub(super) enum Directory {
     Lines,
 }
 
+impl Directory {
+    /// Its bytes, but for lines, whose form tells them.
+    pub(super) fn bytes(self, key_bits: u32) -> u64 {
+        let buckets = 1u64 << key_bits;
+        match self {
+            Directory::Counts => buckets.div_ceil(u64::from(LINE_BUCKETS)) * LINE as u64,
+            Directory::Offsets => (buckets + 1) * 4,
+            Directory::Lines => 0,
+        }
+    }
+}
+
 /// Where the lines of a table are.
 #[derive(Debug, Clone)]
 pub(super) struct InLines {
@@ -454,12 +466,11 @@ impl<const W: usize> Layout<W> {
                 2 if W == 1 && !table.is_by_prefix() => Directory::Lines,
                 _ => return Err(damaged("an unknown directory")),
             };
-            let buckets = 1u64 << table.key_bits;
             let (table, in_lines, directory_bytes) = match directory {
-                Directory::Counts => {
-                    (table, None, buckets.div_ceil(u64::from(LINE_BUCKETS)) * LINE as u64)
+                Directory::Counts | Directory::Offsets => {
+                    let bytes = directory.bytes(table.key_bits);
+                    (table, None, bytes)
                 }
-                Directory::Offsets => (table, None, (buckets + 1) * 4),
                 Directory::Lines => {
                     let (lines, capacity) = (u32_at(bytes, at + 144), u32_at(bytes, at + 148));
                     let (key_bits, entry_bits) = (table.key_bits, table.packing.bits);

@@ -27,8 +27,8 @@ pub(super) struct Table<const W: usize> {
     /// The bits of window and plain bits that key and entry give without `rest`.
     visible: u64,
     balls: Option<Balls>,
-    /// Of a table by code whose key comes of runs of bits, where these are.
-    runs: Option<KeyRuns>,
+    /// Where the window and the plain bits begin, if each is a run of bits of one word.
+    runs: Option<(u32, u32)>,
     pub(super) packing: Packing,
     pub(super) key_bits: u32,
     window_bits: u32,
@@ -93,7 +93,7 @@ impl<const W: usize> Table<W> {
             plain_lowest: false,
             visible,
             balls: by_code.then(|| Balls::new(dropped, visible as u32)),
-            runs: if by_code { key_runs(&window, &plain, dropped) } else { None },
+            runs: if by_code { runs(&window, &plain) } else { None },
             packing,
             key_bits,
             window_bits,
@@ -105,9 +105,7 @@ impl<const W: usize> Table<W> {
     /// The same table with the plain bits at the bottom of its keys, so that buckets whose plain bits alone differ stand
     /// beside each other.
     pub(super) fn with_plain_lowest(self) -> Table<W> {
-        let runs =
-            self.runs.map(|runs| KeyRuns { data_at: self.plain_bits, plain_place: 0, ..runs });
-        Table { plain_lowest: true, runs, ..self }
+        Table { plain_lowest: true, ..self }
     }
 
     /// Where in a key by code the data bits and the plain bits begin.
@@ -176,9 +174,14 @@ impl<const W: usize> Table<W> {
     /// The buckets of as many values.
     #[inline(always)]
     pub(super) fn keys<L: Lanes>(&self, lanes: L, values: &[[u64; W]], keys: &mut [u32]) {
-        match &self.runs {
-            Some(runs) if W == 1 => lanes.keys_by_code(runs, values.as_flattened(), keys),
-            _ => values.iter().zip(keys).for_each(|(value, key)| *key = self.key(lanes, value)),
+        let told = self.runs.map_or(0, |(window_at, plain_at)| {
+            let (data_at, plain_place) = self.places_in_key();
+            let (plain_bits, dropped) = (self.plain_bits, self.dropped);
+            let runs = KeyRuns { window_at, plain_at, plain_bits, dropped, data_at, plain_place };
+            lanes.first_keys_by_code(&runs, values.as_flattened(), keys)
+        });
+        for (value, key) in values.iter().zip(keys).skip(told) {
+            *key = self.key(lanes, value);
         }
     }
 
@@ -293,21 +296,14 @@ impl<const W: usize> Table<W> {
     }
 }
 
-/// Where the window and the plain bits of a key are, if each is a run of bits of one word.
-fn key_runs<const W: usize>(window: &[u64; W], plain: &[u64; W], dropped: u32) -> Option<KeyRuns> {
+/// Where the window and the plain bits begin, if each is a run of bits of one word.
+fn runs<const W: usize>(window: &[u64; W], plain: &[u64; W]) -> Option<(u32, u32)> {
     let run = |mask: u64| {
         let at = mask.checked_shr(mask.trailing_zeros()).unwrap_or(0);
         (at & at.wrapping_add(1) == 0).then_some(mask.trailing_zeros() & 63)
     };
     let (&[window], &[plain]) = (window.as_slice(), plain.as_slice()) else { return None };
-    Some(KeyRuns {
-        window_at: run(window)?,
-        plain_at: run(plain)?,
-        plain_bits: plain.count_ones(),
-        dropped,
-        data_at: 0,
-        plain_place: DATA_BITS - dropped,
-    })
+    run(window).zip(run(plain))
 }
 
 /// The window's bits at the positions of all data bits but the lowest `dropped`.

@@ -225,10 +225,9 @@ impl<'a> Filer<'a> {
         let mut tasks = Vec::with_capacity(parts.len());
         for ((part, fill), (held, end)) in parts.iter().zip(fills).zip(reached) {
             let lines = fill.lines();
-            let from = (self.slot.max(lines.start * u64::from(form.capacity())), self.entries);
+            let from = (self.slot, self.entries);
             // What comes before either moves all entries of the part on, or does not reach its end.
-            self.slot = (from.0 + held).max(end);
-            self.entries += held;
+            (self.slot, self.entries) = ((from.0 + held).max(end), from.1 + held);
             let ranks = lines.end.div_ceil(RANKED) - lines.start.div_ceil(RANKED);
             let bytes = (ranks as usize * 4, (lines.end - lines.start) as usize * LINE);
             let room = self.left.take_lines(bytes, &part.filed, &self.form);

@@ -572,8 +572,8 @@ mod tests {
             let fill = Fill { form, counts, first_key: (nth * len) as u64 };
             let at = fill.lines();
             let (held, end) = fill.reach();
-            let from = (slot.max(at.start * u64::from(form.capacity)), rank);
-            (slot, rank) = ((from.0 + held).max(end), rank + held);
+            let from = (slot, rank);
+            (slot, rank) = ((slot + held).max(end), rank + held);
             let lines = lines_left.split_off_mut(..(at.end - at.start) as usize * LINE).unwrap();
             let own = at.end.div_ceil(RANKED) - at.start.div_ceil(RANKED);
             let ranks = ranks_left.split_off_mut(..own as usize * 4).unwrap();

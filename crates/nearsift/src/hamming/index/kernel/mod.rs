@@ -13,7 +13,7 @@ mod tests;
 mod x86;
 
 use super::bits::{self, distance_in, ones};
-use super::code::{self, SYNDROME_BITS, WINDOW_BITS, position, syndrome};
+use super::code::{self, SYNDROME_BITS, position};
 use crate::prefetch::prefetch;
 use lines::Lines;
 
@@ -252,16 +252,10 @@ pub(super) trait Lanes: Copy {
         code::data(word)
     }
 
-    /// The keys by code of as many words.
+    /// The keys by code of the first words, as many as can be told together. Returns how many these are.
     #[inline(always)]
-    fn keys_by_code(self, runs: &KeyRuns, words: &[u64], keys: &mut [u32]) {
-        for (word, key) in words.iter().zip(keys) {
-            let window = (word >> runs.window_at & ones(WINDOW_BITS)) as u32;
-            let plain = word >> runs.plain_at & ones(runs.plain_bits);
-            let codeword = window ^ position(syndrome(window));
-            *key = self.data(codeword) >> runs.dropped << runs.data_at
-                | (plain as u32) << runs.plain_place;
-        }
+    fn first_keys_by_code(self, _: &KeyRuns, _: &[u64], _: &mut [u32]) -> usize {
+        0
     }
 
     /// The first entry of the bucket at a place of a line of a directory of counts.

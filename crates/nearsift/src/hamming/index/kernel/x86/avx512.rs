@@ -10,8 +10,8 @@ use super::super::lines::{
     first_of as first_of_run,
 };
 use super::super::{
-    FETCHED, Job, Kernel, KeyRuns, LINE, LOW_SIZE, Lanes, MASKED, Near, Packing, Plain, Planes,
-    Probe, Run, Set, Target, begin_of, first_of, prefetch_run, stored,
+    FETCHED, Job, Kernel, KeyRuns, LINE, LOW_SIZE, Lanes, MASKED, Near, Packing, Planes, Probe,
+    Run, Set, Target, begin_of, first_of, prefetch_run, stored,
 };
 
 /// AVX-512 with population counts and permutations of bytes, and BMI2.
@@ -43,9 +43,9 @@ impl Lanes for Avx512 {
     by_own_functions!();
 
     #[inline(always)]
-    fn keys_by_code(self, runs: &KeyRuns, words: &[u64], keys: &mut [u32]) {
+    fn first_keys_by_code(self, runs: &KeyRuns, words: &[u64], keys: &mut [u32]) -> usize {
         // SAFETY: as above.
-        unsafe { keys_by_code(runs, words, keys) }
+        unsafe { first_keys_by_code(runs, words, keys) }
     }
 
     #[inline(always)]
@@ -321,7 +321,7 @@ const CHECKS: [u64; SYNDROME_BITS as usize] = {
 /// As that of the trait, eight words at once.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn keys_by_code(runs: &KeyRuns, words: &[u64], keys: &mut [u32]) {
+fn first_keys_by_code(runs: &KeyRuns, words: &[u64], keys: &mut [u32]) -> usize {
     const EIGHT: usize = 8;
     let all = |number: u64| _mm512_set1_epi64(number.cast_signed());
     let by = |bits: u32| _mm_set_epi64x(0, i64::from(bits));
@@ -330,8 +330,8 @@ fn keys_by_code(runs: &KeyRuns, words: &[u64], keys: &mut [u32]) {
         (by(runs.dropped), by(runs.data_at), by(runs.plain_place));
     let window_mask = all((1 << WINDOW_BITS) - 1);
     let plain_mask = all((1 << runs.plain_bits) - 1);
-    let (eights, rest) = words.as_chunks::<EIGHT>();
-    let (to, to_rest) = keys.as_chunks_mut::<EIGHT>();
+    let (eights, _) = words.as_chunks::<EIGHT>();
+    let (to, _) = keys.as_chunks_mut::<EIGHT>();
     for (words, keys) in eights.iter().zip(to) {
         // SAFETY: 64 bytes of the array are read.
         let words = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
@@ -370,7 +370,7 @@ fn keys_by_code(runs: &KeyRuns, words: &[u64], keys: &mut [u32]) {
             _mm256_storeu_si256(keys.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(key));
         }
     }
-    Plain.keys_by_code(runs, rest, to_rest);
+    eights.len() * EIGHT
 }
 
 /// As that of the trait, eight buckets at once.
