@@ -17,7 +17,7 @@ pub type Count<'a> = Box<dyn FnMut(&[u64]) -> u64 + 'a>;
 /// A way of finding neighbours, not yet built.
 pub struct Finder {
     pub name: &'static str,
-    /// Queries it is asked: fewer for slow ones.
+    /// Queries that it is asked at most: fewer for slow ones.
     pub queries: usize,
     /// The most fingerprints it is built over.
     pub most: usize,
@@ -26,15 +26,15 @@ pub struct Finder {
 
 /// Nearsift's own ways, then those of other crates.
 pub const FINDERS: &[Finder] = &[
-    Finder { name: "nearsift, index", queries: 50_000, most: usize::MAX, build: own_index },
-    Finder { name: "nearsift, batched", queries: 50_000, most: usize::MAX, build: own_batches },
+    Finder { name: "nearsift, index", queries: usize::MAX, most: usize::MAX, build: own_index },
+    Finder { name: "nearsift, batched", queries: usize::MAX, most: usize::MAX, build: own_batches },
     Finder { name: "nearsift, scan", queries: 20, most: usize::MAX, build: scan },
     Finder { name: "nearsift, scan of 16", queries: 320, most: usize::MAX, build: scan_of_16 },
-    Finder { name: "mih-rs", queries: 50_000, most: usize::MAX, build: mih },
+    Finder { name: "mih-rs", queries: usize::MAX, most: usize::MAX, build: mih },
     Finder { name: "mih-rs, exhaustive", queries: 20, most: usize::MAX, build: mih_exhaustive },
     Finder { name: "gaoya, 5 blocks", queries: 500, most: usize::MAX, build: gaoya::<5> },
     // It holds 960 bytes a fingerprint.
-    Finder { name: "gaoya, 6 blocks", queries: 5_000, most: 2_000_000, build: gaoya::<6> },
+    Finder { name: "gaoya, 6 blocks", queries: 20_000, most: 2_000_000, build: gaoya::<6> },
 ];
 
 fn own_index(values: &[u64], max_distance: u32) -> Count<'_> {

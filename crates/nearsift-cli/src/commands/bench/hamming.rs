@@ -273,6 +273,8 @@ fn index_rows(
     times.sort_unstable();
     times_of_hits.sort_unstable();
     let part = |times: &[Duration], share: usize| times[(times.len() - 1) * share / 100];
+    let mut waits = waits(part(&times, 50), number);
+    waits.sort_unstable();
     let micros = |time: Duration| time.as_secs_f64() * 1e6;
     let bytes = index.as_bytes().len() as f64 / n as f64;
     let rate = |time: Duration| number as f64 / time.as_secs_f64();
@@ -282,6 +284,7 @@ fn index_rows(
         row("size", bytes, "bytes/fingerprint"),
         row("median", micros(part(&times, 50)), "us").checked(expected, found),
         row("99 of 100", micros(part(&times, 99)), "us"),
+        row("99 of 100 waits of the median", micros(part(&waits, 99)), "us"),
         row("99 of 100, time of a hit", micros(part(&times_of_hits, 99)), "us"),
         row("in a batch", rate(time), "queries/s"),
         row("in batches of all threads", rate(shared_time), "queries/s").checked(hits, shared_hits),
@@ -296,6 +299,21 @@ fn index_rows(
         rows.push(row(what, rate, "queries/s").checked(expected, hits));
     }
     Ok(rows)
+}
+
+/// What some waits of one length take that do nothing but read the clock. What is above the length was taken by the
+/// machine, and is taken from queries too.
+fn waits(length: Duration, number: usize) -> Vec<Duration> {
+    let wait = || {
+        let begun = Instant::now();
+        loop {
+            let time = begun.elapsed();
+            if time >= length {
+                return time;
+            }
+        }
+    };
+    (0..number).map(|_| wait()).collect()
 }
 
 /// So many queries, each a fingerprint with one bit changed.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::bits::{distance_in, ones};
 use super::build::prefix_tables;
 use super::kernel::{FETCHED, Job, Kernel, Lanes, Near, PADDING, Plain, Probe, Run, prefetch_run};
-use super::query::{BUCKET_NS, cheap_entries};
+use super::query::{BUCKET_NS, are_cheap};
 use super::search::{self, Ask, Hit, Scratch, Search, SearchError};
 use super::table::Table;
 use super::{BuildError, Wide};
@@ -476,7 +476,7 @@ impl<const W: usize> Fresh<W> {
             let is_cheap = |search: &mut FreshSearch, shelf: &Shelf<W>| {
                 let run = shelf.run(search.own);
                 search.runs.push(run);
-                run.len <= cheap_entries(&shelf.table, entry_ns)
+                are_cheap(&shelf.table, entry_ns, u64::from(run.len))
             };
             let mut tables = searches.iter_mut().zip(&self.shelves);
             if tables.all(|(search, shelf)| is_cheap(search, shelf)) {

@@ -84,9 +84,9 @@ impl Own {
         let (mut entries, mut suffice) = (0, true);
         for (run, part) in self.runs.iter_mut().zip(&layout.parts) {
             (run.start, run.len) = bucket(lanes, part, bytes, run.key);
-            suffice &= run.len <= query::own_entries(part, kernel);
+            suffice &= query::suffices(part, kernel, u64::from(run.len));
             entries += u64::from(run.len);
-            prefetch_run(&bytes[part.entries_at.clone()], part.stride(), run);
+            prefetch_bucket(&bytes[part.entries_at.clone()], part.stride() as u64, run);
         }
         self.entries = suffice.then_some(entries);
     }
@@ -96,70 +96,110 @@ impl Own {
     fn scan<L: Lanes, const W: usize>(
         &self,
         lanes: L,
-        Tables { layout, bytes }: Tables<'_, W>,
+        tables: Tables<'_, W>,
         query: &[u64; W],
         max_distance: u32,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> Outcome {
-        let mut outcome = Outcome {
-            work: Work {
-                probes: layout.parts.len() as u64,
-                candidates: self.entries.unwrap_or_default(),
-            },
-            ..Outcome::default()
-        };
-        let near = |run: &Run, part: &Part<W>, first: u32| {
-            let target = part.table.target(lanes, query, max_distance);
-            let entries = &bytes[part.entries_at.clone()];
-            let len = (run.len - first).min(MASKED);
-            lanes.near_among(
-                entries,
-                &part.table.packing,
-                run.start + u64::from(first),
-                len,
-                &target,
-            )
-        };
+        let parts = &tables.layout.parts;
+        let work =
+            Work { probes: parts.len() as u64, candidates: self.entries.unwrap_or_default() };
+        let mut outcome = Outcome { work, ..Outcome::default() };
         // Whether there are hits is asked once: they come from memory that was not waited for before.
         let mut masks = [0; TABLES];
-        let mut any = false;
-        for (mask, (run, part)) in masks.iter_mut().zip(self.runs.iter().zip(&layout.parts)) {
-            *mask = near(run, part, 0);
-            any |= *mask != 0 || run.len > MASKED;
+        let (mut with_hits, mut longest) = (0u32, 0);
+        for (t, (run, part)) in self.runs.iter().zip(parts).enumerate() {
+            let target = part.table.target(lanes, query, max_distance);
+            let entries = &tables.bytes[part.entries_at.clone()];
+            let packing = &part.table.packing;
+            masks[t] = lanes.near_among(entries, packing, run.start, run.len.min(MASKED), &target);
+            with_hits |= u32::from(masks[t] != 0) << t;
+            longest = longest.max(run.len);
         }
-        if !any {
-            return outcome;
-        }
-        for (t, (run, part)) in self.runs.iter().zip(&layout.parts).enumerate() {
-            let (mut mask, mut first) = (masks[t], 0);
-            loop {
-                while mask != 0 {
-                    let rank = run.start + u64::from(first + mask.trailing_zeros());
-                    mask &= mask - 1;
-                    let Some(entry) = part.entries(bytes).entry(rank) else { continue };
-                    let value = part.table.unfile(lanes, run.key, &entry);
-                    let found_before = layout.parts[..t]
-                        .iter()
-                        .any(|part| (0..W).all(|w| (value[w] ^ query[w]) & part.block[w] == 0));
-                    if found_before {
-                        continue;
-                    }
-                    let rank = (t == 0).then_some(rank);
-                    let distance = distance_in(&value, query, &[u64::MAX; W]);
-                    if each(FoundValue { distance, value, rank }).is_break() {
-                        outcome.stopped = true;
-                        return outcome;
-                    }
-                }
-                first += MASKED;
-                if first >= run.len {
-                    break;
-                }
-                mask = near(run, part, first);
+        // In which tables they are, and how many in each, cannot be foretold: so all are taken by one loop.
+        while with_hits != 0 {
+            let t = with_hits.trailing_zeros() as usize;
+            let place = masks[t].trailing_zeros();
+            masks[t] &= masks[t] - 1;
+            with_hits &= !(u32::from(masks[t] == 0) << t);
+            if self.hand_on(lanes, tables, (t, place), query, each).is_break() {
+                outcome.stopped = true;
+                return outcome;
             }
+        }
+        if longest > MASKED {
+            outcome.stopped = self.scan_rest(lanes, tables, query, max_distance, each).is_break();
         }
         outcome
     }
+
+    /// Scans the entries of each bucket behind the first [`MASKED`].
+    #[inline(never)]
+    fn scan_rest<L: Lanes, const W: usize>(
+        &self,
+        lanes: L,
+        tables: Tables<'_, W>,
+        query: &[u64; W],
+        max_distance: u32,
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for (t, (run, part)) in self.runs.iter().zip(&tables.layout.parts).enumerate() {
+            let target = part.table.target(lanes, query, max_distance);
+            let entries = &tables.bytes[part.entries_at.clone()];
+            for first in (MASKED..run.len).step_by(MASKED as usize) {
+                let (start, len) = (run.start + u64::from(first), (run.len - first).min(MASKED));
+                let packing = &part.table.packing;
+                let mut mask = lanes.near_among(entries, packing, start, len, &target);
+                while mask != 0 {
+                    let place = first + mask.trailing_zeros();
+                    mask &= mask - 1;
+                    self.hand_on(lanes, tables, (t, place), query, each)?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Hands on the value of an entry that is near, by its table and its place in the bucket, unless a table before
+    /// it has it in its bucket, too.
+    #[inline(always)]
+    fn hand_on<L: Lanes, const W: usize>(
+        &self,
+        lanes: L,
+        Tables { layout, bytes }: Tables<'_, W>,
+        (t, place): (usize, u32),
+        query: &[u64; W],
+        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (run, part) = (&self.runs[t], &layout.parts[t]);
+        let rank = run.start + u64::from(place);
+        let Some(entry) = part.entries(bytes).entry(rank) else {
+            return ControlFlow::Continue(());
+        };
+        let value = part.table.unfile(lanes, run.key, &entry);
+        let agrees = |part: &Part<W>| (0..W).all(|w| (value[w] ^ query[w]) & part.block[w] == 0);
+        if layout.parts[..t].iter().any(agrees) {
+            return ControlFlow::Continue(());
+        }
+        let distance = distance_in(&value, query, &[u64::MAX; W]);
+        each(FoundValue { distance, value, rank: (t == 0).then_some(rank) })
+    }
+}
+
+/// Asks for the entries of a bucket, as [`prefetch_run`] does: up to three lines without a branch, for how many they are
+/// cannot be foretold.
+#[inline(always)]
+fn prefetch_bucket(entries: &[u8], size: u64, run: &Run) {
+    const LINE_BYTES: u64 = LINE as u64;
+    let len = u64::from(run.len).wrapping_mul(size).max(1);
+    if len > 2 * LINE_BYTES + 1 {
+        return prefetch_run(entries, size as usize, run);
+    }
+    let from = run.start.wrapping_mul(size);
+    let last = from.wrapping_add(len - 1);
+    prefetch(entries, from);
+    prefetch(entries, from.wrapping_add(LINE_BYTES).min(last));
+    prefetch(entries, last);
 }
 
 /// First entry and length of a bucket; of a long one `u32::MAX`.
@@ -191,29 +231,14 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
     type Output = Outcome;
 
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> Outcome {
-        let OwnBuckets { index, layout, flight, queries, ask, each } = self;
-        let bytes = &*index.bytes;
-        let tables = Tables { layout, bytes };
-        let mut finish = |own: &Own, i: usize| {
-            let query = &queries[i];
-            let each = &mut |found: FoundValue<W>| {
-                let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
-                each(i, &Hit::new(found.distance, &found.value, &ids))
-            };
-            if own.entries.is_some_and(|entries| entries <= ask.budget.limit()) {
-                let mut outcome = own.scan(lanes, tables, query, ask.max_distance, each);
-                layout.search_balls(lanes.kernel(), bytes, query, ask, each, &mut outcome);
-                outcome
-            } else {
-                lanes.kernel().run(Whole { flight, layout, bytes, query, ask, each })
-            }
-        };
+    fn run<L: Lanes>(mut self, lanes: L) -> Outcome {
+        let tables = Tables { layout: self.layout, bytes: &self.index.bytes };
+        let queries = self.queries;
         if let [query] = queries {
             let mut own = Own::NONE;
             own.start(lanes, tables, query);
             own.look_up(lanes, tables);
-            return finish(&own, 0);
+            return self.finish(lanes, &own, 0);
         }
         let mut under_way = [Own::NONE; FLIGHTS];
         let mut total = Outcome::default();
@@ -227,10 +252,31 @@ impl<const W: usize> Job for OwnBuckets<'_, W> {
                 under_way[(i - 1) % FLIGHTS].look_up(lanes, tables);
             }
             if i >= 3 {
-                total.add(&finish(&under_way[(i - 3) % FLIGHTS], i - 3));
+                total.add(&self.finish(lanes, &under_way[(i - 3) % FLIGHTS], i - 3));
             }
         }
         total
+    }
+}
+
+impl<const W: usize> OwnBuckets<'_, W> {
+    /// Scans the buckets of a query, or begins again where these do not suffice.
+    #[inline(always)]
+    fn finish<L: Lanes>(&mut self, lanes: L, own: &Own, i: usize) -> Outcome {
+        let OwnBuckets { index, layout, flight, queries, ask, each } = self;
+        let (index, layout, query) = (*index, *layout, &queries[i]);
+        let bytes = &*index.bytes;
+        let each = &mut |found: FoundValue<W>| {
+            let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
+            each(i, &Hit::new(found.distance, &found.value, &ids))
+        };
+        if own.entries.is_none_or(|entries| entries > ask.budget.limit()) {
+            return lanes.kernel().run(Whole { flight, layout, bytes, query, ask, each });
+        }
+        let tables = Tables { layout, bytes };
+        let mut outcome = own.scan(lanes, tables, query, ask.max_distance, each);
+        layout.search_balls(lanes.kernel(), bytes, query, ask, each, &mut outcome);
+        outcome
     }
 }
 

@@ -196,9 +196,7 @@ impl<const W: usize> Flight<W> {
     fn choose<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
         let kernel = lanes.kernel();
         // Each table's own bucket suffices, and is cheaper than any table's further ones.
-        let cheap = |search: &Search<W>, part: &Part<W>| {
-            search.entries <= u64::from(own_entries(part, kernel))
-        };
+        let cheap = |search: &Search<W>, part: &Part<W>| suffices(part, kernel, search.entries);
         if self.max_distance as usize + 1 == self.searches.len()
             && self.searches.iter().zip(&layout.parts).all(|(search, part)| cheap(search, part))
         {
@@ -584,16 +582,17 @@ fn entry_ns<const W: usize>(part: &Part<W>, kernel: Kernel) -> f64 {
     compared + part.stride() as f64 * BYTE_NS
 }
 
-/// Entries of a query's own bucket up to which no further bucket of another table is cheaper.
+/// Whether no further bucket of another table is cheaper than so many entries of a query's own bucket.
 #[inline(always)]
-pub(super) fn own_entries<const W: usize>(part: &Part<W>, kernel: Kernel) -> u32 {
-    cheap_entries(&part.table, entry_ns(part, kernel))
+pub(super) fn suffices<const W: usize>(part: &Part<W>, kernel: Kernel, entries: u64) -> bool {
+    are_cheap(&part.table, entry_ns(part, kernel), entries)
 }
 
 /// The same where an entry takes so long.
 #[inline(always)]
-pub(super) fn cheap_entries<const W: usize>(table: &Table<W>, entry_ns: f64) -> u32 {
-    (f64::from(table.key_bits) * (BUCKET_NS / entry_ns)) as u32
+pub(super) fn are_cheap<const W: usize>(table: &Table<W>, entry_ns: f64, entries: u64) -> bool {
+    // Without a division, which a query would wait for.
+    entries as f64 * entry_ns <= f64::from(table.key_bits) * BUCKET_NS
 }
 
 /// First entry and length of a bucket in a directory of offsets.
