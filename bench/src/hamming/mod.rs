@@ -18,11 +18,11 @@ use peers::{FINDERS, JOINERS};
 const MAX_DISTANCE: u32 = 3;
 
 /// The queries that the readiest contestants answer; others answer the first of them. A round of fewer would mostly be the time
-/// of fetching back what the contestant before had driven out of the caches: an index of 10^6 fingerprints has half as many
-/// lines as there are queries. In larger ones each query finds most of its lines far away in any round, and the scan that
-/// checks the counts takes longer.
+/// of fetching back what the contestant before had driven out of the caches: these look at twenty times as many lines as an index
+/// of 10^6 fingerprints has. In larger ones each query finds most of its lines far away in any round, and the scan
+/// that checks the counts takes longer.
 fn queries_among(fingerprints: usize) -> usize {
-    (400_000_000_000 / fingerprints.max(1)).clamp(50_000, 400_000)
+    (1_000_000_000_000 / fingerprints.max(1)).clamp(100_000, 1_000_000)
 }
 
 /// Fingerprints of the runs that take most of a large machine, without peers.
