@@ -202,6 +202,12 @@ impl Postings {
         self.repeated[value as usize / 64] >> (value % 64) & 1 == 0
     }
 
+    /// Whether the document is the last one of the value.
+    #[inline]
+    pub(super) fn is_last(&self, value: u32, document: u32) -> bool {
+        self.of_value(value).last() == Some(&document)
+    }
+
     #[inline]
     pub(super) fn of_value(&self, value: u32) -> &[u32] {
         self.documents(self.bounds(value))

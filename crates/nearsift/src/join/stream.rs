@@ -4,6 +4,7 @@
 //! off document by document. When there are more than the memory may hold, the documents are cut
 //! into ranges whose edges do fit, and the edges of each range are found again.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -488,32 +489,40 @@ impl View<'_, '_> {
             });
         };
         let groups = &self.known.groups;
+        let mut rows =
+            Rows::with_room(self.join.pair_capacity.saturating_sub(edges.edges.capacity()));
         let mut targets: Vec<Target> = Vec::new();
-        // Documents with their distances.
-        let mut others: Vec<(u32, u32)> = Vec::new();
+        let mut own: Vec<u64> = Vec::new();
         for document in range {
             if self.skips(document) {
                 continue;
             }
             let a = document as u32;
             let value = groups.value_of(a);
-            if edges.lead_nowhere_from(value) && postings.is_alone(value) {
+            let is_alone = postings.is_alone(value);
+            if is_alone && edges.lead_nowhere_from(value) {
+                continue;
+            }
+            if !is_alone && let Some(row) = rows.of(value) {
+                emit_row(a, after(row, a), f)?;
+                rows.forget_after(value, a, postings);
                 continue;
             }
             targets.clear();
             edges.targets_of(value, groups.first(value) != a, self, &mut targets);
             targets.retain(|target| self.is_near(target.distance));
-            others.clear();
+            own.clear();
             match self.form {
                 Form::Compact => {
-                    others.extend(postings.of_value(value)[1..].iter().map(|&b| (b, 0)));
-                    let first = |to: &Target| (postings.documents(to.documents)[0], to.distance);
-                    others.extend(targets.iter().map(first));
+                    let repeats = &postings.of_value(value)[1..];
+                    own.extend(repeats.iter().map(|&b| in_row(b, 0)));
+                    let first = |to: &Target| postings.documents(to.documents)[0];
+                    own.extend(targets.iter().map(|to| in_row(first(to), to.distance)));
                 }
                 Form::Full => {
                     let mut add_later = |documents: &[u32], distance| {
                         let later = &documents[documents.partition_point(|&b| b <= a)..];
-                        others.extend(later.iter().map(|&b| (b, distance)));
+                        own.extend(later.iter().map(|&b| in_row(b, distance)));
                     };
                     add_later(postings.of_value(value), 0);
                     for to in &targets {
@@ -521,9 +530,10 @@ impl View<'_, '_> {
                     }
                 }
             }
-            others.sort_unstable();
-            for &(b, distance) in &others {
-                f(Pair { a, b, distance })?;
+            own.sort_unstable();
+            emit_row(a, &own, f)?;
+            if self.form == Form::Full && !is_alone {
+                rows.keep(value, a, &own, postings);
             }
         }
         ControlFlow::Continue(())
@@ -553,6 +563,67 @@ impl View<'_, '_> {
             documents: self.postings.as_ref().map_or((0, 0), |postings| postings.bounds(value)),
         }
     }
+}
+
+/// What pairs a document has, ascending: the other document, and the distance. Documents of one value have the same but for those
+/// before them.
+type Row = [u64];
+
+/// The place of a document in a row.
+#[inline]
+fn in_row(document: u32, distance: u32) -> u64 {
+    u64::from(document) << 32 | u64::from(distance)
+}
+
+/// The part of a row that comes after a document.
+#[inline]
+fn after(row: &Row, document: u32) -> &Row {
+    &row[row.partition_point(|&other| other < in_row(document + 1, 0))..]
+}
+
+/// Calls `f` with the pairs of a document and those of a row.
+#[inline]
+fn emit_row<B>(a: u32, row: &Row, f: &mut impl FnMut(Pair) -> ControlFlow<B>) -> ControlFlow<B> {
+    row.iter().try_for_each(|&other| f(Pair { a, b: (other >> 32) as u32, distance: other as u32 }))
+}
+
+/// Rows of values of which documents are still to come, as many as there is room for: they need not be made
+/// again.
+struct Rows {
+    held: HashMap<u32, Box<Row>>,
+    room: usize,
+}
+
+impl Rows {
+    /// None, with room for so many pairs.
+    fn with_room(room: usize) -> Rows {
+        Rows { held: HashMap::new(), room }
+    }
+
+    fn of(&self, value: u32) -> Option<&Row> {
+        self.held.get(&value).map(|row| &**row)
+    }
+
+    /// Keeps the row of a value's document, unless that is its last or there is no room.
+    fn keep(&mut self, value: u32, document: u32, row: &Row, postings: &Postings) {
+        let cost = row.len() + Rows::BESIDE;
+        if cost <= self.room && !postings.is_last(value, document) {
+            self.room -= cost;
+            self.held.insert(value, row.into());
+        }
+    }
+
+    /// Forgets the row of a value when its last document was emitted.
+    fn forget_after(&mut self, value: u32, document: u32, postings: &Postings) {
+        if postings.is_last(value, document)
+            && let Some(row) = self.held.remove(&value)
+        {
+            self.room += row.len() + Rows::BESIDE;
+        }
+    }
+
+    /// What a row takes beside its pairs, in pairs.
+    const BESIDE: usize = 8;
 }
 
 /// Hands found pairs on to a function.

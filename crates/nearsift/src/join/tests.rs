@@ -189,11 +189,13 @@ fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> 
         prop_assert_eq!(&join.links(), &links, "links by {:?}", plan);
         prop_assert_eq!(join.count_pairs().0, expect.len() as u64);
         prop_assert_eq!(&connected(&join), &labels, "components by {:?}", plan);
-        // Too little memory for all pairs at once.
+        // Memory for some rows of repeated values, and too little for all pairs at once.
         join.tuning = Tuning::DEFAULT;
         join.slices = 1;
-        join.pair_capacity = expect.len() / 5;
-        prop_assert_eq!(&join.pairs(), &expect, "in ranges by {:?}", plan);
+        for capacity in [expect.len() + 60, expect.len() / 5] {
+            join.pair_capacity = capacity;
+            prop_assert_eq!(&join.pairs(), &expect, "with {} pairs held by {:?}", capacity, plan);
+        }
         prop_assert_eq!(&join.links(), &links, "links in ranges by {:?}", plan);
     }
     Ok(())
