@@ -108,11 +108,8 @@ impl Own {
         // Whether there are hits is asked once: they come from memory that was not waited for before.
         let mut masks = [0; TABLES];
         let (mut with_hits, mut longest) = (0u32, 0);
-        for (t, (run, part)) in self.runs.iter().zip(parts).enumerate() {
-            let target = part.table.target(lanes, query, max_distance);
-            let entries = &tables.bytes[part.entries_at.clone()];
-            let packing = &part.table.packing;
-            masks[t] = lanes.near_among(entries, packing, run.start, run.len.min(MASKED), &target);
+        for (t, run) in self.runs.iter().enumerate().take(parts.len()) {
+            masks[t] = self.near_from(lanes, tables, (t, 0), query, max_distance);
             with_hits |= u32::from(masks[t] != 0) << t;
             longest = longest.max(run.len);
         }
@@ -133,6 +130,23 @@ impl Own {
         outcome
     }
 
+    /// Which of the bucket's entries from `first` on are near, [`MASKED`] at most, as bits.
+    #[inline(always)]
+    fn near_from<L: Lanes, const W: usize>(
+        &self,
+        lanes: L,
+        Tables { layout, bytes }: Tables<'_, W>,
+        (t, first): (usize, u32),
+        query: &[u64; W],
+        max_distance: u32,
+    ) -> u64 {
+        let (run, part) = (&self.runs[t], &layout.parts[t]);
+        let target = part.table.target(lanes, query, max_distance);
+        let entries = &bytes[part.entries_at.clone()];
+        let (start, len) = (run.start + u64::from(first), (run.len - first).min(MASKED));
+        lanes.near_among(entries, &part.table.packing, start, len, &target)
+    }
+
     /// Scans the entries of each bucket behind the first [`MASKED`].
     #[inline(never)]
     fn scan_rest<L: Lanes, const W: usize>(
@@ -143,13 +157,9 @@ impl Own {
         max_distance: u32,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for (t, (run, part)) in self.runs.iter().zip(&tables.layout.parts).enumerate() {
-            let target = part.table.target(lanes, query, max_distance);
-            let entries = &tables.bytes[part.entries_at.clone()];
+        for (t, run) in self.runs.iter().enumerate().take(tables.layout.parts.len()) {
             for first in (MASKED..run.len).step_by(MASKED as usize) {
-                let (start, len) = (run.start + u64::from(first), (run.len - first).min(MASKED));
-                let packing = &part.table.packing;
-                let mut mask = lanes.near_among(entries, packing, start, len, &target);
+                let mut mask = self.near_from(lanes, tables, (t, first), query, max_distance);
                 while mask != 0 {
                     let place = first + mask.trailing_zeros();
                     mask &= mask - 1;
