@@ -105,27 +105,28 @@ impl Own {
         let work =
             Work { probes: parts.len() as u64, candidates: self.entries.unwrap_or_default() };
         let mut outcome = Outcome { work, ..Outcome::default() };
-        // Whether there are hits is asked once: they come from memory that was not waited for before.
-        let mut masks = [0; TABLES];
-        let (mut with_hits, mut longest) = (0u32, 0);
+        // The hits of each table among the entries from `firsts` on, and the tables that have some or more entries.
+        let (mut masks, mut firsts, mut open) = ([0; TABLES], [0; TABLES], 0u32);
         for (t, run) in self.runs.iter().enumerate().take(parts.len()) {
             masks[t] = self.near_from(lanes, tables, (t, 0), query, max_distance);
-            with_hits |= u32::from(masks[t] != 0) << t;
-            longest = longest.max(run.len);
+            open |= u32::from(masks[t] != 0 || run.len > MASKED) << t;
         }
-        // In which tables they are, and how many in each, cannot be foretold: so all are taken by one loop.
-        while with_hits != 0 {
-            let t = with_hits.trailing_zeros() as usize;
-            let place = masks[t].trailing_zeros();
-            masks[t] &= masks[t] - 1;
-            with_hits &= !(u32::from(masks[t] == 0) << t);
-            if self.hand_on(lanes, tables, (t, place), query, each).is_break() {
-                outcome.stopped = true;
-                return outcome;
+        // In which tables hits are, and how many in each, cannot be foretold: so all are taken by one loop.
+        while open != 0 {
+            let t = open.trailing_zeros() as usize;
+            if masks[t] == 0 {
+                firsts[t] += MASKED;
+                masks[t] = self.near_from(lanes, tables, (t, firsts[t]), query, max_distance);
+            } else {
+                let place = firsts[t] + masks[t].trailing_zeros();
+                masks[t] &= masks[t] - 1;
+                if self.hand_on(lanes, tables, (t, place), query, each).is_break() {
+                    outcome.stopped = true;
+                    return outcome;
+                }
             }
-        }
-        if longest > MASKED {
-            outcome.stopped = self.scan_rest(lanes, tables, query, max_distance, each).is_break();
+            let is_done = (masks[t] == 0) & (self.runs[t].len - firsts[t] <= MASKED);
+            open &= !(u32::from(is_done) << t);
         }
         outcome
     }
@@ -145,29 +146,6 @@ impl Own {
         let entries = &bytes[part.entries_at.clone()];
         let (start, len) = (run.start + u64::from(first), (run.len - first).min(MASKED));
         lanes.near_among(entries, &part.table.packing, start, len, &target)
-    }
-
-    /// Scans the entries of each bucket behind the first [`MASKED`].
-    #[inline(never)]
-    fn scan_rest<L: Lanes, const W: usize>(
-        &self,
-        lanes: L,
-        tables: Tables<'_, W>,
-        query: &[u64; W],
-        max_distance: u32,
-        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        for (t, run) in self.runs.iter().enumerate().take(tables.layout.parts.len()) {
-            for first in (MASKED..run.len).step_by(MASKED as usize) {
-                let mut mask = self.near_from(lanes, tables, (t, first), query, max_distance);
-                while mask != 0 {
-                    let place = first + mask.trailing_zeros();
-                    mask &= mask - 1;
-                    self.hand_on(lanes, tables, (t, place), query, each)?;
-                }
-            }
-        }
-        ControlFlow::Continue(())
     }
 
     /// Hands on the value of an entry that is near, by its table and its place in the bucket, unless a table before
@@ -359,6 +337,40 @@ mod tests {
                 assert_eq!(batched, single, "{shape:?} {plan}");
                 batched.sort_unstable();
                 assert_eq!(batched, expect, "{shape:?} {plan} {kernel:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn hits_of_long_buckets_come_in_the_order_of_tables() {
+        // Ninety values agree on a block; each has a neighbour that differs there and agrees on the others.
+        for block in 0..4 {
+            let spread = values(SHAPES[0], 500, 1, block + 1);
+            let shared = 0x5a5a << (16 * block);
+            let crowd = spread[..90].iter().map(|word| word & !(0xffff << (16 * block)) | shared);
+            let crowd: Vec<u64> = crowd.collect();
+            let beside = crowd.iter().map(|word| word ^ 1 << (16 * block));
+            let words: Vec<u64> = spread[90..].iter().copied().chain(beside).collect();
+            let words: Vec<u64> = words.into_iter().chain(crowd.iter().copied()).collect();
+            let plan = Plan::MultiIndex { blocks: 4, key_bits: 16 };
+            let settings = Settings { plan: Some(plan), ..Settings::new(3) };
+            let index = Index::build(Bits::B64, &words, Ids::None, &settings).unwrap();
+            let (mut scratch, ask) = (index.scratch(), Ask::within(3));
+            for query in &crowd {
+                let (mut found, mut expect) = (Vec::new(), Vec::new());
+                let outcome = index.visit(&[*query], &ask, &mut scratch, &mut |hit| {
+                    found.push(hit.value().to_vec());
+                    ControlFlow::Continue(())
+                });
+                // In steps, tables are always searched one after the other.
+                index.begin(&[*query], &ask, &mut scratch).unwrap();
+                index.look_up(&mut scratch);
+                let in_steps = index.finish(&[*query], &ask, &mut scratch, &mut |hit| {
+                    expect.push(hit.value().to_vec());
+                    ControlFlow::Continue(())
+                });
+                assert_eq!((found.len(), &found), (2, &expect), "block {block}");
+                assert_eq!(outcome, Ok(in_steps));
             }
         }
     }
