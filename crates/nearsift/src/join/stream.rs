@@ -532,7 +532,7 @@ impl View<'_, '_> {
             }
             own.sort_unstable();
             emit_row(a, &own, f)?;
-            if self.form == Form::Full && !is_alone {
+            if self.form == Form::Full {
                 rows.keep(value, a, &own, postings);
             }
         }
