@@ -11,6 +11,7 @@ use super::super::kernel::{Job, Kernel, Lanes};
 use super::super::table::Table;
 use super::Source;
 use super::settle::Id;
+use crate::prefetch::{will_read, will_write};
 
 /// Values that a part should hold at least, so that a part is sorted in the near cache.
 const PART_VALUES: u64 = if cfg!(test) { 1 << 8 } else { 1 << 14 };
@@ -25,6 +26,8 @@ const SLICE_SHARE: u64 = 3;
 const CHUNKS: usize = 4;
 /// Values that are looked at together.
 const TOGETHER: usize = 256;
+/// Words from what is written to what is brought near for it: a line of the cache.
+const AHEAD: usize = 8;
 
 /// A word of an item, little endian.
 pub(super) type Word = [u8; 8];
@@ -195,6 +198,11 @@ impl<'a> Slice<'a> {
     }
 }
 
+/// The values that are looked at after those from a place on.
+fn next(first: usize) -> Range<usize> {
+    first + TOGETHER..first + 2 * TOGETHER
+}
+
 struct Count<'a, const W: usize> {
     table: &'a Table<W>,
     values: &'a [[u64; W]],
@@ -208,7 +216,8 @@ impl<const W: usize> Job for Count<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let mut keys = [0; TOGETHER];
-        for values in self.values.chunks(TOGETHER) {
+        for (first, values) in (0..).step_by(TOGETHER).zip(self.values.chunks(TOGETHER)) {
+            will_read(self.values, next(first));
             let keys = &mut keys[..values.len()];
             self.table.keys(lanes, values, keys);
             for &mut key in keys {
@@ -238,7 +247,9 @@ impl<I: Id, F: Fn(usize) -> I, const W: usize> Job for Gather<'_, F, W> {
         let Gather { table, values, id, shift, parts, places, to } = self;
         let mut found = [(0u16, 0u32); TOGETHER];
         let mut keys = [0; TOGETHER];
-        for (first, values) in (0..).step_by(TOGETHER).zip(values.chunks(TOGETHER)) {
+        let all = values;
+        for (first, values) in (0..).step_by(TOGETHER).zip(all.chunks(TOGETHER)) {
+            will_read(all, next(first));
             let keys = &mut keys[..values.len()];
             table.keys(lanes, values, keys);
             let mut len = 0;
@@ -251,6 +262,7 @@ impl<I: Id, F: Fn(usize) -> I, const W: usize> Job for Gather<'_, F, W> {
             }
             for &(at, nth) in &found[..len] {
                 let place = &mut places[nth as usize];
+                will_write(to, *place + AHEAD);
                 let item = &mut to[*place..*place + item_words::<I, W>()];
                 *place += item_words::<I, W>();
                 let value = &values[usize::from(at)];
