@@ -24,8 +24,9 @@ macro_rules! pack_compiled_for {
     };
 }
 
-/// Values that are judged at a time.
-pub(super) const CHUNK: usize = 1024;
+/// Values that are judged at a time. While the values picked of them are moved to places anywhere, the next ones are on
+/// their way: more of them would not fit beside what is written.
+pub(super) const CHUNK: usize = 256;
 
 /// How values are picked. Only what this processor can run can be obtained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -419,8 +420,8 @@ mod avx512 {
         let mut places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         let mut len = picked.len;
         for vector in vectors {
-            // The processor reads ahead by itself to the end of a page of 4 KiB only.
-            _mm_prefetch::<_MM_HINT_T0>(vector.as_ptr().wrapping_add(512).cast());
+            // The processor reads ahead by itself to the end of a page of 4 KiB only, and not while others are written.
+            _mm_prefetch::<_MM_HINT_T0>(vector.as_ptr().wrapping_add(super::CHUNK).cast());
             // SAFETY: eight values of one word are 64 bytes.
             let values = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
             let turned = _mm512_and_si512(_mm512_rorv_epi64(values, rotation), bits);
