@@ -1,8 +1,10 @@
-//! Picking the values with one digit out of many, with the instructions that the processor has.
+//! Picking the values whose digit is in a range, with the instructions that the processor has.
 //!
 //! What is chosen at run time changes the speed and never the result.
 
 #![expect(unsafe_code, reason = "a function compiled for instructions found at run time")]
+
+use std::ops::Range;
 
 use super::bits::Digit;
 use super::entries::Entries;
@@ -63,12 +65,18 @@ impl<const W: usize> Picked<W> {
     }
 
     /// Picks by plain code from the values of the chunk from `start` on.
-    fn extend(&mut self, chunk: &[[u64; W]], start: usize, digit: &Digit<W>, wanted: usize) {
+    fn extend(
+        &mut self,
+        chunk: &[[u64; W]],
+        start: usize,
+        digit: &Digit<W>,
+        wanted: &Range<usize>,
+    ) {
         // Without a branch on what cannot be foreseen.
         for (place, value) in chunk.iter().enumerate().skip(start) {
             self.values[self.len] = *value;
             self.places[self.len] = place as u32;
-            self.len += usize::from(digit.of(value) == wanted);
+            self.len += usize::from(wanted.contains(&digit.of(value)));
         }
     }
 }
@@ -154,13 +162,13 @@ impl Filter {
         }
     }
 
-    /// Picks, chunk after chunk, the values that have the digit `wanted`, and calls `f` with where each chunk starts and what
-    /// was picked from it.
+    /// Picks, chunk after chunk, the values whose digit is `wanted`, and calls `f` with where each chunk starts and what was
+    /// picked from it.
     #[inline(always)]
     pub(super) fn each_picked<const W: usize>(
         values: &[[u64; W]],
         digit: &Digit<W>,
-        wanted: usize,
+        wanted: &Range<usize>,
         mut f: impl FnMut(usize, &Picked<W>),
     ) {
         let filter = Filter::best();
@@ -171,18 +179,19 @@ impl Filter {
         }
     }
 
-    /// Picks the values of the chunk that have the digit `wanted`; what was picked before is gone.
+    /// Picks the values of the chunk whose digit is `wanted`; what was picked before is gone.
     ///
     /// # Panics
-    /// When the chunk has more than [`CHUNK`] values.
+    /// When the chunk has more than [`CHUNK`] values, or no digit is wanted.
     pub(super) fn pick<const W: usize>(
         self,
         chunk: &[[u64; W]],
         digit: &Digit<W>,
-        wanted: usize,
+        wanted: &Range<usize>,
         picked: &mut Picked<W>,
     ) {
         assert!(chunk.len() <= CHUNK, "at most {CHUNK} values at a time");
+        assert!(!wanted.is_empty(), "a digit");
         picked.len = 0;
         match self.0 {
             // Wider values have no vector form: their words would have to be brought together.
@@ -202,6 +211,7 @@ impl Filter {
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
+    use std::ops::Range;
 
     use super::super::bits::{Digit, Narrow};
     use super::{Entries, Picked};
@@ -325,16 +335,18 @@ mod avx2 {
         chunk: &[[u64; W]],
         digit: &Digit<W>,
         narrow: &Narrow,
-        wanted: usize,
+        wanted: &Range<usize>,
         picked: &mut Picked<W>,
     ) {
         let teller = Teller::new(narrow);
-        let wanted_digit = _mm256_set1_epi32(wanted as i32);
+        let least = _mm256_set1_epi32(wanted.start as i32);
+        let most = _mm256_set1_epi32(wanted.len() as i32 - 1);
         let (vectors, rest) = chunk.as_chunks::<8>();
         for (vector, start) in vectors.iter().zip((0i64..).step_by(8)) {
             let (first, second) = words(vector);
-            let same = _mm256_cmpeq_epi32(teller.tell(first, second), wanted_digit);
-            let chosen = _mm256_movemask_ps(_mm256_castsi256_ps(same)) as u32;
+            let above = _mm256_sub_epi32(teller.tell(first, second), least);
+            let within = _mm256_cmpeq_epi32(_mm256_min_epu32(above, most), above);
+            let chosen = _mm256_movemask_ps(_mm256_castsi256_ps(within)) as u32;
             for (half, values) in (0u32..).zip([first, second]) {
                 let set = (chosen >> (4 * half) & 0xf) as usize;
                 let start = start + 4 * i64::from(half);
@@ -361,6 +373,7 @@ mod avx2 {
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
+    use std::ops::Range;
 
     use super::super::bits::Digit;
     use super::{Entries, Picked};
@@ -405,7 +418,7 @@ mod avx512 {
     pub(super) fn pick<const W: usize>(
         chunk: &[[u64; W]],
         digit: &Digit<W>,
-        wanted: usize,
+        wanted: &Range<usize>,
         picked: &mut Picked<W>,
     ) {
         assert!(W == 1);
@@ -415,7 +428,8 @@ mod avx512 {
         let (gathered, multiplier) = (all(digit.gathered), all(digit.multiplier));
         // The digit is a run of bits: they are compared where they lie.
         let place = |number: u64| all(number << digit.shift >> digit.skip);
-        let (run, wanted_run) = (place(u64::MAX), place(wanted as u64));
+        let (run, least) = (place(u64::MAX), place(wanted.start as u64));
+        let most = place(wanted.len() as u64 - 1);
         let (vectors, rest) = chunk.as_chunks::<8>();
         let mut places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         let mut len = picked.len;
@@ -427,7 +441,7 @@ mod avx512 {
             let turned = _mm512_and_si512(_mm512_rorv_epi64(values, rotation), bits);
             let sum = _mm512_and_si512(_mm512_mullo_epi64(turned, gather), gathered);
             let mixed = _mm512_and_si512(_mm512_mullo_epi64(sum, multiplier), run);
-            let chosen = _mm512_cmpeq_epi64_mask(mixed, wanted_run);
+            let chosen = _mm512_cmple_epu64_mask(_mm512_sub_epi64(mixed, least), most);
             let to_values = &mut picked.values[len..len + 8];
             // SAFETY: the slice has room for eight values of one word.
             unsafe {
@@ -462,9 +476,14 @@ mod tests {
             let Some(digit) = source.digit(width) else { return };
             let before = source;
             source = before.after(&digit);
-            for wanted in 0..digit.count() {
+            let all = digit.count();
+            let single = (0..all).map(|digit| digit..digit + 1);
+            for wanted in single.chain([0..all, 1..all, 0..all - 1, all / 3..all / 3 * 2 + 1]) {
+                if wanted.is_empty() {
+                    continue;
+                }
                 let places: Vec<u32> = (0..values.len() as u32)
-                    .filter(|&i| digit.of(&values[i as usize]) == wanted)
+                    .filter(|&i| wanted.contains(&digit.of(&values[i as usize])))
                     .collect();
                 let expect: Vec<[u64; W]> = places.iter().map(|&i| values[i as usize]).collect();
                 let fold = Fold::of_agreeing(&bits.0);
@@ -483,7 +502,7 @@ mod tests {
                         assert_eq!((digits, packed), (plain_digits, plain), "{filter:?}");
                     }
                     let mut picked = Picked::NONE;
-                    filter.pick(values, &digit, wanted, &mut picked);
+                    filter.pick(values, &digit, &wanted, &mut picked);
                     assert_eq!(picked.places(), places, "{filter:?}");
                     assert_eq!(picked.values(), expect, "{filter:?}");
                 }
@@ -509,12 +528,13 @@ mod tests {
     #[test]
     fn all_and_none_are_picked() {
         let digit = Source::new(BitSet([0xff]), 0).digit(3).expect("bits left");
-        let (kept, other) = (digit.of(&[7]), digit.of(&[7]) ^ 1);
+        let digit_of = digit.of(&[7]);
+        let (kept, other) = (digit_of..digit_of + 1, digit_of ^ 1..(digit_of ^ 1) + 1);
         for filter in Filter::available() {
             let mut picked = Picked::NONE;
-            filter.pick(&[[7]; CHUNK], &digit, kept, &mut picked);
+            filter.pick(&[[7]; CHUNK], &digit, &kept, &mut picked);
             assert_eq!(picked.values(), [[7]; CHUNK]);
-            filter.pick(&[[7]; CHUNK], &digit, other, &mut picked);
+            filter.pick(&[[7]; CHUNK], &digit, &other, &mut picked);
             assert!(picked.values().is_empty());
         }
     }

@@ -12,16 +12,13 @@ use crate::threads::Workers;
 
 /// How all values are moved into buckets by some bits, a slice of them at a time, by all threads together.
 ///
-/// Slices and buckets are told apart by one digit, counted once for all slices. So a slice is picked out of the
-/// values and moved in one step, and takes memory once.
+/// Each bucket has a digit, and a slice is a range of digits: all are counted once. So a slice is picked out of the values and
+/// moved in one step, takes memory once, and has as many values as the memory has room for.
 #[derive(Debug)]
 pub(super) struct FirstMove<const W: usize> {
-    /// The digits of slices, if there are many, of buckets in a slice, and of both.
-    slice: Option<Digit<W>>,
-    bucket: Digit<W>,
-    both: Digit<W>,
-    /// What remains to move by: after slicing, and after this move.
-    pub(super) sliced: Source<W>,
+    digit: Digit<W>,
+    /// What there is to move by: before this move, and after it.
+    pub(super) before: Source<W>,
     pub(super) after: Source<W>,
     /// Whether bits were left alone for the next move.
     pub(super) leaves: bool,
@@ -30,8 +27,8 @@ pub(super) struct FirstMove<const W: usize> {
 }
 
 impl<const W: usize> FirstMove<W> {
-    /// For `n` values in so many slices, a power of two; `None` without bits enough. `width` tells that of the digit by
-    /// which so many values of a slice are moved.
+    /// For `n` values in so many slices; `None` without bits enough. `width` tells that of the digit by which so many values
+    /// of a slice are moved.
     pub(super) fn new(
         bits: BitSet<W>,
         n: usize,
@@ -50,7 +47,7 @@ impl<const W: usize> FirstMove<W> {
         widest: u32,
         width: impl Fn(&Source<W>, usize) -> u32,
     ) -> Option<FirstMove<W>> {
-        let most = (slices.ilog2() + widest) as usize;
+        let most = (slice_bits(slices) + widest) as usize;
         let one_to_one = Source::new(bits, 0).unused().is_some();
         let moved: BitSet<W> = if one_to_one { bits.iter().take(most).collect() } else { bits };
         FirstMove::leaving(bits.without(moved), moved, n, slices, width)
@@ -65,69 +62,73 @@ impl<const W: usize> FirstMove<W> {
     ) -> Option<FirstMove<W>> {
         let start = Source::new(bits, 0);
         let mut source = start;
-        let slice = if slices > 1 {
-            let digit = source.digit(slices.ilog2()).filter(|digit| digit.count() == slices)?;
+        let of_slices = slice_bits(slices);
+        if of_slices > 0 {
+            let digit = source.digit(of_slices).filter(|digit| digit.width() == of_slices)?;
             source = source.after(&digit);
-            Some(digit)
-        } else {
-            None
-        };
-        let bucket = source.digit(width(&source, n / slices))?;
-        let both = start.digit(slices.ilog2() + bucket.width())?;
-        assert_eq!(both.count(), slices * bucket.count(), "digits of one source");
-        let (sliced, after) = (source.or(rest), source.after(&bucket).or(rest));
+        }
+        // In a slice there are as many buckets as suit its values.
+        let of_buckets = source.digit(width(&source, n / slices))?.width();
+        let digit = start.digit(of_slices + of_buckets)?;
+        let (before, after) = (start.or(rest), start.after(&digit).or(rest));
         let leaves = rest != BitSet::NONE;
-        Some(FirstMove { slice, bucket, both, sliced, after, leaves, entries: None })
+        Some(FirstMove { digit, before, after, leaves, entries: None })
     }
 
     /// Moves `n` values as entries with such a fold, if these have room for their ids, and by so many bits next.
     pub(super) fn with_entries(mut self, fold: Fold<W>, n: usize, next: u32) -> FirstMove<W> {
-        self.entries = Entries::new(&self.sliced, &self.bucket, next, fold, n);
+        self.entries = Entries::new(&self.before, &self.digit, next, fold, n);
         self
     }
 
-    /// A count of none for each digit of both kinds.
+    /// The number of buckets of all slices.
+    pub(super) fn buckets(&self) -> usize {
+        self.digit.count()
+    }
+
+    /// A count of none for each bucket.
     pub(super) fn no_counts(&self) -> Vec<u32> {
-        vec![0; self.both.count()]
+        vec![0; self.buckets()]
     }
 
-    /// Adds the numbers of values with each digit of both kinds.
+    /// Adds the numbers of values in each bucket.
     pub(super) fn count(&self, values: &[[u64; W]], counts: &mut [u32]) {
-        self.both.each(values, |_, digit| counts[digit] += 1);
+        self.digit.each(values, |_, digit| counts[digit] += 1);
     }
 
-    /// The counts of one slice among those of all.
-    pub(super) fn of_slice<'c>(&self, counts: &'c [u32], slice: usize) -> &'c [u32] {
-        let range: Range<usize> = slice * self.bucket.count()..(slice + 1) * self.bucket.count();
-        &counts[range]
-    }
-
-    /// Takes a slice of the values, with their places among all as ids.
-    pub(super) fn pick(&self, values: &[[u64; W]], slice: usize, to: &mut Values<W>) {
-        match &self.slice {
-            Some(digit) => to.pick(values, digit, slice),
-            None => to.take_all(values),
+    /// Takes a slice of the values, so many, with their places among all as ids.
+    pub(super) fn pick(
+        &self,
+        values: &[[u64; W]],
+        slice: &Range<usize>,
+        len: usize,
+        to: &mut Values<W>,
+    ) {
+        if slice.len() == self.buckets() {
+            to.take_all(values);
+        } else {
+            to.pick(values, &self.digit, slice, len);
         }
     }
 
-    /// Fills the buckets with a slice of the values, with their places as ids or without, in as many parts as there are
-    /// counts; each part is a task.
+    /// Fills the buckets of a slice with values, with their places as ids or without, in as many parts as were counted; each
+    /// part is a task.
     ///
     /// # Panics
     /// When the counts are not of these values.
     pub(super) fn fill(
         &self,
         values: &[[u64; W]],
-        slice: usize,
-        counts: &[Vec<u32>],
+        slice: &Range<usize>,
+        counts: &Counts,
         with_ids: bool,
         to: &Filled<W>,
         workers: &Workers,
     ) {
-        let _ = workers.run(counts.len(), &|part| {
-            let (start, values) = part_of(values, part, counts.len());
+        let _ = workers.run(counts.parts.len(), &|part| {
+            let (start, values) = part_of(values, part, counts.parts.len());
             let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
-            to.start(self.of_slice(&counts[part], slice), with_ids);
+            to.start(&counts.parts[part][slice.clone()], with_ids);
             self.fill_part(values, with_ids.then_some(start as u32), slice, &mut to);
             ControlFlow::Continue(())
         });
@@ -137,67 +138,124 @@ impl<const W: usize> FirstMove<W> {
     pub(super) fn fill_entries(
         &self,
         values: &[[u64; W]],
-        slice: usize,
-        counts: &[Vec<u32>],
+        slice: &Range<usize>,
+        counts: &Counts,
         entries: &Entries<W>,
         to: &Filled<1>,
         workers: &Workers,
     ) {
-        let _ = workers.run(counts.len(), &|part| {
-            let (start, values) = part_of(values, part, counts.len());
+        let _ = workers.run(counts.parts.len(), &|part| {
+            let (start, values) = part_of(values, part, counts.parts.len());
             let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
-            to.start(self.of_slice(&counts[part], slice), false);
-            let Some(digit) = &self.slice else {
-                to.add_entries(values, |place| (start + place) as u32, entries);
+            to.start(&counts.parts[part][slice.clone()], false);
+            if slice.len() == self.buckets() {
+                to.add_entries(values, |place| (start + place) as u32, entries, 0);
                 return ControlFlow::Continue(());
-            };
-            Filter::each_picked(values, digit, slice, |first, picked| {
+            }
+            Filter::each_picked(values, &self.digit, slice, |first, picked| {
                 let (first, places) = ((start + first) as u32, picked.places());
-                to.add_entries(picked.values(), |place| first + places[place], entries);
+                let id = |place: usize| first + places[place];
+                to.add_entries(picked.values(), id, entries, slice.start);
             });
             ControlFlow::Continue(())
         });
     }
 
-    /// Adds those of some values that are of a slice to the buckets; ids, if there are any, are places from `start` on.
+    /// Adds those of some values that are of a slice to its buckets; ids, if there are any, are places from `start` on.
     fn fill_part(
         &self,
         values: &[[u64; W]],
         start: Option<u32>,
-        slice: usize,
+        slice: &Range<usize>,
         to: &mut Buckets<W>,
     ) {
-        let Some(digit) = &self.slice else {
+        let digit = &self.digit;
+        if slice.len() == self.buckets() {
             return match start {
-                Some(start) => to.add(values, Some(|place| start + place as u32), &self.bucket),
-                None => to.add(values, NO_IDS, &self.bucket),
+                Some(start) => to.add(values, Some(|place| start + place as u32), digit, 0),
+                None => to.add(values, NO_IDS, digit, 0),
             };
-        };
+        }
         Filter::each_picked(values, digit, slice, |first, picked| {
             let Some(start) = start else {
-                return to.add(picked.values(), NO_IDS, &self.bucket);
+                return to.add(picked.values(), NO_IDS, digit, slice.start);
             };
             let (first, places) = (start + first as u32, picked.places());
-            to.add(picked.values(), Some(|place: usize| first + places[place]), &self.bucket);
+            let id = |place: usize| first + places[place];
+            to.add(picked.values(), Some(id), digit, slice.start);
         });
     }
+}
 
-    /// Shares the buckets of a slice out among the workers: each range of them is a task.
-    pub(super) fn share_out(
-        &self,
-        workers: &Workers,
-        task: impl Fn(Range<usize>) -> ControlFlow<()> + Sync,
-    ) -> ControlFlow<()> {
-        /// For each thread, so that none waits long for another.
-        const TASKS: usize = 32;
-        let tasks = if workers.count() > 1 { workers.count() * TASKS } else { 1 };
-        let start = |nth: usize| nth * self.buckets() / tasks;
-        workers.run(tasks, &|nth| task(start(nth)..start(nth + 1)))
+/// Bits that tell so many slices apart.
+fn slice_bits(slices: usize) -> u32 {
+    slices.next_power_of_two().ilog2()
+}
+
+/// Shares so many buckets out among the workers: each range of them is a task.
+pub(super) fn share_out(
+    workers: &Workers,
+    buckets: usize,
+    task: impl Fn(Range<usize>) -> ControlFlow<()> + Sync,
+) -> ControlFlow<()> {
+    /// For each thread, so that none waits long for another.
+    const TASKS: usize = 32;
+    let tasks = if workers.count() > 1 { workers.count() * TASKS } else { 1 };
+    let start = |nth: usize| nth * buckets / tasks;
+    workers.run(tasks, &|nth| task(start(nth)..start(nth + 1)))
+}
+
+/// How many values of each part of a column are in each bucket.
+#[derive(Debug)]
+pub(super) struct Counts {
+    parts: Vec<Vec<u32>>,
+    /// Of all parts together.
+    all: Vec<u32>,
+}
+
+impl Counts {
+    /// Of as many parts as there are counts.
+    pub(super) fn new(parts: Vec<Vec<u32>>) -> Counts {
+        let mut all = vec![0; parts.first().map_or(0, Vec::len)];
+        for counts in &parts {
+            all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        Counts { parts, all }
     }
 
-    /// The number of buckets of a slice.
-    pub(super) fn buckets(&self) -> usize {
-        self.bucket.count()
+    /// The slices with room for so many values each, one after the other.
+    pub(super) fn slices(&self, room: usize) -> impl Iterator<Item = Range<usize>> {
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let slice = self.slice(from, room)?;
+            from = slice.end;
+            Some(slice)
+        })
+    }
+
+    /// The slice that begins with a bucket, if there is that, with room for so many values: no more buckets than fit, but one
+    /// at least, and all slices from there on about equally large.
+    pub(super) fn slice(&self, from: usize, room: usize) -> Option<Range<usize>> {
+        let left = self.held(&(from..self.all.len()));
+        let most = left.div_ceil(left.div_ceil(room.max(1)).max(1));
+        let (mut held, mut end) = (0, from);
+        while let Some(&count) = self.all.get(end)
+            && (end == from || held + count as usize <= most)
+        {
+            held += count as usize;
+            end += 1;
+        }
+        (from < end).then_some(from..end)
+    }
+
+    /// The number of values in a slice.
+    pub(super) fn held(&self, slice: &Range<usize>) -> usize {
+        self.all[slice.clone()].iter().map(|&count| count as usize).sum()
+    }
+
+    /// How those of a slice would be spread.
+    pub(super) fn spread(&self, slice: &Range<usize>) -> Spread {
+        Spread::of(&self.all[slice.clone()])
     }
 }
 
@@ -252,20 +310,6 @@ impl<const W: usize> Filled<W> {
     }
 }
 
-/// The number of values of a slice, and how they would be spread, by the counts of all parts.
-pub(super) fn spread_of<const W: usize>(
-    first: &FirstMove<W>,
-    counts: &[Vec<u32>],
-    slice: usize,
-) -> (usize, Spread) {
-    let mut all = vec![0; first.buckets()];
-    for counts in counts {
-        let counts = first.of_slice(counts, slice);
-        all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-    }
-    (all.iter().map(|&count| count as usize).sum(), Spread::of(&all))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::partition::digit_width;
@@ -276,51 +320,58 @@ mod tests {
     fn slices_and_buckets_hold_every_value_once() {
         let values: Vec<[u64; 1]> = (0..5000u64).map(|i| [i * i * 77]).collect();
         for bits in [BitSet::ALL, BitSet([0x0ff0]), BitSet([0xf00f])] {
-            for (slices, parts) in [(1, 1), (2, 3), (8, 2), (1, 2)] {
+            for (slices, parts, room) in
+                [(1, 1, 5000), (2, 3, 2700), (3, 2, 1700), (8, 2, 1), (1, 2, usize::MAX)]
+            {
                 let workers = workers(parts);
                 let first =
                     FirstMove::new(bits, values.len(), slices, |_, n| digit_width(n, 16, 5))
                         .expect("bits");
-                let counts: Vec<Vec<u32>> = (0..parts)
-                    .map(|part| {
-                        let mut counts = first.no_counts();
-                        first.count(part_of(&values, part, parts).1, &mut counts);
-                        counts
-                    })
-                    .collect();
+                let counts = (0..parts).map(|part| {
+                    let mut counts = first.no_counts();
+                    first.count(part_of(&values, part, parts).1, &mut counts);
+                    counts
+                });
+                let counts = Counts::new(counts.collect());
                 let mut seen: Vec<u32> = Vec::new();
                 let (filled, mut whole) = (Filled::new(parts), Values::default());
-                for slice in 0..slices {
+                let mut next = 0;
+                for slice in counts.slices(room) {
+                    assert!(slice.len() == 1 || counts.held(&slice) <= room);
+                    assert_eq!(slice.start, next);
+                    next = slice.end;
                     let mut held: Vec<[u64; 1]> = Vec::new();
-                    first.fill(&values, slice, &counts, true, &filled, &workers);
-                    let _ = filled.each(0..first.buckets(), |parts| {
+                    first.fill(&values, &slice, &counts, true, &filled, &workers);
+                    let _ = filled.each(0..slice.len(), |parts| {
                         let bucket = whole.of(parts);
                         assert!(bucket.ids.is_sorted());
                         for (value, id) in bucket.values.iter().zip(bucket.ids) {
                             assert_eq!(*value, values[*id as usize]);
-                            assert_eq!(first.both.of(value), first.both.of(&bucket.values[0]));
+                            let digit = first.digit.of(value);
+                            assert!(slice.contains(&digit));
+                            assert_eq!(digit, first.digit.of(&bucket.values[0]));
                         }
                         seen.extend(bucket.ids);
                         held.extend(bucket.values);
                         ControlFlow::Continue(())
                     });
                     let mut alike: Vec<[u64; 1]> = Vec::new();
-                    first.fill(&values, slice, &counts, false, &filled, &workers);
-                    let _ = filled.each(0..first.buckets(), |parts| {
+                    first.fill(&values, &slice, &counts, false, &filled, &workers);
+                    let _ = filled.each(0..slice.len(), |parts| {
                         let bucket = whole.of(parts);
                         assert!(!bucket.has_ids());
                         alike.extend(bucket.values);
                         ControlFlow::Continue(())
                     });
                     assert_eq!(alike, held, "the same values without ids");
-                    let mut all = vec![0; first.buckets()];
-                    for counts in &counts {
-                        let counts = first.of_slice(counts, slice);
-                        all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-                    }
+                    let mut picked = Values::default();
+                    first.pick(&values, &slice, counts.held(&slice), &mut picked);
+                    assert_eq!(picked.values.len(), counts.held(&slice));
+                    let all = &counts.all[slice];
                     let alone = all.iter().filter(|&&count| count == 1).count();
                     seen.extend(std::iter::repeat_n(u32::MAX, alone));
                 }
+                assert_eq!(next, first.buckets());
                 assert_eq!(seen.len(), values.len());
                 seen.retain(|&id| id != u32::MAX);
                 seen.sort_unstable();

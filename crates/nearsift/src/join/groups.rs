@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use super::bits::{BitSet, Source};
-use super::first::{Filled, FirstMove, part_of, parts};
+use super::first::{Counts, Filled, FirstMove, part_of, parts, share_out};
 use super::partition::{Bucket, Buckets, Values, count, digit_width};
+use super::plan::slice_values;
 use super::stream::{locked, unlocked};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
@@ -27,7 +28,7 @@ pub(super) enum Groups {
 }
 
 impl Groups {
-    /// Groups equal values, working on `slices` (a power of two) of them, one after the other.
+    /// Groups equal values, working on about `slices` slices of them, one after the other.
     ///
     /// # Complexity
     /// Expected O(n) moves and comparisons. If values are repeated, 8 bytes a document stay;
@@ -53,13 +54,13 @@ impl Groups {
             *locked(&counts[part]) = own;
             ControlFlow::Continue(())
         });
-        let counts: Vec<Vec<u32>> = counts.into_iter().map(unlocked).collect();
+        let counts = Counts::new(counts.into_iter().map(unlocked).collect());
         let all = Mutex::new(Vec::new());
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
         let filled = Filled::new(parts);
-        for slice in 0..slices {
-            first.fill(values, slice, &counts, true, &filled, workers);
-            let _ = first.share_out(workers, |buckets| {
+        for slice in counts.slices(slice_values(values.len(), slices)) {
+            first.fill(values, &slice, &counts, true, &filled, workers);
+            let _ = share_out(workers, slice.len(), |buckets| {
                 let mut grouping = locked(&spare).pop().unwrap_or_default();
                 let mut whole = std::mem::take(&mut grouping.whole);
                 let ended = filled.each(buckets, |parts| {

@@ -373,12 +373,12 @@ impl Budget {
         let Some(limit) = limit else {
             while search(slices) > (30 * n * words).clamp(1 << 24, 4 << 30) && slices < MOST_SLICES
             {
-                slices *= 2;
+                slices += 1;
             }
             return Ok(Budget { slices, pair_capacity: (n as usize * 5).max(1 << 26) });
         };
         while standing + search(slices) + fewest_pairs > limit && slices < MOST_SLICES {
-            slices *= 2;
+            slices += 1;
         }
         let needed = standing + search(slices) + fewest_pairs;
         if needed > limit {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::bits::Digit;
 use super::entries::Entries;
-use super::filter::{CHUNK, Filter};
+use super::filter::Filter;
 use crate::pages;
 use crate::prefetch::will_write;
 
@@ -130,9 +130,9 @@ impl<const W: usize> Buckets<W> {
         self.start(counts, with_ids);
         for &Bucket { values, ids } in parts {
             if with_ids {
-                self.add(values, Some(|place: usize| ids[place]), digit);
+                self.add(values, Some(|place: usize| ids[place]), digit, 0);
             } else {
-                self.add(values, NO_IDS, digit);
+                self.add(values, NO_IDS, digit, 0);
             }
         }
     }
@@ -159,8 +159,8 @@ impl<const W: usize> Buckets<W> {
         }
     }
 
-    /// Adds values, of which those with one digit belong into one bucket; `id` tells the id by the
-    /// place, or there are [none](NO_IDS).
+    /// Adds values, of which those with one digit belong into one bucket, those with the digit `first` into the first one; `id`
+    /// tells the id by the place, or there are [none](NO_IDS).
     ///
     /// # Panics
     /// When the counts that were given are too small, or there is no room for ids.
@@ -170,12 +170,13 @@ impl<const W: usize> Buckets<W> {
         values: &[[u64; W]],
         id: Option<impl Fn(usize) -> u32 + Copy>,
         digit: &Digit<W>,
+        first: usize,
     ) {
         let far = self.far;
         let (to_values, to_ids) = (&mut self.values[..], &mut self.ids[..]);
         let ends = &mut self.ends[..];
         digit.each(values, |place, digit| {
-            let end = &mut ends[digit];
+            let end = &mut ends[digit - first];
             let at = *end as usize;
             to_values[at] = values[place];
             *end += 1;
@@ -215,7 +216,7 @@ impl<const W: usize> Buckets<W> {
 }
 
 impl Buckets<1> {
-    /// Adds the entries of values; `id` tells the id by the place.
+    /// Adds the entries of values, those of the bucket `first` into the first one; `id` tells the id by the place.
     ///
     /// # Panics
     /// When the counts that were given are too small.
@@ -225,11 +226,12 @@ impl Buckets<1> {
         values: &[[u64; W]],
         id: impl Fn(usize) -> u32,
         entries: &Entries<W>,
+        first: usize,
     ) {
         let far = self.far;
         let (to, ends) = (&mut self.values[..], &mut self.ends[..]);
         entries.each(values, id, |bucket, entry| {
-            let end = &mut ends[bucket];
+            let end = &mut ends[bucket - first];
             let at = *end as usize;
             to[at] = [entry];
             *end += 1;
@@ -291,13 +293,17 @@ impl<const W: usize> Values<W> {
         self.ids.extend(0..values.len() as u32);
     }
 
-    /// Takes the values with the digit `wanted`, with their places among all as ids.
-    pub(super) fn pick(&mut self, values: &[[u64; W]], digit: &Digit<W>, wanted: usize) {
-        // A sixteenth more than an even share; beyond that it grows.
-        let share = values.len() / digit.count() * 17 / 16 + CHUNK;
+    /// Takes the values whose digit is `wanted`, so many, with their places among all as ids.
+    pub(super) fn pick(
+        &mut self,
+        values: &[[u64; W]],
+        digit: &Digit<W>,
+        wanted: &Range<usize>,
+        len: usize,
+    ) {
         self.clear();
-        self.values.reserve(share);
-        self.ids.reserve(share);
+        self.values.reserve(len);
+        self.ids.reserve(len);
         Filter::each_picked(values, digit, wanted, |first, picked| {
             self.values.extend_from_slice(picked.values());
             self.ids.extend(picked.places().iter().map(|place| first as u32 + place));
@@ -358,8 +364,8 @@ mod tests {
         let digit = Source::new(BitSet::ALL, 0).digit(2).expect("bits left");
         let mut slice = Values::default();
         let mut seen: Vec<u32> = Vec::new();
-        for wanted in 0..4 {
-            slice.pick(&values, &digit, wanted);
+        for wanted in [0..1, 1..3, 3..4] {
+            slice.pick(&values, &digit, &wanted, 0);
             assert!(slice.ids.is_sorted());
             for (value, id) in slice.values.iter().zip(&slice.ids) {
                 assert_eq!(*value, values[*id as usize]);

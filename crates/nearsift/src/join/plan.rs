@@ -308,10 +308,16 @@ pub(super) fn search_bytes(question: &Question, plan: Plan, slices: usize, threa
     if plan == Plan::AllPairs {
         return 4 * question.values;
     }
-    // The buckets of a slice, which may be larger than its share, and for each thread those of the largest bucket again and
-    // again.
-    let slice = question.values / slices as u64;
-    entry * (slice + slice / 16) + threads as u64 * (entry * (slice / 64) + (1 << 18))
+    // The buckets of a slice, and for each thread those of the largest bucket again and again.
+    let (values, share) = (question.values as usize, question.values / slices as u64);
+    let slice = slice_values(values, slices) as u64;
+    entry * slice + threads as u64 * (entry * (share / 64) + (1 << 18))
+}
+
+/// The most values of one of so many slices: as they are cut between buckets, they may be somewhat larger than their share.
+pub(super) fn slice_values(values: usize, slices: usize) -> usize {
+    let share = values.div_ceil(slices);
+    share + share / 16
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entries::Entries;
-use super::first::{Filled, FirstMove, part_of, parts, spread_of};
+use super::first::{Counts, Filled, FirstMove, part_of, parts, share_out};
 use super::names::Nameless;
 use super::partition::Bucket;
 use super::search::{Place, Search, Sink, Work, Worker};
@@ -52,7 +52,7 @@ impl<const W: usize> Search<'_, W> {
     }
 
     /// Counts the digits of each first move in each part of the values.
-    fn first_counts(&self, firsts: &[Option<FirstMove<W>>]) -> Vec<Vec<Vec<u32>>> {
+    fn first_counts(&self, firsts: &[Option<FirstMove<W>>]) -> Vec<Counts> {
         const CHUNK: usize = 1 << 11;
         let parts = parts(self.values.len(), self.workers);
         let all: Vec<_> = firsts.iter().map(|_| Mutex::new(vec![Vec::new(); parts])).collect();
@@ -74,7 +74,7 @@ impl<const W: usize> Search<'_, W> {
             }
             ControlFlow::Continue(())
         });
-        all.into_iter().map(unlocked).collect()
+        all.into_iter().map(|counts| Counts::new(unlocked(counts))).collect()
     }
 }
 
@@ -92,48 +92,52 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
 
     /// Searches the branches of the root.
     fn branches(&self, root: &Node<W>) -> ControlFlow<()> {
-        let Search { values, slices, workers, .. } = *self.search;
+        let Search { values, workers, .. } = *self.search;
         let firsts: Vec<_> =
             root.branches.iter().map(|node| self.search.first_move(root, node)).collect();
         let counts = self.search.first_counts(&firsts);
         let filled = Filled::new(parts(values.len(), workers));
         let packed = Filled::new(parts(values.len(), workers));
-        let mut with_ids = true;
-        for (branch, node) in root.branches.iter().enumerate() {
-            let Some(first) = &firsts[branch] else {
+        let (mut with_ids, mut is_first) = (true, true);
+        for ((node, first), counts) in root.branches.iter().zip(&firsts).zip(&counts) {
+            let Some(first) = first else {
                 // Without bits to tell slices apart.
                 self.tasks(1, |worker, _| worker.all(node, values))?;
                 continue;
             };
-            for slice in 0..slices {
-                let step = Step { node, first, counts: &counts[branch], slice };
-                let (n, spread) = spread_of(first, step.counts, slice);
+            let mut done = 0;
+            while let Some(slice) = counts.slice(done, self.search.room(with_ids)) {
+                let (n, spread) = (counts.held(&slice), counts.spread(&slice));
+                let (next, step) = (slice.end, Step { node, first, counts, slice });
+                if n < 2 {
+                    done = next;
+                    continue;
+                }
                 self.moves.fetch_add(n as u64, Ordering::Relaxed);
                 if !self.search.leaves_little(n, spread, node) {
-                    self.tasks(1, |worker, _| worker.slice(node, first, values, slice))?;
-                    continue;
-                }
-                if let Some(entries) = &first.entries {
+                    let slice = &step.slice;
+                    self.tasks(1, |worker, _| worker.slice(node, first, values, slice, n))?;
+                } else if let Some(entries) = &first.entries {
                     self.step_of_entries(&step, entries, &packed)?;
-                    continue;
-                }
-                if !with_ids {
+                } else if with_ids {
+                    self.step(&step, true, &filled)?;
+                    // The first step tells whether pairs are rare. Where there is none, all have ids.
+                    if is_first {
+                        let few = self.search.rare() as f64 / root.branches.len() as f64;
+                        let few = few * n as f64 / values.len() as f64;
+                        with_ids = self.found.load(Ordering::Relaxed) >= few as u64;
+                    }
+                } else {
                     self.nameless.begin();
                     let ended = self.step(&step, false, &filled);
                     with_ids = self.nameless.take_back_if_too_many();
-                    if !with_ids {
-                        ended?;
+                    if with_ids {
+                        // That broke it off: once more, with ids.
                         continue;
                     }
-                    // That broke it off: once more, with ids.
-                    self.moves.fetch_add(n as u64, Ordering::Relaxed);
+                    ended?;
                 }
-                self.step(&step, true, &filled)?;
-                // The first step tells whether pairs are rare. Where there is none, all have ids.
-                if branch + slice == 0 {
-                    let few = self.search.rare() / (root.branches.len() * slices);
-                    with_ids = self.found.load(Ordering::Relaxed) >= few as u64;
-                }
+                (done, is_first) = (next, false);
             }
         }
         ControlFlow::Continue(())
@@ -141,10 +145,10 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
 
     /// Moves a slice into buckets and searches these.
     fn step(&self, step: &Step<'_, W>, with_ids: bool, filled: &Filled<W>) -> ControlFlow<()> {
-        let Step { node, first, counts, slice } = *step;
+        let Step { node, first, counts, ref slice } = *step;
         let Search { values, workers, .. } = *self.search;
         first.fill(values, slice, counts, with_ids, filled, workers);
-        first.share_out(workers, |buckets| {
+        share_out(workers, slice.len(), |buckets| {
             self.with_worker(|worker| worker.buckets(node, first, filled, buckets))
         })
     }
@@ -156,10 +160,10 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
         entries: &Entries<W>,
         filled: &Filled<1>,
     ) -> ControlFlow<()> {
-        let Step { node, first, counts, slice } = *step;
+        let Step { node, first, counts, ref slice } = *step;
         let Search { values, workers, .. } = *self.search;
         first.fill_entries(values, slice, counts, entries, filled, workers);
-        first.share_out(workers, |buckets| {
+        share_out(workers, slice.len(), |buckets| {
             self.with_worker(|worker| worker.entries(node, first, entries, filled, buckets, values))
         })
     }
@@ -199,9 +203,8 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
 struct Step<'b, const W: usize> {
     node: &'b Node<W>,
     first: &'b FirstMove<W>,
-    /// By part of the values.
-    counts: &'b [Vec<u32>],
-    slice: usize,
+    counts: &'b Counts,
+    slice: Range<usize>,
 }
 
 /// Rows of all pairs of `n`, in parts of about equally many comparisons.

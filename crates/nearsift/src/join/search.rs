@@ -15,7 +15,7 @@ use super::forest::{Forest, Places};
 use super::leaves::{Folds, Leaves, Moved, Packed};
 use super::names::Nameless;
 use super::partition::{Bucket, Buckets, Spread, Values, count, digit_width, values_in};
-use super::plan::Speed;
+use super::plan::{Speed, slice_values};
 use super::tree::{DIGIT_BITS, Node, Script};
 use crate::hamming::distance;
 use crate::hamming::kernels::{Kernel, TILE};
@@ -100,7 +100,7 @@ pub(super) struct Search<'a, const W: usize> {
     pub(super) kernel: Kernel,
     pub(super) speed: Speed,
     pub(super) tuning: Tuning,
-    /// Parts (a power of two) that are worked on one after the other.
+    /// About how many parts are worked on one after the other, where all have ids.
     pub(super) slices: usize,
     /// Who works on them.
     pub(super) workers: &'a Workers,
@@ -234,6 +234,12 @@ impl<'a, const W: usize> Search<'a, W> {
         if self.wanted.needs_no_ids() { self.values.len() / self.tuning.rare } else { 0 }
     }
 
+    /// How many values a slice may hold that have ids, or that have none: both take as much memory.
+    pub(super) fn room(&self, with_ids: bool) -> usize {
+        let room = slice_values(self.values.len(), self.slices);
+        if with_ids { room } else { room.saturating_mul(8 * W + 4) / (8 * W) }
+    }
+
     /// Whether a first move that spreads `n` values so leaves few enough pairs of a branch to compare.
     pub(super) fn leaves_little(&self, n: usize, spread: Spread, branch: &Node<W>) -> bool {
         self.tuning.leaves_little(&self.speed, n, 1, spread, !branch.branches.is_empty())
@@ -253,7 +259,7 @@ impl<'a, const W: usize> Search<'a, W> {
             return Some(first);
         }
         let leaf = self.tuning.leaf(&self.speed);
-        let bucket = n / self.slices / first.buckets();
+        let bucket = n / first.buckets();
         let target = self.tuning.target_of_folds(&self.speed);
         let next =
             if bucket <= leaf { 0 } else { digit_width(bucket, target, self.tuning.digit_bits) };
@@ -413,11 +419,12 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         node: &Node<W>,
         first: &FirstMove<W>,
         values: &[[u64; W]],
-        slice: usize,
+        slice: &Range<usize>,
+        len: usize,
     ) -> ControlFlow<()> {
         let mut picked = std::mem::take(&mut self.whole);
-        first.pick(values, slice, &mut picked);
-        let place = Place { source: first.sliced, ..Place::start() };
+        first.pick(values, slice, len, &mut picked);
+        let place = Place { source: first.before, ..Place::start() };
         let ended = self.spread(node, place, &[picked.bucket()]);
         self.whole = picked;
         ended

@@ -179,7 +179,7 @@ fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> 
         prop_assert_eq!(&join.pairs(), &expect, "by {:?}", plan);
         // Splitting everything that can be split, in slices, on the best kernel and the portable one.
         join.tuning = Tuning::EAGER;
-        join.slices = 2;
+        join.slices = 3;
         for kernel in [Kernel::best(), Kernel::PORTABLE] {
             join.kernel = kernel;
             join.known = OnceLock::new();
