@@ -106,15 +106,21 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
                 continue;
             };
             let mut done = 0;
-            while let Some(slice) = counts.slice(done, self.search.room(with_ids)) {
-                let (n, spread) = (counts.held(&slice), counts.spread(&slice));
+            while let Some(mut slice) = counts.slice(done, self.search.room(with_ids)) {
+                let crowds =
+                    !self.search.leaves_little(counts.held(&slice), counts.spread(&slice), node);
+                // Those that crowd are picked with ids, whether others have ids or not, and need the room for them.
+                if crowds && let Some(smaller) = counts.slice(done, self.search.room(true)) {
+                    slice = smaller;
+                }
+                let n = counts.held(&slice);
                 let (next, step) = (slice.end, Step { node, first, counts, slice });
                 if n < 2 {
                     done = next;
                     continue;
                 }
                 self.moves.fetch_add(n as u64, Ordering::Relaxed);
-                if !self.search.leaves_little(n, spread, node) {
+                if crowds {
                     let slice = &step.slice;
                     self.tasks(1, |worker, _| worker.slice(node, first, values, slice, n))?;
                 } else if let Some(entries) = &first.entries {

@@ -244,10 +244,9 @@ impl<I: Id, F: Fn(usize) -> I, const W: usize> Job for Gather<'_, F, W> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let Gather { table, values, id, shift, parts, places, to } = self;
+        let Gather { table, values: all, id, shift, parts, places, to } = self;
         let mut found = [(0u16, 0u32); TOGETHER];
         let mut keys = [0; TOGETHER];
-        let all = values;
         for (first, values) in (0..).step_by(TOGETHER).zip(all.chunks(TOGETHER)) {
             will_read(all, next(first));
             let keys = &mut keys[..values.len()];
