@@ -1,12 +1,13 @@
 //! The first move: from all values into the buckets of one slice of them.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use super::bits::{BitSet, Digit, Source};
 use super::entries::Entries;
 use super::filter::Filter;
 use super::partition::{Bucket, Buckets, NO_IDS, Spread, Values, values_in};
+use super::stream::{locked, unlocked};
 use crate::hamming::kernels::Fold;
 use crate::threads::Workers;
 
@@ -87,12 +88,12 @@ impl<const W: usize> FirstMove<W> {
     }
 
     /// A count of none for each bucket.
-    pub(super) fn no_counts(&self) -> Vec<u32> {
+    fn no_counts(&self) -> Vec<u32> {
         vec![0; self.buckets()]
     }
 
     /// Adds the numbers of values in each bucket.
-    pub(super) fn count(&self, values: &[[u64; W]], counts: &mut [u32]) {
+    fn count(&self, values: &[[u64; W]], counts: &mut [u32]) {
         self.digit.each(values, |_, digit| counts[digit] += 1);
     }
 
@@ -214,8 +215,36 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// The counts of each first move; of none, of no buckets.
+    pub(super) fn of<const W: usize>(
+        values: &[[u64; W]],
+        firsts: &[Option<&FirstMove<W>>],
+        workers: &Workers,
+    ) -> Vec<Counts> {
+        const CHUNK: usize = 1 << 11;
+        let parts = parts(values.len(), workers);
+        let all: Vec<_> = firsts.iter().map(|_| Mutex::new(vec![Vec::new(); parts])).collect();
+        let _ = workers.run(parts, &|part| {
+            let none = |first: &Option<&FirstMove<W>>| first.map_or(vec![], FirstMove::no_counts);
+            let mut counts: Vec<Vec<u32>> = firsts.iter().map(none).collect();
+            // All digits of some values are counted while these are in the first-level cache.
+            for values in part_of(values, part, parts).1.chunks(CHUNK) {
+                for (first, counts) in firsts.iter().zip(&mut counts) {
+                    if let Some(first) = first {
+                        first.count(values, counts);
+                    }
+                }
+            }
+            for (all, counts) in all.iter().zip(counts) {
+                locked(all)[part] = counts;
+            }
+            ControlFlow::Continue(())
+        });
+        all.into_iter().map(|counts| Counts::new(unlocked(counts))).collect()
+    }
+
     /// Of as many parts as there are counts.
-    pub(super) fn new(parts: Vec<Vec<u32>>) -> Counts {
+    fn new(parts: Vec<Vec<u32>>) -> Counts {
         let mut all = vec![0; parts.first().map_or(0, Vec::len)];
         for counts in &parts {
             all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use super::bits::{BitSet, Source};
-use super::first::{Counts, Filled, FirstMove, part_of, parts, share_out};
+use super::first::{Counts, Filled, FirstMove, parts, share_out};
 use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::plan::slice_values;
 use super::stream::{locked, unlocked};
@@ -46,18 +46,10 @@ impl Groups {
             (n / BUCKET).max(2).ilog2().min(WIDEST)
         });
         let first = first.expect("all bits make a digit");
-        let parts = parts(values.len(), workers);
-        let counts: Vec<Mutex<Vec<u32>>> = (0..parts).map(|_| Mutex::default()).collect();
-        let _ = workers.run(parts, &|part| {
-            let mut own = first.no_counts();
-            first.count(part_of(values, part, parts).1, &mut own);
-            *locked(&counts[part]) = own;
-            ControlFlow::Continue(())
-        });
-        let counts = Counts::new(counts.into_iter().map(unlocked).collect());
+        let counts = Counts::of(values, &[Some(&first)], workers).remove(0);
         let all = Mutex::new(Vec::new());
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
-        let filled = Filled::new(parts);
+        let filled = Filled::new(parts(values.len(), workers));
         for slice in counts.slices(slice_values(values.len(), slices)) {
             first.fill(values, &slice, &counts, true, &filled, workers);
             let _ = share_out(workers, slice.len(), |buckets| {

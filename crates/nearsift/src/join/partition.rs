@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use bytemuck::{must_cast_slice, must_cast_slice_mut};
+
 use super::bits::Digit;
 use super::entries::Entries;
 use super::filter::Filter;
@@ -47,13 +49,15 @@ pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
 /// Values that are added have no ids.
 pub(super) const NO_IDS: Option<fn(usize) -> u32> = None;
 
-/// Values, with their ids or without, in buckets. The memory is kept from one use to the next, but that of ids only
-/// while there are any.
+/// Values, with their ids or without, in buckets.
 #[derive(Debug, Default)]
 pub(super) struct Buckets<const W: usize> {
-    values: Vec<[u64; W]>,
-    /// As many, or none.
-    ids: Vec<u32>,
+    /// The values, and then as many ids or none. It is kept from one use to the next, whatever they hold: the system may
+    /// take longer to give memory than it takes to fill it.
+    memory: Vec<u64>,
+    /// How many values there are, and whether they have ids.
+    len: usize,
+    with_ids: bool,
     /// Where each bucket ends.
     ends: Vec<u32>,
     /// Whether the buckets are larger than the second-level cache.
@@ -143,20 +147,23 @@ impl<const W: usize> Buckets<W> {
         const FAR: usize = 1 << 20;
         // Each entry holds its bucket's start until the values are in place, and then its end.
         let len = set_starts(&mut self.ends, counts);
+        (self.len, self.with_ids) = (len, with_ids);
         self.far = len * size_of::<[u64; W]>() > FAR;
-        // Some more, so that slices of about one size find room at once.
-        let room = len + len / 64;
-        // What they held is not needed any more, and must not be copied.
-        if self.values.len() < len {
-            self.values = Vec::new();
-            self.values = pages::zeroed(room, [0; W]);
+        let words = len * W + if with_ids { len.div_ceil(2) } else { 0 };
+        if self.memory.len() < words {
+            // What they held is not needed any more, and must not be copied.
+            self.memory = Vec::new();
+            // Some more, so that slices of about one size find room at once: what is never written takes no memory.
+            self.memory = pages::zeroed(words + words / 8, 0);
         }
-        if !with_ids {
-            self.ids = Vec::new();
-        } else if self.ids.len() < len {
-            self.ids = Vec::new();
-            self.ids = pages::zeroed(room, 0);
-        }
+    }
+
+    /// Where values and ids go, and where each bucket ends so far.
+    fn parts_mut(&mut self) -> (&mut [[u64; W]], &mut [u32], &mut [u32]) {
+        let (values, rest) = self.memory.split_at_mut(self.len * W);
+        let ids: &mut [u32] = must_cast_slice_mut(rest);
+        let ids = if self.with_ids { &mut ids[..self.len] } else { &mut [] };
+        (values.as_chunks_mut().0, ids, &mut self.ends)
     }
 
     /// Adds values, of which those with one digit belong into one bucket, those with the digit `first` into the first one; `id`
@@ -173,8 +180,7 @@ impl<const W: usize> Buckets<W> {
         first: usize,
     ) {
         let far = self.far;
-        let (to_values, to_ids) = (&mut self.values[..], &mut self.ids[..]);
-        let ends = &mut self.ends[..];
+        let (to_values, to_ids, ends) = self.parts_mut();
         digit.each(values, |place, digit| {
             let end = &mut ends[digit - first];
             let at = *end as usize;
@@ -194,8 +200,10 @@ impl<const W: usize> Buckets<W> {
     }
 
     fn range(&self, range: Range<usize>) -> Bucket<'_, W> {
-        let ids = self.ids.get(range.clone()).unwrap_or_default();
-        Bucket { values: &self.values[range], ids }
+        let (values, rest) = self.memory.split_at(self.len * W);
+        let ids: &[u32] = must_cast_slice(rest);
+        let ids = if self.with_ids { &ids[range.clone()] } else { &[] };
+        Bucket { values: &values.as_chunks().0[range], ids }
     }
 
     /// The bucket of a digit.
@@ -229,7 +237,7 @@ impl Buckets<1> {
         first: usize,
     ) {
         let far = self.far;
-        let (to, ends) = (&mut self.values[..], &mut self.ends[..]);
+        let (to, _, ends) = self.parts_mut();
         entries.each(values, id, |bucket, entry| {
             let end = &mut ends[bucket - first];
             let at = *end as usize;

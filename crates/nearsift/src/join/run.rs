@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entries::Entries;
-use super::first::{Counts, Filled, FirstMove, part_of, parts, share_out};
+use super::first::{Counts, Filled, FirstMove, parts, share_out};
 use super::names::Nameless;
 use super::partition::Bucket;
 use super::search::{Place, Search, Sink, Work, Worker};
-use super::stream::{locked, unlocked};
+use super::stream::locked;
 use super::tree::Node;
 use crate::hamming::kernels::TILE;
 
@@ -50,32 +50,6 @@ impl<const W: usize> Search<'_, W> {
         };
         (ended, work)
     }
-
-    /// Counts the digits of each first move in each part of the values.
-    fn first_counts(&self, firsts: &[Option<FirstMove<W>>]) -> Vec<Counts> {
-        const CHUNK: usize = 1 << 11;
-        let parts = parts(self.values.len(), self.workers);
-        let all: Vec<_> = firsts.iter().map(|_| Mutex::new(vec![Vec::new(); parts])).collect();
-        let _ = self.workers.run(parts, &|part| {
-            let mut counts: Vec<Vec<u32>> = firsts
-                .iter()
-                .map(|first| first.as_ref().map_or(vec![], FirstMove::no_counts))
-                .collect();
-            // All digits of some values are counted while these are in the first-level cache.
-            for values in part_of(self.values, part, parts).1.chunks(CHUNK) {
-                for (first, counts) in firsts.iter().zip(&mut counts) {
-                    if let Some(first) = first {
-                        first.count(values, counts);
-                    }
-                }
-            }
-            for (all, counts) in all.iter().zip(counts) {
-                locked(all)[part] = counts;
-            }
-            ControlFlow::Continue(())
-        });
-        all.into_iter().map(|counts| Counts::new(unlocked(counts))).collect()
-    }
 }
 
 impl<const W: usize, S: Sink> Run<'_, W, S> {
@@ -95,10 +69,11 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
         let Search { values, workers, .. } = *self.search;
         let firsts: Vec<_> =
             root.branches.iter().map(|node| self.search.first_move(root, node)).collect();
-        let counts = self.search.first_counts(&firsts);
+        let counted: Vec<_> = firsts.iter().map(Option::as_ref).collect();
+        let counts = Counts::of(values, &counted, workers);
         let filled = Filled::new(parts(values.len(), workers));
         let packed = Filled::new(parts(values.len(), workers));
-        let (mut with_ids, mut is_first) = (true, true);
+        let (mut with_ids, mut tells) = (true, self.search.rare() > 0);
         for ((node, first), counts) in root.branches.iter().zip(&firsts).zip(&counts) {
             let Some(first) = first else {
                 // Without bits to tell slices apart.
@@ -106,11 +81,15 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
                 continue;
             };
             let mut done = 0;
-            while let Some(mut slice) = counts.slice(done, self.search.room(with_ids)) {
+            let room = |with_ids, tells| match self.search.room(with_ids) {
+                room if tells && first.entries.is_none() => room.min(self.search.telling()),
+                room => room,
+            };
+            while let Some(mut slice) = counts.slice(done, room(with_ids, tells)) {
                 let crowds =
                     !self.search.leaves_little(counts.held(&slice), counts.spread(&slice), node);
                 // Those that crowd are picked with ids, whether others have ids or not, and need the room for them.
-                if crowds && let Some(smaller) = counts.slice(done, self.search.room(true)) {
+                if crowds && let Some(smaller) = counts.slice(done, room(true, tells)) {
                     slice = smaller;
                 }
                 let n = counts.held(&slice);
@@ -128,7 +107,7 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
                 } else if with_ids {
                     self.step(&step, true, &filled)?;
                     // The first step tells whether pairs are rare. Where there is none, all have ids.
-                    if is_first {
+                    if tells {
                         let few = self.search.rare() as f64 / root.branches.len() as f64;
                         let few = few * n as f64 / values.len() as f64;
                         with_ids = self.found.load(Ordering::Relaxed) >= few as u64;
@@ -143,7 +122,7 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
                     }
                     ended?;
                 }
-                (done, is_first) = (next, false);
+                (done, tells) = (next, false);
             }
         }
         ControlFlow::Continue(())

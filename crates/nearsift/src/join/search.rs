@@ -240,6 +240,14 @@ impl<'a, const W: usize> Search<'a, W> {
         if with_ids { room } else { room.saturating_mul(8 * W + 4) / (8 * W) }
     }
 
+    /// How many values a first slice should hold that tells whether pairs are rare: few, where those after it will take less
+    /// memory without their ids.
+    pub(super) fn telling(&self) -> usize {
+        const SHARE: usize = 16;
+        let n = self.values.len();
+        if n < self.tuning.many { n } else { n / SHARE }
+    }
+
     /// Whether a first move that spreads `n` values so leaves few enough pairs of a branch to compare.
     pub(super) fn leaves_little(&self, n: usize, spread: Spread, branch: &Node<W>) -> bool {
         self.tuning.leaves_little(&self.speed, n, 1, spread, !branch.branches.is_empty())
