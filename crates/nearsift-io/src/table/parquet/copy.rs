@@ -4,14 +4,15 @@ use std::io::{self, Write};
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use parquet::basic::{Compression, Encoding, PageType, Type};
+use parquet::basic::{Compression, Encoding, LogicalType, PageType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::{
     SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
 };
-use parquet::schema::types::ColumnDescriptor;
+use parquet::schema;
+use parquet::schema::types::{ColumnDescriptor, TypePtr};
 
 use super::column::{Run, with_typed};
 use super::{CHUNK, Opened};
@@ -210,7 +211,9 @@ impl Output {
         let meta = file.meta.file_metadata();
         let schema = meta.schema_descr().root_schema_ptr();
         let properties = Arc::new(properties(file));
-        let writer = encoded(&failed, || SerializedFileWriter::new(raw, schema, properties))?;
+        let writer = encoded(&failed, || {
+            SerializedFileWriter::new(raw, without_unknown(&schema)?, properties)
+        })?;
         Ok(Self { writer, failed })
     }
 
@@ -227,6 +230,60 @@ impl Output {
         let Self { writer, failed } = self;
         encoded(&failed, || writer.close()).map(drop)
     }
+}
+
+/// The same schema, but for annotations of a newer format than the library knows, which it reads and would not write: such a
+/// column keeps its values, as what they are stored as.
+fn without_unknown(schema: &TypePtr) -> parquet::errors::Result<TypePtr> {
+    if !has_unknown(schema) {
+        return Ok(Arc::clone(schema));
+    }
+    let info = schema.get_basic_info();
+    let (name, id) = (info.name(), info.has_id().then(|| info.id()));
+    let logical = info.logical_type_ref().filter(|logical| !is_unknown(logical)).cloned();
+    let (converted, repetition) =
+        (info.converted_type(), info.has_repetition().then(|| info.repetition()));
+    let built = match **schema {
+        schema::types::Type::PrimitiveType {
+            physical_type, type_length, scale, precision, ..
+        } => {
+            let column = schema::types::Type::primitive_type_builder(name, physical_type)
+                .with_converted_type(converted)
+                .with_logical_type(logical)
+                .with_length(type_length)
+                .with_scale(scale)
+                .with_precision(precision)
+                .with_id(id);
+            match repetition {
+                Some(repetition) => column.with_repetition(repetition),
+                None => column,
+            }
+            .build()
+        }
+        schema::types::Type::GroupType { ref fields, .. } => {
+            let fields: Result<_, _> = fields.iter().map(without_unknown).collect();
+            let group = schema::types::Type::group_type_builder(name)
+                .with_converted_type(converted)
+                .with_logical_type(logical)
+                .with_fields(fields?)
+                .with_id(id);
+            match repetition {
+                Some(repetition) => group.with_repetition(repetition),
+                None => group,
+            }
+            .build()
+        }
+    };
+    built.map(Arc::new)
+}
+
+fn has_unknown(schema: &TypePtr) -> bool {
+    schema.get_basic_info().logical_type_ref().is_some_and(is_unknown)
+        || schema.is_group() && schema.get_fields().iter().any(has_unknown)
+}
+
+fn is_unknown(logical: &LogicalType) -> bool {
+    matches!(logical, LogicalType::_Unknown { .. })
 }
 
 struct GroupSink<'a> {
