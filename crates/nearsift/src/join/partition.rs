@@ -60,8 +60,6 @@ pub(super) struct Buckets<const W: usize> {
     with_ids: bool,
     /// Where each bucket ends.
     ends: Vec<u32>,
-    /// Whether the buckets are larger than the second-level cache.
-    far: bool,
 }
 
 /// Replaces a list by where each of some parts starts that follow each other, and tells where the last one ends.
@@ -143,12 +141,9 @@ impl<const W: usize> Buckets<W> {
 
     /// Empties the buckets, and makes room for so many values in each, with their ids or without.
     pub(super) fn start(&mut self, counts: &[u32], with_ids: bool) {
-        /// Bytes of values.
-        const FAR: usize = 1 << 20;
         // Each entry holds its bucket's start until the values are in place, and then its end.
         let len = set_starts(&mut self.ends, counts);
         (self.len, self.with_ids) = (len, with_ids);
-        self.far = len * size_of::<[u64; W]>() > FAR;
         let words = len * W + if with_ids { len.div_ceil(2) } else { 0 };
         if self.memory.len() < words {
             // What they held is not needed any more, and must not be copied.
@@ -156,6 +151,13 @@ impl<const W: usize> Buckets<W> {
             // Some more, so that slices of about one size find room at once: what is never written takes no memory.
             self.memory = pages::zeroed(words + words / 8, 0);
         }
+    }
+
+    /// Whether the buckets are larger than the second-level cache.
+    fn are_far(&self) -> bool {
+        /// Bytes of values.
+        const FAR: usize = 1 << 20;
+        self.len * size_of::<[u64; W]>() > FAR
     }
 
     /// Where values and ids go, and where each bucket ends so far.
@@ -179,7 +181,7 @@ impl<const W: usize> Buckets<W> {
         digit: &Digit<W>,
         first: usize,
     ) {
-        let far = self.far;
+        let far = self.are_far();
         let (to_values, to_ids, ends) = self.parts_mut();
         digit.each(values, |place, digit| {
             let end = &mut ends[digit - first];
@@ -236,7 +238,7 @@ impl Buckets<1> {
         entries: &Entries<W>,
         first: usize,
     ) {
-        let far = self.far;
+        let far = self.are_far();
         let (to, _, ends) = self.parts_mut();
         entries.each(values, id, |bucket, entry| {
             let end = &mut ends[bucket - first];

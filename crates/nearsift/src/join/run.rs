@@ -81,10 +81,9 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
                 continue;
             };
             let mut done = 0;
-            let room = |with_ids, tells| match self.search.room(with_ids) {
-                room if tells && first.entries.is_none() => room.min(self.search.telling()),
-                room => room,
-            };
+            // Entries have ids, whatever is told.
+            let room =
+                |with_ids, tells| self.search.room(with_ids, tells && first.entries.is_none());
             while let Some(mut slice) = counts.slice(done, room(with_ids, tells)) {
                 let crowds =
                     !self.search.leaves_little(counts.held(&slice), counts.spread(&slice), node);

@@ -234,18 +234,14 @@ impl<'a, const W: usize> Search<'a, W> {
         if self.wanted.needs_no_ids() { self.values.len() / self.tuning.rare } else { 0 }
     }
 
-    /// How many values a slice may hold that have ids, or that have none: both take as much memory.
-    pub(super) fn room(&self, with_ids: bool) -> usize {
-        let room = slice_values(self.values.len(), self.slices);
-        if with_ids { room } else { room.saturating_mul(8 * W + 4) / (8 * W) }
-    }
-
-    /// How many values a first slice should hold that tells whether pairs are rare: few, where those after it will take less
-    /// memory without their ids.
-    pub(super) fn telling(&self) -> usize {
+    /// How many values a slice may hold that have ids, or that have none: both take as much memory. A slice that tells whether
+    /// pairs are rare holds a small share of many values, for those after it will need less memory without their ids.
+    pub(super) fn room(&self, with_ids: bool, tells: bool) -> usize {
         const SHARE: usize = 16;
         let n = self.values.len();
-        if n < self.tuning.many { n } else { n / SHARE }
+        let room = slice_values(n, self.slices);
+        let room = if with_ids { room } else { room.saturating_mul(8 * W + 4) / (8 * W) };
+        if tells && n >= self.tuning.many { room.min(n / SHARE) } else { room }
     }
 
     /// Whether a first move that spreads `n` values so leaves few enough pairs of a branch to compare.
