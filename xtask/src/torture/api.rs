@@ -19,6 +19,10 @@ const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,unsupported_method,ignored_auth";
 
+/// What the generator would give up for: how often it must draw again, and how long it takes, which depend on the machine and
+/// say nothing of the service.
+const NO_GROUNDS: &str = "filter_too_much,too_slow";
+
 /// Cases of the everyday tests.
 const USUAL: u64 = 2_000;
 
@@ -63,6 +67,7 @@ fn measure(cases: u64, first_seed: u64) -> Outcome {
             .current_dir(folder())
             .args(["run", &format!("{}/openapi.json", service.url)])
             .args(["--phases", phases, "--checks", CHECKS, "--workers", "2", "--warnings", "off"])
+            .args(["--suppress-health-check", NO_GROUNDS])
             .args(["--max-examples", &examples.to_string(), "--seed", &seed.to_string()])
             .args(["--header", &format!("Authorization: Bearer {}", service.key)])
             .env("NO_COLOR", "1");
