@@ -87,6 +87,11 @@ impl<const W: usize> FirstMove<W> {
         self.digit.count()
     }
 
+    /// Whether a slice is all buckets.
+    fn is_all(&self, slice: &Range<usize>) -> bool {
+        slice.len() == self.buckets()
+    }
+
     /// A count of none for each bucket.
     fn no_counts(&self) -> Vec<u32> {
         vec![0; self.buckets()]
@@ -105,7 +110,7 @@ impl<const W: usize> FirstMove<W> {
         len: usize,
         to: &mut Values<W>,
     ) {
-        if slice.len() == self.buckets() {
+        if self.is_all(slice) {
             to.take_all(values);
         } else {
             to.pick(values, &self.digit, slice, len);
@@ -126,12 +131,9 @@ impl<const W: usize> FirstMove<W> {
         to: &Filled<W>,
         workers: &Workers,
     ) {
-        let _ = workers.run(counts.parts.len(), &|part| {
-            let (start, values) = part_of(values, part, counts.parts.len());
-            let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
-            to.start(&counts.parts[part][slice.clone()], with_ids);
-            self.fill_part(values, with_ids.then_some(start as u32), slice, &mut to);
-            ControlFlow::Continue(())
+        to.fill_parts(values, counts, workers, |start, values, counts, to| {
+            to.start(&counts[slice.clone()], with_ids);
+            self.add(values, with_ids.then_some(start), slice, to);
         });
     }
 
@@ -145,25 +147,21 @@ impl<const W: usize> FirstMove<W> {
         to: &Filled<1>,
         workers: &Workers,
     ) {
-        let _ = workers.run(counts.parts.len(), &|part| {
-            let (start, values) = part_of(values, part, counts.parts.len());
-            let mut to = to.0[part].write().unwrap_or_else(PoisonError::into_inner);
-            to.start(&counts.parts[part][slice.clone()], false);
-            if slice.len() == self.buckets() {
-                to.add_entries(values, |place| (start + place) as u32, entries, 0);
-                return ControlFlow::Continue(());
+        to.fill_parts(values, counts, workers, |start, values, counts, to| {
+            to.start(&counts[slice.clone()], false);
+            if self.is_all(slice) {
+                return to.add_entries(values, |place| start + place as u32, entries, 0);
             }
             Filter::each_picked(values, &self.digit, slice, |first, picked| {
-                let (first, places) = ((start + first) as u32, picked.places());
+                let (first, places) = (start + first as u32, picked.places());
                 let id = |place: usize| first + places[place];
                 to.add_entries(picked.values(), id, entries, slice.start);
             });
-            ControlFlow::Continue(())
         });
     }
 
     /// Adds those of some values that are of a slice to its buckets; ids, if there are any, are places from `start` on.
-    fn fill_part(
+    fn add(
         &self,
         values: &[[u64; W]],
         start: Option<u32>,
@@ -171,7 +169,7 @@ impl<const W: usize> FirstMove<W> {
         to: &mut Buckets<W>,
     ) {
         let digit = &self.digit;
-        if slice.len() == self.buckets() {
+        if self.is_all(slice) {
             return match start {
                 Some(start) => to.add(values, Some(|place| start + place as u32), digit, 0),
                 None => to.add(values, NO_IDS, digit, 0),
@@ -317,6 +315,23 @@ impl<const W: usize> Filled<W> {
     /// None in so many parts.
     pub(super) fn new(parts: usize) -> Filled<W> {
         Filled((0..parts).map(|_| RwLock::default()).collect())
+    }
+
+    /// Fills the parts, each of which is a task: `fill` is given where the part's values start among all, these, their counts
+    /// and the buckets.
+    fn fill_parts<const V: usize>(
+        &self,
+        values: &[[u64; V]],
+        counts: &Counts,
+        workers: &Workers,
+        fill: impl Fn(u32, &[[u64; V]], &[u32], &mut Buckets<W>) + Sync,
+    ) {
+        let _ = workers.run(counts.parts.len(), &|part| {
+            let (start, values) = part_of(values, part, counts.parts.len());
+            let mut buckets = self.0[part].write().unwrap_or_else(PoisonError::into_inner);
+            fill(start as u32, values, &counts.parts[part], &mut buckets);
+            ControlFlow::Continue(())
+        });
     }
 
     /// Calls `f` with each of some buckets that hold two values or more, until it breaks.
