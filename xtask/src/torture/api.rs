@@ -19,8 +19,8 @@ const SCHEMATHESIS: &str = "schemathesis==4.32.5";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,unsupported_method,ignored_auth";
 
-/// What the generator would give up for: how often it must draw again, and how long it takes, which depend on the machine and
-/// say nothing of the service.
+/// What the generator would give up for: how often it must draw again, and how long it takes. The one is up to what two workers
+/// happen to draw, the other up to the machine, and neither says anything of the service.
 const NO_GROUNDS: &str = "filter_too_much,too_slow";
 
 /// Cases of the everyday tests.
