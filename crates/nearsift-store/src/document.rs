@@ -196,7 +196,11 @@ impl Metadata {
         Some(Metadata {
             time: if has(TIME) { Some(from.u64()?) } else { None },
             length: if has(LENGTH) { Some(from.u64()?) } else { None },
-            source: if has(SOURCE) { Some(from.text()?.to_owned()) } else { None },
+            source: if has(SOURCE) {
+                Some(from.text().filter(|source| source.len() <= MAX_SOURCE_BYTES)?.to_owned())
+            } else {
+                None
+            },
             expires: if has(EXPIRES) { Some(from.u32()?) } else { None },
         })
     }
@@ -285,7 +289,9 @@ impl<'a> Id<'a> {
     pub(crate) fn read(from: &mut Input<'a>, ids: IdKind) -> Option<Id<'a>> {
         match ids {
             IdKind::Numbers => from.u64().map(Id::Number),
-            IdKind::Texts => from.text().map(Id::Text),
+            IdKind::Texts => {
+                from.text().filter(|text| (1..=MAX_ID_BYTES).contains(&text.len())).map(Id::Text)
+            }
         }
     }
 }

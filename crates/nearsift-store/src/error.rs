@@ -45,6 +45,15 @@ pub enum StoreError {
         /// The first failure.
         because: String,
     },
+    /// The store's folder or its log is not where it was when the store was opened. What is written there would be
+    /// lost.
+    #[error(
+        "{}: deleted, moved or replaced since the store was opened, and nothing is written to it any more: put it back, or close the store and open it again", path.display()
+    )]
+    Displaced {
+        /// The folder or the log.
+        path: PathBuf,
+    },
     /// The store was closed while segments were merged.
     #[error("{}: merging ended before it was done: the segments stay as they are", path.display())]
     Interrupted {

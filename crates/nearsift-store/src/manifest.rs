@@ -23,6 +23,12 @@ pub(crate) const NEW_NAME: &str = "MANIFEST.new";
 /// The name of the file that is locked.
 pub(crate) const LOCK_NAME: &str = "LOCK";
 
+/// The highest number of a file, a manifest or a frame: they are counted on from what a file says.
+pub(crate) const MAX_NUMBER: u64 = u64::MAX / 2;
+
+/// The most bytes of a manifest: of a million segments and more.
+const MAX_BYTES: u64 = 64 << 20;
+
 /// What a numbered file of the store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
@@ -47,7 +53,7 @@ impl Name {
         {
             return None;
         }
-        let number = u64::from_str_radix(digits, 16).ok()?;
+        let number = u64::from_str_radix(digits, 16).ok().filter(|&number| number <= MAX_NUMBER)?;
         match role {
             "log" => Some(Name::Log(number)),
             "segment" => Some(Name::Segment(number)),
@@ -163,16 +169,23 @@ impl Manifest {
     fn read(from: &mut Input<'_>) -> Option<Manifest> {
         let schema = Schema::read(from)?;
         let (generation, next_file, first_log) = (from.u64()?, from.u64()?, from.u64()?);
-        // They are counted on from here.
-        if [generation, next_file, first_log].iter().any(|&number| number > u64::MAX / 2) {
+        if [generation, next_file, first_log].iter().any(|&number| number > MAX_NUMBER) {
             return None;
         }
         let logs = from.u32()?;
         let log_lengths = (0..logs).map(|_| from.u64()).collect::<Option<Vec<u64>>>()?;
         let count = from.u32()?;
         let segments = (0..count).map(|_| SegmentEntry::read(from)).collect::<Option<Vec<_>>>()?;
-        let ascending = segments.is_sorted_by(|a, b| a.number < b.number);
-        ascending.then_some(Manifest {
+        // A file that is written next must not take the place of one that is named.
+        let files = segments.iter().flat_map(|segment| {
+            [segment.number].into_iter().chain(segment.tombstones.map(|t| t.number))
+        });
+        let are_named_once = segments.is_sorted_by(|a, b| a.number < b.number)
+            && files.clone().all(|number| number < next_file)
+            && segments
+                .iter()
+                .all(|s| s.tombstones.is_none_or(|t| (1..=s.documents).contains(&t.count)));
+        are_named_once.then_some(Manifest {
             schema,
             generation,
             next_file,
@@ -215,7 +228,8 @@ impl Manifest {
         let path = dir.join(NAME);
         let read = || {
             let file = disk.open(&path, FileAccess::Read)?;
-            let mut bytes = vec![0; file.len()? as usize];
+            // One that is longer is none, and is told by its first bytes.
+            let mut bytes = vec![0; file.len()?.min(MAX_BYTES) as usize];
             file.read_at(&mut bytes, 0)?;
             Ok::<_, std::io::Error>(bytes)
         };

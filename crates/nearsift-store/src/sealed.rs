@@ -258,7 +258,7 @@ impl SealedFile {
             return damaged(at, "the file has another's name");
         }
         let pages = content.div_ceil(PAGE as u64);
-        if pages * (PAGE as u64 + 8) != at {
+        if pages.checked_mul(PAGE as u64 + 8) != Some(at) {
             return damaged(at, "the file's length is not what its trailer says");
         }
         let mut bytes = vec![0; 8 * pages as usize];

@@ -7,7 +7,6 @@ mod real;
 #[cfg(any(test, feature = "simulation"))]
 mod sim;
 
-use std::any::Any;
 use std::fmt::Debug;
 use std::io;
 use std::ops::Range;
@@ -41,13 +40,25 @@ pub trait Disk: Debug + Send + Sync {
     /// Makes the names in a folder durable: creations, renames and removals that came before.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Locks a file, which is created, against other processes until the lock is dropped; `None` if
-    /// another has it.
+    /// Locks the folder of a file, and the file, which is created, against other processes until the lock is dropped;
+    /// `None` if another has one of them.
+    ///
+    /// The folder is locked where the system can: whoever deletes the file lets nobody in.
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 }
 
-/// Held while a file is locked.
-pub type Lock = Box<dyn Any + Send + Sync>;
+/// Held while a folder is locked.
+pub type Lock = Box<dyn FolderLock>;
+
+/// A locked folder.
+pub trait FolderLock: Debug + Send + Sync {
+    /// Checks that files can be created in the folder, and that no other process can have locked it meanwhile.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::NotFound`]: the folder was deleted, moved or replaced, or is not locked any more. Any other: it cannot be written
+    /// to.
+    fn check(&self) -> io::Result<()>;
+}
 
 /// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +78,9 @@ pub trait DiskFile: Debug + Send + Sync {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
+
+    /// Whether a path is the name of this file: it is not when the file was removed, moved or replaced.
+    fn is_named(&self, path: &Path) -> io::Result<bool>;
 
     /// Fills `to` with the bytes from `offset` on. A file that ends before is an
     /// [`io::ErrorKind::UnexpectedEof`].

@@ -2,10 +2,10 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Disk, DiskFile, FileAccess, Lock};
+use super::{Disk, DiskFile, FileAccess, FolderLock, Lock};
 
 /// The file system of the machine.
 ///
@@ -59,19 +59,74 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
+        let dir = path.parent().unwrap_or(Path::new("")).to_owned();
+        let folder = if cfg!(unix) { Some(File::open(&dir)?) } else { None };
+        let folder = match folder.map(try_lock).transpose() {
+            Ok(Some(None)) => return Ok(None),
+            Ok(locked) => locked.flatten(),
+            // Some file systems lock no folders: there the file alone is locked, and looked at.
+            Err(_) => None,
+        };
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(Locked(file)))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        let Some(file) = try_lock(file)? else { return Ok(None) };
+        let lock = LockedFolder { file, path: path.to_owned(), folder, dir };
+        // Another process may have deleted the file before it was locked here.
+        match lock.is_held() {
+            Ok(true) => Ok(Some(Box::new(lock))),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }
 
-/// A locked file.
+/// Locks an open file or folder; `None` if another has it.
+fn try_lock(file: File) -> io::Result<Option<Locked>> {
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Locked(file))),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// A folder that is locked itself, where the system can, and by a file in it.
+#[derive(Debug)]
+struct LockedFolder {
+    file: Locked,
+    path: PathBuf,
+    folder: Option<Locked>,
+    dir: PathBuf,
+}
+
+impl LockedFolder {
+    /// Whether no other process can have the lock.
+    fn is_held(&self) -> io::Result<bool> {
+        match &self.folder {
+            Some(Locked(folder)) => folder.is_named(&self.dir),
+            None => self.file.0.is_named(&self.path),
+        }
+    }
+}
+
+impl FolderLock for LockedFolder {
+    fn check(&self) -> io::Result<()> {
+        if !self.is_held()? {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // The superuser may write where nobody may: what is marked as read-only is meant to stay as it is.
+        if fs::metadata(&self.dir)?.permissions().readonly() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        #[cfg(unix)]
+        rustix::fs::access(&self.dir, rustix::fs::Access::WRITE_OK)?;
+        Ok(())
+    }
+}
+
+/// A locked file or folder.
 ///
 /// It is unlocked by name, for closing it would not do: a process that is being started by another
 /// thread holds every open file of this one for a moment, and with it the lock.
+#[derive(Debug)]
 struct Locked(File);
 
 impl Drop for Locked {
@@ -84,6 +139,23 @@ impl Drop for Locked {
 impl DiskFile for File {
     fn len(&self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
+    }
+
+    #[cfg(unix)]
+    fn is_named(&self, path: &Path) -> io::Result<bool> {
+        use std::os::unix::fs::MetadataExt;
+        let own = self.metadata()?;
+        match fs::metadata(path) {
+            Ok(named) => Ok((named.dev(), named.ino()) == (own.dev(), own.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    // There no file that is open is removed or replaced.
+    #[cfg(not(unix))]
+    fn is_named(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists()
     }
 
     #[cfg(unix)]
@@ -169,5 +241,37 @@ mod tests {
         drop(Locked(file));
         assert!(RealDisk.lock(&path).expect("looked at").is_some());
         drop(elsewhere);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_lock_outlives_its_file_and_notices_what_becomes_of_the_folder() {
+        use std::os::unix::fs::PermissionsExt;
+        let parent = tempfile::tempdir().expect("a folder");
+        let (dir, moved) = (parent.path().join("store"), parent.path().join("moved"));
+        fs::create_dir(&dir).expect("made");
+        let path = dir.join("LOCK");
+        let lock = RealDisk.lock(&path).expect("looked at").expect("free");
+        lock.check().expect("as it was");
+
+        fs::remove_file(&path).expect("removed");
+        assert!(RealDisk.lock(&path).expect("looked at").is_none());
+        fs::write(&path, b"").expect("made");
+        assert!(RealDisk.lock(&path).expect("looked at").is_none());
+        lock.check().expect("still locked");
+
+        let kind_of = |checked: io::Result<()>| checked.expect_err("not as it was").kind();
+        let may = |mode| fs::set_permissions(&dir, fs::Permissions::from_mode(mode));
+        may(0o555).expect("allowed");
+        assert_eq!(kind_of(lock.check()), io::ErrorKind::PermissionDenied);
+        may(0o755).expect("allowed");
+        lock.check().expect("as it was");
+
+        fs::rename(&dir, &moved).expect("moved");
+        assert_eq!(kind_of(lock.check()), io::ErrorKind::NotFound);
+        fs::create_dir(&dir).expect("made");
+        assert_eq!(kind_of(lock.check()), io::ErrorKind::NotFound);
+        drop(lock);
+        assert!(RealDisk.lock(&path).expect("looked at").is_some());
     }
 }

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Disk, DiskFile, FileAccess, Lock};
+use super::{Disk, DiskFile, FileAccess, FolderLock, Lock};
 
 const SECTOR: usize = 512;
 
@@ -400,9 +400,19 @@ impl SimDisk {
     }
 }
 
+#[derive(Debug)]
 struct SimLock {
     disk: SimDisk,
     path: PathBuf,
+}
+
+impl FolderLock for SimLock {
+    fn check(&self) -> io::Result<()> {
+        match held(&self.disk.world).crashed {
+            true => Err(error(Fault::Crash)),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Drop for SimLock {
@@ -453,6 +463,14 @@ impl SimFile {
 impl DiskFile for SimFile {
     fn len(&self) -> io::Result<u64> {
         Ok(held(&self.inode).live.len() as u64)
+    }
+
+    fn is_named(&self, path: &Path) -> io::Result<bool> {
+        let world = held(&self.disk.world);
+        if world.crashed {
+            return Err(error(Fault::Crash));
+        }
+        Ok(world.names.get(path).is_some_and(|inode| Arc::ptr_eq(inode, &self.inode)))
     }
 
     fn read_at(&self, to: &mut [u8], offset: u64) -> io::Result<()> {

@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::disk::{Disk, DiskFile, FileAccess};
+use crate::manifest::MAX_NUMBER;
 use crate::planted::{Bug, is_planted};
 
 const MAGIC: &[u8; 8] = b"nsftwlog";
@@ -149,6 +150,15 @@ impl Log {
 
     pub(crate) fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Whether the file is still found by its name: what is appended to one that was removed is lost.
+    pub(crate) fn is_named(&self) -> Result<bool, StoreError> {
+        self.file.is_named(&self.path).map_err(|e| StoreError::io(&self.path, "look for", e))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Appends a frame and syncs it. `frame` starts with [`FRAME_HEADER`] bytes that are filled in here.
@@ -352,7 +362,7 @@ fn frame_at(bytes: &[u8], at: usize, seed: u64) -> Option<(u64, Range<usize>)> {
     }
     let mut from = Input(&header[4..]);
     let (length, number, payload) = (from.u32()?, from.u64()?, from.u64()?);
-    if xxh3_64_with_seed(&header[..24], seed) != from.u64()? {
+    if xxh3_64_with_seed(&header[..24], seed) != from.u64()? || number > MAX_NUMBER {
         return None;
     }
     let start = at + FRAME_HEADER;

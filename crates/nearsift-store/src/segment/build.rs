@@ -119,7 +119,13 @@ pub(crate) fn build(
         Kind::Fingerprints { bits, max_distance } => {
             let mut values = Vec::with_capacity(input.documents as usize * bits.words());
             for source in &input.sources {
+                let before = values.len();
                 source.each_words(|words| values.extend_from_slice(words));
+                if values.len() - before != source.len() * bits.words() {
+                    return Err(source
+                        .is_damaged("the index has other values than documents")
+                        .into());
+                }
             }
             let (index, order) =
                 build_index(bits, &values, max_distance, threads).map_err(StoreError::from)?;
@@ -300,7 +306,7 @@ impl<'a> Writer<'a> {
         if let Kind::Sketches { .. } = schema.kind {
             for &position in &self.order {
                 let (source, i) = self.input.of(position);
-                for word in source.sketch(i) {
+                for word in source.sketch(i)? {
                     self.file.put(&word.to_le_bytes())?;
                 }
             }
@@ -319,12 +325,27 @@ impl<'a> Writer<'a> {
             self.check_going_on()?;
             let mut readers: Vec<_> = self.input.sources.iter().map(|s| s.keys(t)).collect();
             let mut table = layout.write_to(&mut bytes);
+            // Of a table that was forged: a document more than once or not at all, or keys in another order.
+            let is_damaged = |source: &Source<'_>| {
+                source.is_damaged(format!("table {t} of keys is not that of its documents"))
+            };
+            let mut left: Vec<usize> = self.input.sources.iter().map(Source::len).collect();
             for end in (part..=1u64 << 32).step_by(part as usize) {
                 entries.clear();
-                for (reader, ranks) in readers.iter_mut().zip(&ranks) {
+                let sources = self.input.sources.iter().zip(&mut left);
+                for ((reader, ranks), (source, left)) in readers.iter_mut().zip(&ranks).zip(sources)
+                {
                     let first = entries.len();
                     reader.read_below(end, &mut entries);
+                    let in_order = entries[first..]
+                        .iter()
+                        .all(|&entry| u64::from(unpacked(entry).0) >= end - part);
                     rename(&mut entries, first, ranks);
+                    let read = entries.len() - first;
+                    *left = left
+                        .checked_sub(read)
+                        .filter(|_| in_order)
+                        .ok_or_else(|| is_damaged(source))?;
                 }
                 // Those of each source are in order.
                 entries.sort();
@@ -332,6 +353,11 @@ impl<'a> Writer<'a> {
                     let (key, rank) = unpacked(entry);
                     table.push(key, rank);
                 }
+            }
+            if let Some((source, _)) =
+                self.input.sources.iter().zip(&left).find(|(_, left)| **left > 0)
+            {
+                return Err(is_damaged(source));
             }
             self.file.put(table.finish())?;
         }
@@ -416,10 +442,16 @@ pub(crate) fn read_tombstones(
     segment: &Segment,
 ) -> Result<(u64, Bitmap), StoreError> {
     let file = crate::sealed::SealedFile::open(disk, path, identity)?;
-    let words = file.read_numbers(0..file.content(), u64::from_le_bytes)?;
     let expected = 1 + segment.documents.div_ceil(64) as usize;
-    if file.content() % 8 != 0 || words.len() != expected || words[0] != segment.number {
-        return Err(StoreError::damaged(path, 0, "the tombstones are of another segment"));
+    let foreign = || StoreError::damaged(path, 0, "the tombstones are of another segment");
+    if file.content() != 8 * expected as u64 {
+        return Err(foreign());
+    }
+    let words = file.read_numbers(0..file.content(), u64::from_le_bytes)?;
+    let used = segment.documents % 64;
+    let beyond = if used == 0 { 0 } else { words.last().map_or(0, |last| last >> used) };
+    if words[0] != segment.number || beyond != 0 {
+        return Err(foreign());
     }
     Ok((file.seal(), Bitmap::from_words(&words[1..])))
 }
@@ -433,8 +465,7 @@ impl Segment {
     ) -> Result<(), StoreError> {
         let (Some(&first), Some(&last)) = (ranks.first(), ranks.last()) else { return Ok(()) };
         let words = self.schema.words();
-        let mut values = Vec::with_capacity((last - first + 1) as usize * words);
-        self.each_words(first..last + 1, |value| values.extend_from_slice(value));
+        let values = self.words(first..last + 1)?;
         let mut records = Records::new(self);
         for &rank in ranks {
             let (text, metadata) = self.parse_record_of(rank, records.record(rank)?)?;
@@ -564,7 +595,7 @@ mod tests {
                 assert!(found == expected, "table {t} of {documents} documents");
             }
             for (rank, &number) in (0..).zip(&numbers) {
-                assert_eq!(merged.words(rank), [number; WORDS]);
+                assert_eq!(merged.words(rank..rank + 1).expect("words"), [number; WORDS]);
             }
         }
     }

@@ -83,7 +83,26 @@ impl Layout {
     /// Reads table `t` in order of the key.
     pub(crate) fn read<'a>(&self, bytes: &'a [u8], t: usize) -> TableReader<'a> {
         let table = self.table(bytes, t);
-        TableReader { layout: *self, table, bucket: 0, left: self.bucket_bytes(table, 0) }
+        let left = self.bucket_bytes(table, 0);
+        TableReader { layout: *self, table, bucket: 0, left, entries: self.documents }
+    }
+
+    /// Whether a table is in order of key and rank, and has each document once.
+    pub(crate) fn is_whole(&self, bytes: &[u8], t: usize) -> bool {
+        let mut is_there = vec![false; self.documents];
+        let (mut before, mut in_order) = (None, true);
+        self.read(bytes, t).each_below(1 << 32, |key, rank| {
+            in_order &= before < Some((key, rank));
+            before = Some((key, rank));
+            if let Some(is_there) = is_there.get_mut(rank as usize) {
+                *is_there = true;
+            }
+        });
+        let table = self.table(bytes, t);
+        let filed: usize =
+            (0..1 << self.bits).map(|bucket| self.bucket_bytes(table, bucket).len()).sum();
+        let are_all = is_there.iter().all(|is_there| *is_there);
+        in_order && are_all && filed == self.documents * self.entry_bytes()
     }
 
     /// Appends the ranks of up to `most` documents that share a key, the same one perhaps more than once, and
@@ -183,6 +202,8 @@ pub(crate) struct TableReader<'a> {
     bucket: usize,
     /// What was not read yet of the bucket.
     left: &'a [u8],
+    /// Entries that a table has beyond those that were read. Buckets of a table that was forged may overlap.
+    entries: usize,
 }
 
 impl TableReader<'_> {
@@ -198,6 +219,10 @@ impl TableReader<'_> {
                 if u64::from(key) >= end {
                     return;
                 }
+                if self.entries == 0 {
+                    return;
+                }
+                self.entries -= 1;
                 each(key, first_four(&entry[layout.key_bytes..]));
                 self.left = left;
             }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use nearsift::hamming::Outcome;
 use nearsift::hamming::index::{Ask, FormatError, Index, Scratch, Search, SearchError};
-use nearsift::sketch::{Keys, WORDS};
+use nearsift::sketch::{KEYS, Keys, WORDS};
 
 use crate::StoreError;
 use crate::bitmap::Bitmap;
@@ -396,14 +396,18 @@ impl Segment {
         self.numbers.get(rank as usize).copied()
     }
 
-    /// The words of a document's fingerprint or sketch.
-    pub(crate) fn words(&self, rank: u32) -> Vec<u64> {
-        let mut found = Vec::new();
-        self.each_words(rank..rank + 1, |words| found.extend_from_slice(words));
-        found
+    /// The words of the fingerprints or sketches of documents of these ranks.
+    pub(crate) fn words(&self, ranks: Range<u32>) -> Result<Vec<u64>, StoreError> {
+        let expected = ranks.len() * self.schema.words();
+        let mut found = Vec::with_capacity(expected);
+        self.each_words(ranks, |words| found.extend_from_slice(words));
+        if found.len() != expected {
+            return Err(self.finder_is_damaged("the index has other values than documents"));
+        }
+        Ok(found)
     }
 
-    /// Calls `each` with the words of the documents of these ranks.
+    /// Calls `each` with the words of the documents of these ranks, of an index that was forged perhaps of fewer.
     pub(crate) fn each_words(&self, ranks: Range<u32>, mut each: impl FnMut(&[u64])) {
         let words = self.schema.words();
         let held = |held: &[u64], each: &mut dyn FnMut(&[u64])| {
@@ -458,7 +462,13 @@ impl Segment {
     ) -> Outcome {
         let Finder::Fingerprints(index) = &self.finder else { return Outcome::default() };
         index.finish(query, ask, scratch, &mut |hit| {
-            hit.each_id(|rank| each(rank as u32, hit.distance()));
+            // An index that was forged may name documents that there are not.
+            let documents = u64::from(self.documents);
+            hit.each_id(|rank| {
+                if rank < documents {
+                    each(rank as u32, hit.distance());
+                }
+            });
             ControlFlow::Continue(())
         })
     }
@@ -494,15 +504,22 @@ impl Segment {
         if let Err(error) = self.check_order() {
             bad(error);
         }
-        if let Finder::Fingerprints(index) = &self.finder
-            && let Err(error) = index.verify()
-        {
-            bad(StoreError::damaged(
-                self.path(),
-                self.contents.section(Section::Finder).start,
-                error,
-            ));
+        match &self.finder {
+            Finder::Fingerprints(index) => {
+                index.verify().unwrap_or_else(|error| bad(self.finder_is_damaged(error)));
+            }
+            Finder::Sketches { tables, layout, .. } => {
+                for t in (0..KEYS).filter(|&t| !layout.is_whole(tables, t)) {
+                    bad(self.finder_is_damaged(format!("table {t} of keys is not in order")));
+                }
+            }
+            Finder::Saved(_) => {}
         }
+    }
+
+    /// An index or tables of keys that are not what they must be, whatever their checksums say.
+    pub(crate) fn finder_is_damaged(&self, what: impl std::fmt::Display) -> StoreError {
+        StoreError::damaged(self.path(), self.contents.section(Section::Finder).start, what)
     }
 
     fn check_order(&self) -> Result<(), StoreError> {

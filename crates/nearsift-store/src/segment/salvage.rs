@@ -55,11 +55,16 @@ impl Segment {
             Kind::Fingerprints { bits, .. } => {
                 Finder::Saved(save_values(&file, &contents, bits, &pages, &mut lost)?)
             }
-            Kind::Sketches { .. } => Finder::Sketches {
-                sketches: words(Section::Values)?,
-                tables: file.read_numbers(contents.section(Section::Finder), |[byte]| byte)?,
-                layout: keys::Layout::new(documents),
-            },
+            Kind::Sketches { .. } => {
+                let (layout, finder) =
+                    (keys::Layout::new(documents), contents.section(Section::Finder));
+                if finder.end - finder.start != layout.bytes() as u64 {
+                    let what = "the tables of keys have another length";
+                    return Err(StoreError::damaged(path, finder.start, what));
+                }
+                let tables = file.read_numbers(finder, |[byte]| byte)?;
+                Finder::Sketches { sketches: words(Section::Values)?, tables, layout }
+            }
         };
         let mut segment = Segment {
             number: identity.number,

@@ -109,10 +109,18 @@ impl<'a> Source<'a> {
     }
 
     /// Of sketches: the words of one.
-    pub(super) fn sketch(&self, i: usize) -> Vec<u64> {
+    pub(super) fn sketch(&self, i: usize) -> Result<Vec<u64>, StoreError> {
         match self.held {
-            Held::Memory(memory) => memory.words(self.kept[i]).to_vec(),
-            Held::Segment(segment) => segment.words(self.kept[i]),
+            Held::Memory(memory) => Ok(memory.words(self.kept[i]).to_vec()),
+            Held::Segment(segment) => segment.words(self.kept[i]..self.kept[i] + 1),
+        }
+    }
+
+    /// What finds its documents is not what it must be, whatever its checksums say.
+    pub(super) fn is_damaged(&self, what: impl std::fmt::Display) -> StoreError {
+        match self.held {
+            Held::Memory(_) => StoreError::Invalid(format!("the memory table is damaged: {what}")),
+            Held::Segment(segment) => segment.finder_is_damaged(what),
         }
     }
 

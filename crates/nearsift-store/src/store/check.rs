@@ -310,11 +310,13 @@ impl Repair<'_> {
             })
             .collect();
         let known = old.first_log + (old.log_lengths.len() as u64).max(1) - 1;
-        let last = numbers.iter().copied().max().unwrap_or(known).max(known);
+        // Those that must be there and those that are: a stray file may have any number.
+        let all: BTreeSet<u64> = (old.first_log..=known).chain(numbers.iter().copied()).collect();
+        let last = all.last().copied().unwrap_or(known);
         let store = self.schema.store_id();
         let mut payloads: Vec<Vec<u8>> = Vec::new();
         let mut bad = false;
-        for number in old.first_log..=last {
+        for number in all {
             let path = Name::Log(number).in_dir(self.dir);
             let index = (number - old.first_log) as usize;
             let synced = old.log_lengths.get(index).copied().unwrap_or(0);

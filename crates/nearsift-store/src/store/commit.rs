@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use hashbrown::HashTable;
 
+use super::pending::Pending;
 use super::{Maintenance, Near, Place, Shared, Sighting, State, Writer, has_expired, held};
 use crate::StoreError;
 use crate::batch::{Batch, MAX_BATCH_BYTES, Outcome};
@@ -100,18 +101,48 @@ impl Drop for Led<'_> {
 }
 
 /// An operation that changes something, on its way into the log and the memory table.
-struct Decided<'a> {
-    operation: Operation<'a>,
-    hash: u64,
+pub(super) struct Decided<'a> {
+    pub(super) operation: Operation<'a>,
+    pub(super) hash: u64,
     /// What it removes.
-    prior: Option<Prior>,
+    pub(super) prior: Option<Prior>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Prior {
+pub(super) enum Prior {
     Stored(Place),
     /// What an earlier operation of the group adds.
     Pending(u32),
+}
+
+/// The operations of a group that were decided, and what finds them.
+struct DecidedGroup<'a> {
+    decided: Vec<Decided<'a>>,
+    latest: Latest,
+    pending: Pending,
+}
+
+impl<'a> DecidedGroup<'a> {
+    fn new(operations: usize) -> DecidedGroup<'a> {
+        let decided = Vec::with_capacity(operations);
+        DecidedGroup { decided, latest: Latest::new(operations), pending: Pending::new(operations) }
+    }
+
+    /// The last operation with an id, by its number.
+    fn find(&self, hash: u64, id: Id<'_>) -> Option<(u32, &Decided<'a>)> {
+        let number = self.latest.find(&self.decided, hash, id)?;
+        Some((number, &self.decided[number as usize]))
+    }
+
+    fn push(&mut self, decided: Decided<'a>) {
+        self.decided.push(decided);
+        self.latest.note(&self.decided);
+    }
+}
+
+/// Nearer ones first; of equally near ones the least id.
+fn closer((near, id): &(Near, OwnId), (other, other_id): &(Near, OwnId)) -> std::cmp::Ordering {
+    (near.rank(), id).cmp(&(other.rank(), other_id))
 }
 
 impl Shared {
@@ -225,6 +256,9 @@ impl Shared {
         if !decided.is_empty() {
             let count = (decided.len() as u32).to_le_bytes();
             frame[FRAME_HEADER..FRAME_HEADER + 4].copy_from_slice(&count);
+            // A folder that was deleted would take the log's bytes and lose them: looked at before, where it can be tried
+            // again, and after, where nothing is acknowledged.
+            self.check_folder()?;
             match writer.log.append(&mut frame) {
                 Ok(()) => {}
                 Err(AppendError::Refused(error)) => return Err(error),
@@ -232,6 +266,10 @@ impl Shared {
                     self.fail(&error);
                     return Err(error);
                 }
+            }
+            if let Err(error) = writer.check_name() {
+                self.fail(&error);
+                return Err(error);
             }
             if let Err(error) = apply(&mut self.state_mut(), &decided) {
                 self.fail(&error);
@@ -261,8 +299,7 @@ impl Shared {
             }
         }
         let places = state.find_many(&given.hashes, &given.ids)?;
-        let mut decided: Vec<Decided<'a>> = Vec::with_capacity(operations);
-        let mut latest = Latest::new(operations);
+        let mut of_group = DecidedGroup::new(operations);
         let mut all = Vec::with_capacity(group.len());
         let mut asked = given.operations.into_iter().zip(given.hashes).zip(places);
         for request in group {
@@ -271,9 +308,9 @@ impl Shared {
             for number in 0..request.hashes.len() as u32 {
                 let sighting = sightings.next_if(|sighting| sighting.0 == number);
                 let ((operation, hash), place) = asked.next().expect("as many as were given");
-                let (prior, found) = match latest.find(&decided, hash, operation.id) {
-                    Some(i) if decided[i as usize].operation.tag != Tag::Delete => {
-                        let expires = decided[i as usize].operation.expires;
+                let (prior, found) = match of_group.find(hash, operation.id) {
+                    Some((i, earlier)) if earlier.operation.tag != Tag::Delete => {
+                        let expires = earlier.operation.expires;
                         (Some(Prior::Pending(i)), !has_expired(expires, now))
                     }
                     Some(_) => (None, false),
@@ -289,7 +326,7 @@ impl Shared {
                     Tag::Insert | Tag::InsertUnlessNear if found => Outcome::Exists,
                     Tag::InsertUnlessNear => {
                         let sighting = sighting.map(|(_, sighting)| sighting);
-                        self.unless_near(state, &decided, &operation, sighting, now)?
+                        self.unless_near(state, &mut of_group, &operation, sighting, now)?
                     }
                     Tag::Put | Tag::Insert => Outcome::Added,
                 };
@@ -304,12 +341,11 @@ impl Shared {
                 let tag = if operation.tag == Tag::Delete { Tag::Delete } else { Tag::Put };
                 frame.push(tag as u8);
                 frame.extend_from_slice(operation.body);
-                decided.push(Decided { operation: Operation { tag, ..operation }, hash, prior });
-                latest.note(&decided);
+                of_group.push(Decided { operation: Operation { tag, ..operation }, hash, prior });
             }
             all.push(outcomes);
         }
-        Ok((all, decided))
+        Ok((all, of_group.decided))
     }
 
     /// Whether a document may be added that must not be near another: stored ones, and those that the
@@ -317,61 +353,38 @@ impl Shared {
     fn unless_near(
         &self,
         state: &State,
-        decided: &[Decided<'_>],
+        group: &mut DecidedGroup<'_>,
         operation: &Operation<'_>,
         sighting: Option<&Sighting>,
         now: u64,
     ) -> Result<Outcome, StoreError> {
-        let mut words = Vec::new();
-        operation.words(&self.schema, &mut words);
-        let keys = operation.keys(&self.schema);
-        let limit = Near::limit(self.schema.kind);
+        let DecidedGroup { decided, latest, pending } = group;
         let is_replaced = |stored: &OwnId| {
             let hash = self.schema.hash(stored.as_id());
-            decided.iter().any(|d| d.hash == hash && d.operation.id == stored.as_id())
-        };
-        let mut nearest: Option<(Near, OwnId)> = None;
-        let mut offer = |near: Near, id: OwnId| {
-            let closer = nearest
-                .as_ref()
-                .is_none_or(|(best, best_id)| (near.rank(), &id) < (best.rank(), best_id));
-            if closer {
-                nearest = Some((near, id));
-            }
+            latest.find(decided, hash, stored.as_id()).is_some()
         };
         let seen = match sighting {
             Some(sighting) => self.look_again(state, sighting, &is_replaced, now)?,
             None => None,
         };
-        let stored = match seen {
-            Some(seen) => seen,
-            None => self.near(state, &words, keys.as_ref(), limit, now)?,
+        let mut nearest = match seen {
+            Some(seen) => seen.into_iter().min_by(|a, b| closer(a, b)),
+            None => {
+                let mut words = Vec::new();
+                operation.words(&self.schema, &mut words);
+                let keys = operation.keys(&self.schema);
+                let limit = Near::limit(self.schema.kind);
+                self.nearest(state, &words, keys.as_ref(), limit, now, &is_replaced)?
+            }
         };
-        for (near, id) in stored {
-            if !is_replaced(&id) {
-                offer(near, id);
-            }
-        }
-        let mut other = Vec::new();
-        for (i, pending) in decided.iter().enumerate() {
-            let removed = decided[i + 1..]
-                .iter()
-                .any(|d| matches!(d.prior, Some(Prior::Pending(p)) if p as usize == i));
-            if pending.operation.tag == Tag::Delete
-                || removed
-                || has_expired(pending.operation.expires, now)
+        pending.each_near(&self.schema, decided, operation, now, &mut |near, id| {
+            let found = nearest.as_ref();
+            if found
+                .is_none_or(|(best, best_id)| (near.rank(), id) < (best.rank(), best_id.as_id()))
             {
-                continue;
+                nearest = Some((near, id.into()));
             }
-            other.clear();
-            pending.operation.words(&self.schema, &mut other);
-            let other_keys = pending.operation.keys(&self.schema);
-            if let Some(near) = Near::between(&words, keys.as_ref(), &other, other_keys.as_ref())
-                && near.rank() <= limit.rank()
-            {
-                offer(near, pending.operation.id.into());
-            }
-        }
+        })?;
         Ok(nearest.map_or(Outcome::Added, |(near, id)| Outcome::Near { id, near }))
     }
 
@@ -384,6 +397,7 @@ impl Shared {
 
     /// Begins a new log and a new memory table.
     pub(super) fn freeze(&self, writer: &mut Writer) -> Result<(), StoreError> {
+        self.check_folder()?;
         let number = writer.log.identity.number + 1;
         let identity = LogIdentity { store: self.store_id, number };
         let begun = writer
@@ -520,17 +534,15 @@ pub(super) fn replay(
         return Ok(None);
     }
     let places = state.find_many(&given.hashes, &given.ids)?;
-    let mut decided: Vec<Decided<'_>> = Vec::with_capacity(places.len());
-    let mut latest = Latest::new(places.len());
+    let mut group = DecidedGroup::new(places.len());
     for ((operation, hash), place) in given.operations.into_iter().zip(given.hashes).zip(places) {
-        let prior = match latest.find(&decided, hash, operation.id) {
-            Some(i) if decided[i as usize].operation.tag == Tag::Delete => None,
-            Some(i) => Some(Prior::Pending(i)),
+        let prior = match group.find(hash, operation.id) {
+            Some((_, earlier)) if earlier.operation.tag == Tag::Delete => None,
+            Some((i, _)) => Some(Prior::Pending(i)),
             None => place.map(Prior::Stored),
         };
-        decided.push(Decided { operation, hash, prior });
-        latest.note(&decided);
+        group.push(Decided { operation, hash, prior });
     }
-    apply(state, &decided)?;
+    apply(state, &group.decided)?;
     Ok(Some(count))
 }

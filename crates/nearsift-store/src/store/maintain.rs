@@ -415,6 +415,8 @@ impl Shared {
         sources: Vec<Source<'_>>,
         is_given_up: &GivenUp<'_>,
     ) -> Result<Option<Segment>, StoreError> {
+        // Another store may be where this one's folder was: none of its files are written over.
+        self.check_folder()?;
         let number = self.next_file.fetch_add(1, Ordering::AcqRel);
         let name = Name::Segment(number);
         let identity = self.identity(number, Role::Segment);
@@ -487,6 +489,7 @@ impl Shared {
         mut next: Manifest,
         written: &[Name],
     ) -> Result<(), StoreError> {
+        self.check_folder()?;
         if !written.is_empty() {
             self.sync_dir()?;
         }

@@ -3,6 +3,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `commit` | writes: groups of batches, decided, logged, synced, applied |
+//! | `pending` | what a group of batches adds, searched while the rest of it is decided |
 //! | `maintain` | memory tables become segments, segments are merged, manifests are written |
 //! | `rent` | when segments are merged for the sake of queries |
 //! | `query` | searches, documents by id, all documents |
@@ -11,7 +12,7 @@
 //! | `copy` | snapshots and restoring them |
 //! | `check` | verifying every byte, and saving what is whole |
 //!
-//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`, `queue`; `spare` alone.
+//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`, `queue`; `spare` and `lock` alone.
 
 mod check;
 mod commit;
@@ -19,6 +20,7 @@ mod copy;
 mod look;
 mod maintain;
 mod options;
+mod pending;
 mod query;
 mod recover;
 mod rent;
@@ -59,16 +61,6 @@ pub use stats::{SegmentStats, Stats};
 pub struct Store {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
-    /// Held as long as the store is open for writing.
-    lock: Option<Held>,
-}
-
-struct Held(#[expect(dead_code, reason = "it is held, not looked at")] Lock);
-
-impl std::fmt::Debug for Held {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Held")
-    }
 }
 
 /// What the threads of a store share.
@@ -79,6 +71,8 @@ struct Shared {
     store_id: u64,
     options: Options,
     state: RwLock<State>,
+    /// Held as long as the store is open for writing.
+    lock: Mutex<Option<Lock>>,
     /// `None` of a store that is opened for reading.
     writer: Mutex<Option<Writer>>,
     /// Batches that wait for a writer.
@@ -143,6 +137,16 @@ struct Frozen {
 struct Writer {
     log: Log,
     frame: Vec<u8>,
+}
+
+impl Writer {
+    /// Refuses a log that is not found by its name any more.
+    fn check_name(&self) -> Result<(), StoreError> {
+        if self.log.is_named()? {
+            return Ok(());
+        }
+        Err(StoreError::Displaced { path: self.log.path().to_owned() })
+    }
 }
 
 /// Which files are the store.
@@ -360,6 +364,15 @@ impl Shared {
         let _first = self.failed.set(error.to_string());
     }
 
+    /// Refuses to go on when the folder was deleted, moved or replaced, or is read-only.
+    fn check_folder(&self) -> Result<(), StoreError> {
+        let lock = held(&self.lock);
+        lock.as_ref().map_or(Ok(()), |lock| lock.check()).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => StoreError::Displaced { path: self.dir.clone() },
+            _ => StoreError::io(&self.dir, "write to", e),
+        })
+    }
+
     fn check_writable(&self) -> Result<(), StoreError> {
         if self.options.access == Access::ReadOnly {
             return Err(StoreError::OpenedForReading { path: self.dir.clone() });
@@ -414,10 +427,9 @@ impl Store {
     /// As [`Store::open`], and [`StoreError::Recipe`] when the store's documents are from another recipe than
     /// the options name.
     pub fn open_with(dir: &Path, options: Options) -> Result<Store, StoreError> {
-        let (shared, lock) = recover::open(dir, options)?;
-        let shared = Arc::new(shared);
+        let shared = Arc::new(recover::open(dir, options)?);
         let threads = maintain::start(&shared)?;
-        Ok(Store { shared, threads, lock: lock.map(Held) })
+        Ok(Store { shared, threads })
     }
 
     /// What the store holds.
@@ -513,6 +525,31 @@ impl Store {
         Ok(outcomes.pop().expect("an outcome for the operation"))
     }
 
+    /// Checks that a write would be taken: no sync has failed, the folder and the log are where they were and can be written
+    /// to, and the last memory table has become a segment. A store that is opened for reading is well.
+    ///
+    /// # Errors
+    /// What a write would answer: [`StoreError::Failed`], [`StoreError::Displaced`], [`StoreError::Full`], or the system's.
+    ///
+    /// # Complexity
+    /// Three calls of the system. It waits for no write and no merge.
+    pub fn health(&self) -> Result<(), StoreError> {
+        let shared = &*self.shared;
+        if shared.options.access == Access::ReadOnly {
+            return Ok(());
+        }
+        shared.check_writable()?;
+        shared.check_folder()?;
+        if let Some(error) = &held(&shared.signals).flush_error {
+            return Err(error.clone());
+        }
+        // Who writes right now looks by himself.
+        match shared.writer.try_lock() {
+            Ok(writer) => writer.as_ref().map_or(Ok(()), |writer| writer.check_name()),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Makes a segment of the documents in memory.
     ///
     /// # Errors
@@ -542,7 +579,7 @@ impl Store {
     }
 
     fn stop(&mut self) -> Result<(), StoreError> {
-        if self.lock.is_none() && self.threads.is_empty() {
+        if held(&self.shared.lock).is_none() && self.threads.is_empty() {
             return Ok(());
         }
         self.shared.stop();
@@ -551,7 +588,7 @@ impl Store {
             let _ended = thread.join();
         }
         let noted = self.shared.note_log_lengths();
-        self.lock = None;
+        *held(&self.shared.lock) = None;
         noted
     }
 }

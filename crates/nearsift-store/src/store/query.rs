@@ -203,7 +203,7 @@ impl Store {
         match place.filter(|&place| !has_expired(state.expires(place), now)) {
             Some(place) => {
                 let (id, metadata) = state.describe(place)?;
-                let value = StoredValue::of(&shared.schema, &state.words(place));
+                let value = StoredValue::of(&shared.schema, &state.words(place)?);
                 Ok(Some(Document { id, value, metadata }))
             }
             None => Ok(None),
@@ -279,21 +279,37 @@ impl Shared {
         Ok(())
     }
 
-    /// The documents that are near a value, with their ids.
-    pub(super) fn near(
+    /// The nearest document that is not about to be replaced; of equally near ones that with the least id.
+    ///
+    /// # Complexity
+    /// Beside the search: the ids of the documents that are as near as the nearest are read, and those of documents that
+    /// are replaced.
+    pub(super) fn nearest(
         &self,
         state: &State,
         words: &[u64],
         keys: Option<&Keys>,
         near: Near,
         now: u64,
-    ) -> Result<Vec<(Near, OwnId)>, StoreError> {
+        is_replaced: &dyn Fn(&OwnId) -> bool,
+    ) -> Result<Option<(Near, OwnId)>, StoreError> {
         let mut search = [Search::new(words, keys)];
         self.search(state, &mut search, near, self.schema.kind.budget(), now)?;
-        let [search] = search;
-        let hits = search.found.hits.into_iter();
-        let found = hits.map(|(rank, place)| Ok((near_of(near, rank), state.describe(place)?.0)));
-        found.collect()
+        let [Search { found: Found { mut hits, .. }, .. }] = search;
+        hits.sort_unstable_by_key(|hit| hit.0);
+        for as_near in hits.chunk_by(|a, b| a.0 == b.0) {
+            let mut least: Option<OwnId> = None;
+            for &(_, place) in as_near {
+                let (id, _) = state.describe(place)?;
+                if !is_replaced(&id) && least.as_ref().is_none_or(|least| id < *least) {
+                    least = Some(id);
+                }
+            }
+            if let Some(id) = least {
+                return Ok(Some((near_of(near, as_near[0].0), id)));
+            }
+        }
+        Ok(None)
     }
 
     /// Where the documents are that are near values, were not removed and have not expired.
@@ -626,14 +642,14 @@ impl State {
         }
     }
 
-    fn words(&self, place: Place) -> Vec<u64> {
+    fn words(&self, place: Place) -> Result<Vec<u64>, StoreError> {
         match place {
-            Place::Active(slot) => self.active.words(slot).to_vec(),
+            Place::Active(slot) => Ok(self.active.words(slot).to_vec()),
             Place::Frozen(slot) => {
                 let frozen = self.frozen.as_ref().expect("a place is of this state");
-                frozen.memory.words(slot).to_vec()
+                Ok(frozen.memory.words(slot).to_vec())
             }
-            Place::Segment(i, rank) => self.segments[i as usize].words(rank),
+            Place::Segment(i, rank) => self.segments[i as usize].words(rank..rank + 1),
         }
     }
 }

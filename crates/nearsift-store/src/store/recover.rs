@@ -62,11 +62,11 @@ pub(super) fn lock(disk: &dyn Disk, dir: &Path) -> Result<Lock, StoreError> {
     lock.ok_or(StoreError::Locked { path })
 }
 
-pub(super) fn open(dir: &Path, options: Options) -> Result<(Shared, Option<Lock>), StoreError> {
+pub(super) fn open(dir: &Path, options: Options) -> Result<Shared, StoreError> {
     // Without a manifest there is nothing to lock either.
     let manifest = Manifest::load(&*options.disk, dir)?;
     if options.access == Access::ReadOnly {
-        return Ok((look(dir, &options, manifest)?, None));
+        return look(dir, &options, manifest);
     }
     let lock = lock(&*options.disk, dir)?;
     let manifest = Manifest::load(&*options.disk, dir)?;
@@ -74,7 +74,9 @@ pub(super) fn open(dir: &Path, options: Options) -> Result<(Shared, Option<Lock>
     let log = opened.resume(&*options.disk, dir)?;
     remove_strays(&*options.disk, dir, &opened.manifest, log.identity.number)?;
     let writer = Writer { log, frame: Vec::new() };
-    Ok((shared(dir, options, opened, Some(writer)), Some(lock)))
+    let shared = shared(dir, options, opened, Some(writer));
+    *super::held(&shared.lock) = Some(lock);
+    Ok(shared)
 }
 
 /// Opens beside a process that writes, whose files may be replaced at any time.
@@ -101,6 +103,7 @@ fn shared(dir: &Path, options: Options, opened: Opened, writer: Option<Writer>) 
         store_id: manifest.schema.store_id(),
         options,
         state: RwLock::new(state),
+        lock: Mutex::default(),
         writer: Mutex::new(writer),
         queue: Mutex::default(),
         commits: Condvar::new(),

@@ -1,8 +1,12 @@
 //! The store as its users see it, on the machine's disk and on a simulated one.
 
+mod batches;
 mod crash;
 mod damage;
 mod faults;
+mod folder;
+mod forged;
+mod forging;
 mod format;
 mod full;
 mod kept;

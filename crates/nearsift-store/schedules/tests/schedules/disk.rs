@@ -63,6 +63,10 @@ impl DiskFile for YieldingFile {
         self.0.len()
     }
 
+    fn is_named(&self, path: &Path) -> io::Result<bool> {
+        self.0.is_named(path)
+    }
+
     fn read_at(&self, to: &mut [u8], offset: u64) -> io::Result<()> {
         yield_now();
         self.0.read_at(to, offset)
