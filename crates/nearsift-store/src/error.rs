@@ -60,6 +60,9 @@ pub enum StoreError {
         /// The segment that was not completed.
         path: PathBuf,
     },
+    /// A query was cancelled before it was answered.
+    #[error("the query was cancelled before it was answered")]
+    Cancelled,
     /// The store was opened for reading.
     #[error("{}: opened for reading only: open it for writing to change it", path.display())]
     OpenedForReading {

@@ -46,6 +46,7 @@
 
 mod batch;
 mod bitmap;
+mod cancel;
 mod codec;
 pub mod disk;
 mod document;
@@ -66,6 +67,7 @@ mod store;
 mod sync;
 
 pub use batch::{Batch, MAX_BATCH_BYTES, Outcome};
+pub use cancel::Cancellation;
 pub use document::{
     Document, Id, MAX_ID_BYTES, MAX_SOURCE_BYTES, Metadata, OwnId, StoredValue, Value,
 };
@@ -73,6 +75,6 @@ pub use error::StoreError;
 pub use priority::Priority;
 pub use schema::{IdKind, Kind, RecipeMark, Settings};
 pub use store::{
-    Access, Answer, Ask, Clock, Documents, Maintenance, Match, Near, Options, Repaired,
+    Access, Answer, Ask, Clock, Documents, Evidence, Maintenance, Match, Near, Options, Repaired,
     SegmentStats, Sighting, Stats, Store, Verified, repair, restore, verify,
 };

@@ -19,6 +19,7 @@ use super::sources::{NOT_TAKEN, Records, Source, packed, unpacked};
 use super::{Contents, OFFSET_BYTES, Section, Segment};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
+use crate::cancel::IsCancelled;
 use crate::disk::Disk;
 use crate::document::{Metadata, OwnId};
 use crate::schema::{IdKind, Kind, Schema};
@@ -34,8 +35,8 @@ const AHEAD: usize = 32;
 /// Bytes of records that are brought into order at a time.
 const RECORD_BYTES: u64 = 64 << 20;
 
-/// Tells whether a segment that is being made is not wanted any more.
-pub(crate) type GivenUp<'a> = dyn Fn() -> bool + Sync + 'a;
+/// Documents that are worked on before it is asked again whether to go on: some milliseconds' worth.
+const BETWEEN_CHECKS: usize = 1 << 14;
 
 /// The documents of all sources, one after the other.
 struct Input<'a> {
@@ -86,17 +87,20 @@ impl<'a> Input<'a> {
         self.sources.iter().zip(&self.starts).map(of_source).collect()
     }
 
-    fn hashes(&self) -> Result<Vec<u64>, StoreError> {
+    fn hashes(&self, check: &dyn Fn() -> Result<(), StoreError>) -> Result<Vec<u64>, StoreError> {
         let mut hashes = Vec::with_capacity(self.documents as usize);
         for source in &self.sources {
-            source.each_hash(&mut |hash| hashes.push(hash))?;
+            source.each_hash(&mut |hash| {
+                hashes.push(hash);
+                if hashes.len().is_multiple_of(BETWEEN_CHECKS) { check() } else { Ok(()) }
+            })?;
         }
         Ok(hashes)
     }
 }
 
 /// Builds a segment of the sources' documents; `None` if there are none, and then no file either. It is asked now and then
-/// whether that is given up, and ends with [`StoreError::Interrupted`] if so.
+/// whether that is cancelled, but not while an index is built, and ends with [`StoreError::Interrupted`] if so.
 ///
 /// # Complexity
 /// Memory: of fingerprints 12 bytes a document and its words, beside what building its index takes; of sketches 40 bytes, and a table
@@ -108,12 +112,17 @@ pub(crate) fn build(
     schema: &Arc<Schema>,
     sources: Vec<Source<'_>>,
     threads: Threads,
-    is_given_up: &GivenUp<'_>,
+    is_cancelled: &IsCancelled<'_>,
 ) -> Result<Option<Segment>, SealError> {
     let input = Input::new(sources.into_iter().filter(|source| source.len() > 0).collect())?;
     if input.documents == 0 {
         return Ok(None);
     }
+    let check = || match is_cancelled() {
+        true => Err(StoreError::Interrupted { path: path.to_owned() }),
+        false => Ok(()),
+    };
+    check()?;
     // For each rank the position of its document, and for each position the hash of its id.
     let (index, order, hashes) = match schema.kind {
         Kind::Fingerprints { bits, max_distance } => {
@@ -130,10 +139,10 @@ pub(crate) fn build(
             let (index, order) =
                 build_index(bits, &values, max_distance, threads).map_err(StoreError::from)?;
             drop(values);
-            (Some(index), order, input.hashes()?)
+            (Some(index), order, input.hashes(&check)?)
         }
         Kind::Sketches { .. } => {
-            let hashes = input.hashes()?;
+            let hashes = input.hashes(&check)?;
             let mut order: Vec<(u64, u32)> = hashes.iter().copied().zip(0..).collect();
             // Those of a segment are in order already, and are merged.
             order.sort();
@@ -141,12 +150,13 @@ pub(crate) fn build(
             (None, order, hashes)
         }
     };
+    check()?;
     let mut writer = Writer {
         file: SealedWriter::create(disk, path, identity)?,
         contents: Contents { documents: input.documents, sections: std::array::from_fn(|_| 0..0) },
         input,
         order,
-        is_given_up,
+        is_cancelled,
     };
     writer.write(schema, index.as_ref(), hashes)?;
     writer.finish()?;
@@ -159,7 +169,7 @@ struct Writer<'a> {
     input: Input<'a>,
     /// For each rank the position of its document.
     order: Vec<u32>,
-    is_given_up: &'a GivenUp<'a>,
+    is_cancelled: &'a IsCancelled<'a>,
 }
 
 impl<'a> Writer<'a> {
@@ -170,7 +180,7 @@ impl<'a> Writer<'a> {
     }
 
     fn check_going_on(&self) -> Result<(), StoreError> {
-        if (self.is_given_up)() {
+        if (self.is_cancelled)() {
             return Err(StoreError::Interrupted { path: self.file.path().to_owned() });
         }
         Ok(())
@@ -194,11 +204,14 @@ impl<'a> Writer<'a> {
             all.extend((0..source.len()).map(|i| bytes(source, i)));
         }
         let mut ahead = self.order.iter().skip(AHEAD);
-        for &position in &self.order {
-            if let Some(&position) = ahead.next() {
-                fetch::ahead(&all[position as usize]);
+        for order in self.order.chunks(BETWEEN_CHECKS) {
+            self.check_going_on()?;
+            for &position in order {
+                if let Some(&position) = ahead.next() {
+                    fetch::ahead(&all[position as usize]);
+                }
+                self.file.put(&all[position as usize])?;
             }
-            self.file.put(&all[position as usize])?;
         }
         self.end(section, start);
         Ok(())
@@ -261,10 +274,11 @@ impl<'a> Writer<'a> {
         let sources = &self.input.sources;
         let total: u64 = sources.iter().map(Source::record_bytes).sum();
         let mean = total / u64::from(self.input.documents) + 1;
-        let part = (RECORD_BYTES / mean).clamp(1 << 10, 1 << 24) as usize;
+        let part = (RECORD_BYTES / mean).clamp(1 << 10, 1 << 20) as usize;
         let mut offsets = Vec::with_capacity(self.order.len() + 1);
         let (mut offset, mut bytes) = (0u64, Vec::new());
         for order in self.order.chunks(part) {
+            self.check_going_on()?;
             let mut wanted: Vec<(u32, u32)> = order.iter().copied().zip(0..).collect();
             wanted.sort_unstable();
             let mut places = vec![0..0; order.len()];
@@ -304,10 +318,13 @@ impl<'a> Writer<'a> {
     fn write_values(&mut self, schema: &Schema) -> Result<(), StoreError> {
         let start = self.begin()?;
         if let Kind::Sketches { .. } = schema.kind {
-            for &position in &self.order {
-                let (source, i) = self.input.of(position);
-                for word in source.sketch(i)? {
-                    self.file.put(&word.to_le_bytes())?;
+            for order in self.order.chunks(BETWEEN_CHECKS) {
+                self.check_going_on()?;
+                for &position in order {
+                    let (source, i) = self.input.of(position);
+                    for word in source.sketch(i)? {
+                        self.file.put(&word.to_le_bytes())?;
+                    }
                 }
             }
         }
@@ -331,6 +348,7 @@ impl<'a> Writer<'a> {
             };
             let mut left: Vec<usize> = self.input.sources.iter().map(Source::len).collect();
             for end in (part..=1u64 << 32).step_by(part as usize) {
+                self.check_going_on()?;
                 entries.clear();
                 let sources = self.input.sources.iter().zip(&mut left);
                 for ((reader, ranks), (source, left)) in readers.iter_mut().zip(&ranks).zip(sources)

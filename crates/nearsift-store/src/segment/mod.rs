@@ -30,7 +30,7 @@ use crate::store::has_expired;
 use ids::Ids;
 use keys::directory_bits;
 
-pub(crate) use build::{GivenUp, build, read_tombstones, write_tombstones};
+pub(crate) use build::{build, read_tombstones, write_tombstones};
 pub(crate) use sources::Source;
 
 const MAGIC: &[u8; 8] = b"nsftsegm";
@@ -531,6 +531,7 @@ impl Segment {
                 astray.get_or_insert(rank);
             }
             rank += 1;
+            Ok(())
         })?;
         let at = self.contents.section(Section::Directory).start;
         if let Some(rank) = astray {

@@ -49,12 +49,14 @@ impl<'a> Source<'a> {
         self.kept.len()
     }
 
-    /// The hashes of the ids, in order.
-    pub(super) fn each_hash(&self, each: &mut dyn FnMut(u64)) -> Result<(), StoreError> {
+    /// The hashes of the ids, in order, until `each` returns an error, which then is returned.
+    pub(super) fn each_hash(
+        &self,
+        each: &mut dyn FnMut(u64) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let segment = match self.held {
             Held::Memory(memory) => {
-                self.kept.iter().for_each(|&slot| each(memory.hash(slot)));
-                return Ok(());
+                return self.kept.iter().try_for_each(|&slot| each(memory.hash(slot)));
             }
             Held::Segment(segment) => segment,
         };
@@ -70,7 +72,7 @@ impl<'a> Source<'a> {
                     segment.schema.hash(Id::Text(id))
                 }
             };
-            each(hash);
+            each(hash)?;
         }
         Ok(())
     }

@@ -368,7 +368,10 @@ impl Shared {
             None => None,
         };
         let mut nearest = match seen {
-            Some(seen) => seen.into_iter().min_by(|a, b| closer(a, b)),
+            Some(seen) => {
+                let stay = seen.into_iter().filter(|(_, id)| !is_replaced(id));
+                stay.min_by(closer)
+            }
             None => {
                 let mut words = Vec::new();
                 operation.words(&self.schema, &mut words);

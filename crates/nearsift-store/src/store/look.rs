@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use nearsift::sketch::Keys;
 
-use super::query::{ByScore, Search, describe_fresh, describe_old};
+use super::query::{Bounds, ByScore, Search, describe_fresh, describe_old};
 use super::{Moment, Near, Place, Shared, State, Store, has_expired};
 use crate::StoreError;
+use crate::cancel::Cancellation;
 use crate::document::{OwnId, Value};
 use crate::schema::Schema;
 use crate::store::Answer;
@@ -54,7 +55,26 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::query`].
+    ///
+    /// # Complexity
+    /// As [`Store::query`].
     pub fn look(&self, value: &Value, limit: usize) -> Result<Sighting, StoreError> {
+        self.look_unless(value, limit, Cancellation::NEVER)
+    }
+
+    /// [`look`](Store::look) that ends early when it is not wanted any more.
+    ///
+    /// # Errors
+    /// As [`Store::query_unless`].
+    ///
+    /// # Complexity
+    /// As [`Store::query_unless`].
+    pub fn look_unless(
+        &self,
+        value: &Value,
+        limit: usize,
+        cancellation: Cancellation<'_>,
+    ) -> Result<Sighting, StoreError> {
         let shared = &*self.shared;
         value.check(&shared.schema)?;
         let near = Near::limit(shared.schema.kind);
@@ -78,25 +98,33 @@ impl Store {
                     .collect();
                 let (frozen, segments) = (state.frozen.clone(), state.segments.clone());
                 drop(state);
-                search.look_in_old(frozen.as_ref(), &segments);
+                search.look_in_old(frozen.as_ref(), &segments, cancellation)?;
                 let found = search.found.hits.len();
-                let answer = Answer::of(search.found, near, Some(limit), |place| match place {
-                    // The hits of one table are in order.
-                    Place::Active(slot) => {
-                        let at = fresh.partition_point(|fresh| fresh.0 < slot);
-                        Ok(fresh[at].1.clone())
-                    }
-                    old => describe_old(frozen.as_ref(), &segments, old),
-                })?;
+                let answer =
+                    Answer::of(
+                        search.found,
+                        near,
+                        Some(limit),
+                        cancellation,
+                        |place| match place {
+                            // The hits of one table are in order.
+                            Place::Active(slot) => {
+                                let at = fresh.partition_point(|fresh| fresh.0 < slot);
+                                Ok(fresh[at].1.clone())
+                            }
+                            old => describe_old(frozen.as_ref(), &segments, old),
+                        },
+                    )?;
                 (found, answer)
             }
             // These take some microseconds.
             (near, _) => {
                 let mut search = [Search::of(value)];
-                shared.search(&state, &mut search, near, budget, now)?;
+                shared.search(&state, &mut search, Bounds { near, budget, now, cancellation })?;
                 let [Search { found, .. }] = search;
                 let hits = found.hits.len();
-                let answer = Answer::of(found, near, Some(limit), |place| state.describe(place))?;
+                let describe = |place| state.describe(place);
+                let answer = Answer::of(found, near, Some(limit), cancellation, describe)?;
                 drop(state);
                 (hits, answer)
             }

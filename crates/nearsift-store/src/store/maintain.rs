@@ -6,13 +6,14 @@ use std::time::Duration;
 use super::rent::Rest;
 use super::{Access, Frozen, Maintenance, Shared, Signals, Structure, held};
 use crate::StoreError;
+use crate::cancel::IsCancelled;
 use crate::document::{Id, OwnId};
 use crate::log::AppendError;
 use crate::manifest::{Manifest, Name, SegmentEntry, TombstonesEntry};
 use crate::planted::{Bug, is_planted};
 use crate::priority::Purpose;
 use crate::sealed::{Role, SealError};
-use crate::segment::{self, GivenUp, Segment, Source};
+use crate::segment::{self, Segment, Source};
 use crate::sync::atomic::Ordering;
 use crate::sync::thread::{self, JoinHandle};
 
@@ -337,9 +338,9 @@ impl Shared {
         let mut dead: Vec<Vec<u64>> = old.iter().map(|segment| segment.dead.to_words()).collect();
         let sources =
             old.iter().zip(&dead).map(|(s, dead)| Source::of_segment(s, dead, now)).collect();
-        let is_given_up =
+        let is_cancelled =
             || self.stopping.load(Ordering::Acquire) || rest.is_some_and(Rest::is_over);
-        let built = self.build(Purpose::Order, sources, &is_given_up)?;
+        let built = self.build(Purpose::Order, sources, &is_cancelled)?;
 
         let mut structure = held(&self.structure);
         let mut next = structure.manifest.clone();
@@ -413,7 +414,7 @@ impl Shared {
         &self,
         purpose: Purpose,
         sources: Vec<Source<'_>>,
-        is_given_up: &GivenUp<'_>,
+        is_cancelled: &IsCancelled<'_>,
     ) -> Result<Option<Segment>, StoreError> {
         // Another store may be where this one's folder was: none of its files are written over.
         self.check_folder()?;
@@ -424,7 +425,7 @@ impl Shared {
         let path = self.path(name);
         let built = self.options.priority.run(purpose, || {
             let schema = &self.schema;
-            segment::build(self.disk(), &path, identity, schema, sources, threads, is_given_up)
+            segment::build(self.disk(), &path, identity, schema, sources, threads, is_cancelled)
         });
         let built = self.settled(built, &[name])?;
         if built.is_some() {

@@ -50,7 +50,7 @@ pub use check::{Repaired, Verified, repair, verify};
 pub use copy::restore;
 pub use look::Sighting;
 pub use options::{Access, Clock, Maintenance, Options};
-pub use query::{Answer, Ask, Documents, Match, Near};
+pub use query::{Answer, Ask, Documents, Evidence, Match, Near};
 pub use stats::{SegmentStats, Stats};
 
 /// A folder of documents that survive crashes, searched by distance or by score.
@@ -464,6 +464,12 @@ impl Store {
     /// Nothing was done and nothing of it will be seen, unless the machine crashes before the next write:
     /// then all of it may be found or nothing. [`StoreError::Full`] can be tried again.
     /// [`StoreError::Failed`]: a sync failed; the store reads on, and must be opened again to write.
+    /// [`StoreError::Displaced`]: the folder is not where it was.
+    ///
+    /// # Complexity
+    /// A look for each id in the memory tables and in filters, and a sync for the group. A document that must not be near another
+    /// takes a [`query`](Store::query), or what was written since a [`look`](Store::look) is compared, up to 2,048 documents; beside it it is
+    /// searched among the *n* that the group adds before it, by their tables: comparisons with all *n* at most.
     pub fn write(&self, batch: &Batch) -> Result<Vec<Outcome>, StoreError> {
         self.shared.write(batch)
     }
@@ -545,7 +551,7 @@ impl Store {
         }
         // Who writes right now looks by himself.
         match shared.writer.try_lock() {
-            Ok(writer) => writer.as_ref().map_or(Ok(()), |writer| writer.check_name()),
+            Ok(writer) => writer.as_ref().map_or(Ok(()), Writer::check_name),
             Err(_) => Ok(()),
         }
     }
@@ -554,6 +560,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::write`].
+    ///
+    /// # Complexity
+    /// Linear in the documents in memory, but for their order in each table of the index, which is sorted by radix.
     pub fn flush(&self) -> Result<(), StoreError> {
         self.shared.check_writable()?;
         self.shared.flush_all()
@@ -563,6 +572,10 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::write`], and [`StoreError::Interrupted`] when the store is closed meanwhile.
+    ///
+    /// # Complexity
+    /// Reads and writes all documents: 0.5 to 0.8 microseconds a fingerprint, 5 a sketch. Memory: 12 bytes a fingerprint and its
+    /// words, beside what building its index takes; 40 bytes a sketch, and a table of keys.
     pub fn compact(&self) -> Result<(), StoreError> {
         self.shared.check_writable()?;
         self.shared.flush_all()?;
@@ -574,6 +587,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Failed`] when a sync failed before, or the system's.
+    ///
+    /// # Complexity
+    /// Waits for a memory table that is becoming a segment. Merging ends within milliseconds, but for an index that is being built,
+    /// about 0.5 microseconds a fingerprint.
     pub fn close(mut self) -> Result<(), StoreError> {
         self.stop()
     }

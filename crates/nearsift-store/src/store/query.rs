@@ -9,6 +9,7 @@ use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
 use super::{Frozen, Place, Shared, State, Store, has_expired, held};
 use crate::StoreError;
+use crate::cancel::Cancellation;
 use crate::document::{Document, Id, Metadata, OwnId, StoredValue, Value, read_record};
 use crate::memory::Memory;
 use crate::schema::{IdKind, Kind, Schema};
@@ -20,6 +21,9 @@ use crate::segment::Segment;
 const TOGETHER: usize = 8;
 const SEARCHES: usize = 32;
 
+/// Documents that are described before it is asked again whether the answer is wanted: each may take a read of the disk.
+const BETWEEN_CHECKS: usize = 64;
+
 /// How near a document is, or must be, by what the store holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Near {
@@ -29,7 +33,47 @@ pub enum Near {
     Score(Score),
 }
 
+/// What an answer rests on that says how near documents are.
+///
+/// Fingerprints and sketches are made by public recipes without a secret, so that whoever writes documents can make one whose
+/// fingerprint or sketch is near that of another text: what must not be forged takes a comparison of the texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// Fingerprints alone.
+    Fingerprint,
+    /// Sketches alone.
+    Sketch,
+}
+
+impl Evidence {
+    /// Its name: `fingerprint` or `sketch`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Evidence::Fingerprint => "fingerprint",
+            Evidence::Sketch => "sketch",
+        }
+    }
+}
+
+impl Kind {
+    /// What the answers of a store rest on that holds this.
+    pub fn evidence(self) -> Evidence {
+        match self {
+            Kind::Fingerprints { .. } => Evidence::Fingerprint,
+            Kind::Sketches { .. } => Evidence::Sketch,
+        }
+    }
+}
+
 impl Near {
+    /// What was compared.
+    pub fn evidence(self) -> Evidence {
+        match self {
+            Near::Distance(_) => Evidence::Fingerprint,
+            Near::Score(_) => Evidence::Sketch,
+        }
+    }
+
     /// Smaller is nearer.
     pub(super) fn rank(self) -> u32 {
         match self {
@@ -119,6 +163,7 @@ impl Answer {
         Found { mut hits, outcome }: Found,
         near: Near,
         limit: Option<usize>,
+        cancellation: Cancellation<'_>,
         describe: impl Fn(Place) -> Result<(OwnId, Metadata), StoreError>,
     ) -> Result<Answer, StoreError> {
         hits.sort_unstable_by_key(|hit| hit.0);
@@ -128,7 +173,10 @@ impl Answer {
             hits.retain(|hit| last.is_some_and(|last| hit.0 <= last));
         }
         let mut matches = Vec::with_capacity(hits.len());
-        for (rank, place) in hits {
+        for (i, (rank, place)) in hits.into_iter().enumerate() {
+            if i % BETWEEN_CHECKS == 0 {
+                cancellation.check()?;
+            }
             let (id, metadata) = describe(place)?;
             matches.push(Match { id, near: near_of(near, rank), metadata });
         }
@@ -157,11 +205,33 @@ impl Store {
     /// # Errors
     /// [`StoreError::Invalid`] or [`StoreError::Search`]: the value or what is asked does not fit the store;
     /// [`StoreError::Damaged`] when an id that was found is not what was written.
+    ///
+    /// # Complexity
+    /// Of fingerprints a search of the index of each segment and of the memory tables; of sketches a look for each of 32 keys there,
+    /// and a comparison for each document that shares one, up to the budget. Beside that *m* log *m* for *m* near documents,
+    /// and a read of the disk for each that is told and for each that is as near as the last one told.
     pub fn query(&self, value: &Value, ask: &Ask) -> Result<Answer, StoreError> {
+        self.query_unless(value, ask, Cancellation::NEVER)
+    }
+
+    /// [`query`](Store::query) that ends early when its answer is not wanted any more.
+    ///
+    /// # Errors
+    /// As [`query`](Store::query), and [`StoreError::Cancelled`].
+    ///
+    /// # Complexity
+    /// As [`query`](Store::query). From when it is cancelled it takes the search of one segment at most, or the
+    /// description of 64 documents.
+    pub fn query_unless(
+        &self,
+        value: &Value,
+        ask: &Ask,
+        cancellation: Cancellation<'_>,
+    ) -> Result<Answer, StoreError> {
         let shared = &*self.shared;
         value.check(&shared.schema)?;
         let mut answer = [Answer::default()];
-        shared.answer(&mut [Search::of(value)], ask, &mut answer)?;
+        shared.answer(&mut [Search::of(value)], ask, &mut answer, cancellation)?;
         shared.ask_to_merge_if_paid();
         let [answer] = answer;
         Ok(answer)
@@ -184,7 +254,7 @@ impl Store {
         for (values, answers) in values.chunks(together).zip(answers.chunks_mut(together)) {
             searches.clear();
             searches.extend(values.iter().map(Search::of));
-            shared.answer(&mut searches, ask, answers)?;
+            shared.answer(&mut searches, ask, answers, Cancellation::NEVER)?;
         }
         shared.ask_to_merge_if_paid();
         Ok(answers)
@@ -261,6 +331,15 @@ impl<'a> Search<'a> {
     }
 }
 
+/// What is looked for, and for how long.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds<'a> {
+    pub(super) near: Near,
+    pub(super) budget: Budget,
+    pub(super) now: u64,
+    pub(super) cancellation: Cancellation<'a>,
+}
+
 impl Shared {
     /// Searches values and describes what was found, at one moment.
     fn answer(
@@ -268,13 +347,16 @@ impl Shared {
         searches: &mut [Search<'_>],
         ask: &Ask,
         answers: &mut [Answer],
+        cancellation: Cancellation<'_>,
     ) -> Result<(), StoreError> {
         let near = ask.near.unwrap_or(Near::limit(self.schema.kind));
         let state = self.state();
-        self.search(&state, searches, near, ask.budget, self.now())?;
+        let bounds = Bounds { near, budget: ask.budget, now: self.now(), cancellation };
+        self.search(&state, searches, bounds)?;
         for (search, answer) in searches.iter_mut().zip(answers) {
             let found = std::mem::take(&mut search.found);
-            *answer = Answer::of(found, near, ask.limit, |place| state.describe(place))?;
+            let describe = |place| state.describe(place);
+            *answer = Answer::of(found, near, ask.limit, cancellation, describe)?;
         }
         Ok(())
     }
@@ -294,7 +376,9 @@ impl Shared {
         is_replaced: &dyn Fn(&OwnId) -> bool,
     ) -> Result<Option<(Near, OwnId)>, StoreError> {
         let mut search = [Search::new(words, keys)];
-        self.search(state, &mut search, near, self.schema.kind.budget(), now)?;
+        let budget = self.schema.kind.budget();
+        let bounds = Bounds { near, budget, now, cancellation: Cancellation::NEVER };
+        self.search(state, &mut search, bounds)?;
         let [Search { found: Found { mut hits, .. }, .. }] = search;
         hits.sort_unstable_by_key(|hit| hit.0);
         for as_near in hits.chunk_by(|a, b| a.0 == b.0) {
@@ -317,9 +401,7 @@ impl Shared {
         &self,
         state: &State,
         searches: &mut [Search<'_>],
-        near: Near,
-        budget: Budget,
-        now: u64,
+        Bounds { near, budget, now, cancellation }: Bounds<'_>,
     ) -> Result<(), StoreError> {
         match (self.schema.kind, near) {
             (Kind::Fingerprints { max_distance, .. }, Near::Distance(asked)) => {
@@ -329,7 +411,7 @@ impl Shared {
                 }
                 self.rent.pay_for(searches.len(), state.segments.len());
                 let mut scratches = held(&self.scratches).pop().unwrap_or_default();
-                let by_distance = ByDistance { state, now, asked, budget };
+                let by_distance = ByDistance { state, now, asked, budget, cancellation };
                 let searched = by_distance.run(searches, &mut scratches);
                 held(&self.scratches).push(scratches);
                 searched
@@ -340,7 +422,7 @@ impl Shared {
                     let Some(keys) = search.keys else { continue };
                     let mut by = ByScore::new(state, search.words, keys, least, budget, now);
                     by.look_in(&state.active, Place::Active);
-                    by.look_in_old(state.frozen.as_ref(), &state.segments);
+                    by.look_in_old(state.frozen.as_ref(), &state.segments, cancellation)?;
                     search.found = by.found;
                 }
                 Ok(())
@@ -363,6 +445,7 @@ struct ByDistance<'a> {
     now: u64,
     asked: u32,
     budget: Budget,
+    cancellation: Cancellation<'a>,
 }
 
 /// What one search needs of memory, in the memory tables and in each segment.
@@ -389,7 +472,7 @@ impl ByDistance<'_> {
             self.look_up(search.words, scratches);
         }
         for (search, scratches) in searches.iter_mut().zip(scratches) {
-            self.finish(search, scratches);
+            self.finish(search, scratches)?;
         }
         Ok(())
     }
@@ -421,7 +504,7 @@ impl ByDistance<'_> {
         }
     }
 
-    fn finish(&self, search: &mut Search<'_>, scratches: &mut Scratches) {
+    fn finish(&self, search: &mut Search<'_>, scratches: &mut Scratches) -> Result<(), StoreError> {
         let Search { words, found: Found { hits, outcome }, .. } = search;
         let (state, now) = (self.state, self.now);
         let active = &state.active;
@@ -447,6 +530,7 @@ impl ByDistance<'_> {
         }
         let segments = (0u32..).zip(&state.segments).zip(&mut scratches.segments);
         for ((i, segment), scratch) in segments {
+            self.cancellation.check()?;
             let ended =
                 segment.finish(words, &self.ask(outcome), scratch, &mut |rank, distance| {
                     if segment.is_live(rank, now) {
@@ -455,6 +539,7 @@ impl ByDistance<'_> {
                 });
             outcome.add(&ended);
         }
+        Ok(())
     }
 
     /// What is asked of the next table, with what is left of the budget.
@@ -571,13 +656,20 @@ impl<'a> ByScore<'a> {
     }
 
     /// Looks in what is not written to any more.
-    pub(super) fn look_in_old(&mut self, frozen: Option<&Frozen>, segments: &[Arc<Segment>]) {
+    pub(super) fn look_in_old(
+        &mut self,
+        frozen: Option<&Frozen>,
+        segments: &[Arc<Segment>],
+        cancellation: Cancellation<'_>,
+    ) -> Result<(), StoreError> {
         if let Some(frozen) = frozen {
             self.look_in(&*frozen.memory, Place::Frozen);
         }
         for (i, segment) in (0u32..).zip(segments) {
+            cancellation.check()?;
             self.look_in(&**segment, |rank| Place::Segment(i, rank));
         }
+        Ok(())
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use nearsift::fingerprint::{Bits, Fingerprint};
 use nearsift_store::disk::SimDisk;
 use nearsift_store::{
-    Access, Answer, Ask, IdKind, Kind, MAX_ID_BYTES, Metadata, Near, Options, Outcome, OwnId,
-    RecipeMark, Settings, Store, StoreError, Value,
+    Access, Answer, Ask, Cancellation, IdKind, Kind, MAX_ID_BYTES, Metadata, Near, Options,
+    Outcome, OwnId, RecipeMark, Settings, Store, StoreError, Value,
 };
 
 use crate::support::{ALL, Hands, dir, mark, small};
@@ -226,4 +226,42 @@ fn space_of_what_is_gone_comes_back() {
     store.compact().expect("merged");
     assert_eq!(store.stats().documents, 5);
     assert_eq!(store.stats().segments.len(), 1);
+}
+
+#[test]
+fn a_query_that_is_not_wanted_ends() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for shape in ALL {
+        let options = small(Arc::new(SimDisk::new()), 100, &Hands::at(100));
+        let options = Options { ratio: 100, ..options };
+        let store = Store::create_with(&dir(), &shape.settings(), options).expect("made");
+        let mut random = testkit::random::Random::new(3);
+        let value = shape.value(&mut random);
+        for number in 0..1000 {
+            store.insert(shape.id(number).as_id(), &value, &none()).expect("added");
+        }
+        assert!(store.stats().segments.len() > 5);
+        let asked = AtomicUsize::new(0);
+        // Wherever it is cancelled it ends there.
+        for wanted in 0.. {
+            asked.store(0, Ordering::Relaxed);
+            let is_cancelled = || asked.fetch_add(1, Ordering::Relaxed) >= wanted;
+            let cancellation = Cancellation::when(&is_cancelled);
+            let answered = store.query_unless(&value, &Ask::default(), cancellation);
+            if let Ok(answer) = answered {
+                assert_eq!(answer.matches.len(), 1000);
+                assert!(wanted > 1000 / 64, "asked {wanted} times");
+                break;
+            }
+            assert!(matches!(answered, Err(StoreError::Cancelled)), "{answered:?}");
+            assert_eq!(asked.load(Ordering::Relaxed), wanted + 1);
+            asked.store(0, Ordering::Relaxed);
+            let looked = store.look_unless(&value, 2000, cancellation);
+            assert!(matches!(looked, Err(StoreError::Cancelled)), "{looked:?}");
+        }
+        assert_eq!(
+            store.kind().evidence(),
+            store.query(&value, &Ask::default()).expect("found").matches[0].near.evidence()
+        );
+    }
 }
