@@ -1,13 +1,17 @@
 //! Bodies: bounded in bytes, in time, and in the memory of all together.
 
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::body::HttpBody;
 use axum::extract::{FromRequest, Request};
-use axum::http::HeaderMap;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
+use axum::http::{HeaderMap, Version};
 use bytes::Bytes;
 use http_body_util::BodyExt;
+use hyper::body::{Frame, SizeHint};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::{Instant, timeout_at};
@@ -24,6 +28,12 @@ pub(crate) struct Body {
     _memory: Option<OwnedSemaphorePermit>,
     /// The turn of the request among those that are worked on.
     _turn: OwnedSemaphorePermit,
+}
+
+/// How many pieces so many bytes are; no more than there are at all.
+pub(crate) fn pieces(bytes: usize, app: &App) -> u32 {
+    let all = app.config.max_body_memory / PIECE;
+    u32::try_from(bytes.div_ceil(PIECE).min(all).max(1)).unwrap_or(u32::MAX)
 }
 
 /// How many pieces of memory all bodies may take.
@@ -43,24 +53,96 @@ impl FromRequest<App> for Body {
 
     async fn from_request(request: Request, app: &App) -> Result<Body, Problem> {
         let (parts, mut body) = request.into_parts();
-        let gathered = Body::gather(&parts.headers, &mut body, app).await;
-        if gathered.is_err() {
-            drain(&mut body).await;
-        }
-        gathered
+        Body::gather(&parts.headers, &mut body, app).await
     }
 }
 
-/// Takes a little of what is not wanted: many clients read no answer before they have sent all.
-async fn drain(body: &mut axum::body::Body) {
-    const MOST: usize = 1 << 20;
-    let deadline = Instant::now() + Duration::from_secs(1);
-    let mut taken = 0;
-    while taken < MOST
-        && let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await
-    {
-        taken += frame.data_ref().map_or(0, Bytes::len);
+/// A request's body, which its handler and the end of the request share.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Source>>);
+
+struct Source {
+    body: axum::body::Body,
+    was_asked: bool,
+}
+
+impl HttpBody for Shared {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        source.was_asked = true;
+        Pin::new(&mut source.body).poll_frame(context)
     }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).body.size_hint()
+    }
+}
+
+/// What is left of a request's body when it is answered.
+///
+/// Many clients read no answer before they have sent all, and one of HTTP/2 may take the end of its stream for an error. So
+/// what is left is taken before the answer goes out, within bounds of bytes and time; beyond them the stream ends with
+/// `NO_ERROR` after the answer, and a connection of HTTP/1.1 is closed.
+pub(crate) struct Rest {
+    body: Shared,
+    /// The client waits for a word before it sends its body.
+    waits: bool,
+    most: u64,
+    time: Duration,
+}
+
+/// The longest that the rest of a body is waited for.
+const REST_TIME: Duration = Duration::from_secs(10);
+
+impl Rest {
+    /// A request, and what will be left of its body.
+    pub(crate) fn of(request: Request, app: &App) -> (Request, Rest) {
+        let (parts, body) = request.into_parts();
+        let body = Shared(Arc::new(Mutex::new(Source { body, was_asked: false })));
+        let waits = parts.version <= Version::HTTP_11 && parts.headers.contains_key(EXPECT);
+        let most = 2 * app.config.max_body as u64;
+        // Of one that is larger still the end is not waited for.
+        let is_endless = content_length(&parts.headers).is_some_and(|length| length > most);
+        let (most, time) = match is_endless {
+            true => (1 << 20, Duration::from_secs(1)),
+            false => (most, REST_TIME.min(app.config.body_timeout)),
+        };
+        let request = Request::from_parts(parts, axum::body::Body::new(body.clone()));
+        (request, Rest { body, waits, most, time })
+    }
+
+    /// Takes what is left, which is nothing for most requests. `problem` is what the answer says, if anything is wrong.
+    pub(crate) async fn drain(mut self, problem: Option<&Kind>) {
+        let is_over = matches!(problem, Some(Kind::BodyTooSlow | Kind::BodyBroken));
+        if is_over || self.body.is_end_stream() {
+            return;
+        }
+        let was_asked = self.body.0.lock().unwrap_or_else(PoisonError::into_inner).was_asked;
+        if self.waits && !was_asked {
+            return;
+        }
+        let deadline = Instant::now() + self.time;
+        let mut taken = 0;
+        while taken < self.most
+            && let Ok(Some(Ok(frame))) = timeout_at(deadline, self.body.frame()).await
+        {
+            taken += frame.data_ref().map_or(0, |data| data.len() as u64);
+        }
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok())
 }
 
 impl Body {
@@ -83,10 +165,7 @@ impl Body {
             )
             .expecting("no Content-Encoding"));
         }
-        let length = headers
-            .get(CONTENT_LENGTH)
-            .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        if length.is_some_and(|length| length > most as u64) {
+        if content_length(headers).is_some_and(|length| length > most as u64) {
             return Err(too_large(most));
         }
         // What would find no turn is told so before it is read. The turn itself is taken when the body is there: slow

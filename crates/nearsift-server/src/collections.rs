@@ -9,18 +9,18 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::{Duration, Instant};
 
 use nearsift::recipe::{Fingerprinter, Recipe};
 use nearsift::sketch::{MIN_SCORE, Score};
 use nearsift_store::{IdKind, Kind, Options, Priority, RecipeMark, Settings, Store, StoreError};
-use self_cell::self_cell;
 
 use crate::ServeError;
 use crate::metrics::{Durations, durations, of_collection};
 use crate::problem::{self, Problem};
 use crate::queue::Bounds;
+use crate::scratch::Scratch;
 use crate::writer::Writer;
 
 /// The collection that routes without a collection's name are for.
@@ -58,23 +58,13 @@ impl fmt::Display for Name {
     }
 }
 
-self_cell! {
-    /// A fingerprinter with the recipe that it borrows.
-    pub(crate) struct Maker {
-        owner: Recipe,
-        #[not_covariant]
-        dependent: Fingerprinter,
-    }
-}
-
 /// A store, what writes to it, and what makes its fingerprints.
 pub(crate) struct Collection {
     pub(crate) name: Name,
     pub(crate) store: Arc<Store>,
     pub(crate) writer: Writer,
     recipe: Result<Recipe, String>,
-    /// Fingerprinters that nobody uses: they keep their memory from document to document.
-    makers: Mutex<Vec<Maker>>,
+    scratch: Arc<Scratch>,
 }
 
 impl Collection {
@@ -83,6 +73,7 @@ impl Collection {
         dir: &Path,
         writes: Bounds,
         times: &Durations,
+        scratch: &Arc<Scratch>,
     ) -> Result<Collection, ServeError> {
         // Requests should not wait for a processor that makes segments.
         let options = Options { priority: Priority::Low, ..Options::default() };
@@ -107,7 +98,8 @@ impl Collection {
         let store = Arc::new(store);
         let times = times.get_or_create(&of_collection(name)).clone();
         let writer = Writer::start(Arc::clone(&store), writes, times)?;
-        Ok(Collection { name: name.clone(), store, writer, recipe, makers: Mutex::default() })
+        let scratch = Arc::clone(scratch);
+        Ok(Collection { name: name.clone(), store, writer, recipe, scratch })
     }
 
     /// Writes what is queued, and closes the store.
@@ -132,22 +124,18 @@ impl Collection {
         })
     }
 
-    /// Lends a fingerprinter.
+    /// The memory that work on documents may take.
+    pub(crate) fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// Lends a fingerprinter for work on a text of so many bytes, whose share of the memory was taken.
     pub(crate) fn with_fingerprinter<T>(
         &self,
+        bytes: usize,
         work: impl for<'r> FnOnce(&mut Fingerprinter<'r>) -> T,
     ) -> Result<T, Problem> {
-        let idle = self.makers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut maker =
-            match idle {
-                Some(maker) => maker,
-                None => Maker::try_new(self.recipe()?.clone(), Recipe::fingerprinter).map_err(
-                    |error| Problem::new(problem::Kind::RecipeNeedsTable, error.to_string()),
-                )?,
-            };
-        let done = maker.with_dependent_mut(|_, fingerprinter| work(fingerprinter));
-        self.makers.lock().unwrap_or_else(PoisonError::into_inner).push(maker);
-        Ok(done)
+        self.scratch.with_fingerprinter(self.recipe()?, self.store.recipe(), bytes, work)
     }
 }
 
@@ -165,6 +153,7 @@ pub(crate) struct Collections {
     most: usize,
     writes: Bounds,
     write_times: Durations,
+    scratch: Arc<Scratch>,
     entries: RwLock<BTreeMap<Name, Entry>>,
 }
 
@@ -191,6 +180,7 @@ impl Collections {
         root: &Path,
         most: usize,
         writes: Bounds,
+        scratch: Scratch,
     ) -> Result<Collections, ServeError> {
         fs::create_dir_all(root).map_err(at(root, "make the folder"))?;
         // What stands in for it later changes nothing.
@@ -225,6 +215,7 @@ impl Collections {
             most,
             writes,
             write_times: durations(),
+            scratch: Arc::new(scratch),
             entries: RwLock::default(),
         };
         names.sort();
@@ -255,7 +246,7 @@ impl Collections {
     }
 
     fn open_one(&self, name: &Name) -> Result<Collection, ServeError> {
-        Collection::open(name, &self.path(name), self.writes, &self.write_times)
+        Collection::open(name, &self.path(name), self.writes, &self.write_times, &self.scratch)
     }
 
     /// How long writes took, by collection.
@@ -366,7 +357,7 @@ impl Collections {
             return Err(Problem::new(problem::Kind::Conflict, detail));
         }
         self.put(&name, Some(Entry::Changing));
-        let collection = match sole(collection, patience) {
+        let collection = match sole(collection, Instant::now() + patience) {
             Ok(collection) => collection,
             Err(shared) => {
                 self.put(&name, Some(Entry::Open(shared)));
@@ -470,23 +461,39 @@ impl Collections {
         Ok(folder)
     }
 
-    /// Closes all stores, after requests have ended. Blocks.
-    pub(crate) fn close(&self, patience: Duration) -> Result<(), ServeError> {
+    /// Closes all stores, after requests have ended, until a moment. Blocks. One that is in use or takes longer is left as
+    /// after a crash.
+    pub(crate) fn close(&self, until: Instant) -> Result<(), ServeError> {
         let entries =
             std::mem::take(&mut *self.entries.write().unwrap_or_else(PoisonError::into_inner));
-        let mut outcome = Ok(());
+        let left = |name: &Name| tracing::warn!(collection = %name, "still in use: left as after a crash, which loses nothing");
+        let mut closing = Vec::new();
         for (name, entry) in entries {
             let Entry::Open(collection) = entry else { continue };
-            match sole(collection, patience) {
+            match sole(collection, until) {
                 Ok(collection) => {
-                    if let Err(error) = collection.close() {
-                        tracing::error!(collection = %name, error = %error, "not closed well");
-                        outcome = Err(error.into());
-                    }
+                    let (tell, told) = mpsc::channel();
+                    let close = move || {
+                        let _nobody_waits = tell.send(collection.close());
+                    };
+                    std::thread::Builder::new()
+                        .name("nearsift-closing".to_owned())
+                        .spawn(close)
+                        .map_err(|source| ServeError::System { doing: "start a thread", source })?;
+                    closing.push((name, told));
                 }
-                Err(_) => {
-                    tracing::warn!(collection = %name, "still in use: left as after a crash, which loses nothing");
+                Err(_) => left(&name),
+            }
+        }
+        let mut outcome = Ok(());
+        for (name, told) in closing {
+            match told.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::error!(collection = %name, error = %error, "not closed well");
+                    outcome = Err(error.into());
                 }
+                Err(_) => left(&name),
             }
         }
         outcome
@@ -494,12 +501,11 @@ impl Collections {
 }
 
 /// What is shared, once nobody else has it.
-fn sole<T>(mut shared: Arc<T>, patience: Duration) -> Result<T, Arc<T>> {
-    let begun = Instant::now();
+fn sole<T>(mut shared: Arc<T>, until: Instant) -> Result<T, Arc<T>> {
     loop {
         shared = match Arc::try_unwrap(shared) {
             Ok(sole) => return Ok(sole),
-            Err(shared) if begun.elapsed() > patience => return Err(shared),
+            Err(shared) if Instant::now() >= until => return Err(shared),
             Err(shared) => shared,
         };
         std::thread::sleep(Duration::from_millis(2));
@@ -542,6 +548,10 @@ mod tests {
 
     const BOUNDS: Bounds = Bounds { capacity: 10, patience: Duration::from_secs(60) };
 
+    fn scratch() -> Scratch {
+        Scratch::new(1 << 30, 2, Duration::from_secs(1))
+    }
+
     #[test]
     fn leftovers_go_and_links_are_refused() {
         let folder = tempfile::tempdir().unwrap();
@@ -549,19 +559,19 @@ mod tests {
         fs::create_dir_all(root.join(".making-news/x")).unwrap();
         fs::create_dir_all(root.join(".deleting-old")).unwrap();
         fs::create_dir_all(root.join("Not a collection")).unwrap();
-        let collections = Collections::open(&root, 10, BOUNDS).unwrap();
+        let collections = Collections::open(&root, 10, BOUNDS, scratch()).unwrap();
         assert!(!root.join(".making-news").exists() && !root.join(".deleting-old").exists());
         assert!(root.join("Not a collection").exists());
         assert_eq!(collections.all().len(), 1);
         assert!(
-            matches!(Collections::open(&root, 10, BOUNDS), Err(ServeError::Store(_))),
+            matches!(Collections::open(&root, 10, BOUNDS, scratch()), Err(ServeError::Store(_))),
             "one service a folder"
         );
-        collections.close(Duration::ZERO).unwrap();
+        collections.close(Instant::now() + Duration::from_secs(60)).unwrap();
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(root.join(DEFAULT), root.join("news")).unwrap();
-            let error = Collections::open(&root, 10, BOUNDS).err().unwrap();
+            let error = Collections::open(&root, 10, BOUNDS, scratch()).err().unwrap();
             assert!(error.to_string().contains("a link where a collection should be"), "{error}");
         }
     }

@@ -33,16 +33,24 @@ pub struct Config {
     pub idle_timeout: Duration,
     /// How long work may wait for its turn.
     pub queue_timeout: Duration,
+    /// How long work on a request may take once it has its turn.
+    pub work_timeout: Duration,
+    /// How long a client may take for an answer, beside a second for each 64 KiB of it.
+    pub write_timeout: Duration,
     /// How long requests that are under way are waited for when the service stops.
     pub stop_timeout: Duration,
     /// Connections at a time.
     pub max_connections: usize,
+    /// Connections of one address at a time; of IPv6, of the first 64 bits of one.
+    pub max_connections_per_address: usize,
     /// Requests with a body that are worked on at a time.
     pub max_requests: usize,
     /// Bytes of a body.
     pub max_body: usize,
-    /// Bytes of all bodies that are held at a time.
+    /// Bytes of all bodies, and of all answers that were not taken yet, at a time.
     pub max_body_memory: usize,
+    /// Bytes that work on documents may take at a time, by estimate.
+    pub max_work_memory: usize,
     /// Documents of a batch.
     pub max_batch: usize,
     /// Collections.
@@ -201,6 +209,20 @@ pub const SETTINGS: &[Setting] = &[
         show: |c| shown_time(c.queue_timeout),
     },
     Setting {
+        name: "work-timeout",
+        value: "TIME",
+        help: "how long work on a request may take once it has its turn, before it is answered 503",
+        set: |c, v| put(&mut c.work_timeout, time(v), TIME),
+        show: |c| shown_time(c.work_timeout),
+    },
+    Setting {
+        name: "write-timeout",
+        value: "TIME",
+        help: "how long a client may take for an answer, beside a second for each 64 KiB of it",
+        set: |c, v| put(&mut c.write_timeout, time(v), TIME),
+        show: |c| shown_time(c.write_timeout),
+    },
+    Setting {
         name: "stop-timeout",
         value: "TIME",
         help: "how long requests under way are waited for at the end",
@@ -210,9 +232,16 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "max-connections",
         value: "N",
-        help: "connections at a time; more are refused",
+        help: "connections at a time; beyond it the longest idle one ends, or if none is idle the new one",
         set: |c, v| put(&mut c.max_connections, count(v, 1_000_000), COUNT),
         show: |c| c.max_connections.to_string(),
+    },
+    Setting {
+        name: "max-connections-per-address",
+        value: "N",
+        help: "connections of one address at a time (of IPv6: of its first 64 bits), by the same rule",
+        set: |c, v| put(&mut c.max_connections_per_address, count(v, 1_000_000), COUNT),
+        show: |c| c.max_connections_per_address.to_string(),
     },
     Setting {
         name: "max-requests",
@@ -231,9 +260,16 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "max-body-memory",
         value: "SIZE",
-        help: "the most memory for all bodies at a time; beyond it requests are answered 503",
+        help: "the most memory for all bodies, and all answers that were not taken yet; beyond it requests are answered 503",
         set: |c, v| put(&mut c.max_body_memory, size(v), SIZE),
         show: |c| text(&shown_size(c.max_body_memory)),
+    },
+    Setting {
+        name: "max-work-memory",
+        value: "SIZE",
+        help: "the most memory for work on documents at a time, by estimate; a document that needs more is refused",
+        set: |c, v| put(&mut c.max_work_memory, size(v), SIZE),
+        show: |c| text(&shown_size(c.max_work_memory)),
     },
     Setting {
         name: "max-batch",
@@ -387,11 +423,15 @@ impl Config {
             body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(60),
             queue_timeout: Duration::from_secs(1),
+            work_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(30),
             stop_timeout: Duration::from_secs(30),
             max_connections: 4096,
+            max_connections_per_address: 1024,
             max_requests: 256,
             max_body: 16 << 20,
             max_body_memory: 256 << 20,
+            max_work_memory: 2 << 30,
             max_batch: 10_000,
             max_collections: 100,
             threads: cores,

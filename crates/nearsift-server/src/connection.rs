@@ -1,12 +1,13 @@
-//! Connections: how many, how long, and how they end.
+//! Connections: how they are served, how long, and how they end.
 //!
 //! hyper cuts a request's head that is not there in time. What it has no limit for is decided here: the TLS handshake, the
-//! bytes before it knows which HTTP is spoken, and connections of HTTP/2 without requests.
+//! bytes before it knows which HTTP is spoken, connections of HTTP/2 without requests, and answers that are not taken. How
+//! many there may be is decided in [`crate::presence`].
 
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -17,44 +18,18 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::App;
+use crate::presence::{Entered, Expiry, Presence};
 
 /// How long a connection may take to end after it was asked to.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The bytes of a request's head.
 const HEAD_BYTES: usize = 32 << 10;
-
-/// What a connection's requests are doing.
-struct Activity {
-    under_way: u32,
-    since: Instant,
-    has_asked: bool,
-}
-
-/// A request under way.
-struct UnderWay(Arc<Mutex<Activity>>);
-
-impl UnderWay {
-    fn begin(activity: &Arc<Mutex<Activity>>) -> UnderWay {
-        let mut now = activity.lock().unwrap_or_else(PoisonError::into_inner);
-        now.under_way += 1;
-        now.has_asked = true;
-        UnderWay(Arc::clone(activity))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        now.under_way -= 1;
-        now.since = Instant::now();
-    }
-}
 
 /// Listens, with room for as many connections that were not taken yet as may be open. Of a burst of them the system drops
 /// those that find no room, and their clients try again after a second and more.
@@ -84,8 +59,8 @@ pub(crate) async fn serve(
     tls: Option<TlsAcceptor>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let most = u32::try_from(app.config.max_connections).unwrap_or(u32::MAX);
-    let places = Arc::new(Semaphore::new(most as usize));
+    // Every connection has a sender: when all have ended, nobody sends.
+    let (open, mut all_ended) = mpsc::channel::<()>(1);
     loop {
         let accepted = tokio::select! {
             _ = stop.wait_for(|stop| *stop) => break,
@@ -100,22 +75,29 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Some(Entered { presence, gave_way }) = app.connections.enter(peer.ip()) else {
             app.metrics.refused();
             drop(stream);
             continue;
         };
+        if gave_way {
+            app.metrics.gave_way();
+        }
         let (app, router, tls, stop) = (app.clone(), router.clone(), tls.clone(), stop.clone());
+        let open = open.clone();
         tokio::spawn(async move {
             app.metrics.connected();
-            connection(stream, peer, &app, router, tls, stop).await;
+            tokio::select! {
+                () = presence.is_cut() => {}
+                () = connection(stream, peer, &app, router, tls, stop, &presence) => {}
+            }
             app.metrics.disconnected();
-            drop(place);
+            app.connections.leave(&presence);
+            drop(open);
         });
     }
-    drop(listener);
-    // All places are free when all connections have ended.
-    if timeout(app.config.stop_timeout, places.acquire_many(most)).await.is_err() {
+    drop((listener, open));
+    if timeout(app.config.stop_timeout, all_ended.recv()).await.is_err() {
         tracing::warn!("requests were still under way when the time to stop was over");
     }
 }
@@ -127,42 +109,33 @@ async fn connection(
     router: Router,
     tls: Option<TlsAcceptor>,
     stop: watch::Receiver<bool>,
+    presence: &Arc<Presence>,
 ) {
-    let taken = Instant::now();
     let _without_it_answers_are_late = stream.set_nodelay(true);
     match tls {
-        None => exchange(stream, taken, app, router, stop).await,
+        None => exchange(stream, app, router, stop, presence).await,
         Some(tls) => match timeout(app.config.header_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => exchange(stream, taken, app, router, stop).await,
+            Ok(Ok(stream)) => exchange(stream, app, router, stop, presence).await,
             Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
             Err(_) => tracing::debug!(%peer, "TLS took too long"),
         },
     }
 }
 
-/// Serves a connection that was taken at a moment, from which on its first request is waited for.
+/// Serves a connection, whose first request is waited for from when it was taken.
 async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    taken: Instant,
     app: &App,
     router: Router,
     mut stop: watch::Receiver<bool>,
+    presence: &Arc<Presence>,
 ) {
-    let activity = Activity { under_way: 0, since: taken, has_asked: false };
-    let activity = Arc::new(Mutex::new(activity));
     let router = TowerToHyperService::new(router);
-    let service = {
-        let activity = Arc::clone(&activity);
-        service_fn(move |request: hyper::Request<Incoming>| {
-            let under_way = UnderWay::begin(&activity);
-            let answer = router.call(request);
-            async move {
-                let answer = answer.await;
-                drop(under_way);
-                answer
-            }
-        })
-    };
+    let service = service_fn(|mut request: hyper::Request<Incoming>| {
+        presence.asked();
+        request.extensions_mut().insert(Arc::clone(presence));
+        router.call(request)
+    });
     let config = &app.config;
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -182,7 +155,9 @@ async fn exchange(
     let mut is_stopping = false;
     let mut farewell: Option<Instant> = None;
     loop {
-        let deadline = farewell.unwrap_or_else(|| expires(&activity, app));
+        // An answer that waits to be taken may bring the end nearer.
+        let look_again = Instant::now() + config.write_timeout / 4;
+        let deadline = farewell.unwrap_or_else(|| presence.expires(config).at().min(look_again));
         tokio::select! {
             biased;
             _ended = served.as_mut() => return,
@@ -194,22 +169,17 @@ async fn exchange(
                 if farewell.is_some() {
                     return;
                 }
-                if expires(&activity, app) <= Instant::now() {
-                    served.as_mut().graceful_shutdown();
-                    farewell = Some(Instant::now() + FAREWELL);
+                match presence.expires(config) {
+                    Expiry::Unsent(at) if at <= Instant::now() => return,
+                    Expiry::Idle(at) if at <= Instant::now() => {
+                        served.as_mut().graceful_shutdown();
+                        farewell = Some(Instant::now() + FAREWELL);
+                    }
+                    _ => {}
                 }
             }
         }
     }
-}
-
-/// When a connection has been without a request for too long, as things are.
-fn expires(activity: &Mutex<Activity>, app: &App) -> Instant {
-    let now = activity.lock().unwrap_or_else(PoisonError::into_inner);
-    if now.under_way > 0 {
-        return Instant::now() + app.config.idle_timeout;
-    }
-    now.since + if now.has_asked { app.config.idle_timeout } else { app.config.header_timeout }
 }
 
 #[cfg(test)]

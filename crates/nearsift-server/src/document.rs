@@ -355,6 +355,7 @@ impl Content {
             Content::Html { bytes, charset } => {
                 // A collection that has no recipe need not read it.
                 collection.recipe()?;
+                let _memory = collection.scratch().for_page(bytes.len())?;
                 read(&bytes, charset.as_deref())
             }
             Content::Value(value) => {
@@ -378,7 +379,9 @@ impl Content {
                 return Ok(Made { value: Ok(value), text: None });
             }
         };
-        collection.with_fingerprinter(|fingerprinter| read.make(kind, fingerprinter))
+        let _memory = collection.scratch().for_text(&read.text)?;
+        collection
+            .with_fingerprinter(read.text.len(), |fingerprinter| read.make(kind, fingerprinter))
     }
 }
 

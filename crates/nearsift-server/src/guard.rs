@@ -1,19 +1,23 @@
 //! What every request passes: who asks, for what, by which host, and what is logged of it.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, TRANSFER_ENCODING};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 
+use crate::answer;
 use crate::api::App;
+use crate::body::Rest;
 use crate::keys::{Key, Scope};
+use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
 
 /// Whom a route answers.
@@ -31,14 +35,18 @@ pub(crate) type Rights = BTreeMap<(String, String), Access>;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Decides, asks, and logs.
-pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(request.headers(), &app);
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let presence = request.extensions().get::<Arc<Presence>>().cloned();
+    let (mut request, rest) = Rest::of(request, &app);
     let mut by = None;
-    let mut response = match check(&app, &request, route.as_deref()) {
+    let mut under_way = None;
+    let response = match check(&app, &request, route.as_deref()) {
         Ok(Caller { name, scope }) => {
+            under_way = presence.as_ref().map(|presence| presence.begin(name.is_some()));
             by = name;
             request.extensions_mut().insert(scope);
             AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
@@ -51,6 +59,9 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         }
         Err(problem) => problem.into_response(),
     };
+    drop(under_way);
+    rest.drain(response.extensions().get()).await;
+    let mut response = answer::hold(response, &app, presence.as_ref()).await;
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("-")));
     for (name, value) in FIXED {
@@ -110,9 +121,16 @@ struct Caller {
 /// Why the request is not worked on.
 fn check(app: &App, request: &Request, route: Option<&str>) -> Result<Caller, Problem> {
     let headers = request.headers();
+    // What is coded twice may be read in two ways by what stands in between.
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    let (coding, more) = (codings.next(), codings.next());
+    if more.is_some() || coding.is_some_and(|c| !c.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        let detail = "The body is coded in a way that is not taken.";
+        return Err(Problem::new(Kind::BodyBroken, detail)
+            .expecting("Content-Length, or Transfer-Encoding: chunked once"));
+    }
     let host = host(request)?;
-    let name = host_name(&host);
-    if !is_allowed(name, &app.config.allowed_hosts) {
+    if !is_allowed(&host, &app.config.allowed_hosts) {
         return Err(Problem::new(
             Kind::ForeignHost,
             "This service does not go by the name that the request is for.",
@@ -198,18 +216,24 @@ fn host(request: &Request) -> Result<String, Problem> {
     }
 }
 
-/// A host without its port.
-fn host_name(host: &str) -> &str {
-    if host.starts_with('[') {
-        return host.split_inclusive(']').next().unwrap_or(host);
-    }
-    host.rsplit_once(':').map_or(host, |(name, _)| name)
+/// A host without its port; `None` when it is no host.
+fn host_name(host: &str) -> Option<&str> {
+    let end = match host.strip_prefix('[') {
+        Some(rest) => rest.find(']')? + 2,
+        None => host.find(':').unwrap_or(host.len()),
+    };
+    let (name, port) = host.split_at(end);
+    let is_port = |port: &str| port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit());
+    (port.is_empty() || port.strip_prefix(':').is_some_and(is_port)).then_some(name)
 }
 
 /// A page of another site can make a browser come here under a name of that site, but not under an address.
-fn is_allowed(name: &str, allowed: &[String]) -> bool {
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    bare.parse::<IpAddr>().is_ok()
+fn is_allowed(host: &str, allowed: &[String]) -> bool {
+    let Some(name) = host_name(host) else { return false };
+    if let Some(address) = name.strip_prefix('[') {
+        return address.strip_suffix(']').is_some_and(|v6| v6.parse::<Ipv6Addr>().is_ok());
+    }
+    name.parse::<Ipv4Addr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
         || allowed.iter().any(|other| name.trim_end_matches('.').eq_ignore_ascii_case(other))
 }
@@ -240,7 +264,7 @@ mod tests {
     fn hosts() {
         let check = |host: &str, expect: bool| {
             let allowed = ["seen.example".to_owned()];
-            assert_eq!(is_allowed(host_name(host), &allowed), expect, "{host}");
+            assert_eq!(is_allowed(host, &allowed), expect, "{host}");
         };
         for own in [
             "127.0.0.1",
@@ -261,6 +285,19 @@ mod tests {
             "127.0.0.1.evil.example:80",
             "localhost.evil",
             "notseen.example",
+            "[::1].evil.example",
+            "[::1].evil.example:80",
+            "[::1]evil.example",
+            "[[::1]]",
+            "[::1",
+            "[127.0.0.1]",
+            "[::1]:80.evil.example",
+            "127.0.0.1:80@evil.example",
+            "127.0.0.1:80:80",
+            "localhost@evil.example",
+            "localhost:evil.example",
+            "localhost:123456",
+            "::1",
         ] {
             check(foreign, false);
         }

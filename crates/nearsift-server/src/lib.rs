@@ -12,8 +12,10 @@
 //! | `api` | the routes, one table for all uses |
 //! | `guard`, `body` | who may ask, for what; how much, in which time |
 //! | `queue`, `pool` | work that waits, bounded; threads for it |
+//! | `scratch` | memory of work on documents, bounded and shared |
 //! | `writer` | one thread a collection, for all that writes |
-//! | `connection`, `tls` | connections and their ends |
+//! | `connection`, `presence`, `tls` | connections, who gives way, and their ends |
+//! | `answer` | answers until they are taken |
 //! | `problem` | errors, RFC 9457 |
 //! | `metrics`, `log` | what is counted and told |
 //!
@@ -24,6 +26,7 @@
 //! - A key or a text of a document in a log.
 //! - A connection to anywhere: the service fetches nothing.
 
+mod answer;
 mod api;
 mod body;
 mod collections;
@@ -36,13 +39,16 @@ mod keys;
 mod log;
 mod metrics;
 mod pool;
+mod presence;
 mod problem;
 mod queue;
+mod scratch;
 mod tls;
 mod writer;
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -52,6 +58,7 @@ use tokio::task::JoinHandle;
 use api::{App, State};
 use collections::Collections;
 use keys::Keys;
+use scratch::Scratch;
 
 pub use config::{Config, Log, SETTINGS, Setting};
 pub use error::ServeError;
@@ -83,7 +90,7 @@ impl Server {
     }
 
     fn start_on(runtime: Runtime, config: Config) -> Result<Server, ServeError> {
-        log::start(config.log);
+        log::start(config.log)?;
         let mut keys = Keys::default();
         keys.add(&config.keys, "keys")?;
         if let Some(file) = &config.keys_file {
@@ -113,7 +120,9 @@ impl Server {
         };
         let address =
             listener.local_addr().map_err(|source| ServeError::Listen { address, source })?;
-        let collections = Collections::open(&config.dir, config.max_collections, config.bounds())?;
+        let scratch = Scratch::new(config.max_work_memory, config.threads, config.queue_timeout);
+        let (most, writes) = (config.max_collections, config.bounds());
+        let collections = Collections::open(&config.dir, most, writes, scratch)?;
         let key_count = keys.len();
         let app = State::start(config, keys, collections)?;
         let router = api::router(App::clone(&app));
@@ -131,25 +140,33 @@ impl Server {
         self.address
     }
 
-    /// Takes no more requests, finishes those under way, and closes the collections.
+    /// Takes no more requests, finishes those under way, and closes the collections; all within `stop-timeout`, and
+    /// [`CLOSING`] for the collections. What is not done then is left as by a crash, which loses nothing that was
+    /// acknowledged.
     ///
     /// # Errors
     /// A store that could not be closed well; what was acknowledged is safe all the same.
     pub fn stop(self) -> Result<(), ServeError> {
         let Server { app, stop, serving, runtime, .. } = self;
         tracing::info!("stopping: requests under way are finished");
+        let until = Instant::now() + app.config.stop_timeout;
         app.is_stopping.store(true, Ordering::Relaxed);
         let _nobody_listens = stop.send(true);
         let _panics_were_caught = runtime.block_on(serving);
-        app.documents.stop();
-        app.stores.stop();
+        app.documents.stop(until);
+        app.stores.stop(until);
         // Connections that did not end in time are cut.
-        runtime.shutdown_timeout(std::time::Duration::from_millis(200));
-        let closed = app.collections.close(std::time::Duration::from_secs(1));
+        runtime.shutdown_timeout(Duration::from_millis(200));
+        let until = until.max(Instant::now() + CLOSING);
+        let closed = app.collections.close(until);
         tracing::info!("stopped");
+        log::flush(Duration::from_millis(500));
         closed
     }
 }
+
+/// How long closing the collections may take, when the time to stop is over.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// The threads for connections.
 fn runtime() -> Result<Runtime, ServeError> {
@@ -176,7 +193,10 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
             signal(SignalKind::hangup()).map_err(no_signals)?,
         )
     };
-    let server = Server::start_on(runtime, config)?;
+    let server = Server::start_on(runtime, config).inspect_err(|_| {
+        log::flush(Duration::from_millis(500));
+    })?;
+    log::panics();
     server.runtime.block_on(async {
         loop {
             tokio::select! {
@@ -192,6 +212,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
             _ = interrupt.recv() => {}
         }
         tracing::warn!("told to stop twice: stopped at once, as by a crash");
+        log::flush(Duration::from_millis(200));
         std::process::exit(130);
     });
     server.stop()

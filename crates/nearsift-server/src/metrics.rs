@@ -29,6 +29,8 @@ pub(crate) struct Metrics {
     waiting: Family<Labels, Gauge>,
     connections: Gauge<i64, AtomicI64>,
     refused: Counter,
+    gave_way: Counter,
+    log_lost: Counter,
 }
 
 /// What is counted of a collection when somebody asks.
@@ -110,10 +112,18 @@ impl Metrics {
         let connections = Gauge::default();
         registry.register("connections", "Connections that are open", connections.clone());
         let refused = Counter::default();
+        registry.register("refused_connections", "Connections that found no room", refused.clone());
+        let gave_way = Counter::default();
         registry.register(
-            "refused_connections",
-            "Connections beyond max-connections",
-            refused.clone(),
+            "yielded_connections",
+            "Idle connections that ended to make room for others",
+            gave_way.clone(),
+        );
+        let log_lost = Counter::default();
+        registry.register(
+            "log_lines_lost",
+            "Lines of the log that could not be written",
+            log_lost.clone(),
         );
         Metrics {
             registry,
@@ -128,6 +138,8 @@ impl Metrics {
             waiting,
             connections,
             refused,
+            gave_way,
+            log_lost,
         }
     }
 
@@ -155,6 +167,10 @@ impl Metrics {
         self.connections.dec();
     }
 
+    pub(crate) fn gave_way(&self) {
+        self.gave_way.inc();
+    }
+
     pub(crate) fn refused(&self) {
         self.refused.inc();
     }
@@ -178,6 +194,7 @@ impl Metrics {
                 .get_or_create(&vec![("pool", (*pool).to_owned())])
                 .set(number(*jobs as u64));
         }
+        self.log_lost.inc_by(crate::log::lost().saturating_sub(self.log_lost.get()));
         let mut text = String::new();
         // Writing to a text does not fail.
         let _ = encode(&mut text, &self.registry);

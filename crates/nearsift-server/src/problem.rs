@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     BodyBroken,
     Conflict,
     RecipeNeedsTable,
+    DocumentTooLarge,
+    TooMuchWork,
     Busy,
     Stopping,
     DiskFull,
@@ -93,6 +95,14 @@ impl Kind {
                 S::UNPROCESSABLE_ENTITY,
                 "The collection takes ready fingerprints only",
             ),
+            Kind::DocumentTooLarge => (
+                "document-too-large",
+                S::UNPROCESSABLE_ENTITY,
+                "The document takes more memory than there is for one",
+            ),
+            Kind::TooMuchWork => {
+                ("too-much-work", S::SERVICE_UNAVAILABLE, "The request took too long")
+            }
             Kind::Busy => ("busy", S::SERVICE_UNAVAILABLE, "There is too much to do"),
             Kind::Stopping => ("stopping", S::SERVICE_UNAVAILABLE, "The service stops"),
             Kind::DiskFull => ("disk-full", S::INSUFFICIENT_STORAGE, "The disk is full"),
@@ -249,6 +259,10 @@ impl From<Undone> for Problem {
             Undone::Late => Problem::new(
                 Kind::Busy,
                 "The request waited too long for its turn: try again later.",
+            ),
+            Undone::TooLong => Problem::new(
+                Kind::TooMuchWork,
+                "The request took longer than work-timeout: send smaller documents, or fewer of them.",
             ),
             Undone::Panicked => Problem::new(
                 Kind::Internal,

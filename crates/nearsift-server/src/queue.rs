@@ -22,6 +22,39 @@ pub(crate) struct Queued<T> {
     pub(crate) job: T,
 }
 
+/// A job until somebody takes it: the thread whose turn it is, or the request that waited for it too long. What the job
+/// holds goes with it, so that a job that was given up costs no memory while its place in the queue remains.
+pub(crate) struct Slot<T>(Mutex<Option<T>>);
+
+impl<T> Slot<T> {
+    pub(crate) fn new(job: T) -> Arc<Slot<T>> {
+        Arc::new(Slot(Mutex::new(Some(job))))
+    }
+
+    fn job(&self) -> MutexGuard<'_, Option<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The job, if nobody has taken it yet.
+    pub(crate) fn take(&self) -> Option<T> {
+        self.job().take()
+    }
+
+    /// What is known of the job, if nobody has taken it yet.
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.job().as_ref().map(look)
+    }
+}
+
+/// A request's interest in its job. When it is dropped, the job is given up unless its turn has come.
+pub(crate) struct Waiter<T>(pub(crate) Arc<Slot<T>>);
+
+impl<T> Drop for Waiter<T> {
+    fn drop(&mut self) {
+        drop(self.0.take());
+    }
+}
+
 /// Jobs in the order in which they came.
 pub(crate) struct Queue<T> {
     waiting: Mutex<Waiting<T>>,
@@ -63,6 +96,10 @@ impl<T> Queue<T> {
             return Err(Undone::Stopped);
         }
         if waiting.jobs.len() >= self.bounds.capacity {
+            // Nobody waits for the late ones any more: only their places are left.
+            waiting.jobs.retain(|queued| !self.is_late(queued));
+        }
+        if waiting.jobs.len() >= self.bounds.capacity {
             return Err(Undone::Full);
         }
         waiting.jobs.push_back(Queued { since: Instant::now(), job });
@@ -96,6 +133,11 @@ impl<T> Queue<T> {
         }
     }
 
+    /// How long a job may wait.
+    pub(crate) fn patience(&self) -> Duration {
+        self.bounds.patience
+    }
+
     /// Whether a job has waited longer than it may.
     pub(crate) fn is_late(&self, queued: &Queued<T>) -> bool {
         queued.since.elapsed() > self.bounds.patience
@@ -119,6 +161,11 @@ pub(crate) struct Coming<T> {
 }
 
 impl<T> Coming<T> {
+    /// How long the job may wait.
+    pub(crate) fn patience(&self) -> Duration {
+        self.queue.patience()
+    }
+
     /// Adds the job.
     ///
     /// # Errors

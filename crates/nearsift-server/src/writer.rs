@@ -8,16 +8,17 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nearsift_store::{Batch, Metadata, Outcome, OwnId, Sighting, Store, StoreError, Value};
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::ServeError;
 use crate::pool::Undone;
 use crate::problem::Problem;
-use crate::queue::{Bounds, Coming, Queue, Queued};
+use crate::queue::{Bounds, Coming, Queue, Queued, Slot, Waiter};
 
 /// Operations of requests that are written together. One request may have more, and is then written alone.
 const GROUP: usize = 1024;
@@ -74,18 +75,28 @@ struct Job {
 }
 
 /// A write on its way.
-pub(crate) struct Pending(oneshot::Receiver<Answer>);
+pub(crate) struct Pending {
+    answered: oneshot::Receiver<Answer>,
+    waiter: Waiter<Job>,
+    patience: Duration,
+}
 
 impl Pending {
-    /// Waits until it is durable.
-    pub(crate) async fn done(self) -> Result<Written, Problem> {
-        Ok(self.0.await.unwrap_or(Err(Undone::Panicked))??)
+    /// Waits until it is durable. One that has no turn in time is taken back; one whose turn has come is waited for, since
+    /// it is done or not done as a whole.
+    pub(crate) async fn done(mut self) -> Result<Written, Problem> {
+        let answer = match timeout(self.patience, &mut self.answered).await {
+            Ok(answer) => answer,
+            Err(_) if self.waiter.0.take().is_some() => return Err(Undone::Late.into()),
+            Err(_) => self.answered.await,
+        };
+        Ok(answer.unwrap_or(Err(Undone::Panicked))??)
     }
 }
 
 /// The thread that writes to a store.
 pub(crate) struct Writer {
-    queue: Arc<Queue<Job>>,
+    queue: Arc<Queue<Arc<Slot<Job>>>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -125,7 +136,7 @@ impl Writer {
 }
 
 /// A write that is being prepared.
-pub(crate) struct Announced(Coming<Job>);
+pub(crate) struct Announced(Coming<Arc<Slot<Job>>>);
 
 impl Announced {
     /// Queues it.
@@ -134,8 +145,10 @@ impl Announced {
     /// The queue is full, or closed.
     pub(crate) fn submit(self, operations: Vec<Operation>) -> Result<Pending, Undone> {
         let (answer, answered) = oneshot::channel();
-        self.0.push(Job { operations, answer })?;
-        Ok(Pending(answered))
+        let slot = Slot::new(Job { operations, answer });
+        let (waiter, patience) = (Waiter(Arc::clone(&slot)), self.0.patience());
+        self.0.push(slot)?;
+        Ok(Pending { answered, waiter, patience })
     }
 }
 
@@ -145,22 +158,12 @@ impl Drop for Writer {
     }
 }
 
-fn work(queue: &Queue<Job>, store: &Store, times: &Histogram) {
+fn work(queue: &Queue<Arc<Slot<Job>>>, store: &Store, times: &Histogram) {
     let mut batch = store.batch();
     while let Some(group) = queue.take(take_group) {
-        let in_time = group.into_iter().filter_map(|queued| {
-            let is_late = queue.is_late(&queued);
-            let job = queued.job;
-            if job.answer.is_closed() {
-                return None;
-            }
-            if is_late {
-                let _nobody_waits = job.answer.send(Err(Undone::Late));
-                return None;
-            }
-            Some(job)
-        });
-        let group: Vec<Job> = in_time.collect();
+        // A late one is left to the request that waits for it.
+        let in_time = group.into_iter().filter(|queued| !queue.is_late(queued));
+        let group: Vec<Job> = in_time.filter_map(|queued| queued.job.take()).collect();
         if !group.is_empty() {
             // Those of a group that panicked learn it by the end of their channel.
             let write = || write(store, &mut batch, group, times);
@@ -170,10 +173,10 @@ fn work(queue: &Queue<Job>, store: &Store, times: &Histogram) {
 }
 
 /// The first jobs, as many as are written together.
-fn take_group(jobs: &mut VecDeque<Queued<Job>>) -> Vec<Queued<Job>> {
+fn take_group(jobs: &mut VecDeque<Queued<Arc<Slot<Job>>>>) -> Vec<Queued<Arc<Slot<Job>>>> {
     let mut operations = 0;
-    let fits = |queued: &&Queued<Job>| {
-        operations += queued.job.operations.len();
+    let fits = |queued: &&Queued<Arc<Slot<Job>>>| {
+        operations += queued.job.look(|job| job.operations.len()).unwrap_or(0);
         operations <= GROUP
     };
     let count = jobs.iter().take_while(fits).count().max(1);
@@ -218,8 +221,6 @@ fn put(batch: &mut Batch, operation: &Operation) -> Result<(), StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use nearsift::fingerprint::{Bits, Fingerprint};
     use nearsift_store::{IdKind, Kind, RecipeMark, Settings};
 
@@ -262,7 +263,7 @@ mod tests {
                 writer.announce().submit(three).unwrap()
             })
             .collect();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         for (n, pending) in pending.into_iter().enumerate() {
             let written = runtime.block_on(pending.done()).unwrap();
             let written: Vec<Outcome> = written.into_iter().map(Result::unwrap).collect();
@@ -287,7 +288,7 @@ mod tests {
         let text = Operation::Delete(OwnId::Text("a text".into()));
         let operations = vec![insert(&store, 1, 1), text, insert(&store, 2, 1 << 40)];
         let pending = writer.announce().submit(operations).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let written = runtime.block_on(pending.done()).unwrap();
         let is_right = matches!(
             written[..],
@@ -302,12 +303,12 @@ mod tests {
         for operations in [1, GROUP - 2, 1, 1, 2 * GROUP, 1] {
             let operations =
                 (0..operations as u64).map(|n| Operation::Delete(OwnId::Number(n))).collect();
-            queue.push(Job { operations, answer: oneshot::channel().0 }).unwrap();
+            queue.push(Slot::new(Job { operations, answer: oneshot::channel().0 })).unwrap();
         }
         queue.close();
         let mut groups = Vec::new();
         while let Some(group) = queue.take(take_group) {
-            let operations = group.iter().map(|queued| queued.job.operations.len());
+            let operations = group.iter().map(|queued| queued.job.take().unwrap().operations.len());
             groups.push(operations.collect::<Vec<_>>());
         }
         assert_eq!(groups, [vec![1, GROUP - 2, 1], vec![1], vec![2 * GROUP], vec![1]]);

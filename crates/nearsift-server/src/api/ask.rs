@@ -87,39 +87,17 @@ impl Wanted {
     }
 }
 
-/// A document that is near.
+/// A document that is near. It has a `distance` in collections of fingerprints, and a `score` in those of sketches.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct Found {
     /// Its id.
     pub(super) id: String,
-    #[serde(flatten)]
-    near: HowNear,
-    #[serde(flatten)]
-    known: Known,
-}
-
-/// How near a document is: one of the two.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum HowNear {
     /// The Hamming distance of fingerprints, in bits.
-    Distance(u32),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distance: Option<u32>,
     /// The score of sketches, from 0 to 1.
-    Score(f64),
-}
-
-impl From<Near> for HowNear {
-    fn from(near: Near) -> HowNear {
-        match near {
-            Near::Distance(distance) => HowNear::Distance(distance),
-            Near::Score(score) => HowNear::Score(score.value()),
-        }
-    }
-}
-
-/// What is known of a document.
-#[derive(Debug, Clone, Default, Serialize, ToSchema)]
-pub(super) struct Known {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
     /// When it was seen, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<u64>,
@@ -134,16 +112,19 @@ pub(super) struct Known {
     expires: Option<u32>,
 }
 
-impl From<Metadata> for Known {
-    fn from(metadata: Metadata) -> Known {
-        let Metadata { time, length, source, expires } = metadata;
-        Known { time, source, characters: length, expires }
+/// The distance or the score.
+pub(super) fn how_near(near: Near) -> (Option<u32>, Option<f64>) {
+    match near {
+        Near::Distance(distance) => (Some(distance), None),
+        Near::Score(score) => (None, Some(score.value())),
     }
 }
 
 impl Found {
     pub(super) fn new(id: &OwnId, near: Near, metadata: Metadata) -> Found {
-        Found { id: id.to_string(), near: near.into(), known: metadata.into() }
+        let (distance, score) = how_near(near);
+        let Metadata { time, length: characters, source, expires } = metadata;
+        Found { id: id.to_string(), distance, score, time, source, characters, expires }
     }
 }
 

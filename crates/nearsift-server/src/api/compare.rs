@@ -16,6 +16,7 @@ use super::{App, Target, ok};
 use crate::body::Body;
 use crate::document::{About, Content, Made, Page, Read, read, written_keys};
 use crate::problem::{Problem, ProblemDetails};
+use crate::scratch::Share;
 
 /// Two pages.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -109,18 +110,23 @@ impl Text {
     }
 }
 
-fn look(
-    page: Page,
-    collection: &crate::collections::Collection,
-) -> Result<(Made, Option<Text>), Problem> {
+/// A page with its share of the memory, which its profile takes until it is compared.
+type Looked<'a> = (Made, Option<(Text, Share<'a>)>);
+
+fn look(page: Page, collection: &crate::collections::Collection) -> Result<Looked<'_>, Problem> {
     let (kind, content) = (collection.store.kind(), page.content()?);
     let read = match content {
         Content::Value(_) => return Ok((content.make(collection)?, None)),
         Content::Text(text) => Read::plain(text),
-        Content::Html { bytes, charset } => read(&bytes, charset.as_deref()),
+        Content::Html { bytes, charset } => {
+            let _memory = collection.scratch().for_page(bytes.len())?;
+            read(&bytes, charset.as_deref())
+        }
     };
-    collection.with_fingerprinter(|fingerprinter| {
-        (read.make(kind, fingerprinter), Some(Text::of(&read.text, fingerprinter)))
+    let memory = collection.scratch().for_text(&read.text)?;
+    collection.with_fingerprinter(read.text.len(), |fingerprinter| {
+        let made = read.make(kind, fingerprinter);
+        (made, Some((Text::of(&read.text, fingerprinter), memory)))
     })
 }
 
@@ -130,6 +136,8 @@ fn judge(
 ) -> Result<Compared, Problem> {
     let (made_a, text_a) = look(request.a, collection).map_err(|problem| problem.below("/a"))?;
     let (made_b, text_b) = look(request.b, collection).map_err(|problem| problem.below("/b"))?;
+    let (text_a, _memory_a) = text_a.unzip();
+    let (text_b, _memory_b) = text_b.unzip();
     let texts = text_a.zip(text_b);
     let verified = texts.as_ref().map(|(a, b)| Verifier::new().compare(&a.profile, &b.profile));
     let same_text = texts.as_ref().map(|(a, b)| a.key.is_some() && a.key == b.key);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::ask::{HowNear, Known};
+use super::ask::how_near;
 use super::{App, Target, now, ok};
 use crate::body::{Body, parse};
 use crate::collections::Collection;
@@ -115,8 +115,12 @@ impl Name {
 pub(super) struct Nearest {
     /// Its id.
     id: String,
-    #[serde(flatten)]
-    near: HowNear,
+    /// The Hamming distance of fingerprints, in bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distance: Option<u32>,
+    /// The score of sketches, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f64>,
 }
 
 impl Became {
@@ -136,7 +140,8 @@ impl Became {
             Outcome::Removed => Name::Removed,
             Outcome::Absent => Name::Absent,
             Outcome::Near { id: nearest, near } => {
-                let near = Nearest { id: nearest.to_string(), near: near.into() };
+                let (distance, score) = how_near(near);
+                let near = Nearest { id: nearest.to_string(), distance, score };
                 return Became { near: Some(near), ..Became::new(Some(id), Name::Near) };
             }
         };
@@ -302,24 +307,28 @@ pub(super) async fn add(
     Ok(ok(&Stored { not_stored: outcomes.len() - stored, stored, outcomes }))
 }
 
-/// A stored document.
+/// A stored document. It has a `fingerprint` or a `sketch`, by what the collection holds.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Held {
     id: String,
-    #[serde(flatten)]
-    value: Hex,
-    #[serde(flatten)]
-    known: Known,
-}
-
-/// What is stored of a document: one of the two, in hex digits.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Hex {
-    /// Its fingerprint.
-    Fingerprint(String),
-    /// Its sketch.
-    Sketch(String),
+    /// Its fingerprint, in hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
+    /// Its sketch, in hex digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sketch: Option<String>,
+    /// When it was seen, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<u64>,
+    /// Where it is from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    /// Its letters and digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    characters: Option<u64>,
+    /// When it is forgotten, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<u32>,
 }
 
 /// The id at the end of a path.
@@ -343,11 +352,13 @@ pub(super) async fn get(State(app): State<App>, target: Target) -> Result<Respon
             "No document of the collection has this id, or it was removed or has expired.",
         )
     })?;
-    let value = match document.value {
-        StoredValue::Fingerprint(fingerprint) => Hex::Fingerprint(fingerprint.to_string()),
-        StoredValue::Sketch(sketch) => Hex::Sketch(sketch.to_string()),
+    let (fingerprint, sketch) = match document.value {
+        StoredValue::Fingerprint(fingerprint) => (Some(fingerprint.to_string()), None),
+        StoredValue::Sketch(sketch) => (None, Some(sketch.to_string())),
     };
-    Ok(ok(&Held { id: document.id.to_string(), value, known: document.metadata.into() }))
+    let Metadata { time, length: characters, source, expires } = document.metadata;
+    let id = document.id.to_string();
+    Ok(ok(&Held { id, fingerprint, sketch, time, source, characters, expires }))
 }
 
 /// Removes the document with an id. When it is answered, that is durable.

@@ -34,6 +34,7 @@ use crate::guard::{Access, Rights, guard};
 use crate::keys::{Keys, Scope};
 use crate::metrics::Metrics;
 use crate::pool::Pool;
+use crate::presence::Connections;
 use crate::problem::{Kind, Problem};
 
 /// What all requests share.
@@ -47,6 +48,7 @@ pub(crate) struct State {
     /// Threads that read what is stored.
     pub(crate) stores: Pool,
     pub(crate) metrics: Metrics,
+    pub(crate) connections: Connections,
     /// Requests with a body that are worked on.
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) body_memory: Arc<Semaphore>,
@@ -57,6 +59,9 @@ pub(crate) struct State {
     requests: AtomicU64,
 }
 
+/// How long reading a store, a snapshot or the end of a collection may take: as long as large ones need.
+const STORE_LIMIT: std::time::Duration = std::time::Duration::from_secs(3600);
+
 /// What all requests share.
 pub(crate) type App = Arc<State>;
 
@@ -66,8 +71,14 @@ impl State {
         keys: Keys,
         collections: Collections,
     ) -> Result<App, ServeError> {
-        let documents = Pool::start("nearsift-documents", config.threads, config.bounds())?;
-        let stores = Pool::start("nearsift-stores", config.store_threads, config.bounds())?;
+        let documents = Pool::start(
+            "nearsift-documents",
+            config.threads,
+            config.bounds(),
+            config.work_timeout,
+        )?;
+        let stores =
+            Pool::start("nearsift-stores", config.store_threads, config.bounds(), STORE_LIMIT)?;
         let mut run = [0; 4];
         getrandom::fill(&mut run).map_err(|error| ServeError::System {
             doing: "get random bytes",
@@ -81,6 +92,10 @@ impl State {
             turns: Arc::new(Semaphore::new(config.max_requests)),
             body_memory: crate::body::memory(config.max_body_memory),
             metrics: Metrics::new(collections.write_times()),
+            connections: Connections::new(
+                config.max_connections,
+                config.max_connections_per_address,
+            ),
             openapi: openapi::written().into(),
             is_stopping: AtomicBool::new(false),
             run: u32::from_le_bytes(run),

@@ -71,29 +71,6 @@ fn http_2_is_spoken_and_a_connection_without_requests_ends() {
 }
 
 #[test]
-fn connections_beyond_the_limit_are_refused_and_places_come_back() {
-    let service = Service::with(|config| {
-        config.max_connections = 4;
-        config.header_timeout = Duration::from_secs(20);
-    });
-    let held: Vec<_> = (0..4).map(|_| service.connect()).collect();
-    // The kernel takes connections before the service does.
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(service.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
-    drop(held);
-    let begun = Instant::now();
-    loop {
-        let answer =
-            service.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        if answer.starts_with("HTTP/1.1 200 ") {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "no place came back");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-#[test]
 fn what_is_too_much_is_turned_away_and_the_rest_is_done() {
     let service = Arc::new(Service::with(|config| {
         config.max_requests = 2;
@@ -209,6 +186,7 @@ fn slow_heads_and_slow_bodies_are_cut_by_time_and_cost_the_others_nothing() {
         config.idle_timeout = Duration::from_secs(3);
         config.body_timeout = Duration::from_secs(3);
         config.max_connections = clients + 100;
+        config.max_connections_per_address = clients + 100;
     });
     // Each client is a small thread; both sides of each connection take a file.
     rustix::process::setrlimit(

@@ -3,6 +3,7 @@
 mod authority;
 mod bad_input;
 mod documents;
+mod hostile;
 mod limits;
 mod operation;
 mod support;

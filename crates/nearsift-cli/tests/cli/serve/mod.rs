@@ -1,6 +1,7 @@
 //! `nearsift serve` as a process: started, killed, started again.
 
 mod kill;
+mod log;
 mod threats;
 
 use std::io::{BufRead, BufReader, Read};
