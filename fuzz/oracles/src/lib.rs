@@ -11,6 +11,8 @@
 
 pub mod compare;
 pub mod fingerprint;
+#[path = "../../../crates/nearsift-store/tests/store/forging.rs"]
+mod forging;
 pub mod index;
 pub mod join;
 pub mod recipe;
@@ -136,6 +138,13 @@ pub const TARGETS: &[Target] = &[
         oracle: store::files,
         seeds: store::files_seeds,
         inputs: 10_000,
+    },
+    Target {
+        name: "store_forged",
+        about: "files that were forged under checksums that fit end in an error or some answer, never in a panic",
+        oracle: store::forged,
+        seeds: store::forged_seeds,
+        inputs: 60,
     },
     Target {
         name: "store_operations",

@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use arbitrary::{Result, Unstructured};
 use nearsift_store::disk::{Disk, SimDisk};
-use nearsift_store::{Access, Options, Store, restore, verify};
+use nearsift_store::{Access, Ask, Options, Store, repair, restore, verify};
 use testkit::random::Random;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use crate::forging::forge;
 use crate::support::{
     ALL, Contents, Hands, Model, Op, Shape, contents, dir, random_op, small, write,
 };
@@ -208,6 +209,43 @@ pub fn files_seeds() -> Vec<Vec<u8>> {
     let files = whole().0.len() as u8;
     (0..files)
         .flat_map(|file| (0..5).map(move |kind| vec![0, file, 40 + kind * 13, file, kind, 4, 9, 9]))
+        .collect()
+}
+
+/// Files that were forged under checksums that fit, of stores of each kind.
+pub fn forged(data: &[u8]) {
+    let Some((&shape, rest)) = data.split_first() else { return };
+    let shape = ALL[usize::from(shape) % ALL.len()];
+    let (disk, options) = on(&Files::new());
+    let store = Store::create_with(&dir(), &shape.settings(), options).expect("made");
+    let mut random = Random::new(9);
+    for _ in 0..12 {
+        let ops: Vec<Op> = (0..5).map(|_| random_op(&shape, &mut random, 30, NOW)).collect();
+        write(&store, &ops).expect("written");
+    }
+    store.close().expect("closed");
+    let mut files = disk.files();
+    for seed in rest.chunks(8) {
+        forge(&mut files, &mut Random::new(xxh3_64(seed)));
+    }
+    let (_, options) = on(&files);
+    let _ = verify(&dir(), &options);
+    if let Ok(store) = Store::open_with(&dir(), options) {
+        let _ = readable(&store);
+        let value = shape.value(&mut random);
+        let _ = store.query(&value, &Ask::default());
+        let ops: Vec<Op> = (0..20).map(|_| random_op(&shape, &mut random, 30, NOW)).collect();
+        let _ = write(&store, &ops);
+        let _ = store.compact();
+        let _ = store.query(&value, &Ask::default());
+    }
+    let _ = repair(&dir(), &on(&files).1);
+}
+
+/// One and several forgeries of each kind of store.
+pub fn forged_seeds() -> Vec<Vec<u8>> {
+    (0..ALL.len() as u8)
+        .flat_map(|shape| [8, 24].map(|len| (0..=len).map(|i| shape + 5 * i).collect()))
         .collect()
 }
 
