@@ -35,6 +35,17 @@ pub fn data_dir() -> Option<PathBuf> {
     None
 }
 
+/// A folder of test cases, which stand beside the [evaluation data](data_dir). `None`, with a line on standard error,
+/// where there is none: the calling test skips.
+pub fn cases_dir(name: &str) -> Option<PathBuf> {
+    let dir = data_dir()?.join("../cases").join(name);
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    eprintln!("SKIPPED: no test cases at {}", dir.display());
+    None
+}
+
 /// The bytes of a file, decompressed when its name ends in `.zst`.
 pub fn read(path: &Path) -> Vec<u8> {
     let file = File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -51,7 +51,8 @@ struct InputFile {
     modified: u64,
 }
 
-const VERSION: u32 = 1;
+// Version 1 had other keys of texts.
+const VERSION: u32 = 2;
 
 impl Manifest {
     /// `None` for input that cannot be read again: standard input and pipes.
@@ -71,8 +72,8 @@ impl Manifest {
     fn difference(&self, now: &Manifest) -> Option<String> {
         if (self.version, &self.nearsift) != (now.version, &now.nearsift) {
             return Some(format!(
-                "it was begun by nearsift {}, this is {}",
-                self.nearsift, now.nearsift
+                "it was begun by nearsift {} (state version {}), this is {} (state version {})",
+                self.nearsift, self.version, now.nearsift, now.version
             ));
         }
         let settings = self.settings.iter().zip(&now.settings);

@@ -14,9 +14,10 @@
 
 use std::collections::VecDeque;
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::feature::shingle::Reduced;
+use crate::text::key::content_key;
 use crate::text::normalise::normalise_into;
 
 /// Bytes of a seed.
@@ -88,7 +89,7 @@ impl Seeder {
                 kept.extend_from_slice(run);
             }
         }
-        Seeds { seeds: kept, bytes: letters.len() as u32, key: xxh3_128(letters.as_bytes()) }
+        Seeds { seeds: kept, bytes: letters.len() as u32, key: content_key([letters]) }
     }
 }
 

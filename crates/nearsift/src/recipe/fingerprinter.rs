@@ -3,12 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use xxhash_rust::xxh3::xxh3_128;
-
 use super::compat::{Compat, Input, InputKind};
 use super::sketcher::Sorted;
 use super::spec::{Features, Idf, Normalise, Punctuation, Ranking, Spec};
-use super::{Kind, NoFingerprint, Outcome, Recipe};
+use super::{Kind, MAX_TEXT_BYTES, NoFingerprint, Outcome, Recipe};
 use crate::feature::count::{OnceFilter, Tally, TermCounter};
 use crate::feature::frequency::DocumentFrequencies;
 use crate::feature::keywords::{self, KeywordExtractor, KeywordOptions, OtherScripts};
@@ -18,6 +16,7 @@ use crate::feature::tokens::WordCutter;
 use crate::feature::weight::Weighting;
 use crate::feature::{FeatureSet, by_script, hash_char_shingles, hash_token};
 use crate::fingerprint::votes::Votes;
+use crate::text::key::content_key;
 use crate::text::normalise::normalise_into;
 use crate::text::script::{Class, class};
 use crate::text::words::{Lexicon, WordId};
@@ -106,7 +105,9 @@ impl<'r> Fingerprinter<'r> {
             Kind::Native(spec) => spec,
             Kind::Compat(compat) => return self.imitate(compat, text),
         };
-        self.prepare(spec, text);
+        if let Err(reason) = self.prepare(spec, text) {
+            return Outcome::None(reason);
+        }
         self.votes.clear();
         let found = match self.vote_by_hash(spec) {
             Some(found) => found,
@@ -129,7 +130,8 @@ impl<'r> Fingerprinter<'r> {
         let recipe = self.recipe;
         match &recipe.kind {
             Kind::Native(spec) => {
-                self.prepare(spec, text);
+                // Of a text that is too long nothing is left, so it has no feature.
+                let _ = self.prepare(spec, text);
                 self.weigh(spec);
             }
             Kind::Compat(compat) => self.imitate_features(compat, text),
@@ -143,7 +145,7 @@ impl<'r> Fingerprinter<'r> {
         let recipe = self.recipe;
         self.counter.clear();
         if let Kind::Native(spec) = &recipe.kind {
-            self.prepare(spec, text);
+            let _ = self.prepare(spec, text);
             self.count_features(spec);
         }
         (self.counter.hashes(), self.counter.counts())
@@ -156,7 +158,7 @@ impl<'r> Fingerprinter<'r> {
         let mut tokens: HashMap<u64, String> = HashMap::new();
         match &recipe.kind {
             Kind::Native(spec) => {
-                self.prepare(spec, text);
+                let _ = self.prepare(spec, text);
                 self.weigh(spec);
                 let Fingerprinter { normalised, reduced, words, joined, weighed, .. } = self;
                 tokens.extend(weighed.iter().map(|w| (w.hash, String::new())));
@@ -187,8 +189,8 @@ impl<'r> Fingerprinter<'r> {
     /// cut into the same words, after normalisation; for the text of the last call. Punctuation and
     /// white space do not matter. `None` when there is no letter and no digit.
     ///
-    /// It is an XXH3-128: unrelated texts do not share it by chance, but it is no defence against
-    /// somebody who builds two texts that do.
+    /// It is 128 bits of a cryptographic hash, so a document cannot be built that shares the key of another
+    /// document and not its words: see [`content_key`].
     pub fn text_key(&mut self) -> Option<u128> {
         if !self.is_reduced {
             self.reduced.fill(&self.normalised);
@@ -198,11 +200,10 @@ impl<'r> Fingerprinter<'r> {
             return None;
         }
         self.scratch.clear();
-        self.scratch.extend_from_slice(self.reduced.text().as_bytes());
         for word in self.reduced.words() {
             self.scratch.extend_from_slice(&(word.len() as u32).to_le_bytes());
         }
-        Some(xxh3_128(&self.scratch))
+        Some(content_key([self.reduced.text().as_bytes(), &self.scratch]))
     }
 
     /// The number of characters of the last text after normalisation.
@@ -210,16 +211,22 @@ impl<'r> Fingerprinter<'r> {
         u32::try_from(self.normalised.chars().count()).unwrap_or(u32::MAX)
     }
 
+    /// Steps past taken slots, in all tables of terms.
+    #[cfg(test)]
+    pub(super) fn steps(&self) -> u64 {
+        self.counter.steps + self.tally.others.steps
+    }
+
     pub(super) fn has_letters(&self) -> bool {
         self.normalised.chars().any(|c| class(c) != Class::Separator)
     }
 
-    pub(super) fn prepare(&mut self, spec: &Spec, text: &str) {
-        self.normalised.clear();
-        match spec.normalise {
-            Normalise::Full => normalise_into(text, &mut self.normalised),
-            Normalise::None => self.normalised.push_str(text),
-        }
+    /// Normalises a text, and reduces it where the features need that.
+    ///
+    /// # Errors
+    /// [`NoFingerprint::TooLong`]; nothing is left of the text, as if it were empty.
+    pub(super) fn prepare(&mut self, spec: &Spec, text: &str) -> Result<(), NoFingerprint> {
+        self.normalise(text, spec.normalise)?;
         let drops = spec.punctuation == Punctuation::Drop;
         self.is_reduced = match spec.features {
             Features::Auto => true,
@@ -229,6 +236,25 @@ impl<'r> Fingerprinter<'r> {
         if self.is_reduced {
             self.reduced.fill(&self.normalised);
         }
+        Ok(())
+    }
+
+    /// Fills `normalised`. Errors are those of [`Fingerprinter::prepare`].
+    fn normalise(&mut self, text: &str, normalise: Normalise) -> Result<(), NoFingerprint> {
+        self.normalised.clear();
+        self.is_reduced = false;
+        if text.len() <= MAX_TEXT_BYTES {
+            match normalise {
+                Normalise::Full => normalise_into(text, &mut self.normalised),
+                Normalise::None => self.normalised.push_str(text),
+            }
+            if self.normalised.len() <= MAX_TEXT_BYTES {
+                return Ok(());
+            }
+            // Normalisation makes some characters longer: one huge text must not hold its memory for ever.
+            self.normalised = String::new();
+        }
+        Err(NoFingerprint::TooLong { bytes: text.len() as u64 })
     }
 
     /// Votes without weighing feature by feature, where the weight depends on nothing but the count.
@@ -332,9 +358,9 @@ impl<'r> Fingerprinter<'r> {
 
     /// Does what the imitated library does with a text.
     fn imitate(&mut self, compat: &Compat, text: &str) -> Outcome {
-        self.normalised.clear();
-        normalise_into(text, &mut self.normalised);
-        self.is_reduced = false;
+        if let Err(reason) = self.normalise(text, Normalise::Full) {
+            return Outcome::None(reason);
+        }
         match self.with_input(compat, text, |input| compat.fingerprint(input)) {
             Ok(value) if value.features > 0 => Outcome::Fingerprint(value.fingerprint),
             _ if !self.has_letters() => Outcome::None(NoFingerprint::Empty),

@@ -104,7 +104,16 @@ pub enum NoFingerprint {
         /// The least number that gives a fingerprint.
         needed: u32,
     },
+    /// Its text has more than [`MAX_TEXT_BYTES`], as it is or after normalisation.
+    TooLong {
+        /// The bytes of its text.
+        bytes: u64,
+    },
 }
+
+/// The most bytes of a text that is fingerprinted or sketched, as it is and after normalisation: 1 GiB. Positions and
+/// features of a text are counted in 32 bits.
+pub const MAX_TEXT_BYTES: usize = 1 << 30;
 
 impl fmt::Display for NoFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -114,6 +123,10 @@ impl fmt::Display for NoFingerprint {
             NoFingerprint::TooFewFeatures { found, needed } => {
                 write!(f, "too few features: {found} of at least {needed}")
             }
+            NoFingerprint::TooLong { bytes } => write!(
+                f,
+                "too long: a text of {bytes} bytes, and at most {MAX_TEXT_BYTES} are read as one document; split it"
+            ),
         }
     }
 }

@@ -267,7 +267,7 @@ impl Fingerprinter<'_> {
         assert!(spec.form == Form::Sketch, "{recipe} makes no sketches");
         let rarity = Rarity::of_weight(recipe, spec).expect("a sketch weighs by rarity");
 
-        self.prepare(spec, text);
+        self.prepare(spec, text)?;
         self.hash_features(spec);
         let Fingerprinter { hashes, once, tally, sorted, votes, .. } = self;
         let (once, rest) = once.split(hashes);

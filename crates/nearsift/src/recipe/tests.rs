@@ -225,3 +225,78 @@ fn a_corpus_decides_rarity() {
     };
     assert!(weight("阅读") > 10 * weight("版权"));
 }
+
+/// The key of a text by a recipe.
+fn text_key(text: &str) -> Option<u128> {
+    let recipe = Recipe::parse("sketch").expect("a recipe");
+    let mut fingerprinter = recipe.fingerprinter().expect("complete");
+    let _ = fingerprinter.sketch(text);
+    fingerprinter.text_key()
+}
+
+#[test]
+fn text_keys_are_of_letters_and_lengths_of_words() {
+    // By another implementation of BLAKE3, over the bytes that docs/RECIPES.md says.
+    let mut bytes = "我用rust写程序".as_bytes().to_vec();
+    bytes.extend(4u32.to_le_bytes());
+    let key = text_key("我用 Rust 写程序。").expect("letters");
+    assert_eq!(key, crate::text::key::content_key([&bytes]));
+    assert_eq!(format!("{key:032x}"), "19d43f0c35678d7e7ac07498f5774ee7");
+}
+
+#[test]
+fn a_forged_text_is_not_the_same() {
+    let Some(cases) = testkit::cases_dir("attack") else { return };
+    let text = |name| String::from_utf8(testkit::read(&cases.join(name))).expect("UTF-8");
+    let (victim, attacker) = (text("sp-victim.txt"), text("sp-attacker.txt"));
+    let forgeable = |text: &str| {
+        let mut reduced = crate::feature::shingle::Reduced::default();
+        reduced.fill(text);
+        let lengths = reduced.words().flat_map(|word| (word.len() as u32).to_le_bytes());
+        let bytes: Vec<u8> = reduced.text().bytes().chain(lengths).collect();
+        xxhash_rust::xxh3::xxh3_128(&bytes)
+    };
+    assert_eq!(forgeable(&victim), forgeable(&attacker), "the case is what it says it is");
+    assert_ne!(text_key(&victim), text_key(&attacker));
+}
+
+/// Chinese characters and Latin words by turns: `n` words whose hashes agree in the bits that once chose their places in
+/// the tables of terms, or as many others.
+fn flood(n: usize, crowds: bool) -> String {
+    let is_wanted = |hash: u64| match crowds {
+        true => hash >> 36 & 0xff == 0 && hash >> 14 & 0x3f == 0x2a,
+        false => hash >> 40 & 0x7 == 0,
+    };
+    let letter = |number: u32, place| char::from(b'a' + (number / 26u32.pow(place) % 26) as u8);
+    let letters = |number| (0..5).map(|place| letter(number, place)).collect::<String>();
+    let words = (0..26u32.pow(5)).map(letters).filter(|word| is_wanted(hash_token(word)));
+    words.take(n).flat_map(|word| ["中".to_owned(), word]).collect()
+}
+
+#[test]
+fn crowding_words_cost_what_others_cost() {
+    let (plain, crowded) = (flood(700, false), flood(700, true));
+    assert_eq!((crowded.matches('中').count(), plain.len()), (700, crowded.len()));
+    for recipe in [
+        "sketch",
+        "simhash64",
+        "simhash64:weight=tf",
+        "simhash64:features=word1",
+        "simhash64:weight=tf-idf,idf=shipped",
+        "keywords64",
+    ] {
+        let recipe = Recipe::parse(recipe).unwrap_or_else(|e| panic!("{recipe}: {e}"));
+        let steps = |text: &str| {
+            let mut fingerprinter = recipe.fingerprinter().expect("complete");
+            if recipe.is_sketch() {
+                fingerprinter.sketch(text).expect("a sketch");
+            } else {
+                fingerprinter.fingerprint(text).fingerprint().expect("a fingerprint");
+            }
+            fingerprinter.steps()
+        };
+        // Each word is a step of its own.
+        let (plain, crowded) = (700 + steps(&plain), 700 + steps(&crowded));
+        assert!(crowded <= 3 * plain, "{recipe}: {crowded} steps, and {plain} of other words");
+    }
+}

@@ -38,6 +38,8 @@ pub struct Counts {
     pub without_text: u64,
     pub navigation_only: u64,
     pub too_few_features: u64,
+    #[serde(default)]
+    pub too_long: u64,
     pub duplicate_ids: u64,
     /// Documents in which something could not be decoded, and how many characters.
     pub documents_replaced: u64,
@@ -529,7 +531,8 @@ impl<C: Columns> Collected<C> {
         match row.why_not {
             Some(NoFingerprint::Empty) => counts.without_text += 1,
             Some(NoFingerprint::NavigationOnly) => counts.navigation_only += 1,
-            Some(_) => counts.too_few_features += 1,
+            Some(NoFingerprint::TooFewFeatures { .. }) => counts.too_few_features += 1,
+            Some(NoFingerprint::TooLong { .. }) => counts.too_long += 1,
             None => {}
         }
         counts.documents_replaced += u64::from(row.replaced > 0);

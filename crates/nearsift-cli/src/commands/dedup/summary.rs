@@ -57,6 +57,8 @@ pub struct Summary {
     without_text: u64,
     navigation_only: u64,
     too_few_features: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    too_long: u64,
     duplicate_ids: u64,
     documents_with_replaced_characters: u64,
     replaced_characters: u64,
@@ -295,6 +297,7 @@ impl Summary {
             without_text: counts.without_text,
             navigation_only: counts.navigation_only,
             too_few_features: counts.too_few_features,
+            too_long: counts.too_long,
             duplicate_ids: counts.duplicate_ids,
             documents_with_replaced_characters: counts.documents_replaced,
             replaced_characters: counts.characters_replaced,
@@ -473,6 +476,13 @@ impl Summary {
                 grouped(self.without_text),
                 grouped(self.navigation_only),
                 grouped(self.too_few_features)
+            ),
+        );
+        warn(
+            self.too_long,
+            format!(
+                "{} had a text of more than 1 GiB and was compared with none: split such records into documents.",
+                plural(self.too_long, "document")
             ),
         );
         warn(

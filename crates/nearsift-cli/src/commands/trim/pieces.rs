@@ -1,9 +1,9 @@
 //! The pieces of a text, and which of them repeat others.
 
 use clap::ValueEnum;
+use nearsift::text::key::content_key;
 use nearsift::text::normalise::normalise_into;
 use serde::Serialize;
-use xxhash_rust::xxh3::xxh3_128;
 
 use crate::failure::Failure;
 use crate::near::{Sorted, Sorter, Stored};
@@ -72,7 +72,7 @@ impl Keys {
         normalise_into(piece, &mut self.normal);
         self.letters.extend(self.normal.chars().filter(|c| c.is_alphanumeric()));
         let counts = self.letters.len() >= least_bytes.max(1);
-        counts.then(|| xxh3_128(self.letters.as_bytes()))
+        counts.then(|| content_key([&self.letters]))
     }
 }
 

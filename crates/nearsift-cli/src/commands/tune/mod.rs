@@ -82,13 +82,13 @@ impl Run<'_> {
 }
 
 fn documents<C: Columns>(collected: &Collected<C>, first: &[u32]) -> Documents {
-    let Counts { without_text, navigation_only, too_few_features, text_bytes, .. } =
+    let Counts { without_text, navigation_only, too_few_features, too_long, text_bytes, .. } =
         collected.counts;
     let same_text = (0u32..).zip(first).filter(|(document, first)| document != *first).count();
     Documents {
         documents: first.len() as u64,
         same_text: same_text as u64,
-        unjudged: without_text + navigation_only + too_few_features,
+        unjudged: without_text + navigation_only + too_few_features + too_long,
         unreadable: collected.problems.count(),
         text_bytes,
     }

@@ -3,19 +3,50 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use std::hash::{BuildHasher, RandomState};
+
 /// Counts 64-bit hashes; its memory is reused from document to document.
 ///
 /// Distinct hashes keep the order of their first occurrence, so that nothing after it depends on the
-/// layout of the table.
+/// layout of the table. So the places in it may be, and are, chosen by a secret of the process: the hash of a feature
+/// is public, and whoever writes a document could choose words whose hashes meet in one place of any table whose places
+/// follow from the hash alone, which makes each take as many steps as there are words before it.
 ///
 /// # Complexity
-/// [`TermCounter::add`] is O(1) on average; a document of n occurrences takes at most 32 n bytes.
+/// [`TermCounter::add`] is O(1) expected, whatever the hashes are; a document of n occurrences takes at most 32 n bytes.
 #[derive(Debug, Clone, Default)]
 pub struct TermCounter {
+    secret: Secret,
     // Open addressing with linear probing over indexes into `hashes`, 1-based; 0 is an empty slot.
     slots: Vec<u32>,
     hashes: Vec<u64>,
     counts: Vec<u32>,
+    /// Slots passed over because another hash had them.
+    #[cfg(test)]
+    pub(crate) steps: u64,
+}
+
+/// What chooses the places of a table, and nobody outside the process can know.
+#[derive(Debug, Clone)]
+struct Secret {
+    mask: u64,
+    factor: u64,
+}
+
+impl Default for Secret {
+    fn default() -> Secret {
+        let random = RandomState::new();
+        Secret { mask: random.hash_one(0u8), factor: random.hash_one(1u8) | 1 }
+    }
+}
+
+impl Secret {
+    /// Where a hash belongs: all bits of both numbers decide, folded to 64.
+    #[inline]
+    fn place(&self, hash: u64) -> usize {
+        let product = u128::from(hash ^ self.mask) * u128::from(self.factor);
+        ((product >> 64) as u64 ^ product as u64) as usize
+    }
 }
 
 /// A table of more slots is not kept.
@@ -40,9 +71,7 @@ impl TermCounter {
             self.grow();
         }
         let mask = self.slots.len() - 1;
-        // The hash is uniform already: its high bits choose the slot, since its low bits choose votes
-        // in the same order and equal low bits are what a hostile document could arrange for.
-        let mut slot = (hash >> 32) as usize & mask;
+        let mut slot = self.secret.place(hash) & mask;
         loop {
             match self.slots[slot] {
                 0 => {
@@ -56,7 +85,11 @@ impl TermCounter {
                     self.counts[position] = self.counts[position].saturating_add(1);
                     return position;
                 }
-                _ => slot = (slot + 1) & mask,
+                _ => {
+                    slot = (slot + 1) & mask;
+                    #[cfg(test)]
+                    (self.steps += 1);
+                }
             }
         }
     }
@@ -67,9 +100,11 @@ impl TermCounter {
         self.slots.clear();
         self.slots.resize(size, 0);
         for (position, hash) in self.hashes.iter().enumerate() {
-            let mut slot = (hash >> 32) as usize & (size - 1);
+            let mut slot = self.secret.place(*hash) & (size - 1);
             while self.slots[slot] != 0 {
                 slot = (slot + 1) & (size - 1);
+                #[cfg(test)]
+                (self.steps += 1);
             }
             self.slots[slot] = position as u32 + 1;
         }
@@ -160,9 +195,10 @@ pub struct Tally {
     places: Vec<u32>,
     hashes: Vec<u64>,
     counts: Vec<u32>,
-    // Occurrences whose place another feature had taken.
+    // Occurrences whose place another feature had taken. A document whose features all meet in one place fills this,
+    // and each costs what counting it by a table costs.
     crowded: Vec<u64>,
-    others: TermCounter,
+    pub(crate) others: TermCounter,
 }
 
 impl Tally {
@@ -224,6 +260,41 @@ mod tests {
     use super::*;
     use crate::feature::hash_token;
     use proptest::prelude::*;
+
+    /// Hashes that meet in one place of every table whose places are bits of the hash.
+    fn crowding(n: u64) -> Vec<u64> {
+        (0..n).map(|i| i << 52 | 0x5a << 12 | i >> 12).collect()
+    }
+
+    #[test]
+    fn crowding_hashes_take_few_steps() {
+        for n in [1 << 10, 1 << 12, 1 << 14, 1 << 16] {
+            let plain: Vec<u64> = (0..n).map(|i: u64| hash_token(&i.to_string())).collect();
+            let steps = |hashes: &[u64]| {
+                let mut counter = TermCounter::default();
+                hashes.iter().for_each(|&hash| _ = counter.add(hash));
+                counter.hashes().len() as u64 + counter.steps
+            };
+            let crowded = steps(&crowding(n));
+            assert!(crowded <= 3 * steps(&plain), "{n} hashes: {crowded} steps");
+            let mut tally = Tally::default();
+            let found = tally.count(&crowding(n)).0.len() as u64;
+            assert_eq!(found, n);
+            assert!(tally.others.steps <= 3 * steps(&plain), "{n}: {}", tally.others.steps);
+        }
+    }
+
+    #[test]
+    fn places_do_not_show() {
+        let hashes: Vec<u64> = (0..5000u64).map(|i| hash_token(&(i % 1800).to_string())).collect();
+        let count = || {
+            let mut counter = TermCounter::default();
+            hashes.iter().for_each(|&hash| _ = counter.add(hash));
+            (counter.hashes().to_vec(), counter.counts().to_vec())
+        };
+        // Each counter has a secret of its own.
+        assert_eq!(count(), count());
+    }
 
     proptest! {
         #[test]

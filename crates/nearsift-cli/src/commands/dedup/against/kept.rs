@@ -24,7 +24,8 @@ use crate::state::file::{self, Reader, Taken, Writer};
 use crate::state::{FileKeys, key_source};
 
 const FOLDER: &str = "sketches";
-const VERSION: u32 = 1;
+// Version 1 had other keys of texts.
+const VERSION: u32 = 2;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
