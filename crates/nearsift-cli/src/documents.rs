@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
 use nearsift::text::decode::{Content, Hints, decode};
-use nearsift::text::extract::{Limits, PageKind, extract};
+use nearsift::text::extract::{Extracted, Limits, PageKind, extract};
 use nearsift_io::{Body, Conversion, Format, Inputs, Parser, ReadOptions, Reader};
 
 use crate::args::{Dedup, FormatArg, OutputFormat, Reading};
@@ -19,6 +19,8 @@ pub struct Text<'a> {
     pub replaced: u64,
     /// For a web page: what kind it is.
     pub page: Option<PageKind>,
+    /// For a web page: what others of the same text must also agree in to be the same page.
+    pub identity: String,
 }
 
 impl Text<'_> {
@@ -40,6 +42,11 @@ impl Text<'_> {
         }
     }
 
+    /// The key of the document among equal ones, right after its fingerprint, sketch or features were made.
+    pub fn key(&self, fingerprinter: &mut Fingerprinter<'_>) -> Option<u128> {
+        fingerprinter.page_key(&self.identity)
+    }
+
     pub fn into_owned(self) -> Text<'static> {
         Text { text: Cow::Owned(self.text.into_owned()), ..self }
     }
@@ -48,15 +55,16 @@ impl Text<'_> {
 /// Decodes and extracts as the kind of document asks for.
 pub fn text_of<'a>(body: Body<'a>, charset: Option<&str>) -> Text<'a> {
     match body {
-        Body::Text(text) => Text { text, replaced: 0, page: None },
+        Body::Text(text) => Text { text, replaced: 0, page: None, identity: String::new() },
         Body::Plain { bytes, charset: sent } => {
             let (text, replaced) = decoded(bytes, charset.or(sent.as_deref()), Content::Plain);
-            Text { text, replaced, page: None }
+            Text { text, replaced, page: None, identity: String::new() }
         }
         Body::Html { bytes, charset: sent } => {
             let (text, replaced) = decoded(bytes, charset.or(sent.as_deref()), Content::Markup);
             let page = extract(&text, &Limits::default());
-            Text { text: Cow::Owned(page.text), replaced, page: Some(page.kind) }
+            let Extracted { text, kind, identity, .. } = page;
+            Text { text: Cow::Owned(text), replaced, page: Some(kind), identity }
         }
     }
 }

@@ -296,6 +296,8 @@ pub(crate) struct About {
 pub(crate) struct Read {
     pub(crate) text: String,
     pub(crate) page: Option<PageKind>,
+    /// For a web page: what others of the same text must also agree in to be the same page.
+    pub(crate) identity: String,
     charset: Option<&'static str>,
     replaced: Option<u64>,
 }
@@ -307,6 +309,7 @@ pub(crate) fn read(bytes: &[u8], charset: Option<&str>) -> Read {
     Read {
         text: page.text,
         page: Some(page.kind),
+        identity: page.identity,
         charset: Some(decoded.charset),
         replaced: Some(decoded.replaced as u64),
     }
@@ -314,7 +317,7 @@ pub(crate) fn read(bytes: &[u8], charset: Option<&str>) -> Read {
 
 impl Read {
     pub(crate) fn plain(text: String) -> Read {
-        Read { text, page: None, charset: None, replaced: None }
+        Read { text, page: None, identity: String::new(), charset: None, replaced: None }
     }
 
     /// The value of the text by a collection's recipe.

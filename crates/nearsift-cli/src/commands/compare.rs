@@ -158,7 +158,7 @@ impl Looked {
             },
             Way::Sketch { .. } => one.sketch(fingerprinter).map(|s| Made::Sketch(s.sketch)),
         };
-        let (text_key, characters) = (fingerprinter.text_key(), fingerprinter.length());
+        let (text_key, characters) = (one.key(fingerprinter), fingerprinter.length());
         let value = match (&made, way) {
             (Ok(Made::Fingerprint(fingerprint)), _) => {
                 Value::Fingerprint(Some(fingerprint.to_string()))

@@ -62,7 +62,7 @@ pub fn with_corpus(recipe: Recipe, inputs: &Inputs) -> Result<Recipe, Failure> {
         |counter, document| {
             let (hashes, counts) = counter.count(&document.text.text);
             let counted = (hashes.to_vec(), counts.to_vec());
-            (counter.text_key(), counted)
+            (document.text.key(counter), counted)
         },
         |_, done| {
             if let Ok((Some(key), (hashes, counts))) = done

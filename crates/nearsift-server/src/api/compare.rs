@@ -101,11 +101,12 @@ struct Text {
 }
 
 impl Text {
-    fn of(text: &str, fingerprinter: &mut Fingerprinter<'_>) -> Text {
+    fn of(read: &Read, fingerprinter: &mut Fingerprinter<'_>) -> Text {
         let frequencies = DocumentFrequencies::shipped();
         let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
+        let text = &read.text;
         let features = fingerprinter.features(text).clone();
-        let key = fingerprinter.text_key();
+        let key = fingerprinter.page_key(&read.identity);
         Text { features, key, profile: Profile::of(&normalise(text), idf) }
     }
 }
@@ -126,7 +127,7 @@ fn look(page: Page, collection: &crate::collections::Collection) -> Result<Looke
     let memory = collection.scratch().for_text(&read.text)?;
     collection.with_fingerprinter(read.text.len(), |fingerprinter| {
         let made = read.make(kind, fingerprinter);
-        (made, Some((Text::of(&read.text, fingerprinter), memory)))
+        (made, Some((Text::of(&read, fingerprinter), memory)))
     })
 }
 

@@ -17,7 +17,7 @@ use crate::feature::weight::Weighting;
 use crate::feature::{FeatureSet, by_script, hash_char_shingles, hash_token};
 use crate::fingerprint::votes::Votes;
 use crate::text::key::content_key;
-use crate::text::normalise::normalise_into;
+use crate::text::normalise::{normalise, normalise_into};
 use crate::text::script::{Class, class};
 use crate::text::words::{Lexicon, WordId};
 
@@ -204,6 +204,20 @@ impl<'r> Fingerprinter<'r> {
             self.scratch.extend_from_slice(&(word.len() as u32).to_le_bytes());
         }
         Some(content_key([self.reduced.text().as_bytes(), &self.scratch]))
+    }
+
+    /// The key of the last text as the main text of a web page: pages share it exactly when they share
+    /// the text key and agree in `identity` too
+    /// ([`Extracted::identity`](crate::text::extract::Extracted::identity)), letters and digits after
+    /// normalisation.
+    pub fn page_key(&mut self, identity: &str) -> Option<u128> {
+        let text = self.text_key()?;
+        let mut reduced = Reduced::default();
+        reduced.fill(&normalise(identity));
+        if reduced.text().is_empty() {
+            return Some(text);
+        }
+        Some(content_key([&text.to_le_bytes(), reduced.text().as_bytes()]))
     }
 
     /// The number of characters of the last text after normalisation.

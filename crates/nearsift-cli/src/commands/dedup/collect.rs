@@ -147,7 +147,7 @@ impl Columns for Corpus {
             Outcome::None(reason) => Some(reason),
         };
         let fingerprint = outcome.fingerprint();
-        (Entry { fingerprint, text_key: fingerprinter.text_key(), value: None }, why_not)
+        (Entry { fingerprint, text_key: document.text.key(fingerprinter), value: None }, why_not)
     }
 
     fn push(&mut self, (): &(), entry: Entry, value: Option<f64>) {
@@ -219,7 +219,7 @@ impl Columns for Sketched {
         document: &Seen<'_>,
     ) -> (SketchedEntry, Option<NoFingerprint>) {
         let sketched = document.text.sketch(fingerprinter);
-        let text_key = fingerprinter.text_key();
+        let text_key = document.text.key(fingerprinter);
         let wanted = text_key.is_some_and(|key| {
             sketched.is_ok() && FrequencySample::wants_at(least_level.load(Ordering::Relaxed), key)
         });

@@ -105,7 +105,7 @@ impl Documents {
             |counter, text| {
                 let (hashes, counts) = counter.count(&text.text);
                 let counted = (hashes.to_vec(), counts.to_vec());
-                (counter.text_key(), counted)
+                (text.key(counter), counted)
             },
         );
         for (key, (hashes, counts)) in counted {
@@ -122,7 +122,7 @@ impl Documents {
             || recipe.counter(),
             |fingerprinter, text| {
                 let outcome = text.fingerprint(fingerprinter);
-                (outcome, fingerprinter.text_key())
+                (outcome, text.key(fingerprinter))
             },
         )
     }
@@ -133,7 +133,7 @@ impl Documents {
             || recipe.counter(),
             |fingerprinter, text| {
                 let sketched = text.sketch(fingerprinter).ok();
-                let text_key = fingerprinter.text_key();
+                let text_key = text.key(fingerprinter);
                 let features = fingerprinter.sketched_features();
                 (SketchEntry { sketched, text_key, value: None }, features)
             },

@@ -147,7 +147,12 @@ impl<'a> Different<'a> {
             |fingerprinter, seen| -> Vec<_> {
                 let own = self.documents(seen.place.index);
                 let entry = |(piece, text): (u32, &str)| {
-                    let text = Text { text: text.into(), replaced: 0, page: None };
+                    let text = Text {
+                        text: text.into(),
+                        replaced: 0,
+                        page: None,
+                        identity: String::new(),
+                    };
                     let Seen { place, id, replaced, .. } = seen;
                     let seen = Seen { place, id, text: &text, fields: &[], replaced };
                     (piece, Sketched::entry(&shared, fingerprinter, &seen).0)

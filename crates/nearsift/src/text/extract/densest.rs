@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::scan::{Block, Scan};
+use super::view::{Block, Blocks};
 
 /// The main text by blocks.
 pub(super) struct Densest {
@@ -17,20 +17,20 @@ pub(super) struct Densest {
     pub(super) half_words: u64,
 }
 
-pub(super) fn densest(scan: &Scan) -> Densest {
-    let content: Vec<bool> = (0..scan.blocks.len()).map(|i| is_content(&scan.blocks, i)).collect();
-    let run = best_run(scan.blocks.iter().zip(&content).map(|(block, &is)| score(block, is)));
-    text_of(scan, run)
+pub(super) fn densest(page: &Blocks) -> Densest {
+    let content: Vec<bool> = (0..page.blocks.len()).map(|i| is_content(&page.blocks, i)).collect();
+    let run = best_run(page.blocks.iter().zip(&content).map(|(block, &is)| score(block, is)));
+    text_of(page, run)
 }
 
 /// All text but navigation, footers, what is hidden, and links.
-pub(super) fn outside_frames(scan: &Scan) -> Densest {
-    text_of(scan, 0..scan.blocks.len())
+pub(super) fn outside_frames(page: &Blocks) -> Densest {
+    text_of(page, 0..page.blocks.len())
 }
 
-fn text_of(scan: &Scan, run: Range<usize>) -> Densest {
+fn text_of(page: &Blocks, run: Range<usize>) -> Densest {
     let mut densest = Densest { text: String::new(), half_words: 0 };
-    for (block, text) in paragraphs(scan, run) {
+    for (block, text) in paragraphs(page, run) {
         if !block.framed && u64::from(block.link_half_words) * 2 <= u64::from(block.half_words) {
             push_line(&mut densest.text, text);
             densest.half_words += u64::from(block.half_words);
@@ -40,17 +40,17 @@ fn text_of(scan: &Scan, run: Range<usize>) -> Densest {
 }
 
 /// All text of the page.
-pub(super) fn everything(scan: &Scan) -> String {
+pub(super) fn everything(page: &Blocks) -> String {
     let mut out = String::new();
-    for (_, text) in paragraphs(scan, 0..scan.blocks.len()) {
+    for (_, text) in paragraphs(page, 0..page.blocks.len()) {
         push_line(&mut out, text);
     }
     out
 }
 
 /// The lines of navigation, footers and what is hidden.
-pub(super) fn in_frames(scan: &Scan) -> BTreeSet<&str> {
-    let framed = paragraphs(scan, 0..scan.blocks.len()).filter(|(block, _)| block.framed);
+pub(super) fn in_frames(page: &Blocks) -> BTreeSet<&str> {
+    let framed = paragraphs(page, 0..page.blocks.len()).filter(|(block, _)| block.framed);
     framed.flat_map(|(_, text)| text.lines()).collect()
 }
 
@@ -62,10 +62,13 @@ pub(super) fn push_line(out: &mut String, line: &str) {
     out.push_str(line);
 }
 
-fn paragraphs(scan: &Scan, blocks: Range<usize>) -> impl Iterator<Item = (&Block, &str)> + '_ {
+pub(super) fn paragraphs(
+    page: &Blocks,
+    blocks: Range<usize>,
+) -> impl Iterator<Item = (&Block, &str)> + '_ {
     blocks.map(|i| {
-        let begin = if i == 0 { 0 } else { scan.blocks[i - 1].end };
-        (&scan.blocks[i], &scan.text[begin..scan.blocks[i].end])
+        let begin = if i == 0 { 0 } else { page.blocks[i - 1].end };
+        (&page.blocks[i], &page.text[begin..page.blocks[i].end])
     })
 }
 

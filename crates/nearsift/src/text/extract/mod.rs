@@ -13,15 +13,19 @@
 //! See the private modules: Kohlschütter et al., WSDM 2010; Pasternack and Roth, WWW 2009.
 
 mod densest;
-mod scan;
+mod marks;
+mod page;
+mod posts;
+mod structured;
+mod view;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dom_smoothie::{Config, Readability, TextMode};
 
-use super::script::{Class, class};
 use densest::{Densest, densest, everything, in_frames, outside_frames};
-use scan::{Scan, push_collapsed, scan};
+use page::{Page, push_collapsed};
+use view::{Blocks, View};
 
 /// How far the tree-building extractor may go. Past any of these the densest text is taken, in time
 /// linear in the page.
@@ -59,6 +63,9 @@ pub struct Extracted {
     pub kind: PageKind,
     /// Why the tree-building extractor's text was not taken, where it was not.
     pub fallback: Option<Fallback>,
+    /// What two pages of the same text must also agree in to be the same page: the title or, without one,
+    /// all visible words. Empty where the text is already all that the page shows.
+    pub identity: String,
 }
 
 /// What a page turned out to be.
@@ -121,40 +128,79 @@ const ARTICLE_HALF_WORDS: u64 = 100;
 /// Linear in the page's bytes outside the tree-building extractor, whose cost [`Limits`] bound. No
 /// page makes it panic or return an error.
 pub fn extract(html: &str, limits: &Limits) -> Extracted {
-    let scan = scan(html);
+    let page = page::parse(html);
+    let view = View::of(&page);
+    let blocks = view.blocks();
+    let title = Some(page.title.clone()).filter(|title| !title.is_empty());
     let found = |kind, text, fallback| {
-        let title = Some(scan.title.clone()).filter(|title| !title.is_empty());
-        Extracted { title, text, kind, fallback }
+        let identity = match (kind, &title) {
+            (PageKind::NavigationOnly | PageKind::Empty, _) => String::new(),
+            (_, Some(title)) => title.clone(),
+            (_, None) => everything(&view.with_frames().blocks()),
+        };
+        Extracted { title: title.clone(), text, kind, fallback, identity }
     };
-    if scan.blocks.is_empty() {
-        return found(PageKind::Empty, String::new(), None);
+    let body = structured::article_body(&page);
+    let has_body = |than: u64| {
+        let words = half_words(&body);
+        words >= FEWEST_HALF_WORDS && words > 2 * than
+    };
+    if blocks.blocks.is_empty() {
+        if has_body(0) {
+            return found(PageKind::Article, body, None);
+        }
+        let shown = everything(&view.with_frames().blocks());
+        let kind = if shown.is_empty() { PageKind::Empty } else { PageKind::NavigationOnly };
+        return found(kind, shown, None);
     }
-    let mut densest = densest(&scan);
+    let mut densest = densest(&blocks);
     if densest.half_words < FEWEST_HALF_WORDS {
         // A page of nothing but short lines has no dense run: all of them are the text.
-        densest = outside_frames(&scan);
-        if densest.text.is_empty() || is_mostly_links(&scan) {
-            return found(PageKind::NavigationOnly, everything(&scan), None);
+        densest = outside_frames(&blocks);
+        if densest.text.is_empty() || is_mostly_links(&blocks) {
+            if has_body(densest.half_words) {
+                return found(PageKind::Article, body, None);
+            }
+            return found(PageKind::NavigationOnly, everything(&view.with_frames().blocks()), None);
         }
     }
-    let why = match past_limits(html, &scan, limits).map_or_else(|| article(html), Err) {
-        Ok(text) => match implausible(&text, &scan, &densest) {
-            None => return found(PageKind::Article, text, None),
+    if let Some(posts) = posts::posts(&view, &blocks)
+        && posts.half_words * 3 >= densest.half_words
+    {
+        return found(PageKind::Article, posts.text, None);
+    }
+    let why = match past_limits(html, &page, limits).map_or_else(|| article(&view.html()), Err) {
+        Ok(text) => match implausible(&text, &blocks, &densest) {
+            None => {
+                let words = half_words(&text);
+                if words < ARTICLE_HALF_WORDS && has_body(words) {
+                    return found(PageKind::Article, body, None);
+                }
+                let area = posts::main_area(&view, &blocks);
+                let text = match area {
+                    Some(area) if words * 5 < area.half_words * 2 => area.text,
+                    _ => text,
+                };
+                return found(PageKind::Article, text, None);
+            }
             Some(why) => why,
         },
         Err(why) => why,
     };
+    if densest.half_words < ARTICLE_HALF_WORDS && has_body(densest.half_words) {
+        return found(PageKind::Article, body, None);
+    }
     found(PageKind::Densest, densest.text, Some(why))
 }
 
 /// A long article may well stand among longer comments; a crumb beside a long text is none, nor is one
 /// that stands in the page's footer.
-fn implausible(article: &str, scan: &Scan, densest: &Densest) -> Option<Fallback> {
+fn implausible(article: &str, blocks: &Blocks, densest: &Densest) -> Option<Fallback> {
     let all = half_words(article);
     if all >= ARTICLE_HALF_WORDS {
         return None;
     }
-    let frames = in_frames(scan);
+    let frames = in_frames(blocks);
     let framed: u64 = article.lines().filter(|l| frames.contains(l)).map(half_words).sum();
     match () {
         () if framed * 2 > all => Some(Fallback::ArticleInFrame),
@@ -163,17 +209,17 @@ fn implausible(article: &str, scan: &Scan, densest: &Densest) -> Option<Fallback
     }
 }
 
-fn past_limits(html: &str, scan: &Scan, limits: &Limits) -> Option<Fallback> {
+fn past_limits(html: &str, page: &Page, limits: &Limits) -> Option<Fallback> {
     match () {
         () if html.len() > limits.max_bytes => Some(Fallback::TooLong),
-        () if scan.load.depth > limits.max_depth => Some(Fallback::TooDeep),
-        () if scan.load.work > limits.max_work => Some(Fallback::TooLaborious),
+        () if page.load.depth > limits.max_depth => Some(Fallback::TooDeep),
+        () if page.load.work > limits.max_work => Some(Fallback::TooLaborious),
         () => None,
     }
 }
 
-fn is_mostly_links(scan: &Scan) -> bool {
-    let sum = |of: fn(&scan::Block) -> u32| scan.blocks.iter().map(|b| u64::from(of(b))).sum();
+fn is_mostly_links(page: &Blocks) -> bool {
+    let sum = |of: fn(&view::Block) -> u32| page.blocks.iter().map(|b| u64::from(of(b))).sum();
     let (words, links): (u64, u64) = (sum(|b| b.half_words), sum(|b| b.link_half_words));
     links > 0 && links * 2 >= words
 }
@@ -200,20 +246,8 @@ fn article(html: &str) -> Result<String, Fallback> {
     if text.is_empty() { Err(Fallback::NoArticle) } else { Ok(text) }
 }
 
-/// Twice the words: a word of an alphabetic script counts 2, a character of others 1.
 fn half_words(text: &str) -> u64 {
-    let mut before = Class::Separator;
-    let mut count = 0;
-    for c in text.chars() {
-        let now = class(c);
-        count += match now {
-            Class::Unspaced => 1,
-            Class::Alphabetic if before != Class::Alphabetic => 2,
-            _ => 0,
-        };
-        before = now;
-    }
-    count
+    u64::from(page::half_words(text))
 }
 
 #[cfg(test)]

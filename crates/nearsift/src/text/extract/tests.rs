@@ -84,6 +84,155 @@ fn white_space_entities_and_dropped_elements() {
     check("<p>unclosed <a href=x", "unclosed");
 }
 
+/// Two stories; every frame below stands around either, and the text must be the story's.
+const STORIES: [&str; 2] = [
+    "The mill on the river was built in the year of the great flood, and its wheel turned for sixty years.",
+    "A storm of dust crossed the plain on Sunday and closed the railway between the two ports for hours.",
+];
+
+/// The site's frame is not the page: boxes longer than the story, by name, role, class or form.
+#[test]
+fn frames_longer_than_the_page_are_not_its_text() {
+    let long = "We and our partners store information on your device and read it, to measure what is read and to \
+        show adverts; you can change your choice at any time in the settings, which are linked below every page.";
+    let frames = [
+        format!("<dialog open><p>{long}</p></dialog>"),
+        format!("<div role=dialog><p>{long}</p></div>"),
+        format!("<div role=alertdialog><p>{long}</p></div>"),
+        format!("<div aria-modal=true><p>{long}</p></div>"),
+        format!("<div class='ui modal'><form><p>{long}</p><input type=radio></form></div>"),
+        format!("<div class=cookieNotice><p>{long}</p></div>"),
+        format!("<div id=eu-cookie-law><form><input type=submit value=ok>{long}</form></div>"),
+        format!("<section class='gdpr bar'><p>{long}</p></section>"),
+        format!("<div id=onetrust-banner-sdk><p>{long}</p></div>"),
+        format!("<div id=update-browser><p>{long}</p></div>"),
+        format!("<p class=browsehappy>{long}</p>"),
+        format!("<div class=oldBrowserWarning><p>{long}</p></div>"),
+        format!(
+            "<form action=reply><select><option>{long}</select><p>Your answer</p><input><textarea>{long}</textarea></form>"
+        ),
+        format!(
+            "<form><p>Quick reply</p><input name=a><textarea>{long}</textarea><button>Send</button></form>"
+        ),
+        "<div id=d-splash><p>Loading</p><p>Return to the board</p></div>".to_owned(),
+        format!("<template><p>{long}</p></template>"),
+        format!("<noscript><p>{}</p></noscript>", &long[..80]),
+        format!("<p hidden>{}</p>", &long[..60]),
+    ];
+    for frame in &frames {
+        for story in STORIES {
+            for html in [
+                format!("<title>t</title><div><h1>News</h1><p>{story}</p></div>{frame}"),
+                format!("<title>t</title>{frame}<div><h1>News</h1><p>{story}</p></div>"),
+            ] {
+                for found in [page(&html), densest_of(&html)] {
+                    assert!(found.text.contains(story), "{html}\n{found:?}");
+                    assert!(
+                        !found.text.contains("We and our") && !found.text.contains("Loading"),
+                        "{html}\n{found:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Where only crumbs are shown, what is not shown is the page.
+#[test]
+fn what_readers_see_is_read_where_the_page_shows_crumbs() {
+    let story = format!("<h1>Flood</h1>{PARAGRAPHS}");
+    let joined = "The river rose by two metres in the night, and the lower town was cleared before dawn, the fire \
+        brigade said. Nobody was hurt; the bridge stays closed until Friday, and trains go by the northern line, \
+        which takes an hour more.";
+    let pages = [
+        format!("<noscript>{story}</noscript><div id=d-splash><p>Loading</p></div>"),
+        format!("<div><noscript><article>{story}</article></noscript></div><script>render()</script>"),
+        format!("<noscript><img src=x></noscript><noscript>{story}</noscript><p>Please wait</p>"),
+        format!("<div><template id='B:0'></template></div><div hidden id='S:0'>{story}</div>"),
+        format!("<div id=app style='display:none'>{story}</div><p>Loading</p>"),
+        format!("<div aria-hidden=true>{story}</div><div role=dialog><p>Before you go on, tell us how old you are.</p></div>"),
+        format!("<div inert>{story}</div><div class=modal><p>Log in to read on.</p></div>"),
+        format!("<h1>Flood</h1><textarea readonly>{joined}</textarea>"),
+        format!("<script type=application/ld+json>{{\"@graph\":[{{\"@type\":\"NewsArticle\",\"articleBody\":\"{joined}\"}}]}}</script><div id=app></div>"),
+        format!("<script type=application/ld+json>[{{\"articleBody\":\"&lt;b&gt;{joined}\"}}]</script><p>Loading</p>").replace("&lt;b&gt;", "<p>"),
+    ];
+    for html in &pages {
+        let found = page(html);
+        assert_eq!(found.kind, PageKind::Article, "{html}\n{found:?}");
+        for part in ["The river rose by two metres", "Nobody was hurt; the bridge", "an hour more."]
+        {
+            assert!(found.text.contains(part), "{html}\n{found:?}");
+        }
+        for part in ["Loading", "wait", "how old", "Log in"] {
+            assert!(!found.text.contains(part), "{html}\n{found:?}");
+        }
+    }
+}
+
+#[test]
+fn the_hidden_rest_of_an_article_is_read_and_hidden_menus_are_not() {
+    let (first, rest) = PARAGRAPHS.split_once('\n').expect("two paragraphs");
+    for hidden in ["hidden", "style='display:none'", "class=more hidden"] {
+        let html = format!(
+            "<article><h1>Flood</h1>{first}{first}<div {hidden}>{rest}{rest}</div></article>"
+        );
+        assert!(page(&html).text.contains("Nobody was hurt"), "{html}");
+        let menu = format!(
+            "<article><h1>Flood</h1>{first}{rest}<ul {hidden}><li><a href=a>Home of the site and more</a></ul></article>"
+        );
+        assert!(!page(&menu).text.contains("Home"), "{menu}");
+    }
+}
+
+#[test]
+fn readings_of_characters_are_no_text() {
+    for ruby in [
+        "<ruby>磨<rt>mò</rt>坊<rt>fáng</rt></ruby>",
+        "<ruby>磨坊<rp>(</rp><rt>mòfáng</rt><rp>)</rp></ruby>",
+    ] {
+        let html = format!(
+            "<article><p>{ruby}建于大洪水那一年，水轮六十年来从未停歇，直到新公路夺走了生意，老板才把大门锁上。</p></article>"
+        );
+        assert!(page(&html).text.starts_with("磨坊建于大洪水"), "{html}");
+    }
+}
+
+#[test]
+fn posts_come_in_order_without_signatures() {
+    for class in
+        ["postbody", "cooked", "bbWrapper", "js-post-body", "t_f", "commtext c00", "d_post_content"]
+    {
+        let post = |text: &str| {
+            format!(
+                "<div class=row><div class=user>member since 2003, 17 posts</div><div class='{class}'>{text}\
+                <div class=signature>sent from my telephone</div></div></div>"
+            )
+        };
+        let html = format!(
+            "<title>t</title>{MENU}<h1>Mill</h1>{}{}{}",
+            post(STORIES[0]),
+            post("Thanks!"),
+            post(STORIES[1])
+        );
+        assert_eq!(page(&html).text, format!("{}\nThanks!\n{}", STORIES[0], STORIES[1]), "{class}");
+    }
+}
+
+/// Pages of the same text are the same page only if titles, or all visible words, agree too.
+#[test]
+fn the_same_text_is_not_the_same_page() {
+    let of = |title: &str, rest: &str| {
+        page(&format!("{title}{PARAGRAPHS}<footer><p>{rest}</p></footer>"))
+    };
+    let same = [of("<title>A</title>", "x"), of("<title>A</title>", "y")];
+    assert_eq!(same[0].text, same[1].text);
+    assert_eq!(same[0].identity, same[1].identity);
+    assert_ne!(same[0].identity, of("<title>B</title>", "x").identity);
+    assert_ne!(of("", "x").identity, of("", "y").identity);
+    assert_eq!(of("", "x").identity, of("", "x").identity);
+    assert_eq!(page(MENU).identity, "");
+}
+
 /// Every page ends: where the tree would be too much work, without it.
 #[test]
 fn hostile_pages_end() {
@@ -94,7 +243,8 @@ fn hostile_pages_end() {
     };
     let many = |part: &str, count: usize| part.repeat(count);
     let text = "some words of text in a page that is long enough to be no crumb of navigation at all, really";
-    for tag in ["div", "span", "b", "table", "ul", "i", "blockquote", "x-y", "rt", "h1", "object"] {
+    for tag in ["div", "span", "b", "table", "ul", "i", "blockquote", "x-y", "ruby", "h1", "object"]
+    {
         for count in [5_000, 50_000] {
             let found = check(&(many(&format!("<{tag}>"), count) + text), Some(Fallback::TooDeep));
             assert_eq!(found.text, text);
