@@ -242,7 +242,10 @@ impl From<StoreError> for Problem {
             | StoreError::Search(_)
             | StoreError::Build(_)
             | StoreError::Kind { .. } => Kind::InvalidField,
-            StoreError::Failed { .. } | StoreError::OpenedForReading { .. } => Kind::StoreFailed,
+            StoreError::Failed { .. }
+            | StoreError::Displaced { .. }
+            | StoreError::OpenedForReading { .. } => Kind::StoreFailed,
+            StoreError::Cancelled => Kind::Busy,
             _ => Kind::Internal,
         };
         if kind == Kind::Internal {

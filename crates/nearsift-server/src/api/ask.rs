@@ -112,6 +112,31 @@ pub(super) struct Found {
     expires: Option<u32>,
 }
 
+/// What says how near documents are. Both are made by public recipes without a secret: whoever writes pages can forge them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Evidence {
+    /// Fingerprints alone.
+    Fingerprint,
+    /// Sketches alone.
+    Sketch,
+}
+
+impl From<nearsift_store::Evidence> for Evidence {
+    fn from(evidence: nearsift_store::Evidence) -> Evidence {
+        match evidence {
+            nearsift_store::Evidence::Fingerprint => Evidence::Fingerprint,
+            nearsift_store::Evidence::Sketch => Evidence::Sketch,
+        }
+    }
+}
+
+impl From<Kind> for Evidence {
+    fn from(kind: Kind) -> Evidence {
+        kind.evidence().into()
+    }
+}
+
 /// The distance or the score.
 pub(super) fn how_near(near: Near) -> (Option<u32>, Option<f64>) {
     match near {

@@ -8,7 +8,7 @@ use nearsift_store::{Ask, Metadata, Outcome, Sighting};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::ask::{Found, Search, Wanted, search, told};
+use super::ask::{Evidence, Found, Search, Wanted, search, told};
 use super::{App, Target, now, ok};
 use crate::body::Body;
 use crate::collections::Collection;
@@ -70,6 +70,9 @@ pub(super) struct Checked {
     matches: Vec<Found>,
     /// Whether the budget ended the search: there may be more matches.
     truncated: bool,
+    /// What the verdict rests on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<Evidence>,
     /// With `insert`: what became of it. When this says `added`, it is durable.
     #[serde(skip_serializing_if = "Option::is_none")]
     insert: Option<Inserted>,
@@ -193,6 +196,7 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
                 verdict: Verdict::Undecided,
                 matches: Vec::new(),
                 truncated: false,
+                evidence: None,
                 insert: insert.then_some(Inserted::NoFingerprint),
                 reason: Some(reason.to_string()),
                 text,
@@ -215,6 +219,7 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
         verdict: verdict(&found),
         matches: found,
         truncated,
+        evidence: Some(collection.store.kind().into()),
         insert: None,
         reason: None,
         text,
@@ -237,7 +242,7 @@ impl Candidate {
 }
 
 /// What is told of a page that was not added.
-fn refused(search: Search, outcome: Outcome, text: Option<About>) -> Checked {
+fn refused(search: Search, outcome: Outcome, evidence: Evidence, text: Option<About>) -> Checked {
     let Search { mut found, truncated, .. } = search;
     let insert = match outcome {
         Outcome::Near { id: nearest, near } => {
@@ -250,7 +255,8 @@ fn refused(search: Search, outcome: Outcome, text: Option<About>) -> Checked {
         _ => Inserted::Exists,
     };
     let verdict = verdict(&found);
-    Checked { verdict, matches: found, truncated, insert: Some(insert), reason: None, text }
+    let (evidence, insert) = (Some(evidence), Some(insert));
+    Checked { verdict, matches: found, truncated, evidence, insert, reason: None, text }
 }
 
 /// Tells whether a page is new or duplicates what is stored, and stores it if that is asked and it is new.
@@ -278,6 +284,7 @@ pub(super) async fn check(
         app.documents.run(work).await??
     };
     let (step, _body) = step;
+    let evidence = Evidence::from(collection.store.kind());
     let checked = match step {
         Step::Done(checked) => checked,
         Step::Insert(candidate, pending) => {
@@ -288,16 +295,17 @@ pub(super) async fn check(
                     verdict: Verdict::New,
                     matches: Vec::new(),
                     truncated: candidate.sighting.answer().truncated,
+                    evidence: Some(evidence),
                     insert: Some(Inserted::Added),
                     reason: None,
                     text: candidate.text,
                 },
                 other => match candidate.seen(&other) {
-                    Some(search) => refused(search, other, candidate.text),
+                    Some(search) => refused(search, other, evidence, candidate.text),
                     None => {
                         let work = move || {
                             let search = candidate.search(&collection)?;
-                            Ok::<_, Problem>(refused(search, other, candidate.text))
+                            Ok::<_, Problem>(refused(search, other, evidence, candidate.text))
                         };
                         app.documents.run(work).await??
                     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::ask::how_near;
+use super::ask::{Evidence, how_near};
 use super::{App, Target, now, ok};
 use crate::body::{Body, parse};
 use crate::collections::Collection;
@@ -121,6 +121,8 @@ pub(super) struct Nearest {
     /// The score of sketches, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
+    /// What that rests on.
+    evidence: Evidence,
 }
 
 impl Became {
@@ -141,7 +143,8 @@ impl Became {
             Outcome::Absent => Name::Absent,
             Outcome::Near { id: nearest, near } => {
                 let (distance, score) = how_near(near);
-                let near = Nearest { id: nearest.to_string(), distance, score };
+                let evidence = near.evidence().into();
+                let near = Nearest { id: nearest.to_string(), distance, score, evidence };
                 return Became { near: Some(near), ..Became::new(Some(id), Name::Near) };
             }
         };

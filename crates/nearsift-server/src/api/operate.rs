@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use super::{App, Target, ok};
 use crate::collections::{Collection, Name};
 use crate::metrics::Held;
+use crate::pool::Undone;
 use crate::problem::{Kind, Problem, ProblemDetails};
 
 /// A collection, and how large it is.
@@ -111,13 +112,27 @@ pub(super) async fn healthz() -> Response {
     ok(&Health { status: "ok", unavailable_collections: None })
 }
 
-/// Requests are taken: the collections are open but for those that are counted, and the service is not about to stop.
+/// Requests are taken: the collections are open but for those that are counted, all of these take writes, and the service is not about
+/// to stop.
 #[utoipa::path(get, path = "/readyz", operation_id = "readyz", tag = "operation",
     responses((status = 200, body = Health), (status = 503, body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> {
     if app.is_stopping.load(Ordering::Relaxed) {
         return Err(Problem::new(Kind::Stopping, "The service finishes what is under way."));
     }
+    let check = {
+        let app = Arc::clone(&app);
+        move || {
+            let open = app.collections.all();
+            let ill =
+                open.iter().find_map(|open| Some((open.name.clone(), open.store.health().err()?)));
+            ill.map_or(Ok(()), |(name, error)| {
+                Err(Problem::new(Kind::StoreFailed, format!("Collection {name}: {error}")))
+            })
+        }
+    };
+    // A queue that is full says nothing of the stores: they are looked at beside it.
+    tokio::task::spawn_blocking(check).await.unwrap_or(Err(Undone::Panicked.into()))?;
     let unavailable = app.collections.unavailable().len();
     let unavailable_collections = (unavailable > 0).then_some(unavailable);
     Ok(ok(&Health { status: "ok", unavailable_collections }))

@@ -18,6 +18,7 @@ fn a_page_is_new_until_it_was_stored() {
     let check = |text: &str| service.post("/v1/check", &json!({"text": text})).ok();
     let first = check(&page);
     assert_eq!((&first["verdict"], first["matches"].as_array().unwrap().len()), (&json!("new"), 0));
+    assert_eq!(first["evidence"], "sketch");
 
     let stored = service.post(
         "/v1/documents",

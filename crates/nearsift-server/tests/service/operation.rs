@@ -272,3 +272,27 @@ fn a_store_of_numbered_documents_is_served_by_decimal_texts() {
     assert_eq!([0, 1, 2, 3].map(outcome), ["added", "refused", "refused", "exists"]);
     assert_eq!(service.delete(&at("/documents/1")).ok()["outcome"], "removed");
 }
+
+#[test]
+fn a_data_folder_that_is_gone_is_noticed_by_writes_and_by_readiness() {
+    use std::os::unix::fs::PermissionsExt;
+    let service = Service::start();
+    let stored = |service: &Service, id: &str| {
+        let document = json!({"documents": [{"id": id, "text": text(1)}]});
+        service.post("/v1/documents", &document)
+    };
+    assert_eq!(stored(&service, "a").ok()["stored"], 1);
+    let folder = service.folder.path().join("data/default");
+    let may = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode));
+    may(0o555).unwrap();
+    service.get("/readyz").problem("store-failed");
+    assert!(stored(&service, "b").status >= 500);
+    may(0o755).unwrap();
+    assert_eq!(service.get("/readyz").ok()["status"], "ok");
+    assert_eq!(stored(&service, "b").ok()["stored"], 1);
+
+    std::fs::remove_dir_all(&folder).unwrap();
+    service.get("/readyz").problem("store-failed");
+    stored(&service, "c").problem("store-failed");
+    service.get("/healthz").ok();
+}
