@@ -104,7 +104,7 @@ fn ten_thousand_different_documents_are_decided_in_seconds() {
             let begun = Instant::now();
             let outcomes = store.write(&batch).expect("written");
             let took = begun.elapsed();
-            assert!(took < Duration::from_secs(20), "{shape:?} {keys_are_shared}: {took:?}");
+            assert!(took < Duration::from_secs(60), "{shape:?} {keys_are_shared}: {took:?}");
             let added = outcomes.iter().filter(|outcome| **outcome == Outcome::Added).count();
             assert!(added > 9_900, "{added}");
             crate::support::say(&format!(
