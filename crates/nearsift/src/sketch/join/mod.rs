@@ -63,8 +63,9 @@ pub struct Pair {
 pub struct Settings {
     /// The least score of a pair, inclusive.
     pub min_score: Score,
-    /// The plan, or `None` to let the number of distinct sketches decide: up to
-    /// [`Plan::ALL_PAIRS_UP_TO`], or without keys, all pairs.
+    /// The plan, or `None` to let the number of distinct sketches and a sample of their scores decide: up to
+    /// [`Plan::ALL_PAIRS_UP_TO`] of which few pairs score enough ([`Plan::MOST_EXPECTED_PAIRS`]), or without keys, all
+    /// pairs.
     pub plan: Option<Plan>,
     /// With [`Plan::Keys`], the comparisons that are made are at most this many times the documents,
     /// 32 or more. Keys that few share come first; what remains is for crowded keys.
@@ -201,7 +202,10 @@ impl<'a> SketchJoin<'a> {
             .map_err(|error| SketchJoinError::Threads(JoinError::Threads(error)))?;
         let groups = Groups::of(sketches, &workers);
         let plan = plan.unwrap_or_else(|| match keys {
-            Some(_) => Plan::choose(groups.firsts.len() as u64),
+            Some(_) => {
+                let share = plan::share_of_pairs(sketches, &groups.firsts, min_score);
+                Plan::choose(groups.firsts.len() as u64, share)
+            }
             None => Plan::AllPairs,
         });
         let pair_capacity = plan::pair_capacity(plan, documents, memory_bytes)?;

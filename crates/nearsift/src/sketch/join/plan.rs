@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use super::columns::Sketches;
 use super::search::LOOK_BACK;
 use super::{SketchJoin, SketchJoinError};
-use crate::sketch::{KEYS, WORDS};
+use crate::sketch::{KEYS, Score, Sketch, WORDS};
+use crate::split_mix::split_mix;
 
 /// Which pairs of distinct sketches are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,9 +24,23 @@ impl Plan {
     /// The number is the same on every machine, because the pairs that are found depend on it.
     pub const ALL_PAIRS_UP_TO: u64 = 32_768;
 
-    /// The plan for a number of distinct sketches.
-    pub fn choose(distinct: u64) -> Plan {
-        if distinct <= Plan::ALL_PAIRS_UP_TO { Plan::AllPairs } else { Plan::Keys }
+    /// The most pairs of enough score, for each distinct sketch, with which all pairs are compared unless asked
+    /// otherwise. Pages of one template may all be alike: then it is not the comparisons that cost, but what is found,
+    /// and keys bound that.
+    pub const MOST_EXPECTED_PAIRS: u64 = 1024;
+
+    /// The plan for a number of distinct sketches, of which the given share of all pairs, from 0 to 1, is expected to
+    /// score enough.
+    ///
+    /// ```
+    /// use nearsift::sketch::join::Plan;
+    /// assert_eq!(Plan::choose(24_000, 0.001), Plan::AllPairs);
+    /// assert_eq!(Plan::choose(24_000, 0.5), Plan::Keys);
+    /// ```
+    pub fn choose(distinct: u64, share_of_pairs: f64) -> Plan {
+        let expected = share_of_pairs * distinct.saturating_sub(1) as f64 / 2.0;
+        let few = distinct <= Plan::ALL_PAIRS_UP_TO && expected <= Plan::MOST_EXPECTED_PAIRS as f64;
+        if few { Plan::AllPairs } else { Plan::Keys }
     }
 
     /// The share that the plan is expected to compare of the pairs with a true similarity, weighted
@@ -100,6 +116,31 @@ impl fmt::Display for Explanation {
         }
         Ok(())
     }
+}
+
+/// The share of all pairs of some documents that score enough: of a sample of 256 documents, whose 32,640 pairs are
+/// compared. The sample depends on the number of documents alone.
+///
+/// # Complexity
+/// O(1): about a millisecond.
+pub(super) fn share_of_pairs(sketches: &Sketches, documents: &[u32], min_score: Score) -> f64 {
+    const SAMPLE: usize = 256;
+    // Any documents of few are enough to be told by their number.
+    if (documents.len() as u64) < 2 * Plan::MOST_EXPECTED_PAIRS {
+        return 0.0;
+    }
+    let mut places: Vec<usize> = (1..=SAMPLE as u64)
+        .map(|at| (u128::from(split_mix(1, at)) * documents.len() as u128 >> 64) as usize)
+        .collect();
+    places.sort_unstable();
+    places.dedup();
+    let sample: Vec<Sketch> =
+        places.into_iter().map(|at| Sketch::from_words(*sketches.words(documents[at]))).collect();
+    let pairs = sample.len() * (sample.len() - 1) / 2;
+    let near: usize = (0..sample.len())
+        .map(|at| sample[at + 1..].iter().filter(|b| sample[at].score(b) >= min_score).count())
+        .sum();
+    near as f64 / pairs as f64
 }
 
 /// Nanoseconds to sort a document into its place by one key and to fetch its sketch.

@@ -279,12 +279,35 @@ fn settings_that_cannot_work_are_refused_with_what_can() {
 
 #[test]
 fn the_number_of_sketches_decides_the_plan() {
-    assert_eq!(Plan::choose(Plan::ALL_PAIRS_UP_TO), Plan::AllPairs);
-    assert_eq!(Plan::choose(Plan::ALL_PAIRS_UP_TO + 1), Plan::Keys);
+    assert_eq!(Plan::choose(Plan::ALL_PAIRS_UP_TO, 0.0), Plan::AllPairs);
+    assert_eq!(Plan::choose(Plan::ALL_PAIRS_UP_TO + 1, 0.0), Plan::Keys);
     let corpus = corpus(Shape::Clusters, 40, 1);
     let join = corpus.join(Settings::new(Score::at_least(0.4)));
     assert_eq!(join.plan(), Plan::AllPairs);
     assert_eq!(join.explain().recall[0].expected, 1.0);
+}
+
+/// Documents of which every two share a part that is the template's.
+fn of_one_template(documents: usize, similarity: f64) -> Corpus {
+    let mut random = Random::new(5);
+    let template = Document::random(&mut random);
+    let mut corpus = Corpus::default();
+    (0..documents).for_each(|_| corpus.push(Some(&template.like(similarity, &mut random))));
+    corpus
+}
+
+#[test]
+fn where_nearly_all_pairs_score_enough_keys_decide_what_is_compared() {
+    let check = |documents, similarity, expect| {
+        let corpus = of_one_template(documents, similarity);
+        let join = corpus.join(Settings::new(Score::at_least(0.2)));
+        assert_eq!(join.plan(), expect, "{documents} documents alike by {similarity}");
+        join.links().1.comparisons
+    };
+    let most = u64::from(Settings::MAX_COMPARISONS);
+    assert!(check(6_000, 0.8, Plan::Keys) <= 6_000 * most);
+    check(2_000, 0.8, Plan::AllPairs);
+    check(6_000, 0.05, Plan::AllPairs);
 }
 
 #[test]
