@@ -390,6 +390,12 @@ pub enum Reason {
         /// Fields of the row.
         got: usize,
     },
+    /// A row of a table has a value that the format which is written cannot hold.
+    #[error("cannot be converted: {error}; the row is put aside as it is, in the input's format")]
+    NotConverted {
+        /// What the library says.
+        error: String,
+    },
     /// A quote or bracket is open at the end of the file.
     #[error("{what} is open at the end of the file; the record may hold others that follow it")]
     Unclosed {
@@ -426,6 +432,7 @@ impl Reason {
             Self::WrongType { .. } => "wrong_type",
             Self::NoColumn { .. } => "no_column",
             Self::Ragged { .. } => "ragged",
+            Self::NotConverted { .. } => "not_converted",
             Self::Unclosed { .. } => "unclosed",
         }
     }

@@ -249,6 +249,11 @@ impl Inputs {
         normal_components(&root.output.join(normal_components(below)))
     }
 
+    /// Whether a file was found by searching a folder, and not named.
+    pub(crate) fn was_found(&self, file: &InputFile) -> bool {
+        self.roots[file.root].is_folder
+    }
+
     pub(crate) fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }

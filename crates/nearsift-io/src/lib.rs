@@ -47,6 +47,8 @@ mod error;
 mod inputs;
 mod options;
 mod output;
+#[cfg(any(feature = "arrow", feature = "parquet"))]
+mod panics;
 mod parse;
 mod reader;
 mod source;

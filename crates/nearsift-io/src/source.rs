@@ -88,6 +88,8 @@ impl Compression {
 
 /// A ratio is looked at only from this much output on.
 pub(crate) const RATIO_FROM: u64 = 64 << 20;
+/// The longest dictionary. Those of archives have some hundred kilobytes.
+const DICTIONARY_BYTES: u64 = 32 << 20;
 /// The buffer between a file and its decompressor.
 pub(crate) const BUFFER: usize = 64 << 10;
 
@@ -102,6 +104,8 @@ pub(crate) struct Source {
     /// The number of the member that is read, and where it begins in the file.
     member: u64,
     member_at: u64,
+    /// What the frames of zstd were compressed with.
+    dictionary: Option<Vec<u8>>,
     taken: Taken,
     limits: Limits,
     given: u64,
@@ -159,6 +163,7 @@ impl Source {
             members,
             member: 0,
             member_at: 0,
+            dictionary: None,
             taken: Taken::default(),
             limits,
             given: 0,
@@ -166,7 +171,11 @@ impl Source {
         };
         let inner = Box::new(Cursor::new(start).chain(raw));
         let raw = Counted { inner, taken: source.taken.clone() };
-        source.start(BufReader::with_capacity(BUFFER, raw))?;
+        let mut raw = BufReader::with_capacity(BUFFER, raw);
+        if compression == Compression::Zstd {
+            source.dictionary = dictionary(&mut raw, limits.zstd_window_log)?;
+        }
+        source.start(raw)?;
         Ok(source)
     }
 
@@ -193,7 +202,8 @@ impl Source {
             }
             Compression::Zstd => {
                 let open = || {
-                    let mut decoder = zstd::Decoder::with_buffer(raw)?;
+                    let dictionary = self.dictionary.as_deref().unwrap_or_default();
+                    let mut decoder = zstd::Decoder::with_dictionary(raw, dictionary)?;
                     decoder.window_log_max(self.limits.zstd_window_log)?;
                     io::Result::Ok(if apart { decoder.single_frame() } else { decoder })
                 };
@@ -344,6 +354,46 @@ impl Source {
             compression => damaged(compression.name(), error),
         }
     }
+}
+
+/// The dictionary that a file of zstd frames begins with, in a frame of its own that is skipped where nobody knows of it.
+///
+/// # References
+/// IIPC, *Zstandard compression for WARC files* 1.0; RFC 8878, sections 3.1.2 and 5.
+fn dictionary(raw: &mut Raw, window_log: u32) -> Result<Option<Vec<u8>>, Reason> {
+    const FRAME: [u8; 4] = [0x5d, 0x2a, 0x4d, 0x18];
+    const MAGIC: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
+    let lost = |e: io::Error| carried(&e).unwrap_or_else(|| damaged("zstd", &e));
+    // The buffer may hold less than the file has: its first part was read before.
+    let mut head = [0; 8];
+    let start = raw.fill_buf().map_err(lost)?;
+    if !start.starts_with(&FRAME) {
+        return Ok(None);
+    }
+    raw.read_exact(&mut head).map_err(lost)?;
+    let len = u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]]));
+    if len > DICTIONARY_BYTES {
+        let mut skipped = raw.take(len);
+        io::copy(&mut skipped, &mut io::sink()).map_err(lost)?;
+        return Ok(None);
+    }
+    let mut content = Vec::new();
+    raw.take(len).read_to_end(&mut content).map_err(lost)?;
+    if (content.len() as u64) < len {
+        return Err(lost(io::ErrorKind::UnexpectedEof.into()));
+    }
+    if Compression::of(&content) == Compression::Zstd {
+        let unfold = || {
+            let mut plain = Vec::new();
+            let mut decoder = zstd::Decoder::with_buffer(&content[..])?;
+            decoder.window_log_max(window_log)?;
+            decoder.take(DICTIONARY_BYTES + 1).read_to_end(&mut plain)?;
+            io::Result::Ok(plain)
+        };
+        content = unfold().map_err(lost)?;
+    }
+    let is_dictionary = content.starts_with(&MAGIC) && content.len() as u64 <= DICTIONARY_BYTES;
+    Ok(Some(content).filter(|_| is_dictionary))
 }
 
 /// Why something cannot be read, on its way through readers that know only errors of the system.

@@ -13,10 +13,10 @@ pub(crate) struct Members {
     archive: Archive,
     name: Arc<str>,
     way: Way,
-    current: Option<Box<dyn Pieces>>,
+    current: Option<(Arc<str>, Box<dyn Pieces>)>,
     /// Records of the member that is read.
     records: u64,
-    seen: Vec<Seen>,
+    seen: Vec<(Arc<str>, Seen)>,
     queue: VecDeque<Piece>,
     /// How many members are of other kinds, and the first of them.
     others: Option<(u64, String)>,
@@ -52,12 +52,13 @@ impl Members {
         });
         match opened {
             Ok(pieces) => {
-                self.current = Some(pieces);
+                self.current = Some((Arc::clone(&name), pieces));
                 self.queue.push_back(Piece::Member { name, format });
             }
             Err(reason) => {
                 let passed = Passed::default();
-                self.seen.push(Seen { first: 0, records: 0, state: State::Refused, passed });
+                let seen = Seen { first: 0, records: 0, state: State::Refused, passed };
+                self.seen.push((Arc::clone(&name), seen));
                 self.queue.push_back(Piece::Note { name, reason });
             }
         }
@@ -70,13 +71,14 @@ impl Pieces for Members {
             if let Some(piece) = self.queue.pop_front() {
                 return Some(piece);
             }
-            if let Some(pieces) = &mut self.current {
+            if let Some((name, pieces)) = &mut self.current {
                 if let Some(piece) = pieces.next(buffer, cells) {
                     self.records += u64::from(matches!(piece, Piece::Record { .. }));
                     return Some(piece);
                 }
                 let (records, passed) = (self.records, pieces.passed());
-                self.seen.push(Seen { first: 0, records, state: State::Read, passed });
+                let seen = Seen { first: 0, records, state: State::Read, passed };
+                self.seen.push((Arc::clone(name), seen));
                 self.current = None;
             }
             self.start = buffer.len();
@@ -84,9 +86,14 @@ impl Pieces for Members {
             match self.archive.next() {
                 Some(Ok(member)) => match member.kind(&self.way.options) {
                     Kind::Documents(format) => self.begin(&member, format),
-                    Kind::Archive => {
+                    kind @ (Kind::Archive | Kind::Unread(_)) => {
                         let name = Archive::full_name(&self.name, &member);
-                        let error = "an archive inside an archive: not read, kept as in the input; unpack it first";
+                        let error = match kind {
+                            Kind::Unread(error) => error,
+                            _ => {
+                                "an archive inside an archive: not read, kept as in the input; unpack it first"
+                            }
+                        };
                         return Some(Piece::Note { name, reason: Reason::Archive { error } });
                     }
                     Kind::Other if member.is_file => {
@@ -105,12 +112,12 @@ impl Pieces for Members {
     }
 
     fn start(&self) -> usize {
-        self.current.as_ref().map_or(self.start, |pieces| pieces.start())
+        self.current.as_ref().map_or(self.start, |(_, pieces)| pieces.start())
     }
 
     fn rebase(&mut self, by: usize) {
         match &mut self.current {
-            Some(pieces) => pieces.rebase(by),
+            Some((_, pieces)) => pieces.rebase(by),
             None => self.start -= by,
         }
     }

@@ -7,6 +7,7 @@
 //! forth (Parquet, Arrow, WARC) is copied to a nameless file first.
 
 mod members;
+mod sparse;
 mod tar;
 mod zip;
 
@@ -34,6 +35,8 @@ pub(crate) struct Member {
     pub(crate) name: String,
     /// Whether it has content, as folders and links have not.
     pub(crate) is_file: bool,
+    /// Why a file that may hold documents is not read.
+    pub(crate) unread: Option<&'static str>,
     pub(crate) header: Header,
 }
 
@@ -48,6 +51,8 @@ pub(crate) enum Header {
 pub(crate) enum Kind {
     Documents(Format),
     Archive,
+    /// It may hold documents, and is not read.
+    Unread(&'static str),
     Other,
 }
 
@@ -73,9 +78,17 @@ impl Archive {
     /// The bytes of the member that came last.
     pub(crate) fn content(&mut self, member: &Member) -> Result<Stream, Reason> {
         match (self, &member.header) {
-            (Self::Tar(tar), _) => Ok(tar.content()),
+            (Self::Tar(tar), Header::Tar(header)) => Ok(tar.content(header)),
             (Self::Zip(zip), Header::Zip(header)) => zip.content(header),
-            (Self::Zip(_), Header::Tar(_)) => Err(Reason::Archive { error: "another archive" }),
+            _ => Err(Reason::Archive { error: "another archive" }),
+        }
+    }
+
+    /// The same as it is stored, where that is something else.
+    pub(crate) fn stored(&mut self, member: &Member) -> Result<Stream, Reason> {
+        match self {
+            Self::Tar(tar) => Ok(tar.stored()),
+            Self::Zip(_) => self.content(member),
         }
     }
 
@@ -110,6 +123,9 @@ impl Member {
             || path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("._"));
         if !self.is_file || is_shadow {
             return Kind::Other;
+        }
+        if let Some(error) = self.unread {
+            return Kind::Unread(error);
         }
         match format_by_name(path) {
             Some(format) if format.is_archive() => Kind::Archive,

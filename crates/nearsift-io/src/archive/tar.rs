@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tar::{EntryType, GnuExtSparseHeader, PaxExtensions};
 
+use super::sparse::Sparse;
 use super::{Header as AnyHeader, Member, Stream};
 use crate::source::{self, Compression, Content, Origin, Source};
 use crate::{Limits, Reason};
@@ -29,8 +30,10 @@ pub(crate) struct Header {
     pub(crate) header: tar::Header,
     /// The rest of the map of a sparse member.
     pub(crate) more: Vec<u8>,
-    /// The bytes of the content.
+    /// The bytes of the content as it is stored.
     pub(crate) size: u64,
+    /// Where they belong, when the holes of a file are not stored.
+    pub(crate) sparse: Option<Sparse>,
 }
 
 /// A header with content that says something about the next member.
@@ -41,6 +44,7 @@ pub(crate) struct Extension {
 
 pub(crate) struct Tar {
     tape: Arc<Mutex<Tape>>,
+    limits: Limits,
     ended: bool,
 }
 
@@ -48,8 +52,16 @@ impl Tar {
     pub(super) fn open(origin: &Origin, limits: &Limits) -> Result<Self, Reason> {
         let content = Content::Origin(origin.clone());
         let source = Source::open(content, *limits, source::Members::Joined)?;
-        let tape = Tape { source, buffer: Vec::new(), at: 0, left: 0, padding: 0, failed: false };
-        Ok(Self { tape: Arc::new(Mutex::new(tape)), ended: false })
+        let tape = Tape {
+            source,
+            buffer: Vec::new(),
+            at: 0,
+            left: 0,
+            padding: 0,
+            between: false,
+            failed: false,
+        };
+        Ok(Self { tape: Arc::new(Mutex::new(tape)), limits: *limits, ended: false })
     }
 
     fn tape(&self) -> MutexGuard<'_, Tape> {
@@ -66,8 +78,21 @@ impl Tar {
         found
     }
 
-    pub(super) fn content(&self) -> Stream {
-        Box::new(Current(Arc::clone(&self.tape)))
+    /// The content of the member that came last.
+    pub(super) fn content(&self, header: &Header) -> Stream {
+        match &header.sparse {
+            Some(sparse) => Box::new(sparse.content(self.current(), header.size, &self.limits)),
+            None => self.stored(),
+        }
+    }
+
+    /// The same as it is stored.
+    pub(super) fn stored(&self) -> Stream {
+        Box::new(self.current())
+    }
+
+    fn current(&self) -> Current {
+        Current(Arc::clone(&self.tape))
     }
 
     /// How the archive is compressed as a whole.
@@ -104,6 +129,8 @@ struct Tape {
     /// What is left of the content, and what stands between it and the next header.
     left: u64,
     padding: u64,
+    /// After the mark of an end, where another archive may follow.
+    between: bool,
     failed: bool,
 }
 
@@ -167,7 +194,7 @@ impl Tape {
         let mut len = 0;
         while len < BLOCK {
             match self.read(&mut block[len..])? {
-                0 if len == 0 => return Ok(None),
+                0 if len == 0 || self.between => return Ok(None),
                 0 => {
                     self.failed = true;
                     return Err(damaged("cut short in a header"));
@@ -187,21 +214,28 @@ impl Tape {
             if block.iter().all(|b| *b == 0) {
                 zeros += 1;
                 // Two mark the end. One alone is passed over, as other programs do.
-                if zeros == 2 {
-                    return self.rest().map(|()| None);
-                }
+                self.between |= zeros == 2;
                 continue;
             }
             if !is_header(&block) {
+                // What stands behind the end is no part of the archive, but another one may follow.
+                if self.between {
+                    continue;
+                }
                 return Err(self.search());
             }
+            self.between = false;
             let header = tar::Header::from_byte_slice(&block).clone();
-            let size = header.entry_size().map_err(|_| damaged("a size that is no number"))?;
             let kind = header.entry_type();
+            if !has_content(kind) {
+                return self.found(extensions, header, kind).map(Some);
+            }
+            let size = header.entry_size().map_err(|_| damaged("a size that is no number"))?;
             if kind.is_gnu_longname()
                 || kind.is_gnu_longlink()
                 || kind.is_pax_local_extensions()
                 || kind.is_pax_global_extensions()
+                || kind.as_byte() == SUN_RECORDS
             {
                 if size > EXTENSION_BYTES {
                     self.expect(size);
@@ -244,7 +278,7 @@ impl Tape {
                 let end = extension.content.iter().position(|b| *b == 0);
                 let end = end.unwrap_or(extension.content.len());
                 name = Some(extension.content[..end].to_vec());
-            } else if extension.header.entry_type().is_pax_local_extensions() {
+            } else if extension.is_records() {
                 for record in PaxExtensions::new(&extension.content).flatten() {
                     match record.key_bytes() {
                         b"path" => name = Some(record.value_bytes().to_vec()),
@@ -257,24 +291,33 @@ impl Tape {
                 }
             }
         }
-        if matches!(
-            kind,
-            EntryType::Link
-                | EntryType::Symlink
-                | EntryType::Char
-                | EntryType::Block
-                | EntryType::Directory
-                | EntryType::Fifo
-        ) {
+        if !has_content(kind) {
             size = 0;
         }
+        let sparse = if kind.is_gnu_sparse() {
+            Sparse::of_header(&header, &more)
+        } else if is_sparse {
+            let records = extensions.iter().filter(|e| e.is_records());
+            Sparse::of_records(records.map(|e| &e.content[..]))
+        } else {
+            None
+        };
+        let name = sparse.as_ref().and_then(|s| s.name.clone()).or(name);
         let name = name.unwrap_or_else(|| header.path_bytes().into_owned());
         let name = String::from_utf8_lossy(&name).into_owned();
-        let is_regular = matches!(kind, EntryType::Regular | EntryType::Continuous);
-        let is_file = is_regular && !is_sparse && !name.ends_with('/');
+        let unread = match kind.as_byte() {
+            b'M' => Some(
+                "the rest of a file that begins in another volume: not read, kept as in the input; join the volumes first",
+            ),
+            _ if is_sparse && sparse.is_none() => Some(
+                "a sparse file whose map cannot be read: not read, kept as in the input; pack it again without holes",
+            ),
+            _ => None,
+        };
+        let is_file = has_content(kind) && !is_about_others(kind) && !name.ends_with('/');
         self.expect(size);
-        let header = AnyHeader::Tar(Box::new(Header { extensions, header, more, size }));
-        Ok(Member { name, is_file, header })
+        let header = AnyHeader::Tar(Box::new(Header { extensions, header, more, size, sparse }));
+        Ok(Member { name, is_file, unread, header })
     }
 
     fn expect(&mut self, size: u64) {
@@ -300,14 +343,28 @@ impl Tape {
             }
         }
     }
+}
 
-    /// Reads what follows the end, so that the checksums of what compresses it are looked at.
-    fn rest(&mut self) -> Result<(), Reason> {
-        while self.fill()? {
-            self.at = self.buffer.len();
-        }
-        Ok(())
+/// The type of the pax records of Sun's tar.
+const SUN_RECORDS: u8 = b'X';
+
+impl Extension {
+    /// Whether its content is records about the next member alone.
+    pub(crate) fn is_records(&self) -> bool {
+        let kind = self.header.entry_type();
+        kind.is_pax_local_extensions() || kind.as_byte() == SUN_RECORDS
     }
+}
+
+/// Whether bytes follow the header of a member. A volume's label has none, nor a size.
+fn has_content(kind: EntryType) -> bool {
+    !matches!(kind.as_byte(), b'1'..=b'6' | b'V')
+}
+
+/// Whether the content says something about other members: what a folder held, names that were too long, access
+/// lists, attributes, inodes. All other types that are not known are files, as POSIX has it.
+fn is_about_others(kind: EntryType) -> bool {
+    matches!(kind.as_byte(), b'D' | b'N' | b'A' | b'E' | b'I')
 }
 
 /// Whether a block is a header: its checksum is that of its bytes, those of the checksum itself taken as blanks.

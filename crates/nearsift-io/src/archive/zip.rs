@@ -236,7 +236,7 @@ fn told(archive: &mut ZipArchive<BufReader<Seeker>>, index: usize) -> Result<Mem
         compressed: file.compressed_size(),
         expected: Some((file.size(), file.crc32())),
     };
-    Ok(Member { name, is_file, header: AnyHeader::Zip(header) })
+    Ok(Member { name, is_file, unread: None, header: AnyHeader::Zip(header) })
 }
 
 impl Found {
@@ -266,7 +266,7 @@ impl Found {
             expected: self.expected,
         };
         let is_file = !name.ends_with('/');
-        Member { name, is_file, header: AnyHeader::Zip(header) }
+        Member { name, is_file, unread: None, header: AnyHeader::Zip(header) }
     }
 }
 

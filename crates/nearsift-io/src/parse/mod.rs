@@ -1,5 +1,6 @@
 //! From a raw record to a document.
 
+mod http;
 pub(crate) mod json;
 pub(crate) mod rows;
 pub(crate) mod warc;
@@ -326,8 +327,8 @@ impl Parser {
         if !record.closed {
             return Err(Reason::Warc { error: "it is cut short" });
         }
-        let limit = self.inputs.options().limits.record_bytes;
-        let (mut slots, body) = warc::parse(record.bytes, &self.plan, limit)?;
+        let limits = &self.inputs.options().limits;
+        let (mut slots, body) = warc::parse(record.bytes, &self.plan, limits)?;
         let text = &mut slots[0];
         // An id may be asked for by the name that the text would have.
         if !matches!(text, Slot::Value(_)) {

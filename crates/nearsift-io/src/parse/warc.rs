@@ -1,17 +1,11 @@
 //! The document in a WARC or ARC record.
 
 use std::borrow::Cow;
-use std::io::Read;
 
-use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use httparse::{EMPTY_HEADER, Header, Status, parse_chunk_size, parse_headers};
-
+use super::http::{self, Answer};
 use super::{Body, Plan, Slot, Slots, Value};
-use crate::Reason;
 use crate::split::arc_header;
-
-/// The most fields of a header.
-const FIELDS: usize = 256;
+use crate::{Limits, Reason};
 
 /// A record taken apart.
 struct Parts<'a> {
@@ -28,7 +22,7 @@ struct Parts<'a> {
 pub(super) fn parse<'a>(
     bytes: &'a [u8],
     plan: &Plan,
-    limit: usize,
+    limits: &Limits,
 ) -> Result<(Slots<'a>, Body<'a>), Reason> {
     let parts = if bytes.starts_with(b"WARC/") { warc(bytes)? } else { arc(bytes)? };
     let find = |name: &str| parts.fields.iter().find(|f| f.0.eq_ignore_ascii_case(name));
@@ -40,17 +34,17 @@ pub(super) fn parse<'a>(
         }
     });
     let slots = slots.collect();
-    Ok((slots, body(&parts, limit)?))
+    Ok((slots, body(&parts, limits)?))
 }
 
 /// All fields of the header, and the body.
-pub(crate) fn fields(
-    bytes: &[u8],
-    limit: usize,
-) -> Result<(Vec<(String, String)>, Body<'_>), Reason> {
+pub(crate) fn fields<'a>(
+    bytes: &'a [u8],
+    limits: &Limits,
+) -> Result<(Vec<(String, String)>, Body<'a>), Reason> {
     let parts = if bytes.starts_with(b"WARC/") { warc(bytes)? } else { arc(bytes)? };
     let fields = parts.fields.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
-    Ok((fields.collect(), body(&parts, limit)?))
+    Ok((fields.collect(), body(&parts, limits)?))
 }
 
 fn bad(error: &'static str) -> Reason {
@@ -59,28 +53,28 @@ fn bad(error: &'static str) -> Reason {
 
 fn warc(bytes: &[u8]) -> Result<Parts<'_>, Reason> {
     let line = memchr::memchr(b'\n', bytes).ok_or(bad("it has no header"))?;
-    let mut headers = [EMPTY_HEADER; FIELDS];
-    let Ok(Status::Complete((len, headers))) = parse_headers(&bytes[line + 1..], &mut headers)
-    else {
-        return Err(bad("its header is damaged"));
-    };
+    let (headers, len) = http::fields(&bytes[line + 1..]).ok_or(bad("its header is damaged"))?;
     let block = &bytes[line + 1 + len..];
     let mut fields = Vec::with_capacity(headers.len());
-    for header in headers {
-        let value = String::from_utf8_lossy(header.value);
+    for (name, value) in headers {
+        let Ok(name) = std::str::from_utf8(name) else { continue };
+        let value = match value {
+            Cow::Borrowed(value) => String::from_utf8_lossy(value),
+            Cow::Owned(value) => Cow::Owned(String::from_utf8_lossy(&value).into_owned()),
+        };
         // Identifiers stand in angle brackets.
         let value = match value.strip_prefix('<').and_then(|v| v.strip_suffix('>')) {
             Some(inner) => Cow::Owned(inner.to_owned()),
             None => value,
         };
-        fields.push((header.name, value));
+        fields.push((name, value));
     }
     let find = |name| fields.iter().find(|f| f.0.eq_ignore_ascii_case(name)).map(|f| &f.1);
     let length = find("Content-Length").and_then(|l| l.trim().parse().ok());
     let length: usize = length.ok_or(bad("it has no Content-Length"))?;
     let block = block.get(..length).ok_or(bad("it is shorter than its Content-Length"))?;
     let media = find("Content-Type").cloned().unwrap_or(Cow::Borrowed(""));
-    let is_http = is_media(&media, "application/http");
+    let is_http = is_media(&media, "application/http") || Answer::begins(block);
     Ok(Parts { media, fields, block, is_http })
 }
 
@@ -94,79 +88,60 @@ fn arc(bytes: &[u8]) -> Result<Parts<'_>, Reason> {
         ("WARC-Date", Cow::Borrowed(header.date)),
         ("Content-Type", Cow::Borrowed(header.media)),
     ];
-    let is_http = block.starts_with(b"HTTP/");
+    let is_http = Answer::begins(block);
     Ok(Parts { fields, media: Cow::Borrowed(header.media), block, is_http })
 }
 
-fn body<'a>(parts: &Parts<'a>, limit: usize) -> Result<Body<'a>, Reason> {
+fn body<'a>(parts: &Parts<'a>, limits: &Limits) -> Result<Body<'a>, Reason> {
     if !parts.is_http {
-        return Ok(by_media(&parts.media, Cow::Borrowed(parts.block)));
+        let read = |bytes| http::decode(bytes, None, false, limits);
+        return by_media(&parts.media, parts.block, read);
     }
-    let mut headers = [EMPTY_HEADER; FIELDS];
-    let mut response = httparse::Response::new(&mut headers);
-    let config = {
-        let mut config = httparse::ParserConfig::default();
-        // Servers are lax, and so is what was recorded of them.
-        config
-            .ignore_invalid_headers_in_responses(true)
-            .allow_obsolete_multiline_headers_in_responses(true)
-            .allow_spaces_after_header_name_in_responses(true)
-            .allow_multiple_spaces_in_response_status_delimiters(true);
-        config
-    };
-    let Ok(Status::Complete(len)) = config.parse_response(&mut response, parts.block) else {
+    let Some(answer) = Answer::parse(parts.block) else {
+        // Before version 1.0 there was no header.
+        if looks_like_a_page(parts.block) {
+            return by_media("text/html", parts.block, Ok);
+        }
         return Err(bad("the HTTP header in it is damaged"));
     };
-    let headers = &*response.headers;
-    let mut payload = Cow::Borrowed(&parts.block[len..]);
-    if value(headers, "Transfer-Encoding").to_ascii_lowercase().contains("chunked")
-        // What was recorded after it was put together still says so.
-        && let Some(whole) = joined_chunks(&payload)
-    {
-        payload = Cow::Owned(whole);
-    }
-    let encoding = value(headers, "Content-Encoding").trim().to_ascii_lowercase();
-    let unfolded = match encoding.as_str() {
-        "gzip" | "x-gzip" if payload.starts_with(&[0x1f, 0x8b]) => {
-            Some(unfold(MultiGzDecoder::new(&payload[..]), limit)?)
-        }
-        "deflate" if payload.first().is_some_and(|b| b & 0xf == 8) => {
-            Some(unfold(ZlibDecoder::new(&payload[..]), limit)?)
-        }
-        "br" | "zstd" => return Err(bad("its payload is compressed in a way that is not read")),
-        _ => None,
-    };
-    let media = match value(headers, "Content-Type").into_owned() {
+    let media = match answer.value("Content-Type") {
         none if none.is_empty() && !is_media(&parts.media, "application/http") => {
             parts.media.clone().into_owned()
         }
-        media => media,
+        media => media.into_owned(),
     };
-    Ok(by_media(&media, unfolded.map_or(payload, Cow::Owned)))
+    by_media(&media, parts.block, |_| answer.decoded(limits))
 }
 
-fn value<'h>(headers: &'h [Header<'_>], name: &str) -> Cow<'h, str> {
-    let found = headers.iter().find(|h| h.name.eq_ignore_ascii_case(name));
-    found.map_or(Cow::Borrowed(""), |h| String::from_utf8_lossy(h.value))
-}
-
-/// What is read of an archived file.
-fn by_media<'a>(media: &str, bytes: Cow<'a, [u8]>) -> Body<'a> {
+/// What is read of an archived file. What is no text by its kind is not decoded, and what is none by its bytes is not taken
+/// for one.
+fn by_media<'a>(
+    media: &str,
+    bytes: &'a [u8],
+    decode: impl FnOnce(Cow<'a, [u8]>) -> Result<Cow<'a, [u8]>, Reason>,
+) -> Result<Body<'a>, Reason> {
     let charset = media.split(';').skip(1).find_map(|p| {
         let (name, value) = p.split_once('=')?;
         let value = value.trim().trim_matches(['"', '\'']);
         name.trim().eq_ignore_ascii_case("charset").then(|| value.to_owned())
     });
     let is = |name| is_media(media, name);
-    if is("text/html") || is("application/xhtml+xml") {
+    let is_page = is("text/html") || is("application/xhtml+xml");
+    let is_plain = is("text/plain") || is("text/markdown");
+    let is_unnamed = media.trim().is_empty();
+    if !is_page && !is_plain && !is_unnamed {
+        return Ok(Body::Text(Cow::Borrowed("")));
+    }
+    let bytes = decode(Cow::Borrowed(bytes))?;
+    Ok(if !http::is_text(&bytes) {
+        Body::Text(Cow::Borrowed(""))
+    } else if is_page || is_unnamed && looks_like_a_page(&bytes) {
         Body::Html { bytes, charset }
-    } else if is("text/plain") || is("text/markdown") {
+    } else if is_plain {
         Body::Plain { bytes, charset }
-    } else if media.trim().is_empty() && looks_like_a_page(&bytes) {
-        Body::Html { bytes, charset }
     } else {
         Body::Text(Cow::Borrowed(""))
-    }
+    })
 }
 
 fn looks_like_a_page(bytes: &[u8]) -> bool {
@@ -178,36 +153,4 @@ fn looks_like_a_page(bytes: &[u8]) -> bool {
 
 fn is_media(media: &str, name: &str) -> bool {
     media.split(';').next().is_some_and(|m| m.trim().eq_ignore_ascii_case(name))
-}
-
-/// The body that was sent in chunks; `None` when it was not.
-fn joined_chunks(mut rest: &[u8]) -> Option<Vec<u8>> {
-    let mut whole = Vec::new();
-    loop {
-        let Ok(Status::Complete((start, len))) = parse_chunk_size(rest) else {
-            // What was cut short is still worth reading.
-            return Some(whole).filter(|w| !w.is_empty());
-        };
-        let chunk = &rest[start..];
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
-        if len == 0 {
-            return Some(whole);
-        }
-        whole.extend_from_slice(&chunk[..len.min(chunk.len())]);
-        rest = chunk.get(len..).and_then(|r| r.strip_prefix(b"\r\n")).unwrap_or_default();
-    }
-}
-
-/// Decompresses, up to a limit.
-fn unfold(decoder: impl Read, limit: usize) -> Result<Vec<u8>, Reason> {
-    let mut bytes = Vec::new();
-    let read = decoder.take(limit as u64 + 1).read_to_end(&mut bytes);
-    if bytes.len() > limit {
-        return Err(Reason::TooLong { bytes: bytes.len() as u64, limit });
-    }
-    // A page that was cut short is still worth reading.
-    match read {
-        Err(_) if bytes.is_empty() => Err(bad("its payload cannot be decompressed")),
-        _ => Ok(bytes),
-    }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Passed {
     /// How many rows were handed out of each part of a table.
     pub(crate) parts: Vec<u64>,
     /// What was seen of each member of an archive that is a document file.
-    pub(crate) members: Vec<Seen>,
+    pub(crate) members: Vec<(Arc<str>, Seen)>,
 }
 
 /// How documents are read.

@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
@@ -280,7 +279,7 @@ fn reason(error: &ArrowError) -> Reason {
 /// Runs a call of the library, which on damaged input may panic.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
     let gave_up = || Err(ArrowError::IpcError("the decoder gave up".to_owned()));
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| gave_up())
+    crate::panics::caught(work).unwrap_or_else(gave_up)
 }
 
 /// The first pass: the rows of a file, one after another. A row's place is its number, from 1.

@@ -9,16 +9,18 @@ use tar::EntryType;
 use zip::ZipWriter;
 use zip::result::ZipError;
 
-use super::convert::RowSpool;
+use super::convert::{Decided, RowSpool};
 use super::target::{Aside, Encoder, Raw, Target};
 use super::{Decide, KeptWriter, Task, Written};
 use crate::archive::{Archive, Header, Kind, Member, TarHeader, ZipHeader, prepare};
 use crate::inputs::{InputFile, Seen, State};
-use crate::source::Compression;
+use crate::source::{Compression, Content};
 use crate::split::Passed;
 use crate::{Error, Format};
 
 const BLOCK: u64 = 512;
+/// The map and the length of a sparse member in a header of GNU tar.
+const SPARSE_FIELDS: std::ops::Range<usize> = 386..495;
 /// Longer content needs the longer fields of a zip archive.
 const LARGE_BYTES: u64 = u32::MAX as u64;
 
@@ -54,47 +56,75 @@ impl KeptWriter {
             let Ok(member) = member else { continue };
             let format = match member.kind(options) {
                 Kind::Documents(format) => format,
-                Kind::Archive | Kind::Other => {
+                Kind::Archive | Kind::Unread(_) | Kind::Other => {
                     if let Kept::Packed(packer) = &mut kept {
                         packer.copy(&mut archive, &member)?;
                     }
                     continue;
                 }
             };
-            let Some(before) = seen.passed.members.get(members.len()) else {
+            let Some((known, before)) = seen.passed.members.get(members.len()) else {
                 let (expected, got) = (members.len() as u64, members.len() as u64 + 1);
                 return Err(seen.changed(&file.name(), "members", expected, got));
             };
+            let name = Archive::full_name(&file.name(), &member).to_string();
+            if let Kept::Packed(packer) = &mut kept
+                && self.lacks_text(&name, before)
+            {
+                packer.copy(&mut archive, &member)?;
+                records += before.records;
+                members.push((Arc::clone(known), before.clone()));
+                continue;
+            }
             if before.state != State::Read {
                 unreadable.copy(&mut archive, &member)?;
                 written.unreadable += 1;
-                members.push(before.clone());
+                members.push((Arc::clone(known), before.clone()));
                 continue;
             }
-            let name = Archive::full_name(&file.name(), &member).to_string();
             let gone = |reason| Error::Gone { file: name.clone(), reason };
             let stream = archive.content(&member).map_err(gone)?;
             let (content, _) = prepare(stream, format, options).map_err(gone)?;
             let first = seen.first + records;
-            let targets = [place.aside(&to_kept), place.aside(&to_unreadable)];
+            let targets = || [place.aside(&to_kept), place.aside(&to_unreadable)];
+            // What is a table was copied aside, and can be read again.
+            let same = match &content {
+                Content::Origin(origin) => Some(Content::Origin(origin.clone())),
+                Content::Stream(_) => None,
+            };
             let compression = match kept {
                 Kept::Packed(_) => None,
                 Kept::Rows(_) => Some(Compression::None),
             };
             let from = name.clone();
-            let task = Task { name, number, format, content, first, seen: before, compression };
-            written += self.records(task, targets, decide)?;
+            let task = |content| {
+                let name = from.clone();
+                Task { name, number, format, content, first, seen: before, compression }
+            };
+            let mut decided = Decided::new(decide, format);
+            let mut done = self.records(task(content), targets(), &mut decided)?;
             match &mut kept {
                 Kept::Packed(packer) => packer.add_made(&member, &to_kept)?,
                 Kept::Rows(rows) => {
                     let made = to_kept.take().map_err(|e| place.error(e))?;
-                    let taken = made.map_or(Ok(()), |(made, _)| rows.add(made, format, &from));
-                    taken.map_err(|e| place.error(e))?;
+                    let odd = match made {
+                        Some((made, _)) => rows.add(made, format, &from),
+                        None => Ok(Vec::new()),
+                    };
+                    let odd = odd.map_err(|e| place.error(e))?;
+                    // The unreadable rows are made once more, with these.
+                    if let (Some(mut again), Some(same)) =
+                        (decided.without(&odd, &from, self), same)
+                    {
+                        done = self.records(task(same), targets(), &mut again)?;
+                        drop(to_kept.take());
+                    }
                 }
             }
+            written += done;
             unreadable.add_made(&member, &to_unreadable)?;
             records += before.records;
-            members.push(before.clone());
+            members.push((Arc::clone(known), before.clone()));
         }
         let (bytes, digest) = archive.digest();
         let passed = Passed { bytes, digest, parts: Vec::new(), members };
@@ -173,17 +203,23 @@ impl Packer {
     /// Adds what was made of a member, if anything was.
     fn add_made(&mut self, member: &Member, made: &Aside) -> Result<(), Error> {
         match made.take().map_err(|e| self.target.error(e))? {
-            Some((mut content, len)) => self.add(member, &mut content, len),
+            Some((mut content, len)) => self.add(member, &mut content, len, Form::Plain),
             None => Ok(()),
         }
     }
 
     /// Adds a member with other content.
-    fn add(&mut self, member: &Member, content: &mut dyn Read, len: u64) -> Result<(), Error> {
+    fn add(
+        &mut self,
+        member: &Member,
+        content: &mut dyn Read,
+        len: u64,
+        form: Form,
+    ) -> Result<(), Error> {
         self.open()?;
         let added = match (&mut self.output, &member.header) {
             (Some(Output::Tar(output)), Header::Tar(header)) => {
-                add_to_tar(output, member, header, content, len)
+                add_to_tar(output, member, header, content, len, form)
             }
             (Some(Output::Zip(output)), Header::Zip(header)) => output.add(header, content, len),
             _ => Ok(()),
@@ -204,7 +240,7 @@ impl Packer {
             }
             return output.copy(zip, index, header).map_err(|e| self.target.error(e));
         }
-        let Ok(mut stream) = archive.content(member) else { return Ok(()) };
+        let Ok(mut stream) = archive.stored(member) else { return Ok(()) };
         let aside = Aside::default();
         let mut copy = aside.create(self.target.folder());
         let mut buffer = vec![0; 64 << 10];
@@ -216,7 +252,10 @@ impl Packer {
                 Ok(n) => copy.write_all(&buffer[..n]).map_err(|e| self.target.error(e))?,
             }
         }
-        self.add_made(member, &aside)
+        match aside.take().map_err(|e| self.target.error(e))? {
+            Some((mut content, len)) => self.add(member, &mut content, len, Form::Stored),
+            None => Ok(()),
+        }
     }
 
     fn finish(&mut self) -> Result<(), Error> {
@@ -232,19 +271,34 @@ impl Packer {
     }
 }
 
+/// How content stands in an archive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As in the input's, which may leave out the holes of a file.
+    Stored,
+    /// As it is.
+    Plain,
+}
+
 fn add_to_tar(
     output: &mut Encoder,
     member: &Member,
     header: &TarHeader,
     content: &mut dyn Read,
     len: u64,
+    form: Form,
 ) -> io::Result<()> {
+    // What was a sparse member becomes a plain one, with the name that its records give.
+    let sparse = header.sparse.as_ref().filter(|_| form == Form::Plain);
     for extension in &header.extensions {
-        let is_pax = extension.header.entry_type() == EntryType::XHeader;
-        let content = match is_pax {
-            true => without_size(&extension.content),
+        let is_pax = extension.is_records();
+        let mut content = match is_pax {
+            true => without_size(&extension.content, sparse.is_some()),
             false => extension.content.clone(),
         };
+        if let Some(name) = sparse.filter(|_| is_pax).and_then(|sparse| sparse.name.as_ref()) {
+            content.extend_from_slice(&path_record(name));
+        }
         if is_pax && content.is_empty() {
             continue;
         }
@@ -259,8 +313,15 @@ fn add_to_tar(
     if member.is_file || header.size != len {
         resize(&mut head, len);
     }
+    if sparse.is_some() && head.entry_type() == EntryType::GNUSparse {
+        head.set_entry_type(EntryType::Regular);
+        head.as_mut_bytes()[SPARSE_FIELDS].fill(0);
+        head.set_cksum();
+    }
     output.write_all(head.as_bytes())?;
-    output.write_all(&header.more)?;
+    if sparse.is_none() {
+        output.write_all(&header.more)?;
+    }
     let mut buffer = vec![0; 64 << 10];
     loop {
         match content.read(&mut buffer)? {
@@ -283,8 +344,9 @@ fn pad(output: &mut Encoder, len: u64) -> io::Result<()> {
     output.write_all(&[0; BLOCK as usize][..padding as usize])
 }
 
-/// The records of a pax header without that of the size, which the header itself can hold whatever it is.
-fn without_size(records: &[u8]) -> Vec<u8> {
+/// The records of a pax header without that of the size, which the header itself can hold whatever it is, and where a sparse
+/// member becomes a plain one without what says that it is one.
+fn without_size(records: &[u8], becomes_plain: bool) -> Vec<u8> {
     let mut kept = Vec::with_capacity(records.len());
     let mut rest = records;
     // A record is its length, a blank, the key, `=`, the value and a line feed.
@@ -294,12 +356,24 @@ fn without_size(records: &[u8]) -> Vec<u8> {
         if record.is_empty() {
             break;
         }
-        if !record.get(blank + 1..).is_some_and(|r| r.starts_with(b"size=")) {
+        let key = record.get(blank + 1..).unwrap_or_default();
+        let is_sparse = key.starts_with(b"GNU.sparse.");
+        if !(key.starts_with(b"size=") || becomes_plain && is_sparse) {
             kept.extend_from_slice(record);
         }
         rest = after;
     }
     kept
+}
+
+/// A record of a name, which the last one of a header decides. The length counts its own digits.
+fn path_record(name: &[u8]) -> Vec<u8> {
+    let rest = [b" path=", name, b"\n"].concat();
+    let mut len = rest.len();
+    while len != rest.len() + len.to_string().len() {
+        len = rest.len() + len.to_string().len();
+    }
+    [len.to_string().as_bytes(), &rest].concat()
 }
 
 impl Zip {

@@ -10,16 +10,18 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use crate::batch::Place;
 use crate::inputs::{Change, InputFile, Inputs, Seen, State};
 use crate::parse::Columns;
 use crate::source::{Compression, Content, Positioned};
 use crate::split::{Piece, Pieces, Splitter, delimiter};
-use crate::{Error, Format, Reason};
+use crate::{Error, Format, Note, Reason};
 
 pub use convert::{Codec, Conversion, TextOf};
 use pieces::Pair;
@@ -28,6 +30,15 @@ use target::Making;
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) use target::Raw;
 pub(crate) use target::Target;
+
+/// Whether all records of what was seen are so many, or nothing could be read for want of a column.
+fn lacks_all(seen: &Seen, lacking: u64) -> bool {
+    match seen.state {
+        State::Read => lacking > 0 && lacking == seen.records,
+        State::Refused => lacking == 1,
+        State::Closed => false,
+    }
+}
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes that have been handed over are taken out of the buffer when there are so many.
@@ -86,7 +97,7 @@ impl AddAssign for Written {
 /// them; members that hold no documents go with what is kept. A file of which no part can be read is copied to the unreadable ones whole. Else what is kept is kept byte for byte; so are a byte order mark, a CSV header and blank lines. A JSON
 /// array stays one, with the bytes of its kept elements; runs of more than 64 KiB of white space between
 /// elements are cut to that. A file of which nothing is kept is written without records; a text or HTML
-/// file that is not kept is not written.
+/// file that is not kept is not written. What [is carried over](KeptWriter::carrying_over) is copied.
 ///
 /// A file has a temporary name in its folder until it is complete, so that no half file has a final name.
 /// Nothing is synced to the disk.
@@ -97,6 +108,9 @@ pub struct KeptWriter {
     unreadable: PathBuf,
     making: Making,
     conversion: Option<convert::Plans>,
+    lacking: HashMap<String, u64>,
+    /// Rows that could not be converted.
+    unconverted: Mutex<Vec<Note>>,
 }
 
 impl KeptWriter {
@@ -109,7 +123,47 @@ impl KeptWriter {
             unreadable: unreadable.into(),
             making: Making::default(),
             conversion: None,
+            lacking: HashMap::new(),
+            unconverted: Mutex::default(),
         }
+    }
+
+    /// Carries over files that are no documents, byte for byte, in place of what would be left of them without their records.
+    ///
+    /// `lacking` has, by the [name](InputFile::name) of a file or `ARCHIVE!MEMBER`, how many of its records have no text
+    /// because they have no field or column of that name. A file that a folder was searched for, or a member of an archive, is carried over
+    /// when that is said of all its records: it describes the documents beside it. A file that was named is not. Members are not carried
+    /// over into another format.
+    pub fn carrying_over(mut self, lacking: HashMap<String, u64>) -> Self {
+        self.lacking = lacking;
+        self
+    }
+
+    /// How many files and members [are carried over](KeptWriter::carrying_over).
+    pub fn carried_over(&self) -> u64 {
+        let of_file = |file: &InputFile| -> u64 {
+            let Some(seen) = file.seen.get() else { return 0 };
+            if !file.format().is_archive() {
+                return u64::from(self.is_carried(file, seen));
+            }
+            let prefix = format!("{}!", file.name());
+            let names = self.lacking.iter().filter(|(name, _)| name.starts_with(&prefix));
+            let is_whole = |name: &str, lacking: u64| {
+                let member = seen.passed.members.iter().find(|(m, _)| **m == *name);
+                member.is_some_and(|(_, seen)| lacks_all(seen, lacking))
+            };
+            names.filter(|(name, lacking)| is_whole(name, **lacking)).count() as u64
+        };
+        self.inputs.files().iter().map(of_file).sum()
+    }
+
+    fn is_carried(&self, file: &InputFile, seen: &Seen) -> bool {
+        self.inputs.was_found(file) && self.lacks_text(&file.name(), seen)
+    }
+
+    /// Whether none of the records of a file or a member has a text, for want of the field.
+    fn lacks_text(&self, name: &str, seen: &Seen) -> bool {
+        self.lacking.get(name).is_some_and(|lacking| lacks_all(seen, *lacking))
     }
 
     /// Long files in zstd are compressed by so many threads, each: of 1 and more the bytes are the same. More than 4 are not
@@ -188,6 +242,9 @@ impl KeptWriter {
         // What was decided about its records may be about others.
         if let Some(change) = file.change.get() {
             return Err(change.of(&file.name()));
+        }
+        if self.conversion.is_none() && self.is_carried(file, seen) {
+            return self.copy_whole(file, &mut self.target(&self.kept, file, number));
         }
         if let Some(plans) = &self.conversion {
             return self.convert(plans, number, decide);
@@ -343,18 +400,23 @@ impl KeptWriter {
 
     /// Copies a file of which nothing could be read to the unreadable ones.
     fn put_aside(&self, file: &InputFile, number: u32) -> Result<Written, Error> {
+        let written = self.copy_whole(file, &mut self.target(&self.unreadable, file, number))?;
+        Ok(Written { unreadable: 1, ..written })
+    }
+
+    /// Copies a file as it is.
+    fn copy_whole(&self, file: &InputFile, target: &mut Target) -> Result<Written, Error> {
         let gone =
             |e: io::Error| Error::Gone { file: file.name(), reason: Reason::Open(e.to_string()) };
         let (input, _) = file.origin().file().map_err(gone)?;
-        let mut target = self.target(&self.unreadable, file, number);
         let copy = |target: &mut Target| {
             let mut raw = target.create()?;
             io::copy(&mut Positioned::new(&input, 0), &mut raw)?;
             raw.flush()
         };
-        copy(&mut target).map_err(|e| target.error(e))?;
+        copy(target).map_err(|e| target.error(e))?;
         target.publish()?;
-        Ok(Written { unreadable: 1, ..Written::default() })
+        Ok(Written::default())
     }
 
     fn target(&self, folder: &Path, file: &InputFile, number: u32) -> Target {

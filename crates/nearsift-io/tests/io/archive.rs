@@ -409,3 +409,162 @@ fn an_archive_in_a_folder_is_one_file_among_others() {
     let inner = fs::read(output.path().join("kept/b.tar")).expect("an archive");
     assert_eq!(untar(&inner)[0].1, "{\"text\":\"b\"}\n");
 }
+
+/// A header of the old GNU format, with content behind it.
+fn gnu_member(
+    kind: u8,
+    name: &str,
+    change: impl FnOnce(&mut ::tar::Header),
+    content: &[u8],
+) -> Vec<u8> {
+    let mut header = ::tar::Header::new_gnu();
+    header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_entry_type(::tar::EntryType::new(kind));
+    header.set_size(content.len() as u64);
+    header.set_mode(0o644);
+    change(&mut header);
+    header.set_cksum();
+    let padding = vec![0; content.len().next_multiple_of(512) - content.len()];
+    [header.as_bytes(), content, &padding].concat()
+}
+
+fn pax_records(records: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (key, value) in records {
+        let rest = format!(" {key}={value}\n");
+        let mut len = rest.len() + 1;
+        while len.to_string().len() + rest.len() != len {
+            len += 1;
+        }
+        out.extend_from_slice(format!("{len}{rest}").as_bytes());
+    }
+    gnu_member(b'x', "pax", |_| {}, &out)
+}
+
+const FIRST: &str = "{\"id\":\"1\",\"text\":\"the first part of a sparse file\"}";
+const SECOND: &str = "{\"id\":\"2\",\"text\":\"the second part of it\"}\n";
+
+/// The same file, whose hole of 512 zeros is a line of its own, in every format in which holes are left out.
+fn sparse_members() -> Vec<(&'static str, Vec<u8>)> {
+    let first = format!("{FIRST}{}\n", " ".repeat(511 - FIRST.len()));
+    assert_eq!(first.len(), 512);
+    let stored = [first.as_bytes(), SECOND.as_bytes()].concat();
+    let (len, size) = (SECOND.len(), 1024 + SECOND.len());
+    let map = format!("0,512,1024,{len}");
+    let gnu = gnu_member(
+        b'S',
+        "s.jsonl",
+        |header| {
+            let gnu = header.as_gnu_mut().expect("a GNU header");
+            for (place, (offset, len)) in gnu.sparse.iter_mut().zip([(0, 512), (1024, len)]) {
+                place.offset.copy_from_slice(format!("{offset:011o}\0").as_bytes());
+                place.numbytes.copy_from_slice(format!("{len:011o}\0").as_bytes());
+            }
+            gnu.realsize.copy_from_slice(format!("{size:011o}\0").as_bytes());
+        },
+        &stored,
+    );
+    let size = size.to_string();
+    let zero = pax_records(&[
+        ("GNU.sparse.size", &size),
+        ("GNU.sparse.numblocks", "2"),
+        ("GNU.sparse.offset", "0"),
+        ("GNU.sparse.numbytes", "512"),
+        ("GNU.sparse.offset", "1024"),
+        ("GNU.sparse.numbytes", &len.to_string()),
+    ]);
+    let one = pax_records(&[
+        ("GNU.sparse.size", &size),
+        ("GNU.sparse.numblocks", "2"),
+        ("GNU.sparse.name", "s.jsonl"),
+        ("GNU.sparse.map", &map),
+    ]);
+    let ten = pax_records(&[
+        ("GNU.sparse.major", "1"),
+        ("GNU.sparse.minor", "0"),
+        ("GNU.sparse.name", "s.jsonl"),
+        ("GNU.sparse.realsize", &size),
+    ]);
+    let mut before = format!("2\n0\n512\n1024\n{len}\n").into_bytes();
+    before.resize(512, 0);
+    let plain = |name: &str, content: &[u8]| gnu_member(b'0', name, |_| {}, content);
+    vec![
+        ("old GNU", gnu),
+        ("pax 0.0", [zero, plain("s.jsonl", &stored)].concat()),
+        ("pax 0.1", [one, plain("GNUSparseFile.1/s.jsonl", &stored)].concat()),
+        ("pax 1.0", [ten, plain("GNUSparseFile.1/s.jsonl", &[before, stored].concat())].concat()),
+    ]
+}
+
+#[test]
+fn members_without_their_holes() {
+    for (format, member) in sparse_members() {
+        let after = gnu_member(b'0', "t.jsonl", |_| {}, b"{\"id\":\"3\",\"text\":\"c\"}\n");
+        let folder = Folder::new();
+        let path = folder.file("a.tar", [member, after, vec![0; 1024]].concat());
+        let (all, written, output) = both(&inputs(&path), |_| None);
+        // The hole stands before the second line, which is no JSON with it.
+        assert_eq!(all.documents, ["1=the first part of a sparse file", "3=c"], "{format}");
+        assert_eq!(all.codes(), ["2 json"], "{format}");
+        assert_eq!((written.kept, written.unreadable), (2, 1), "{format}");
+        let kept = untar(&fs::read(output.path().join("kept/a.tar")).expect("an archive"));
+        let names: Vec<&str> = kept.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["s.jsonl", "t.jsonl"], "{format}");
+        assert_eq!(kept[0].1.trim_end(), FIRST, "{format}");
+        let other = untar(&fs::read(output.path().join("unreadable/a.tar")).expect("an archive"));
+        assert_eq!(other[0].1, format!("{}{SECOND}", "\0".repeat(512)), "{format}");
+    }
+}
+
+#[test]
+fn members_of_other_types() {
+    let line = |id: u8| format!("{{\"id\":\"{id}\",\"text\":\"text {id}\"}}\n").into_bytes();
+    let file = |id: u8| gnu_member(b'0', &format!("{id}.jsonl"), |_| {}, &line(id));
+    let check = |bytes: Vec<u8>, documents: &[&str], notes: &[&str]| {
+        for bytes in [bytes.clone(), gz(&bytes)] {
+            let folder = Folder::new();
+            let (all, _, output) = both(&inputs(folder.file("a.tar", bytes)), |_| None);
+            assert_eq!(all.documents, documents);
+            let told: Vec<String> = all.notes.iter().map(|note| note.to_string()).collect();
+            assert_eq!(told.len(), notes.len(), "{told:?}");
+            for (told, note) in told.iter().zip(notes) {
+                assert!(told.contains(note), "{told}");
+            }
+            // What was written is read as the same documents.
+            let kept = output.path().join("kept/a.tar");
+            assert_eq!(read(&inputs(kept)).documents, documents);
+        }
+    };
+    let end = || vec![0; 1024];
+    // The label of a volume has no size, and not even a checked magic number.
+    let label = gnu_member(b'V', "label", |header| header.as_mut_bytes()[124..136].fill(0), b"");
+    check([label, file(1), end()].concat(), &["1=text 1"], &[]);
+    let rest = gnu_member(b'M', "0.jsonl", |_| {}, b"the rest\n");
+    check(
+        [rest, file(1), end()].concat(),
+        &["1=text 1"],
+        &["!0.jsonl: the rest of a file that begins in another volume"],
+    );
+    let unknown = gnu_member(b'Q', "0.jsonl", |_| {}, &line(0));
+    check([unknown, file(1), end()].concat(), &["0=text 0", "1=text 1"], &[]);
+    let dump = gnu_member(b'D', "folder.jsonl", |_| {}, b"Yname\0\0");
+    check([dump, file(1), end()].concat(), &["1=text 1"], &[]);
+    let strange = gnu_member(
+        b'S',
+        "s.jsonl",
+        |header| {
+            header.as_gnu_mut().expect("a GNU header").realsize.copy_from_slice(b"not a number");
+        },
+        b"x",
+    );
+    check(
+        [strange, file(1), end()].concat(),
+        &["1=text 1"],
+        &["!s.jsonl: a sparse file whose map cannot be read"],
+    );
+    // Archives one after another, with zeros up to the record of a tape between them, and something behind the last.
+    let two = [file(1), vec![0; 10240], file(2), end(), vec![7; 700]].concat();
+    check(two, &["1=text 1", "2=text 2"], &[]);
+    let two = [gz(&[file(1), end()].concat()), gz(&[file(2), end()].concat())].concat();
+    check(two, &["1=text 1", "2=text 2"], &[]);
+}

@@ -228,3 +228,43 @@ fn formats_by_content() {
     assert_eq!(read(&inputs(path)).documents.len(), 1);
     assert!(tree(&folder.path("none")).is_empty());
 }
+
+/// A dictionary by itself and compressed, before frames that need it, of which one is damaged.
+#[test]
+fn frames_with_a_dictionary() {
+    let pages: Vec<Vec<u8>> = (1..40)
+        .map(|id| {
+            page(id, "", format!("<html><p>page {id} of the harbour, by the council").as_bytes())
+        })
+        .collect();
+    let dictionary = zstd::dict::from_samples(&pages, 2048).expect("a dictionary");
+    let frame = |content: &[u8]| {
+        let mut w = zstd::Encoder::with_dictionary(Vec::new(), 3, &dictionary).expect("an encoder");
+        w.include_checksum(true).expect("an encoder");
+        w.write_all(content).expect("memory");
+        w.finish().expect("memory")
+    };
+    let skipped = |content: &[u8]| {
+        [&[0x5d, 0x2a, 0x4d, 0x18][..], &(content.len() as u32).to_le_bytes(), content].concat()
+    };
+    let mut damaged = frame(&pages[1]);
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0xff;
+    let frames = [frame(&pages[0]), damaged, frame(&pages[2])].concat();
+    for first in [skipped(&dictionary), skipped(&zst(&dictionary))] {
+        let folder = Folder::new();
+        let inputs = inputs(folder.file("a.warc.zst", [first, frames.clone()].concat()));
+        let (all, written, output) = both(&inputs, |_| None);
+        let ids: Vec<&str> = all.documents.iter().filter_map(|d| d.split('=').next()).collect();
+        assert_eq!(ids, ["urn:uuid:1", "urn:uuid:3"], "{:?}", all.notes);
+        assert_eq!(written.kept, 2);
+        // What is written needs none.
+        let kept = fs::read(output.path().join("kept/a.warc.zst")).expect("a file");
+        let plain = zstd::decode_all(&kept[..]).expect("frames");
+        assert_eq!(plain, [&pages[0][..], &pages[2]].concat());
+    }
+    // A frame that is skipped, and holds something else.
+    let folder = Folder::new();
+    let path = folder.file("a.warc.zst", [skipped(b"no dictionary"), zst(&pages[0])].concat());
+    assert_eq!(read(&inputs(path)).documents.len(), 1);
+}

@@ -13,6 +13,7 @@ use nearsift_io::{Batch, Inputs, Note, Place, Value};
 use serde::{Deserialize, Serialize};
 
 pub use super::ids::Ids;
+use super::lacking::Lacking;
 use super::shard::{self, Head, Shard};
 use crate::failure::Failure;
 use crate::scan::{Pass, Problems, Seen, Take, scan_into};
@@ -27,6 +28,8 @@ pub struct Collected<C> {
     /// Which record each document is: the records are numbered from 0 over the whole input.
     pub records: Records,
     pub problems: Problems,
+    /// Files without documents.
+    pub lacking: Lacking,
     pub counts: Counts,
     /// The documents' keys, where they are not among the columns.
     pub keys: Option<FileKeys>,
@@ -318,6 +321,7 @@ pub fn collect<C: Columns>(
                 ids: state.map_or_else(Ids::default, |state| Ids::in_folder(&state.path(""))),
                 records: Records::default(),
                 problems: Problems::default(),
+                lacking: Lacking::default(),
                 counts: Counts::default(),
                 keys: state.map(|_| FileKeys::default()),
             },

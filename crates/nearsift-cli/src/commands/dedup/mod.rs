@@ -8,6 +8,7 @@ pub mod collect;
 mod examples;
 pub mod folder;
 mod ids;
+mod lacking;
 mod shard;
 mod sources;
 mod summary;
@@ -21,7 +22,7 @@ use std::time::Instant;
 use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
-use nearsift_io::{Conversion, Decision, Inputs, KeptWriter};
+use nearsift_io::{Conversion, Decision, Inputs, KeptWriter, Note};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -40,9 +41,21 @@ use against::{Against, Removal};
 use budget::{Forecast, write_took};
 use collect::{Collected, Columns, Ids, Records};
 use folder::{Begun, Folder, Marks, Start, Table};
+use lacking::Lacking;
 use sources::Sources;
 pub use summary::ChangedFile;
 use summary::Summary;
+
+/// What there is to tell of the files of what is kept.
+#[derive(Default)]
+struct KeptFiles {
+    /// Nothing is written of these, because they are not what they were in the first pass.
+    changed: Vec<ChangedFile>,
+    /// How many files without documents are copied.
+    carried_over: u64,
+    /// Rows that could not be converted.
+    unconverted: Vec<Note>,
+}
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
@@ -177,7 +190,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     };
     let (summary, status) = done
         .and_then(|(summary, status)| {
-            let status = match summary.changed_files.is_empty() {
+            let status = match summary.changed_files.is_empty() && summary.unconverted == 0 {
                 true => status,
                 false => Status::SomeUnreadable,
             };
@@ -259,9 +272,15 @@ impl Run<'_> {
         recipe: &nearsift::recipe::Recipe,
     ) -> Result<Collected<C>, Failure> {
         let mut unreadable = self.folder.table("unreadable.jsonl")?;
-        let on_note = |line: &str| unreadable.raw(line);
+        let mut lacking = Lacking::default();
+        let on_note = |line: &str| {
+            lacking.note(line);
+            unreadable.raw(line)
+        };
         let Run { inputs, folder, keep, .. } = self;
-        let collected = collect::collect(columns, inputs, recipe, keep, folder.state(), on_note)?;
+        let mut collected =
+            collect::collect(columns, inputs, recipe, keep, folder.state(), on_note)?;
+        collected.lacking = lacking;
         unreadable.finish()?;
         Ok(collected)
     }
@@ -286,13 +305,16 @@ impl Run<'_> {
         self.write_partial(ids, records, is_kept, &mut summary)?;
         let documents = summary.documents();
         let write_kept = || match self.dry_run {
-            true => Ok(Vec::new()),
-            false => self.write_kept(records, documents, is_kept),
+            true => Ok(KeptFiles::default()),
+            false => self.write_kept(records, &collected.lacking, documents, is_kept),
         };
         let write_tables = || self.write_tables(collected, found, against, &mut summary, &score);
         let (tables, kept) = rayon::join(write_tables, write_kept);
         tables?;
-        summary.changed_files = kept?;
+        let KeptFiles { changed, carried_over, unconverted } = kept?;
+        summary.changed_files = changed;
+        summary.carried_over = carried_over;
+        summary.put_aside(&unconverted, &self.folder.path("unreadable.jsonl"))?;
         ids.check()?;
         interrupt::check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
@@ -422,19 +444,20 @@ impl Run<'_> {
         table.finish()
     }
 
-    /// The last pass: what stays, byte for byte or in another format. Returns the files of which nothing is written, because
-    /// they are not what they were in the first pass.
+    /// The last pass: what stays, byte for byte or in another format.
     fn write_kept(
         &self,
         records: &Records,
+        lacking: &Lacking,
         documents: u64,
         is_kept: impl Fn(u32) -> bool + Sync,
-    ) -> Result<Vec<ChangedFile>, Failure> {
+    ) -> Result<KeptFiles, Failure> {
         /// Between two reports of how far it is.
         const STRIDE: u64 = 4096;
         let folder = self.folder;
         folder.make("kept")?;
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
+        let writer = writer.carrying_over(lacking.records().clone());
         let (threads, files) = (rayon::current_num_threads(), self.inputs.files().len());
         // With one for each file whoever hands it a part asks again and again whether it has ended the one before, which
         // takes long where it has to wait for a core; and the last file would have one alone.
@@ -484,7 +507,9 @@ impl Run<'_> {
         progress.at(documents);
         let mut changed = changed.into_inner().unwrap_or_else(PoisonError::into_inner);
         changed.sort_by_key(|(number, _)| *number);
-        Ok(changed.into_iter().map(|(_, file)| file).collect())
+        let changed = changed.into_iter().map(|(_, file)| file).collect();
+        let unconverted = writer.take_unconverted();
+        Ok(KeptFiles { changed, carried_over: writer.carried_over(), unconverted })
     }
 }
 

@@ -1,13 +1,15 @@
 //! What a run did, for people and programs.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 
 use nearsift::cluster::{Capped, Cluster};
 use nearsift::dedup::{Clustering, Found, Keep, Reason};
 use nearsift::hamming::CHANCE_WARNING;
 use nearsift::recipe::Recipe;
-use nearsift_io::{Error, InputFile, Inputs};
+use nearsift_io::{Error, InputFile, Inputs, Note};
 use serde::Serialize;
 
 use super::against::Reference;
@@ -22,7 +24,7 @@ use crate::report::{
     Example, Gone, Group, Nearness, Report, Setting, Sizes, SourceTable, grouped, is_zero, visible,
     visible_line,
 };
-use crate::scan::{UNREADABLE, plural, plural_of};
+use crate::scan::{Problems, UNREADABLE, plural, plural_of};
 
 /// `summary.json`. Nothing in it depends on time, threads or the machine.
 #[derive(Debug, Serialize)]
@@ -54,6 +56,12 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<Reference>,
     unreadable: u64,
+    /// Files and members of archives that hold no document, because none of their records has the field of the text.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub carried_over: u64,
+    /// Rows among the unreadable ones that could be read, and not be converted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unconverted: u64,
     without_text: u64,
     navigation_only: u64,
     too_few_features: u64,
@@ -294,6 +302,8 @@ impl Summary {
             removed: Removed::default(),
             against: Vec::new(),
             unreadable: collected.problems.count(),
+            carried_over: 0,
+            unconverted: 0,
             without_text: counts.without_text,
             navigation_only: counts.navigation_only,
             too_few_features: counts.too_few_features,
@@ -418,6 +428,30 @@ impl Summary {
         self.largest.truncate(GROUPS);
     }
 
+    /// Counts and lists rows of the kept documents that could not be converted: they are unreadable ones.
+    ///
+    /// # Errors
+    /// When the disk refuses the list.
+    pub fn put_aside(&mut self, rows: &[Note], list: &Path) -> Result<(), Failure> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut problems = Problems::default();
+        let mut lines = String::new();
+        for note in rows {
+            problems.add(note);
+            lines += &serde_json::to_string(note).map_err(Failure::new)?;
+            lines.push('\n');
+        }
+        let append = || OpenOptions::new().append(true).open(list)?.write_all(lines.as_bytes());
+        append().map_err(|e| Failure::new(format!("unreadable.jsonl: cannot be written: {e}")))?;
+        self.unconverted = rows.len() as u64;
+        self.unreadable += self.unconverted;
+        self.documents -= self.unconverted;
+        self.kept -= self.unconverted;
+        Ok(())
+    }
+
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut warn = |count: u64, line: String| {
@@ -435,6 +469,14 @@ impl Summary {
             format!(
                 "{} could not be read: unreadable.jsonl says where and why, unreadable/ has what there was to read.",
                 plural_of(self.unreadable, UNREADABLE)
+            ),
+        );
+        warn(
+            self.carried_over,
+            format!(
+                "{} no record with the text field: {} in kept/ as in the input, byte for byte.",
+                plural_of(self.carried_over, ["file has", "files have"]),
+                if self.carried_over == 1 { "it is" } else { "they are" },
             ),
         );
         warn(

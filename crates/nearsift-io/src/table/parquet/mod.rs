@@ -13,7 +13,6 @@ mod rows;
 mod scalar;
 
 use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parquet::column::reader::{ColumnReader, get_column_reader};
@@ -165,10 +164,10 @@ fn message(error: &ParquetError) -> String {
 
 /// Runs a call of the library, which on damaged input may panic.
 fn guarded<T>(work: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, Reason> {
-    let error = match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(done)) => return Ok(done),
-        Ok(Err(error)) => error,
-        Err(_) => ParquetError::General("the decoder gave up".to_owned()),
+    let error = match crate::panics::caught(work) {
+        Some(Ok(done)) => return Ok(done),
+        Some(Err(error)) => error,
+        None => ParquetError::General("the decoder gave up".to_owned()),
     };
     Err(match &error {
         ParquetError::External(source) if source.is::<Bomb>() => Reason::Bomb { format: NAME },

@@ -5,24 +5,28 @@
 //! so that the schema of a target that has one is known before its first row is written.
 
 mod columns;
+#[cfg(all(feature = "arrow", feature = "parquet"))]
+mod encode;
 mod output;
 mod rows;
 #[cfg(all(feature = "arrow", feature = "parquet"))]
 mod tables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::PoisonError;
 
 use super::target::{Aside, Target};
-use super::{Decide, KeptWriter, Task, Written};
+use super::{Decide, Decision, KeptWriter, Rewriting, Task, Written};
+use crate::batch::Place;
 use crate::inputs::{InputFile, Inputs, State};
 use crate::parse::Body;
 use crate::source::{Compression, Content};
-use crate::{Error, Format};
+use crate::{Error, Format, Note, Reason};
 
-pub(super) use rows::RowSpool;
+pub(super) use rows::{Odd, RowSpool};
 
 /// What makes the text of a page or a file, given the charset that was asked for.
 pub type TextOf = fn(Body<'_>, Option<&str>) -> String;
@@ -147,6 +151,8 @@ impl Conversion {
 pub(super) struct Plans {
     conversion: Conversion,
     units: HashMap<u32, Unit>,
+    /// The paths of what is written.
+    taken: HashSet<PathBuf>,
 }
 
 /// Files that become one, by the number of the first.
@@ -188,7 +194,21 @@ impl Plans {
             }
             unit.path.as_mut_os_string().push(format!(".{extension}"));
         }
-        Self { conversion, units: units.into_iter().map(|unit| (unit.files[0], unit)).collect() }
+        let taken = units.iter().map(|unit| unit.path.clone()).collect();
+        Self {
+            conversion,
+            taken,
+            units: units.into_iter().map(|unit| (unit.files[0], unit)).collect(),
+        }
+    }
+
+    /// The path of a file that is copied; another one where a converted file has it.
+    fn free(&self, path: &Path) -> PathBuf {
+        let mut free = path.to_owned();
+        while self.taken.contains(&free) {
+            free.as_mut_os_string().push(".input");
+        }
+        free
     }
 }
 
@@ -230,6 +250,10 @@ impl KeptWriter {
             };
             match seen.state {
                 State::Closed => {}
+                _ if self.is_carried(file, seen) => {
+                    let path = self.kept.join(plans.free(&self.inputs.output_path(file)));
+                    self.copy_whole(file, &mut Target::new(path, number, self.making))?;
+                }
                 State::Refused => written += self.put_aside(file, number)?,
                 State::Read if file.format().is_archive() => {
                     any = true;
@@ -258,16 +282,107 @@ impl KeptWriter {
         decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
         let Some(seen) = file.seen.get() else { return Ok(Written::default()) };
-        let (name, format, first) = (file.name(), file.format(), seen.first);
+        let task = || Task {
+            name: file.name(),
+            number,
+            format: file.format(),
+            content: Content::Origin(file.origin().clone()),
+            first: seen.first,
+            seen,
+            compression: Some(Compression::None),
+        };
         let kept = Aside::default();
-        let targets = [target.aside(&kept), self.target(&self.unreadable, file, number)];
-        let content = Content::Origin(file.origin().clone());
-        let compression = Some(Compression::None);
-        let task = Task { name, number, format, content, first, seen, compression };
-        let written = self.records(task, targets, decide)?;
-        if let Some((made, _)) = kept.take().map_err(|e| target.error(e))? {
-            rows.add(made, format, &file.name()).map_err(|e| target.error(e))?;
+        let aside = || [target.aside(&kept), self.target(&self.unreadable, file, number)];
+        let mut decided = Decided::new(decide, file.format());
+        let written = self.records(task(), aside(), &mut decided)?;
+        let Some((made, _)) = kept.take().map_err(|e| target.error(e))? else {
+            return Ok(written);
+        };
+        let odd = rows.add(made, file.format(), &file.name()).map_err(|e| target.error(e))?;
+        let Some(mut again) = decided.without(&odd, &file.name(), self) else { return Ok(written) };
+        // The unreadable rows are written once more, with these.
+        let place = self.unreadable.join(self.inputs.output_path(file));
+        if written.unreadable > 0 {
+            std::fs::remove_file(&place).map_err(|source| Error::Write { path: place, source })?;
         }
-        Ok(written)
+        self.records(task(), aside(), &mut again)
+    }
+
+    /// The rows that could be read and not be converted, in the order of the files: they are among the unreadable ones. Of a run
+    /// that did not convert there are none.
+    pub fn take_unconverted(&self) -> Vec<Note> {
+        let mut notes = self.unconverted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notes = std::mem::take(&mut *notes);
+        let names: HashMap<String, usize> =
+            self.inputs.files().iter().enumerate().map(|(i, file)| (file.name(), i)).collect();
+        notes.sort_by_cached_key(|note| {
+            (names.get(&note.file).copied(), note.file.clone(), note.line)
+        });
+        notes
+    }
+}
+
+/// What was decided about the rows of a table, so that the same can be done once more.
+pub(super) struct Decided<'a> {
+    inner: &'a mut dyn Decide,
+    is_table: bool,
+    decisions: Vec<Decision>,
+    /// The places of those that are kept, in order.
+    kept: Vec<u64>,
+}
+
+impl<'a> Decided<'a> {
+    pub(super) fn new(inner: &'a mut dyn Decide, format: Format) -> Self {
+        let is_table = matches!(format, Format::Parquet | Format::Arrow);
+        Self { inner, is_table, decisions: Vec::new(), kept: Vec::new() }
+    }
+
+    /// The same decisions, but that rows which turned out to be odd are unreadable; `None` when there are none. Notes what
+    /// they are.
+    pub(super) fn without(
+        self,
+        odd: &[Odd],
+        name: &str,
+        writer: &KeptWriter,
+    ) -> Option<impl FnMut(Place) -> Decision + use<>> {
+        if odd.is_empty() {
+            return None;
+        }
+        let mut lines = HashSet::new();
+        let mut notes = writer.unconverted.lock().unwrap_or_else(PoisonError::into_inner);
+        for odd in odd {
+            let Some(&line) = self.kept.get(odd.row as usize) else { continue };
+            lines.insert(line);
+            notes.push(Note::new(
+                name,
+                Some(line),
+                Reason::NotConverted { error: odd.why.clone() },
+            ));
+        }
+        let mut decisions = self.decisions.into_iter();
+        Some(move |place: Place| match decisions.next() {
+            Some(_) if lines.contains(&place.line) => Decision::Unreadable,
+            Some(decision) => decision,
+            None => Decision::Drop,
+        })
+    }
+}
+
+impl Decide for Decided<'_> {
+    fn decide(&mut self, place: Place) -> Decision {
+        let decision = self.inner.decide(place);
+        if self.is_table {
+            self.decisions.push(decision);
+            self.kept.extend((decision == Decision::Keep).then_some(place.line));
+        }
+        decision
+    }
+
+    fn rewriting(&self) -> Rewriting {
+        self.inner.rewriting()
+    }
+
+    fn rewrite(&mut self, place: Place, text: &str) -> Option<String> {
+        self.inner.rewrite(place, text)
     }
 }

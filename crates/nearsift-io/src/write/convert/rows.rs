@@ -13,6 +13,16 @@ use crate::split::{Piece, Pieces, Splitter, delimiter};
 use crate::write::target::{Shared, Target};
 use crate::{Error, Format, ReadOptions, Reason};
 
+#[cfg(all(feature = "arrow", feature = "parquet"))]
+pub(in crate::write) use super::tables::Odd;
+
+/// A row that cannot be converted.
+#[cfg(not(all(feature = "arrow", feature = "parquet")))]
+pub(in crate::write) struct Odd {
+    pub(in crate::write) row: u64,
+    pub(in crate::write) why: String,
+}
+
 /// What is kept, on its way to another format.
 pub(in crate::write) struct RowSpool {
     conversion: Conversion,
@@ -22,8 +32,8 @@ pub(in crate::write) struct RowSpool {
     lines: BufWriter<File>,
     columns: Columns,
     count: u64,
-    /// A table that is converted as such, while it is all that there is.
-    table: Option<(Format, Shared)>,
+    /// A table that is converted as such, while it is all that there is, and the rows that are left out.
+    table: Option<(Format, Shared, Vec<u64>)>,
 }
 
 impl RowSpool {
@@ -47,23 +57,27 @@ impl RowSpool {
         })
     }
 
-    /// Adds the records of a file, which is in this format and not compressed.
+    /// Adds the records of a file, which is in this format and not compressed. Returns the rows of a table that cannot be
+    /// converted, which are left out.
     pub(in crate::write) fn add(
         &mut self,
         made: Shared,
         format: Format,
         name: &str,
-    ) -> io::Result<()> {
-        if let Some((format, table)) = self.table.take() {
-            self.add_table(table, format)?;
+    ) -> io::Result<Vec<Odd>> {
+        if let Some((format, table, odd)) = self.table.take() {
+            // Its rows are those that JSON has no way to write, or could not be read at all.
+            let found = self.add_table(table, format)?;
+            if found.iter().map(|odd| odd.row).ne(odd) {
+                return Err(io::Error::other("a table beside others has rows that cannot be JSON"));
+            }
         }
         if !matches!(format, Format::Parquet | Format::Arrow) {
-            return self.add_records(made, format, name);
+            return self.add_records(made, format, name).map(|()| Vec::new());
         }
         let is_first = self.count == 0 && self.columns.len() == 0;
         if is_first && matches!(self.conversion.format, Format::Parquet | Format::Arrow) {
-            self.table = Some((format, made));
-            return Ok(());
+            return self.hold_table(made, format);
         }
         self.add_table(made, format)
     }
@@ -125,8 +139,8 @@ impl RowSpool {
 
     /// A record of a WARC file: its id, its text, and its header.
     fn archived(&self, bytes: &[u8], name: &str, line: u64) -> io::Result<String> {
-        let limit = self.options.limits.record_bytes;
-        let (fields, body) = warc::fields(bytes, limit).map_err(io::Error::other)?;
+        let limits = &self.options.limits;
+        let (fields, body) = warc::fields(bytes, limits).map_err(io::Error::other)?;
         let id = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("WARC-Record-ID"));
         let id = id.map_or_else(|| format!("{name}:{line}"), |(_, id)| id.clone());
         let first = [("id", id), ("text", self.text(body))];
@@ -139,24 +153,42 @@ impl RowSpool {
     }
 
     #[cfg(all(feature = "arrow", feature = "parquet"))]
-    fn add_table(&mut self, made: Shared, format: Format) -> io::Result<()> {
-        let batches = super::tables::open(made.file(&self.folder)?, format)?;
-        for field in batches.schema().fields() {
-            self.columns.declare(field.name());
+    fn add_table(&mut self, made: Shared, format: Format) -> io::Result<Vec<Odd>> {
+        let table = super::tables::Table::open(made.file(&self.folder)?, format)?;
+        for name in unique(table.schema().fields().iter().map(|field| field.name().clone())) {
+            self.columns.declare(&name);
         }
-        for batch in batches {
-            for line in super::tables::lines(&batch?)?.split(|b| *b == b'\n') {
-                if !line.is_empty() {
-                    self.push(&String::from_utf8_lossy(line))?;
+        let mut failed = Ok(());
+        let odd = table.each(&mut |batch| {
+            let lines = super::encode::lines(batch).map_err(io::Error::other)?;
+            for line in lines.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+                if failed.is_ok() {
+                    failed = self.push(&String::from_utf8_lossy(line));
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })?;
+        failed.map(|()| odd)
+    }
+
+    /// Holds a table that is converted as such.
+    #[cfg(all(feature = "arrow", feature = "parquet"))]
+    fn hold_table(&mut self, mut made: Shared, format: Format) -> io::Result<Vec<Odd>> {
+        let table = super::tables::Table::open(made.clone().file(&self.folder)?, format)?;
+        let odd = table.check(self.conversion.format)?;
+        made.rewind()?;
+        self.table = Some((format, made, odd.iter().map(|odd| odd.row).collect()));
+        Ok(odd)
     }
 
     #[cfg(not(all(feature = "arrow", feature = "parquet")))]
-    fn add_table(&mut self, _: Shared, _: Format) -> io::Result<()> {
+    fn add_table(&mut self, _: Shared, _: Format) -> io::Result<Vec<Odd>> {
         Err(io::Error::other("this program was built without tables in both formats"))
+    }
+
+    #[cfg(not(all(feature = "arrow", feature = "parquet")))]
+    fn hold_table(&mut self, made: Shared, format: Format) -> io::Result<Vec<Odd>> {
+        self.add_table(made, format)
     }
 
     /// Adds one row, which is an object on one line.
@@ -177,9 +209,9 @@ impl RowSpool {
             lines.get_mut().rewind()?;
             let raw = target.create()?;
             #[cfg(all(feature = "arrow", feature = "parquet"))]
-            if let Some((format, table)) = table {
-                let batches = super::tables::open(table.file(&folder)?, format)?;
-                super::tables::write(batches, &conversion, raw)?;
+            if let Some((format, table, odd)) = table {
+                let table = super::tables::Table::open(table.file(&folder)?, format)?;
+                table.write(&odd, &conversion, raw)?;
                 return Ok(bytes);
             }
             #[cfg(not(all(feature = "arrow", feature = "parquet")))]
@@ -198,6 +230,7 @@ impl Shared {
     #[cfg(all(feature = "arrow", feature = "parquet"))]
     fn file(mut self, folder: &Path) -> io::Result<File> {
         let mut file = tempfile::tempfile_in(folder)?;
+        self.rewind()?;
         io::copy(&mut self, &mut file)?;
         file.rewind()?;
         Ok(file)
@@ -220,7 +253,7 @@ fn object<'a>(fields: impl IntoIterator<Item = (&'a str, String)>) -> String {
 }
 
 /// Names of columns that all differ: the second of a name is numbered.
-fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
+pub(super) fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut known: Vec<String> = Vec::new();
     for name in names {
         let mut free = name.clone();

@@ -11,82 +11,275 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_ipc::CompressionType;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-use arrow_json::WriterBuilder;
-use arrow_json::writer::LineDelimited;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_json::value::RawValue;
 
 use super::columns::{Columns, Kind, Row, text};
 use super::output::each;
-use super::{Codec, Conversion};
+use super::{Codec, Conversion, encode};
 use crate::Format;
+use crate::panics::caught;
 use crate::write::target::Raw;
 
 /// Rows that are held at a time, at most so many and of so many bytes of JSON.
 const ROWS: usize = 8_192;
 const BYTES: usize = 16 << 20;
 
-/// The batches of a table.
-pub(super) struct Batches {
+/// Rows that are read at a time.
+const READ_ROWS: usize = 1_024;
+
+/// A row that cannot be converted.
+pub(in crate::write) struct Odd {
+    /// Its number among the rows of the table, from 0.
+    pub(in crate::write) row: u64,
+    pub(in crate::write) why: String,
+}
+
+/// A table that this program has written.
+pub(super) struct Table {
+    file: File,
+    format: Format,
     schema: SchemaRef,
-    batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>,
 }
 
-impl Batches {
-    pub(super) fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+impl Table {
+    pub(super) fn open(file: File, format: Format) -> io::Result<Self> {
+        let mut table = Self { file, format, schema: Arc::new(Schema::empty()) };
+        table.schema = match format {
+            Format::Parquet => Arc::clone(table.parquet()?.schema()),
+            _ => table.arrow()?.0,
+        };
+        Ok(table)
+    }
+
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn parquet(&self) -> io::Result<ParquetRecordBatchReaderBuilder<File>> {
+        let open = || ParquetRecordBatchReaderBuilder::try_new(self.file.try_clone()?);
+        caught(open).unwrap_or_else(|| Err(gave_up())).map_err(parquet)
+    }
+
+    fn arrow(&self) -> io::Result<(SchemaRef, Batches)> {
+        let mut file = self.file.try_clone()?;
+        io::Seek::rewind(&mut file)?;
+        let mut start = [0; 6];
+        io::Read::read_exact(&mut file, &mut start)?;
+        io::Seek::rewind(&mut file)?;
+        let file = io::BufReader::new(file);
+        if start == *b"ARROW1" {
+            let reader = FileReader::try_new(file, None).map_err(arrow)?;
+            return Ok((reader.schema(), Box::new(reader)));
+        }
+        let reader = StreamReader::try_new(file, None).map_err(arrow)?;
+        Ok((reader.schema(), Box::new(reader)))
+    }
+
+    /// Hands every batch to `work`, which is given again in halves where it fails, until the rows are found that cannot be read
+    /// or worked on. These are returned, in order.
+    ///
+    /// # Errors
+    /// A table of which no row can be read.
+    pub(super) fn each(
+        &self,
+        work: &mut dyn FnMut(&RecordBatch) -> io::Result<()>,
+    ) -> io::Result<Vec<Odd>> {
+        let mut odd = Vec::new();
+        let mut row = 0;
+        if self.format != Format::Parquet {
+            for batch in self.arrow()?.1 {
+                let batch = batch.map_err(arrow)?;
+                halved(&batch, row, work, &mut odd);
+                row += batch.num_rows() as u64;
+            }
+            return Ok(odd);
+        }
+        let rows = u64::try_from(self.parquet()?.metadata().file_metadata().num_rows());
+        let rows = rows.unwrap_or(0);
+        let mut reader = self.rows_from(0, rows)?;
+        while row < rows {
+            match caught(|| reader.next()).unwrap_or_else(|| Some(Err(gave_up_arrow()))) {
+                Some(Ok(batch)) => {
+                    halved(&batch, row, work, &mut odd);
+                    row += batch.num_rows() as u64;
+                }
+                Some(Err(_)) => {
+                    let len = (rows - row).min(READ_ROWS as u64);
+                    self.in_parts(row, len, work, &mut odd);
+                    row += len;
+                    reader = self.rows_from(row, rows - row)?;
+                }
+                None => break,
+            }
+        }
+        Ok(odd)
+    }
+
+    /// So many rows of a Parquet file.
+    fn rows_from(&self, row: u64, len: u64) -> io::Result<Batches> {
+        let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let builder = self.parquet()?.with_batch_size(READ_ROWS);
+        let rows = vec![RowSelector::skip(size(row)), RowSelector::select(size(len))];
+        let build = || builder.with_row_selection(RowSelection::from(rows)).build();
+        let reader = caught(build).unwrap_or_else(|| Err(gave_up())).map_err(parquet)?;
+        Ok(Box::new(reader))
+    }
+
+    /// Reads rows of which one or more cannot be read.
+    fn in_parts(
+        &self,
+        row: u64,
+        len: u64,
+        work: &mut dyn FnMut(&RecordBatch) -> io::Result<()>,
+        odd: &mut Vec<Odd>,
+    ) {
+        if len == 0 {
+            return;
+        }
+        let read = self.rows_from(row, len).and_then(|reader| {
+            let all = || reader.collect::<Result<Vec<RecordBatch>, ArrowError>>();
+            caught(all).unwrap_or_else(|| Err(gave_up_arrow())).map_err(arrow)
+        });
+        match read {
+            Ok(batches) => {
+                let mut row = row;
+                for batch in batches {
+                    halved(&batch, row, work, odd);
+                    row += batch.num_rows() as u64;
+                }
+            }
+            Err(error) if len == 1 => odd.push(Odd { row, why: error.to_string() }),
+            Err(_) => {
+                self.in_parts(row, len / 2, work, odd);
+                self.in_parts(row + len / 2, len - len / 2, work, odd);
+            }
+        }
+    }
+
+    /// Writes the rows that are not `odd`, whose numbers are in order.
+    pub(super) fn write(&self, odd: &[u64], conversion: &Conversion, raw: Raw) -> io::Result<()> {
+        let fit = Fit::of(&self.schema, conversion.format);
+        let mut output = Output::open(Arc::clone(&fit.schema), conversion, raw)?;
+        let mut failed = Ok(());
+        let mut write = |batch: &RecordBatch| {
+            let batch = fit.apply(batch).map_err(arrow)?;
+            if failed.is_ok() {
+                // What has been tried before fails only where the disk does.
+                failed = output.write(&batch);
+            }
+            Ok(())
+        };
+        let found = self.each(&mut write)?;
+        failed?;
+        if found.iter().map(|odd| odd.row).ne(odd.iter().copied()) {
+            return Err(io::Error::other("rows that could be converted before now cannot"));
+        }
+        output.close()
+    }
+
+    /// The rows that the format of a table cannot hold.
+    pub(super) fn check(&self, format: Format) -> io::Result<Vec<Odd>> {
+        let fit = Fit::of(&self.schema, format);
+        self.each(&mut |batch| fit.apply(batch).map(drop).map_err(arrow))
     }
 }
 
-impl Iterator for Batches {
-    type Item = io::Result<RecordBatch>;
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
 
-    fn next(&mut self) -> Option<Self::Item> {
-        Some(self.batches.next()?.map_err(io::Error::other))
+/// Works on a batch, and where that fails on its halves.
+fn halved(
+    batch: &RecordBatch,
+    row: u64,
+    work: &mut dyn FnMut(&RecordBatch) -> io::Result<()>,
+    odd: &mut Vec<Odd>,
+) {
+    let Err(error) = work(batch) else { return };
+    let len = batch.num_rows();
+    if len <= 1 {
+        odd.extend((len == 1).then(|| Odd { row, why: error.to_string() }));
+        return;
+    }
+    let half = len / 2;
+    halved(&batch.slice(0, half), row, work, odd);
+    halved(&batch.slice(half, len - half), row + half as u64, work, odd);
+}
+
+/// What becomes of the columns in another format: one whose type it has not becomes JSON text.
+struct Fit {
+    schema: SchemaRef,
+    as_json: Vec<bool>,
+}
+
+impl Fit {
+    fn of(schema: &SchemaRef, format: Format) -> Self {
+        let as_json: Vec<bool> = schema
+            .fields()
+            .iter()
+            .map(|field| format == Format::Parquet && !is_of_parquet(field))
+            .collect();
+        let fields = schema.fields().iter().zip(&as_json).map(|(field, as_json)| match as_json {
+            true => Arc::new(Field::new(field.name(), DataType::Utf8, true)),
+            false => Arc::clone(field),
+        });
+        let fields: Vec<_> = fields.collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+        Self { schema, as_json }
+    }
+
+    fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let before = batch.schema();
+        let columns = batch.columns().iter().zip(before.fields()).zip(&self.as_json);
+        let columns = columns.map(|((column, field), as_json)| match as_json {
+            true => encode::texts(field, column),
+            false => Ok(Arc::clone(column)),
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
     }
 }
 
-/// Opens a table that this program has written.
-pub(super) fn open(mut file: File, format: Format) -> io::Result<Batches> {
-    if format == Format::Parquet {
-        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(io::Error::other)?;
-        let schema = Arc::clone(builder.schema());
-        let reader = builder.with_batch_size(1024).build().map_err(io::Error::other)?;
-        return Ok(Batches { schema, batches: Box::new(reader) });
-    }
-    let mut start = [0; 6];
-    io::Read::read_exact(&mut file, &mut start)?;
-    io::Seek::rewind(&mut file)?;
-    let file = io::BufReader::new(file);
-    if start == *b"ARROW1" {
-        let reader = FileReader::try_new(file, None).map_err(io::Error::other)?;
-        return Ok(Batches { schema: reader.schema(), batches: Box::new(reader) });
-    }
-    let reader = StreamReader::try_new(file, None).map_err(io::Error::other)?;
-    Ok(Batches { schema: reader.schema(), batches: Box::new(reader) })
+/// Whether Parquet can hold a column: the library tells by an error or a panic, of whatever value.
+fn is_of_parquet(field: &FieldRef) -> bool {
+    let schema = Arc::new(Schema::new(vec![field.as_ref().clone().with_nullable(true)]));
+    let write = || -> Option<()> {
+        let values = arrow_array::new_null_array(field.data_type(), 1);
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![values]).ok()?;
+        let mut writer = ArrowWriter::try_new(Vec::new(), schema, None).ok()?;
+        writer.write(&batch).ok()?;
+        writer.close().ok().map(drop)
+    };
+    !holds_union(field.data_type()) && caught(write).flatten().is_some()
 }
 
-/// The rows of a batch as JSON lines.
-pub(super) fn lines(batch: &RecordBatch) -> io::Result<Vec<u8>> {
-    // A column is there also where it is null.
-    let builder = WriterBuilder::new().with_explicit_nulls(true);
-    let mut writer = builder.build::<_, LineDelimited>(Vec::new());
-    writer.write(batch).map_err(io::Error::other)?;
-    writer.finish().map_err(io::Error::other)?;
-    Ok(writer.into_inner())
+/// Whether there is a union in a type, of which the library has no null.
+fn holds_union(kind: &DataType) -> bool {
+    match kind {
+        DataType::Union(..) => true,
+        DataType::Struct(fields) => fields.iter().any(|field| holds_union(field.data_type())),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => holds_union(field.data_type()),
+        DataType::Dictionary(_, values) => holds_union(values),
+        DataType::RunEndEncoded(_, values) => holds_union(values.data_type()),
+        _ => false,
+    }
 }
 
-/// Writes batches as they are.
-pub(super) fn write(batches: Batches, conversion: &Conversion, raw: Raw) -> io::Result<()> {
-    let mut output = Output::open(batches.schema(), conversion, raw)?;
-    for batch in batches {
-        output.write(&batch?)?;
-    }
-    output.close()
+fn gave_up() -> parquet::errors::ParquetError {
+    parquet::errors::ParquetError::General("the decoder gave up".to_owned())
+}
+
+fn gave_up_arrow() -> ArrowError {
+    ArrowError::ParquetError("the decoder gave up".to_owned())
 }
 
 /// Writes rows that are JSON objects, one a line.
@@ -202,7 +395,8 @@ impl Output {
     fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         match self {
             Self::Parquet(writer) => {
-                writer.write(batch).map_err(parquet)?;
+                let done = caught(|| writer.write(batch));
+                done.unwrap_or_else(|| Err(gave_up())).map_err(parquet)?;
                 // A row group is held in memory until it is complete.
                 if writer.in_progress_size() > 8 * BYTES {
                     writer.flush().map_err(parquet)?;
