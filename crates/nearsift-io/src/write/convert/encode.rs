@@ -25,8 +25,9 @@ pub(super) fn lines(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
     if batch.num_columns() == 0 {
         return Ok(b"{}\n".repeat(batch.num_rows()));
     }
-    let names = super::rows::unique(batch.schema().fields().iter().map(|f| f.name().clone()));
-    let fields = batch.schema().fields().iter().zip(names).map(|(f, name)| with_name(f, &name));
+    let before = batch.schema();
+    let names = super::rows::unique(before.fields().iter().map(|f| f.name().clone()));
+    let fields = before.fields().iter().zip(names).map(|(f, name)| with_name(f, &name));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let batch = RecordBatch::try_new(schema, batch.columns().to_vec())?;
     let write = || {
@@ -112,7 +113,7 @@ fn has_text_keys(entries: &Field) -> bool {
     }
 }
 
-fn bytes_of<O: OffsetSizeTrait>(array: &dyn Array) -> impl Fn(usize) -> &[u8] {
+fn bytes_of<'a, O: OffsetSizeTrait>(array: &'a dyn Array) -> impl Fn(usize) -> &'a [u8] + 'a {
     let array = array.as_binary::<O>();
     move |row| array.value(row)
 }
