@@ -99,10 +99,17 @@ pub struct Reading {
     /// The field that holds the id; a document without it gets FILE:LINE.
     #[arg(long, value_name = "FIELD", default_value = "id")]
     pub id_field: String,
+    /// The character between the fields of CSV: `;`, `|`, `tab` ... [default: that of the `sep=` line or the
+    /// header; comma where that does not tell].
+    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
+    pub delimiter: Option<u8>,
     /// The charset, such as gbk or big5 [default: UTF-8 for JSON and CSV; for text and HTML what they
     /// declare, else what their bytes look like].
     #[arg(long, value_name = "LABEL")]
     pub charset: Option<String>,
+    /// Also follow links that lead out of an input folder. Links that stay inside always are followed.
+    #[arg(long)]
+    pub follow_links: bool,
     /// The longest record that is read, such as 1GB; a longer one is counted as unreadable
     /// [default: 64MiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -648,6 +655,19 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     if (1.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(error()) }
 }
 
+/// One ASCII character, or a name of one.
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        ("comma", _) => Ok(b','),
+        ("semicolon", _) => Ok(b';'),
+        (_, [byte]) if byte.is_ascii() && !matches!(byte, b'"' | b'\r' | b'\n') => Ok(*byte),
+        _ => Err(format!(
+            "'{text}' is not a delimiter: expected one ASCII character that is no quote and no line break, or tab"
+        )),
+    }
+}
+
 fn parse_within(text: &str) -> Result<nearsift::evaluate::PositiveWithin, String> {
     use nearsift::evaluate::PositiveWithin;
     if text == "any" {
@@ -677,6 +697,20 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn delimiters() {
+        let check = |text, expect| assert_eq!(parse_delimiter(text), Ok(expect), "{text}");
+        check(";", b';');
+        check("|", b'|');
+        check("tab", b'\t');
+        check("\\t", b'\t');
+        check("\t", b'\t');
+        check("comma", b',');
+        for bad in ["", ";;", "；", "\"", "\n"] {
+            assert!(parse_delimiter(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

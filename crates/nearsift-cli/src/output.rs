@@ -1,6 +1,6 @@
 //! Standard output and standard error.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::ColorChoice;
@@ -15,12 +15,15 @@ use crate::progress;
 pub struct Out {
     writer: BufWriter<io::StdoutLock<'static>>,
     has_color: bool,
+    is_terminal: bool,
 }
 
 impl Out {
     pub fn new() -> Out {
         let has_color = anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-        Out { writer: BufWriter::with_capacity(1 << 16, io::stdout().lock()), has_color }
+        let is_terminal = io::stdout().is_terminal();
+        let writer = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        Out { writer, has_color, is_terminal }
     }
 
     /// The text in a style, where colour is wanted and can be shown.
@@ -32,10 +35,10 @@ impl Out {
         check(writeln!(self.writer, "{line}"))
     }
 
-    /// One JSON line.
+    /// One JSON line. On a terminal what could steer it is written as JSON's escapes, which mean the same.
     pub fn json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let line = serde_json::to_string(value).map_err(Failure::new)?;
-        self.line(&line)
+        if self.is_terminal { self.line(&harmless_json(&line)) } else { self.line(&line) }
     }
 
     /// Shows what was written so far.
@@ -155,6 +158,21 @@ fn harmless(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     out
 }
 
+/// JSON in which no character steers a terminal: such characters stand in strings alone, and are escaped there.
+fn harmless_json(json: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unsafe(c) {
+            // All of them are of the basic plane, and so one unit.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// Control characters, line separators, and the characters that turn the direction of writing.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
@@ -172,6 +190,8 @@ mod tests {
         check("a\nerror: b", "a\\nerror: b");
         check("\u{1b}[31m", "\\u{1b}[31m");
         check("a\u{202e}txt.exe", "a\\u{202e}txt.exe");
+        let json = serde_json::to_string("a\u{1b}\u{9b}\u{202e}\u{2028}文").expect("a string");
+        assert_eq!(harmless_json(&json), r#""a\u001b\u009b\u202e\u2028文""#);
         assert_eq!(escaped_text("a\n\tb\r\u{9b}"), "a\n\tb\\r\\u{9b}");
     }
 }

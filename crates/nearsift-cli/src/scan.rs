@@ -146,7 +146,10 @@ pub fn scan_into<W: Send, T: Send>(
                         Ok(document) => document,
                         Err(note) => return (i as u32, Err(note)),
                     };
-                    let text = text_of(document.body, charset.as_deref());
+                    let mut text = text_of(document.body, charset.as_deref());
+                    if document.raw.is_some() {
+                        text.raw = document.raw;
+                    }
                     let seen = Seen {
                         place: record.place,
                         id: &document.id,

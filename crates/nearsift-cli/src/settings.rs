@@ -20,7 +20,8 @@ use crate::output::{Level, be_quiet, escaped, tell};
 /// # Errors
 /// A settings file that cannot be read, or what is wrong in it.
 pub fn command_line() -> Result<Cli, Failure> {
-    let mut matches = Cli::command().get_matches();
+    let mut matches =
+        Cli::command().try_get_matches().unwrap_or_else(|error| with_remedy(error).exit());
     if let Some((name, own)) = matches.subcommand()
         // The service has settings of its own.
         && name != "serve"
@@ -30,6 +31,54 @@ pub fn command_line() -> Result<Cli, Failure> {
         matches = settings.under(name, own)?.get_matches();
     }
     Cli::from_arg_matches(&matches).map_err(|error| error.exit())
+}
+
+/// Options of other programs for the same work, and what to write here instead.
+const OTHER_NAMES: [(&str, &str); 17] = [
+    ("--threshold", "--min-score gives the smallest score that is near, from 0 to 1"),
+    ("--similarity", "--min-score gives the smallest score that is near, from 0 to 1"),
+    ("--jaccard", "--min-score gives the smallest score that is near, from 0 to 1"),
+    ("--min-similarity", "--min-score gives the smallest score that is near, from 0 to 1"),
+    ("--distance", "--max-distance gives the largest Hamming distance that is near, in bits"),
+    ("--hamming", "--max-distance gives the largest Hamming distance that is near, in bits"),
+    (
+        "--num-perm",
+        "there are no permutations to choose: the sketch is of one size; --min-score says what is near",
+    ),
+    (
+        "--num-hashes",
+        "there are no hashes to choose: the sketch is of one size; --min-score says what is near",
+    ),
+    ("--bands", "there are no bands to choose; --min-score says what is near"),
+    ("--rows", "there are no rows to choose; --min-score says what is near"),
+    ("--ngram", "the recipe says what a feature is: --recipe, and `nearsift recipes` lists them"),
+    (
+        "--ngram-size",
+        "the recipe says what a feature is: --recipe, and `nearsift recipes` lists them",
+    ),
+    ("--column", "--text-field names the column of the text"),
+    ("--text-column", "--text-field names the column of the text"),
+    ("--id-column", "--id-field names the column of the id"),
+    ("--encoding", "--charset names the charset of the input"),
+    ("--sep", "--delimiter gives the character between the fields of CSV"),
+];
+
+/// An option that is unknown here and known elsewhere is answered with the one that does its work.
+fn with_remedy(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    // Names are compared as they are mostly written.
+    let name = given.split('=').next().unwrap_or_default().replace('_', "-").to_lowercase();
+    if let Some((_, remedy)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Suggested);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*remedy).into()]));
+    }
+    error
 }
 
 /// The commands whose options a settings file may have, whichever of them reads it.

@@ -50,14 +50,17 @@ pub enum Error {
     /// The inputs exist but hold no file of a known format.
     #[error(
         "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz, .zst, .xz or .bz2; \
-         name the files themselves, or a pattern, to read them whatever their extension",
-        Escaped(searched)
+         name the files themselves, or a pattern, to read them whatever their extension{}",
+        Escaped(searched),
+        if *links > 0 { "; links lead out of the folder: --follow-links follows them" } else { "" }
     )]
     NothingToRead {
         /// The folders that were searched.
         searched: String,
         /// Files with an extension that is not in `expected`.
         skipped: u64,
+        /// Links that lead out of the folders, and were not followed.
+        links: u64,
         /// The extensions that are read.
         expected: String,
     },
@@ -245,6 +248,17 @@ pub enum Reason {
         /// What is wrong with it, and what becomes of it.
         error: &'static str,
     },
+    /// Links in a searched folder lead out of it.
+    #[error(
+        "{links} out of the folder, the first is {example:?}: not followed; --follow-links follows them",
+        links = match links { 1 => "1 link leads".to_owned(), n => format!("{n} links lead") }
+    )]
+    LinksOut {
+        /// How many.
+        links: u64,
+        /// The first of them.
+        example: String,
+    },
     /// An archive holds files of other kinds.
     #[error(
         "{members} {} of no known format, the first is {example:?}: not read, kept as in the input",
@@ -340,14 +354,16 @@ pub enum Reason {
         error: &'static str,
     },
     /// Not valid JSON.
-    #[error("not valid JSON at byte {column}: {message}")]
+    #[error("not valid JSON at byte {column}: {}{}", Escaped(start_of(message)), if *is_cut { CUT_JSON } else { "" })]
     Json {
         /// What the parser says.
         message: String,
         /// The place in the record, 1-based.
         column: usize,
+        /// Whether the record ends inside an object or array, as the lines of a file do that is written for people to read.
+        is_cut: bool,
     },
-    /// The record begins like UTF-16 text.
+    /// The record, or the file, begins like UTF-16 text.
     #[error("UTF-16 text; convert the file to UTF-8 first, as with `iconv -f UTF-16 -t UTF-8`")]
     Utf16,
     /// Valid JSON, but not an object.
@@ -414,6 +430,7 @@ impl Reason {
             Self::Read(_) => "read",
             Self::Damaged { .. } => "damaged",
             Self::Archive { .. } => "archive",
+            Self::LinksOut { .. } => "links_out",
             Self::OtherMembers { .. } => "other_members",
             Self::NotReadable { .. } => "not_readable",
             Self::NotBuilt { .. } => "not_built",
@@ -439,9 +456,12 @@ impl Reason {
 
     /// Whether a document may be missing from the results because of it.
     pub fn is_loss(&self) -> bool {
-        !matches!(self, Self::NamedTwice | Self::OtherMembers { .. })
+        !matches!(self, Self::NamedTwice | Self::LinksOut { .. } | Self::OtherMembers { .. })
     }
 }
+
+/// What to do about a record that is the beginning of one.
+const CUT_JSON: &str = "; where an object takes several lines, --format json reads it";
 
 /// What to do about an error of the system.
 fn remedy(error: &io::Error) -> &'static str {
@@ -455,6 +475,13 @@ fn remedy(error: &io::Error) -> &'static str {
         io::ErrorKind::AlreadyExists => "something else writes here: choose another place",
         _ => "check the place and try again",
     }
+}
+
+/// Of what stands in an input, a message shows so many characters.
+const SHOWN: usize = 200;
+
+fn start_of(text: &str) -> &str {
+    text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end])
 }
 
 fn shown(path: &std::path::Path) -> String {

@@ -14,7 +14,7 @@ use walkdir::WalkDir;
 use crate::parse::Plan;
 use crate::source::{self, Content, Members, Origin, Source};
 use crate::split::{Passed, Way};
-use crate::{Error, Format, Note, ReadOptions, Reason};
+use crate::{Error, Format, Links, Note, ReadOptions, Reason};
 
 /// The files of a run, in the order in which their documents count, and how to read them.
 ///
@@ -30,14 +30,16 @@ pub struct Inputs {
     bytes: u64,
 }
 
-/// Files in searched folders that were left out because their extension names no known format.
+/// What was left out of searched folders: files whose extension names no known format, and links that lead out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
-    /// How many.
+    /// How many files.
     pub files: u64,
-    /// The first of them.
+    /// The first of these.
     pub example: Option<PathBuf>,
+    /// Links that lead out of a searched folder and were not followed.
+    pub links: u64,
 }
 
 /// One file to read.
@@ -126,7 +128,7 @@ impl Inputs {
     ///
     /// Files come in the order of the arguments, those of a folder or pattern by the bytes of their path. A
     /// named file is always taken: its format is the one asked for, or that of its extension, or of its content.
-    /// In a folder, which is searched through and through and along links, only files with a known extension are
+    /// In a folder, which is searched through and through and along links that stay [inside](crate::Links), only files with a known extension are
     /// taken (of the asked format, if one is); the others are counted. A pattern names files; `*` and `?` stay
     /// inside one folder, `**` spans folders, `[ab]` and `{a,b}` choose. A path that exists is never a pattern.
     /// Standard input and pipes are copied to a nameless temporary file.
@@ -357,7 +359,8 @@ impl Finder<'_> {
         let open = |source| Error::Open { path: path.to_owned(), source };
         let root = self.root(path, fs::canonicalize(path).map_err(open)?, true);
         let mut found = Vec::new();
-        self.walk(path, path, |file| found.push(file))?;
+        let links = self.options.links;
+        self.walk(path, path, links, |file| found.push(file))?;
         found.sort_unstable_by(|a, b| a.0.as_os_str().cmp(b.0.as_os_str()));
         found
             .into_iter()
@@ -376,7 +379,8 @@ impl Finder<'_> {
         let no_match = || Error::NoMatch { pattern: pattern.to_owned() };
         let canonical = fs::canonicalize(start).map_err(|_| no_match())?;
         let mut found = Vec::new();
-        self.walk(start, Path::new(pattern), |(file, bytes)| {
+        // What a pattern matches is named, as a file is.
+        self.walk(start, Path::new(pattern), Links::Followed, |(file, bytes)| {
             let file = match file.strip_prefix(".") {
                 Ok(below) if base.as_os_str().is_empty() => below.to_owned(),
                 _ => file,
@@ -395,16 +399,33 @@ impl Finder<'_> {
             .try_for_each(|(file, bytes)| self.take(&file, root, bytes, Named::ByItself))
     }
 
-    /// Hands every regular file below `start` to `found`, links followed.
+    /// Hands every regular file below `start` to `found`.
     fn walk(
         &mut self,
         start: &Path,
         argument: &Path,
+        links: Links,
         mut found: impl FnMut((PathBuf, u64)),
     ) -> Result<(), Error> {
         let mut notes = Vec::new();
-        for entry in WalkDir::new(start).follow_links(true) {
+        let inside = fs::canonicalize(start).ok();
+        let leads_out = |entry: &walkdir::DirEntry| {
+            let is_inside = |at: PathBuf| inside.as_ref().is_some_and(|root| at.starts_with(root));
+            entry.depth() > 0
+                && links == Links::Inside
+                && entry.path_is_symlink()
+                && !fs::canonicalize(entry.path()).is_ok_and(is_inside)
+        };
+        let mut out: Vec<PathBuf> = Vec::new();
+        let mut walk = WalkDir::new(start).follow_links(true).into_iter();
+        while let Some(entry) = walk.next() {
             match entry {
+                Ok(entry) if leads_out(&entry) => {
+                    if entry.file_type().is_dir() {
+                        walk.skip_current_dir();
+                    }
+                    out.push(entry.into_path());
+                }
                 Ok(entry) if entry.file_type().is_file() => {
                     let bytes = entry.metadata().map_or(0, |m| m.len());
                     found((entry.into_path(), bytes));
@@ -425,6 +446,12 @@ impl Finder<'_> {
                     notes.push(Note::new(place, None, Reason::Folder(why)));
                 }
             }
+        }
+        self.skipped.links += out.len() as u64;
+        if let Some(first) = out.iter().min() {
+            let example = first.to_string_lossy().into_owned();
+            let reason = Reason::LinksOut { links: out.len() as u64, example };
+            notes.push(Note::new(argument.to_string_lossy(), None, reason));
         }
         // The order of the file system is no order.
         notes.sort_by(|a, b| a.file.cmp(&b.file));
@@ -550,7 +577,8 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
     if start.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
     }
-    if start.starts_with(b"ARROW1") {
+    // Feather 1 is told by the reader of Arrow what it is.
+    if start.starts_with(b"ARROW1") || start.starts_with(b"FEA1") {
         return Ok(Format::Arrow);
     }
     if start.starts_with(b"WARC/") || start.starts_with(b"filedesc:") {
@@ -592,6 +620,7 @@ fn nothing_to_read<S: AsRef<OsStr>>(
     Error::NothingToRead {
         searched: searched.join(OsStr::new(", ")).to_string_lossy().into_owned(),
         skipped: skipped.files,
+        links: skipped.links,
         expected: expected.join(" "),
     }
 }

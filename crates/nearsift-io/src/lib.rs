@@ -59,7 +59,7 @@ mod write;
 pub use batch::{Batch, Place, Record};
 pub use error::{Error, Note, Reason};
 pub use inputs::{InputFile, Inputs, Skipped};
-pub use options::{Format, Limits, ReadOptions};
+pub use options::{Format, Limits, Links, ReadOptions};
 pub use output::{prepare_output, prepare_output_around};
 pub use parse::{Body, Document, Parser, Value};
 pub use reader::Reader;

@@ -117,6 +117,17 @@ impl FromStr for Format {
     }
 }
 
+/// Which links are followed in folders that are searched. A link that is named itself always is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Links {
+    /// Those that lead to what is below the folder too. The others are counted: who may write into a folder must not choose
+    /// what else of the machine is read.
+    #[default]
+    Inside,
+    /// All.
+    Followed,
+}
+
 /// What to read and how. The default reads every known format by its file name, the text from the
 /// field `text` and the id from the field `id`.
 #[derive(Clone, Debug)]
@@ -141,8 +152,11 @@ pub struct ReadOptions {
     /// The charset label of JSON and CSV input (`gbk`, `big5`, `shift_jis` ...); `None` is UTF-8. Text and
     /// HTML documents are handed out as bytes, so it does not concern them.
     pub encoding: Option<String>,
-    /// The byte between CSV fields; `None`: a comma for CSV, a tab for TSV.
+    /// The byte between CSV fields; `None`: the one that a first line `sep=;` names, else the one of comma, semicolon, tab
+    /// and bar that parts the header into most fields, comma (for TSV tab) where none does.
     pub delimiter: Option<u8>,
+    /// Which links in searched folders are followed.
+    pub links: Links,
     /// The bounds on what one input may cost.
     pub limits: Limits,
     /// The size at which a batch is handed over, in bytes. A batch may exceed it by one record.
@@ -161,6 +175,7 @@ impl Default for ReadOptions {
             fields: Vec::new(),
             encoding: None,
             delimiter: None,
+            links: Links::Inside,
             limits: Limits::default(),
             batch_bytes: 8 << 20,
             spool_folder: None,

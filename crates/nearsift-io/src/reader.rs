@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use crate::batch::{Batch, Context, Entry};
 use crate::inputs::{Change, Seen, State};
 use crate::parse::Columns;
-use crate::split::{self, Passed, Piece, Pieces, delimiter};
+use crate::split::{self, Passed, Piece, Pieces};
 use crate::{Error, Format, Inputs, Note, Reason};
 
 /// A batch ends after this many records, however short they are.
@@ -197,8 +197,7 @@ impl Sequence {
                     batch.entries.push(Entry { range, line, context, closed, cells });
                     self.records += 1;
                 }
-                Some(Piece::Header(range)) => {
-                    let delimiter = delimiter(format, self.inputs.options());
+                Some(Piece::Header { range, delimiter }) => {
                     self.columns = Columns::new(&self.buffer[range], delimiter, self.inputs.plan());
                 }
                 Some(Piece::Long { range, line, whole }) => {

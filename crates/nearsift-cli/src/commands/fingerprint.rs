@@ -1,12 +1,11 @@
 //! `nearsift fingerprint`: one JSON line a document, with its fingerprint or its sketch.
 
 use nearsift::recipe::{Fingerprinter, Outcome, Recipe};
-use nearsift_io::Inputs;
 use serde::Serialize;
 
 use crate::Status;
 use crate::args::FingerprintArgs;
-use crate::documents::read_options;
+use crate::documents::{read_options, resolve};
 use crate::failure::Failure;
 use crate::output::Out;
 use crate::scan::{Pass, Problems, Seen, scan};
@@ -45,8 +44,7 @@ fn line(document: &Seen<'_>, fingerprinter: &mut Fingerprinter<'_>, recipe: &Rec
 }
 
 pub fn run(args: &FingerprintArgs) -> Result<Status, Failure> {
-    let inputs =
-        Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     // Only a fingerprint has a width to choose.
     let default = if args.recipe.bits.is_some() { "simhash64" } else { "sketch" };
     let recipe = crate::recipes::recipe(&args.recipe, default)?;

@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 use nearsift::fingerprint::Bits;
 use nearsift::recipe::{Fingerprinter, NoFingerprint, Recipe};
 use nearsift::sketch::{MIN_SCORE, Score};
-use nearsift_io::Inputs;
 use nearsift_store::{
     Access, Answer, Ask, Batch, Id, IdKind, Kind, Metadata, Near, Options, Outcome, RecipeMark,
     Settings, Store, StoreError, Value,
@@ -16,7 +15,7 @@ use serde::Serialize;
 
 use crate::Status;
 use crate::args::{Global, Input, Matching, RecipeArgs, parse_score};
-use crate::documents::read_options;
+use crate::documents::{read_options, resolve};
 use crate::failure::Failure;
 use crate::near::{Way, way};
 use crate::output::{Level, Out, escaped, tell};
@@ -276,8 +275,7 @@ const BATCH: usize = 1000;
 fn add(args: &Add) -> Result<Status, Failure> {
     let store = Store::open(&args.index.dir)?;
     let recipe = recipe_of(&store, &args.recipe)?;
-    let inputs =
-        Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let expires = args.expire_after.map(|after| {
         u32::try_from(now.saturating_add(u64::from(after))).unwrap_or(u32::MAX).max(1)
@@ -383,8 +381,7 @@ impl Adding<'_> {
 fn query(args: &Query) -> Result<Status, Failure> {
     let store = open_to_read(&args.index.dir)?;
     let recipe = recipe_of(&store, &args.recipe)?;
-    let inputs =
-        Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     let near = match (args.max_distance, args.min_score) {
         (Some(distance), _) => Some(Near::Distance(distance)),
         (None, Some(score)) => Some(Near::Score(Score::at_least(score))),

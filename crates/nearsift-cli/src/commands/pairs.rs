@@ -16,7 +16,7 @@ use super::with_corpus;
 use crate::Status;
 use crate::args::Pairs;
 use crate::calibration;
-use crate::documents::read_options;
+use crate::documents::{read_options, resolve};
 use crate::failure::Failure;
 use crate::near::{
     Candidates, Extent, PairLine, Rule, Texts, Way, Workspace, decide, join_settings, way,
@@ -33,8 +33,7 @@ struct Line<'a> {
 
 pub fn run(args: &Pairs) -> Result<Status, Failure> {
     let way = way(&args.recipe, &args.matching, args.searching.verify)?;
-    let inputs =
-        Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     match way {
         Way::Simhash { recipe, max_distance } => by_simhash(args, &inputs, recipe, max_distance),
         Way::Sketch { recipe, rule } => by_sketch(args, &inputs, recipe, rule),

@@ -11,7 +11,6 @@ mod keys;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use nearsift_io::Inputs;
 use serde::{Deserialize, Serialize};
@@ -46,12 +45,52 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct InputFile {
     file: String,
-    bytes: u64,
-    /// Nanoseconds since 1970.
-    modified: u64,
+    #[serde(flatten)]
+    stamp: Stamp,
 }
 
-// Version 1 had other keys of texts.
+/// What tells a file from what it was: its size and times, and what no program that writes over it can keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    bytes: u64,
+    /// Nanoseconds since 1970, less than 0 before.
+    modified: i64,
+    /// The same of the last change of content, name or permissions, which the system keeps itself; 0 where it keeps none.
+    changed: i64,
+    /// The number of the file in its file system; 0 where it has none.
+    inode: u64,
+}
+
+impl Stamp {
+    pub fn of(meta: &fs::Metadata) -> Stamp {
+        let nanoseconds =
+            |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            Stamp {
+                bytes: meta.len(),
+                modified: nanoseconds(meta.mtime(), meta.mtime_nsec()),
+                changed: nanoseconds(meta.ctime(), meta.ctime_nsec()),
+                inode: meta.ino(),
+            }
+        }
+        #[cfg(not(unix))]
+        {
+            let since = |at: std::time::SystemTime| match at.duration_since(std::time::UNIX_EPOCH) {
+                Ok(after) => nanoseconds(after.as_secs() as i64, after.subsec_nanos().into()),
+                Err(before) => -nanoseconds(
+                    before.duration().as_secs() as i64,
+                    before.duration().subsec_nanos().into(),
+                ),
+            };
+            let modified = meta.modified().map_or(0, since);
+            Stamp { bytes: meta.len(), modified, changed: 0, inode: 0 }
+        }
+    }
+}
+
+// Version 1 had other keys of texts, and sizes and times of files alone.
 const VERSION: u32 = 2;
 
 impl Manifest {
@@ -59,9 +98,7 @@ impl Manifest {
     pub fn new(inputs: &Inputs, settings: Vec<(String, String)>) -> Option<Manifest> {
         let file = |name: String| {
             let meta = fs::metadata(&name).ok().filter(fs::Metadata::is_file)?;
-            let modified = meta.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-            let modified = u64::try_from(modified.as_nanos()).ok()?;
-            Some(InputFile { file: name, bytes: meta.len(), modified })
+            Some(InputFile { file: name, stamp: Stamp::of(&meta) })
         };
         let inputs = inputs.files().iter().map(|f| file(f.name())).collect::<Option<_>>()?;
         let nearsift = env!("CARGO_PKG_VERSION").to_owned();
@@ -85,14 +122,21 @@ impl Manifest {
         }
         let inputs = self.inputs.iter().zip(&now.inputs);
         if let Some((was, is)) = inputs.into_iter().find(|(was, is)| was != is) {
+            let (then, now) = (was.stamp, is.stamp);
+            let looks_same = (then.bytes, then.modified) == (now.bytes, now.modified);
             return Some(match was.file == is.file {
+                true if looks_same => format!(
+                    "{} has changed since: its size and time are the same, but it was written over, replaced, or given other permissions, at {}",
+                    was.file,
+                    time(now.changed)
+                ),
                 true => format!(
                     "{} has changed since: {} bytes then, {} bytes now, modified {} and {}",
                     was.file,
-                    was.bytes,
-                    is.bytes,
-                    time(was.modified),
-                    time(is.modified)
+                    then.bytes,
+                    now.bytes,
+                    time(then.modified),
+                    time(now.modified)
                 ),
                 false => format!("its input had {}, and in its place is {}", was.file, is.file),
             });
@@ -107,7 +151,7 @@ impl Manifest {
     }
 }
 
-fn time(nanoseconds: u64) -> String {
+fn time(nanoseconds: i64) -> String {
     let time = jiff::Timestamp::from_nanosecond(i128::from(nanoseconds));
     time.map_or_else(|_| nanoseconds.to_string(), |time| time.to_string())
 }

@@ -27,18 +27,70 @@ pub(super) fn parse<'a>(bytes: &'a [u8], plan: &Plan) -> Result<(Slots<'a>, u64)
     match (repaired, first) {
         // There was nothing to repair: the first answer stands.
         (None, Some(reason)) => Err(reason),
-        (None, None) => Err(Reason::Json { message: "not UTF-8".to_owned(), column: 1 }),
+        (None, None) => {
+            Err(Reason::Json { message: "not UTF-8".to_owned(), column: 1, is_cut: false })
+        }
         (Some(text), _) => Ok((parse_owned(text.as_bytes(), plan)?, replaced)),
     }
 }
 
 /// [`parse`] for bytes that do not outlive the answer.
 pub(super) fn parse_owned(bytes: &[u8], plan: &Plan) -> Result<Slots<'static>, Reason> {
-    let (slots, _) = match std::str::from_utf8(bytes) {
-        Ok(text) => (parse_str(text, plan)?, 0),
-        Err(_) => return Err(Reason::Json { message: "not UTF-8".to_owned(), column: 1 }),
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return Err(Reason::Json { message: "not UTF-8".to_owned(), column: 1, is_cut: false });
+    };
+    let slots = match (parse_str(text, plan), repair(bytes).0) {
+        (Err(Reason::Json { .. }), Some(repaired)) => {
+            return Ok(parse_str(&repaired, plan)?.into_iter().map(Slot::into_owned).collect());
+        }
+        (first, _) => first?,
     };
     Ok(slots.into_iter().map(Slot::into_owned).collect())
+}
+
+/// The bytes of the text of a record of which not all could be decoded; those of the record where they cannot be found.
+pub(super) fn raw_text<'a>(bytes: &'a [u8], plan: &Plan) -> Cow<'a, [u8]> {
+    // Every byte stands for a character of its own, so that none is lost.
+    let by_byte: String = bytes.iter().map(|&byte| char::from(byte)).collect();
+    let slots = parse_str(&by_byte, plan).ok();
+    let Some(Slot::Value(Value::Text(text))) = slots.and_then(|slots| slots.into_iter().next())
+    else {
+        return Cow::Borrowed(bytes);
+    };
+    let mut raw = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        match u8::try_from(c) {
+            Ok(byte) => raw.push(byte),
+            // An escape.
+            Err(_) => raw.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    Cow::Owned(raw)
+}
+
+/// The fields of an object that hold strings, with their paths and lengths.
+pub(super) fn texts(bytes: &[u8], plan: &Plan) -> Vec<(String, usize)> {
+    fn walk(
+        object: &serde_json::Map<String, serde_json::Value>,
+        above: &str,
+        found: &mut Vec<(String, usize)>,
+    ) {
+        for (name, value) in object {
+            match value {
+                serde_json::Value::String(text) => {
+                    found.push((format!("{above}{name}"), text.len()))
+                }
+                // The parser bounds the depth.
+                serde_json::Value::Object(inner) => walk(inner, &format!("{above}{name}."), found),
+                _ => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(serde_json::Value::Object(object)) = serde_json::from_str(&clean(bytes, plan)) {
+        walk(&object, "", &mut found);
+    }
+    found
 }
 
 fn parse_str<'a>(text: &'a str, plan: &Plan) -> Result<Slots<'a>, Reason> {
@@ -109,7 +161,8 @@ fn syntax(error: &serde_json::Error, text: &str) -> Reason {
     // A record may span lines, and one that is cut short ends after the last.
     let before: usize =
         text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-    Reason::Json { message, column: (before + error.column()).max(1) }
+    let is_cut = error.is_eof() && text.trim_start().starts_with(['{', '[']);
+    Reason::Json { message, column: (before + error.column()).max(1), is_cut }
 }
 
 /// Reads a value: if it is an object, the fields of it that live paths name; if not, its kind is the answer.
@@ -315,15 +368,21 @@ pub(crate) fn clean<'a>(bytes: &'a [u8], plan: &Plan) -> Cow<'a, str> {
     }
 }
 
-/// A JSON text with what parsers refuse inside strings put right: bytes that are no UTF-8 and escapes of lone
-/// surrogates become U+FFFD, which is counted; control characters become escapes. `None`: nothing to do.
+/// A JSON text with what parsers refuse put right. In strings bytes that are no UTF-8 and escapes of lone surrogates become
+/// U+FFFD, which is counted, and control characters become escapes. Outside of them the numbers that JSON does not have,
+/// as Python writes them, become null: `NaN`, `Infinity` and `-Infinity`. `None`: nothing to do.
 fn repair(bytes: &[u8]) -> (Option<String>, u64) {
     let (text, mut replaced) = decode_utf8(bytes);
     let mut out = String::with_capacity(text.len() + 16);
     let mut changed = replaced > 0;
     let mut in_string = false;
     let mut rest: &str = &text;
-    while let Some(at) = rest.find(|c: char| matches!(c, '"' | '\\') || (in_string && c < ' ')) {
+    let is_found = |c: char, in_string: bool| match c {
+        '"' | '\\' => true,
+        'N' | 'I' | '-' => !in_string,
+        c => in_string && c < ' ',
+    };
+    while let Some(at) = rest.find(|c: char| is_found(c, in_string)) {
         out.push_str(&rest[..at]);
         let found = &rest[at..];
         let taken = match found.as_bytes()[0] {
@@ -344,6 +403,17 @@ fn repair(bytes: &[u8]) -> (Option<String>, u64) {
                     6
                 }
             },
+            first @ (b'N' | b'I' | b'-') if !in_string => match no_number(found) {
+                Some(len) => {
+                    out.push_str("null");
+                    changed = true;
+                    len
+                }
+                None => {
+                    out.push(char::from(first));
+                    1
+                }
+            },
             control => {
                 out.push_str(&format!("\\u{control:04x}"));
                 changed = true;
@@ -354,6 +424,13 @@ fn repair(bytes: &[u8]) -> (Option<String>, u64) {
     }
     out.push_str(rest);
     (changed.then_some(out), replaced)
+}
+
+/// The length of a number at the start of a text that JSON does not have.
+fn no_number(text: &str) -> Option<usize> {
+    let word = ["NaN", "Infinity", "-Infinity"].into_iter().find(|word| text.starts_with(word))?;
+    let is_whole = !text[word.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    is_whole.then_some(word.len())
 }
 
 /// An escape sequence at the start of a text.
@@ -387,6 +464,19 @@ mod tests {
     fn plan(fields: &[&str]) -> Plan {
         let fields = fields.iter().map(|f| (*f).to_owned()).collect();
         Plan::new(&ReadOptions { fields, ..ReadOptions::default() }).expect("fields")
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_have_are_null() {
+        let check = |input: &str, expect: Option<&str>| {
+            assert_eq!(repair(input.as_bytes()), (expect.map(str::to_owned), 0), "{input}");
+        };
+        check(
+            r#"{"a":NaN,"b":[-Infinity, Infinity],"c":-1}"#,
+            Some(r#"{"a":null,"b":[null, null],"c":-1}"#),
+        );
+        check(r#"{"text":"NaN, \"Infinity\" -Infinity","b":2}"#, None);
+        check(r#"{"a":NaNs,"b":Infinity1,"c":- Infinity,"d":N}"#, None);
     }
 
     #[test]

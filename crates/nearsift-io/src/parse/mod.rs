@@ -11,7 +11,6 @@ use std::sync::Arc;
 use encoding_rs::Encoding;
 
 use crate::batch::Record;
-use crate::split::delimiter;
 use crate::{Error, Format, Inputs, Note, ReadOptions, Reason};
 
 pub(crate) use json::text_range as json_text_range;
@@ -33,6 +32,9 @@ pub struct Document<'a> {
     /// How many characters could not be decoded and became U+FFFD: bytes that are not in the charset, and lone
     /// surrogates written as escapes. In JSON it is the count of the whole record, in CSV that of the text.
     pub replaced: u64,
+    /// The bytes of the text where some of it became U+FFFD, so that different bytes stay different: those of the field, or
+    /// of the whole record where they cannot be told apart. `None` of [`Body::Plain`] and [`Body::Html`], which are bytes.
+    pub raw: Option<Cow<'a, [u8]>>,
 }
 
 /// The text of a document, decoded or not.
@@ -147,7 +149,7 @@ impl Plan {
             let expected = "at most 64 different fields";
             return Err(Error::InvalidOption { option: "fields", got, expected });
         }
-        let option = "delimiter";
+        let option = "--delimiter";
         if let Some(byte @ (b'"' | b'\r' | b'\n' | 0x80..)) = options.delimiter {
             let expected = "an ASCII character that is no quote and no line break";
             return Err(Error::InvalidOption { option, got: format!("{byte:#x}"), expected });
@@ -289,6 +291,16 @@ impl Parser {
         self.plan.fields.iter().map(|path| has(*path)).collect()
     }
 
+    /// The fields of a record that hold text, by the names that [`ReadOptions::text_field`] takes, each with the bytes of its
+    /// text: of JSON and CSV; empty for other formats, and for what cannot be read.
+    pub fn texts(&self, record: &Record<'_>) -> Vec<(String, usize)> {
+        match record.format {
+            Format::JsonLines | Format::Json => json::texts(record.bytes, &self.plan),
+            Format::Csv | Format::Tsv => rows::texts(record),
+            _ => Vec::new(),
+        }
+    }
+
     fn json<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
         let (slots, replaced) = match self.plan.encoding {
             None => json::parse(record.bytes, &self.plan)?,
@@ -301,13 +313,14 @@ impl Parser {
                 (slots, replaced)
             }
         };
-        self.document(record, slots, replaced)
+        let document = self.document(record, slots, replaced)?;
+        let raw = (replaced > 0).then(|| json::raw_text(record.bytes, &self.plan));
+        Ok(Document { raw, ..document })
     }
 
     fn row<'a>(&self, record: &Record<'a>) -> Result<Document<'a>, Reason> {
-        let delimiter = delimiter(record.format, self.inputs.options());
-        let (slots, replaced) = rows::parse(record, delimiter, &self.plan)?;
-        self.document(record, slots, replaced)
+        let (slots, replaced, raw) = rows::parse(record, &self.plan)?;
+        Ok(Document { raw, ..self.document(record, slots, replaced)? })
     }
 
     /// A row of a table, whose text is the record's bytes.
@@ -319,7 +332,8 @@ impl Parser {
             *slot = Slot::Value(Value::Text(text));
             replaced = lost;
         }
-        self.document(record, slots, replaced)
+        let raw = (replaced > 0).then_some(Cow::Borrowed(record.bytes));
+        Ok(Document { raw, ..self.document(record, slots, replaced)? })
     }
 
     /// A record of a WARC file.
@@ -361,7 +375,8 @@ impl Parser {
         });
         let fields = fields.collect::<Result<_, _>>()?;
         let Some(path) = self.plan.text() else {
-            return Ok(Document { id, body: Body::Text(Cow::Borrowed("")), fields, replaced });
+            let body = Body::Text(Cow::Borrowed(""));
+            return Ok(Document { id, body, fields, replaced, raw: None });
         };
         let field = || path.full.clone();
         let body = match std::mem::replace(&mut slots[0], Slot::Missing) {
@@ -378,12 +393,12 @@ impl Parser {
             Slot::Other(got) => return Err(Reason::WrongType { field: field(), got }),
             Slot::TooLong(bytes) => return Err(too_long(bytes)),
         };
-        Ok(Document { id, body, fields, replaced })
+        Ok(Document { id, body, fields, replaced, raw: None })
     }
 
     fn file<'a>(&self, record: &Record<'a>, body: Body<'a>) -> Document<'a> {
         let id = Cow::Owned(self.file_name(record));
-        Document { id, body, fields: vec![None; self.plan.fields.len()], replaced: 0 }
+        Document { id, body, fields: vec![None; self.plan.fields.len()], replaced: 0, raw: None }
     }
 
     fn file_name(&self, record: &Record<'_>) -> String {
@@ -398,10 +413,21 @@ impl Parser {
 /// The names of the columns that there are, for a message.
 pub(crate) fn list_of_names(names: impl Iterator<Item = String>) -> String {
     const SHOWN: usize = 20;
+    /// Names may be as long as an outsider likes.
+    const CHARACTERS: usize = 200;
     let names: Vec<String> = names.collect();
-    let mut list: Vec<String> = names.iter().take(SHOWN).map(|n| format!("{n:?}")).collect();
-    if names.len() > SHOWN {
-        list.push(format!("and {} more", names.len() - SHOWN));
+    let mut list: Vec<String> = Vec::new();
+    let mut left = CHARACTERS;
+    for name in names.iter().take(SHOWN) {
+        if name.chars().take(left + 1).count() > left && !list.is_empty() {
+            break;
+        }
+        let shown: String = name.chars().take(left).collect();
+        left -= shown.chars().count();
+        list.push(format!("{shown:?}"));
+    }
+    if names.len() > list.len() {
+        list.push(format!("and {} more", names.len() - list.len()));
     }
     if list.is_empty() { "none".to_owned() } else { list.join(", ") }
 }

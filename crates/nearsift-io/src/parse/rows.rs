@@ -17,6 +17,8 @@ pub(crate) struct Columns {
     places: Arc<[Option<usize>]>,
     /// The names, for messages.
     names: Arc<[String]>,
+    /// The byte between fields.
+    delimiter: u8,
 }
 
 impl Columns {
@@ -28,7 +30,7 @@ impl Columns {
         let place = |path: &super::FieldPath| {
             names.iter().position(|name| !name.is_empty() && *name == path.full)
         };
-        Self { places: plan.paths.iter().map(place).collect(), names }
+        Self { places: plan.paths.iter().map(place).collect(), names, delimiter }
     }
 
     /// Whether there is the column of a path of the plan.
@@ -41,12 +43,17 @@ impl Columns {
     }
 }
 
+/// The fields, the characters of the text that were replaced, and its bytes if there are such.
+type Parsed<'a> = (Slots<'a>, u64, Option<Cow<'a, [u8]>>);
+
+/// The names of the columns, with the length of each field.
+pub(super) fn texts(record: &Record<'_>) -> Vec<(String, usize)> {
+    let fields = Fields::new(record.bytes, record.columns.delimiter).map(|field| field.len());
+    record.columns.names.iter().cloned().zip(fields).collect()
+}
+
 /// The fields of the plan, and how many characters of the text had to be replaced.
-pub(super) fn parse<'a>(
-    record: &Record<'a>,
-    delimiter: u8,
-    plan: &Plan,
-) -> Result<(Slots<'a>, u64), Reason> {
+pub(super) fn parse<'a>(record: &Record<'a>, plan: &Plan) -> Result<Parsed<'a>, Reason> {
     let columns = record.columns;
     let text_column = columns.places.first().copied().flatten();
     if let (Some(path), None) = (plan.text(), text_column) {
@@ -54,13 +61,15 @@ pub(super) fn parse<'a>(
         return Err(Reason::NoColumn { field, columns: columns.list() });
     }
     let mut slots = vec![Slot::Missing; plan.paths.len()];
-    let (mut replaced, mut got) = (0, 0);
-    for field in Fields::new(record.bytes, delimiter) {
+    let (mut replaced, mut raw, mut got) = (0, None, 0);
+    for field in Fields::new(record.bytes, columns.delimiter) {
         let mut wanted = (0..slots.len()).filter(|slot| columns.places[*slot] == Some(got));
         if let Some(first) = wanted.next() {
+            let is_text = Some(got) == text_column;
+            let bytes = is_text.then(|| field.clone());
             let (value, lost) = text(field, plan);
-            if Some(got) == text_column {
-                replaced = lost;
+            if is_text && lost > 0 {
+                (replaced, raw) = (lost, bytes);
             }
             for slot in wanted {
                 slots[slot] = Slot::Value(Value::Text(value.clone()));
@@ -70,7 +79,7 @@ pub(super) fn parse<'a>(
         got += 1;
     }
     let expected = columns.names.len();
-    if got == expected { Ok((slots, replaced)) } else { Err(Reason::Ragged { expected, got }) }
+    if got == expected { Ok((slots, replaced, raw)) } else { Err(Reason::Ragged { expected, got }) }
 }
 
 fn text<'a>(field: Cow<'a, [u8]>, plan: &Plan) -> (Cow<'a, str>, u64) {

@@ -30,6 +30,9 @@ use values::Values;
 use warc::Warc;
 pub(crate) use warc::arc_header;
 
+/// The delimiter of a CSV file is told by so many bytes of it.
+const HEADER_BYTES: usize = 64 << 10;
+
 /// Longer gaps are handed over in parts.
 const GAP_BYTES: usize = 64 << 10;
 
@@ -118,8 +121,8 @@ pub(crate) fn open_documents(
 pub(crate) enum Piece {
     /// No record.
     Gap(Range<usize>),
-    /// The header of a CSV file.
-    Header(Range<usize>),
+    /// The header of a CSV file, and the byte between its fields.
+    Header { range: Range<usize>, delimiter: u8 },
     Record {
         range: Range<usize>,
         line: u64,
@@ -219,6 +222,12 @@ impl Framer {
     }
 }
 
+/// Whether a file of fields begins as UTF-16 does: with its mark, or with a NUL in a half of the first unit.
+fn is_utf16(start: &[u8]) -> bool {
+    matches!(start, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
+        || matches!(start, [a, b, ..] if (*a == 0) != (*b == 0))
+}
+
 fn line_kind(line: &[u8]) -> Kind {
     if line.trim_ascii_start().is_empty() { Kind::Gap } else { Kind::Record }
 }
@@ -246,6 +255,8 @@ pub(crate) struct Splitter {
 #[derive(Debug)]
 enum Phase {
     Beginning,
+    /// Before the header of a CSV file whose delimiter is still to be found out.
+    Header,
     Reading,
     /// After a member of the file.
     Between,
@@ -277,11 +288,11 @@ impl Splitter {
     }
 
     pub(crate) fn new(source: Source, format: Format, options: &ReadOptions, start: usize) -> Self {
-        let delimiter = delimiter(format, options);
         let (framer, numbering) = match format {
             Format::JsonLines => (Framer::Lines, Numbering::Lines),
             Format::Json => (Framer::Values(Values::new()), Numbering::Records),
-            Format::Csv | Format::Tsv => (Framer::Rows(Rows::new(delimiter)), Numbering::Lines),
+            Format::Csv => (Framer::Rows(Rows::new(options.delimiter, b',')), Numbering::Lines),
+            Format::Tsv => (Framer::Rows(Rows::new(options.delimiter, b'\t')), Numbering::Lines),
             Format::Warc => {
                 (Framer::Warc(Warc::new(options.limits.record_bytes)), Numbering::Records)
             }
@@ -341,6 +352,21 @@ impl Splitter {
                     None => {}
                 }
             }
+            if matches!(self.phase, Phase::Header) {
+                match self.header(buffer, false) {
+                    Some(piece) => return Some(piece),
+                    None if matches!(self.phase, Phase::Header) => {
+                        self.fill(buffer);
+                        if !matches!(self.phase, Phase::Header)
+                            && let Some(piece) = self.header(buffer, true)
+                        {
+                            return Some(piece);
+                        }
+                        continue;
+                    }
+                    None => {}
+                }
+            }
             if let Some(end) = self.unchecked.take()
                 && !matches!(self.phase, Phase::Damaged(_))
             {
@@ -373,7 +399,7 @@ impl Splitter {
                 return Some(Piece::Long { range, line, whole: None });
             }
             match &self.phase {
-                Phase::Beginning | Phase::Reading => self.fill(buffer),
+                Phase::Beginning | Phase::Header | Phase::Reading => self.fill(buffer),
                 Phase::Between => {
                     self.framer.reset();
                     let more = self.source.next_member();
@@ -419,13 +445,38 @@ impl Splitter {
         const MARK: &[u8] = b"\xef\xbb\xbf";
         let start = &buffer[self.start..];
         if start.starts_with(MARK) {
-            self.phase = Phase::Reading;
+            self.phase = self.after_mark();
             return Some(Piece::Gap(self.advance(buffer, MARK.len())));
         }
-        if !MARK.starts_with(start) {
-            self.phase = Phase::Reading;
+        let is_rows = matches!(self.framer, Framer::Rows(_));
+        if is_rows && start.len() < 2 {
+            return None;
+        }
+        if is_rows && is_utf16(start) {
+            self.phase = Phase::Damaged(Reason::Utf16);
+        } else if !MARK.starts_with(start) {
+            self.phase = self.after_mark();
         }
         None
+    }
+
+    fn after_mark(&self) -> Phase {
+        match &self.framer {
+            Framer::Rows(rows) if !rows.is_settled() => Phase::Header,
+            _ => Phase::Reading,
+        }
+    }
+
+    /// Finds the delimiter out, once enough is there to tell: by a line `sep=;`, which is a gap, or by the first rows.
+    fn header(&mut self, buffer: &[u8], is_all: bool) -> Option<Piece> {
+        let start = &buffer[self.start..];
+        let is_enough = is_all || start.len() >= HEADER_BYTES;
+        let Framer::Rows(rows) = &mut self.framer else { return None };
+        let found = rows.settle(&start[..start.len().min(HEADER_BYTES)], is_enough)?;
+        if matches!(self.phase, Phase::Header) {
+            self.phase = Phase::Reading;
+        }
+        (found > 0).then(|| Piece::Gap(self.advance(buffer, found)))
     }
 
     fn fill(&mut self, buffer: &mut Vec<u8>) {
@@ -473,7 +524,11 @@ impl Splitter {
             }
             Kind::Record if self.header_due => {
                 self.header_due = false;
-                Piece::Header(range)
+                let delimiter = match &self.framer {
+                    Framer::Rows(rows) => rows.delimiter(),
+                    _ => b',',
+                };
+                Piece::Header { range, delimiter }
             }
             Kind::Record => {
                 self.count_record();
@@ -524,9 +579,4 @@ impl Pieces for Splitter {
         let (bytes, digest) = (self.source.given(), self.source.digest());
         Passed { bytes, digest, ..Passed::default() }
     }
-}
-
-/// The byte between the fields of a CSV file.
-pub(crate) fn delimiter(format: Format, options: &ReadOptions) -> u8 {
-    options.delimiter.unwrap_or(if format == Format::Tsv { b'\t' } else { b',' })
 }

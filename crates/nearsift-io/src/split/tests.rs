@@ -43,7 +43,9 @@ fn pieces(
     let mut found = Vec::new();
     while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
         let bytes = match &piece {
-            Piece::Gap(r) | Piece::Header(r) | Piece::Cut(r) => buffer[r.clone()].to_vec(),
+            Piece::Gap(r) | Piece::Header { range: r, .. } | Piece::Cut(r) => {
+                buffer[r.clone()].to_vec()
+            }
             Piece::Record { range, .. } | Piece::Long { range, .. } => {
                 buffer[range.clone()].to_vec()
             }
@@ -227,7 +229,7 @@ proptest! {
         let (found, all) = pieces(file.as_bytes(), Format::Csv, 1 << 20, step);
         prop_assert_eq!(all, file.as_bytes());
         let row = |(piece, bytes): (Piece, Vec<u8>)| match piece {
-            Piece::Header(_) | Piece::Record { .. } => Some(rows_of_csv_core(&bytes)),
+            Piece::Header { .. } | Piece::Record { .. } => Some(rows_of_csv_core(&bytes)),
             _ => None,
         };
         let got: Vec<_> = found.into_iter().filter_map(row).collect();

@@ -31,6 +31,8 @@ use crate::{Limits, Reason};
 
 /// The format's name in messages.
 const NAME: &str = "Arrow";
+/// How Feather version 1 begins, which is another format.
+const FEATHER_1: &[u8] = b"FEA1";
 const MAGIC: &[u8] = b"ARROW1";
 /// The most bytes before the first message of a file: the magic, and zeros up to an alignment that writers choose.
 const FILE_START: u64 = 64;
@@ -73,6 +75,11 @@ impl Opened {
         read.map_err(|e| Reason::Read(e.to_string()))?;
         if Compression::of(&start) != Compression::None {
             return Err(refused("it is compressed as a whole; decompress it first"));
+        }
+        if start.starts_with(FEATHER_1) {
+            return Err(refused(
+                "it is Feather version 1, an older format than Arrow IPC; write it again as version 2, as with pyarrow.feather.write_feather",
+            ));
         }
         let is_file = start.starts_with(MAGIC);
         let mut opened = Self {

@@ -20,7 +20,7 @@ use crate::batch::Place;
 use crate::inputs::{Change, InputFile, Inputs, Seen, State};
 use crate::parse::Columns;
 use crate::source::{Compression, Content, Positioned};
-use crate::split::{Piece, Pieces, Splitter, delimiter};
+use crate::split::{Piece, Pieces, Splitter};
 use crate::{Error, Format, Note, Reason};
 
 pub use convert::{Codec, Conversion, TextOf};
@@ -293,7 +293,7 @@ impl KeptWriter {
         if !format.is_one_document_a_file() {
             pair.kept.open()?;
         }
-        let delimiter = delimiter(format, self.inputs.options());
+        let mut delimiter = b',';
         let mut columns = Columns::default();
         let mut written = Written::default();
         let mut records = 0;
@@ -303,7 +303,8 @@ impl KeptWriter {
             pair.at_member(splitter.member());
             match piece {
                 Piece::Gap(range) => pair.gap(&buffer[range], splitter.around())?,
-                Piece::Header(range) => {
+                Piece::Header { range, delimiter: found } => {
+                    delimiter = found;
                     columns = Columns::new(&buffer[range.clone()], delimiter, self.inputs.plan());
                     pair.kept.put(&buffer[range.clone()])?;
                     pair.unreadable.put(&buffer[range])?;

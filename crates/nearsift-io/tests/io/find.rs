@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nearsift_io::{Error, Format, Inputs, ReadOptions, Reason, prepare_output};
+use nearsift_io::{Error, Format, Inputs, Links, ReadOptions, Reason, prepare_output};
 
 use crate::support::{Folder, read};
 
@@ -158,12 +158,33 @@ fn links_and_folders_without_permission() {
     let inputs = resolve(&[folder.path("d")], None).expect("inputs");
     let named = resolve(std::slice::from_ref(&locked), None);
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o755)).expect("permissions");
-    assert_eq!(read(&inputs).documents.len(), if open { 3 } else { 2 });
+    assert_eq!(read(&inputs).documents.len(), if open { 2 } else { 1 });
+    // What is not in the folder is read when that is asked for.
+    assert_eq!(inputs.skipped().links, 1);
+    let followed = ReadOptions { links: Links::Followed, ..ReadOptions::default() };
+    let followed = Inputs::resolve(&[folder.path("d")], followed).expect("inputs");
+    assert_eq!(read(&followed).documents.len(), 3);
+    let only_links = folder.path("only");
+    fs::create_dir(&only_links).expect("a folder");
+    symlink(folder.path("other"), only_links.join("out")).expect("a link");
+    symlink(folder.path("other/b.jsonl"), only_links.join("out.jsonl")).expect("a link");
+    let refused =
+        resolve(std::slice::from_ref(&only_links), None).expect_err("nothing").to_string();
+    assert!(refused.contains("--follow-links"), "{refused}");
+    symlink("out.jsonl", only_links.join("in.jsonl")).expect("a link");
+    fs::remove_file(only_links.join("out.jsonl")).expect("removed");
+    fs::write(only_links.join("out.jsonl"), "{\"text\":\"a\"}\n").expect("a file");
+    let inside = resolve(std::slice::from_ref(&only_links), None).expect("inputs");
+    assert_eq!((inside.files().len(), inside.skipped().links), (1, 1));
     let names = inputs.notes().iter().map(|n| n.file.rsplit('/').next().unwrap_or_default());
-    let expect: &[&str] =
-        if open { &["dangling.jsonl", "loop"] } else { &["dangling.jsonl", "locked", "loop"] };
+    let expect: &[&str] = if open {
+        &["d", "dangling.jsonl", "loop"]
+    } else {
+        &["d", "dangling.jsonl", "locked", "loop"]
+    };
     assert_eq!(names.collect::<Vec<_>>(), expect);
-    assert!(inputs.notes().iter().all(|n| matches!(n.reason, Reason::Folder(_))));
+    assert!(matches!(inputs.notes()[0].reason, Reason::LinksOut { links: 1, .. }));
+    assert!(inputs.notes()[1..].iter().all(|n| matches!(n.reason, Reason::Folder(_))));
     if !open {
         let message = named.expect_err("refused").to_string();
         assert!(message.contains("locked: cannot be read"), "{message}");

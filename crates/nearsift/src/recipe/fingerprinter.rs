@@ -16,6 +16,7 @@ use crate::feature::tokens::WordCutter;
 use crate::feature::weight::Weighting;
 use crate::feature::{FeatureSet, by_script, hash_char_shingles, hash_token};
 use crate::fingerprint::votes::Votes;
+use crate::text::decode::is_undecodable;
 use crate::text::key::content_key;
 use crate::text::normalise::{normalise, normalise_into};
 use crate::text::script::{Class, class};
@@ -75,6 +76,12 @@ pub struct Fingerprinter<'r> {
 /// Memory for more hashes than this is not kept.
 const HUGE: usize = 1 << 20;
 
+/// The key of a document whose text could not be decoded: that of its bytes, which no text has.
+pub fn bytes_key(bytes: &[u8]) -> u128 {
+    // No UTF-8 begins so.
+    content_key([b"\xff", bytes])
+}
+
 impl<'r> Fingerprinter<'r> {
     pub(super) fn new(recipe: &'r Recipe) -> Fingerprinter<'r> {
         Fingerprinter {
@@ -107,6 +114,9 @@ impl<'r> Fingerprinter<'r> {
         };
         if let Err(reason) = self.prepare(spec, text) {
             return Outcome::None(reason);
+        }
+        if is_undecodable(text) {
+            return Outcome::None(NoFingerprint::Undecodable);
         }
         self.votes.clear();
         let found = match self.vote_by_hash(spec) {
@@ -187,7 +197,8 @@ impl<'r> Fingerprinter<'r> {
 
     /// What two documents share exactly when they have the same letters and digits in the same order,
     /// cut into the same words, after normalisation; for the text of the last call. Punctuation and
-    /// white space do not matter. `None` when there is no letter and no digit.
+    /// white space do not matter, unless the text holds U+FFFD: then all of it has to be the same, and where the bytes
+    /// behind it are at hand, [`bytes_key`](super::bytes_key) of these is the better key. `None` when there is no letter and no digit.
     ///
     /// It is 128 bits of a cryptographic hash, so a document cannot be built that shares the key of another
     /// document and not its words: see [`content_key`].
@@ -195,6 +206,10 @@ impl<'r> Fingerprinter<'r> {
         if !self.is_reduced {
             self.reduced.fill(&self.normalised);
             self.is_reduced = true;
+        }
+        // U+FFFD stands for any character: such texts are the same only where all is.
+        if self.normalised.contains(char::REPLACEMENT_CHARACTER) {
+            return Some(bytes_key(self.normalised.as_bytes()));
         }
         if self.reduced.text().is_empty() {
             return None;

@@ -39,7 +39,7 @@ use crate::text::normalise;
 use crate::text::words::HiddenMarkov;
 use crate::text::words::{Lexicon, Segmenter, StopWords, UnknownWords};
 use compat::{Compat, CompatError, InputKind};
-pub use fingerprinter::{Explained, Fingerprinter};
+pub use fingerprinter::{Explained, Fingerprinter, bytes_key};
 pub use sketcher::Sketched;
 use spec::{Features, Form, Idf, Spec, WordBackend};
 
@@ -97,6 +97,8 @@ pub enum NoFingerprint {
     Empty,
     /// It is a web page of navigation and boilerplate: what it says is the site's, not its own.
     NavigationOnly,
+    /// Too much of it could not be decoded, or holds U+FFFD already: see [`decode::is_undecodable`](crate::text::decode::is_undecodable).
+    Undecodable,
     /// It has fewer distinct features than the recipe asks for.
     TooFewFeatures {
         /// The number that it has.
@@ -119,6 +121,7 @@ impl fmt::Display for NoFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoFingerprint::Empty => f.write_str("no letters or digits"),
+            NoFingerprint::Undecodable => f.write_str("too much of it cannot be decoded"),
             NoFingerprint::NavigationOnly => f.write_str("navigation only"),
             NoFingerprint::TooFewFeatures { found, needed } => {
                 write!(f, "too few features: {found} of at least {needed}")

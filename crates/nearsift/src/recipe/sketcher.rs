@@ -6,6 +6,7 @@ use super::{Kind, NoFingerprint};
 use crate::feature::frequency::{DocumentFrequencies, SIXTEENTHS};
 use crate::feature::weight::Weighting;
 use crate::sketch::{Keys, Sketch, minwise};
+use crate::text::decode::is_undecodable;
 
 /// A document's sketch, and the keys that find candidates for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,7 +268,15 @@ impl Fingerprinter<'_> {
         assert!(spec.form == Form::Sketch, "{recipe} makes no sketches");
         let rarity = Rarity::of_weight(recipe, spec).expect("a sketch weighs by rarity");
 
-        self.prepare(spec, text)?;
+        let prepared = match is_undecodable(text) {
+            true => Err(NoFingerprint::Undecodable),
+            false => self.prepare(spec, text),
+        };
+        if let Err(reason) = prepared {
+            // What the text before left.
+            self.sorted = Sorted::default();
+            return Err(reason);
+        }
         self.hash_features(spec);
         let Fingerprinter { hashes, once, tally, sorted, votes, .. } = self;
         let (once, rest) = once.split(hashes);

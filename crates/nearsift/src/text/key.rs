@@ -19,7 +19,7 @@
 /// ```
 ///
 /// # Complexity
-/// O(bytes): about a nanosecond for each byte of a text below 1 KiB, less of longer ones.
+/// O(bytes).
 pub fn content_key<T: AsRef<[u8]>>(parts: impl IntoIterator<Item = T>) -> u128 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

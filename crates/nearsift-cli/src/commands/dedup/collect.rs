@@ -33,6 +33,21 @@ pub struct Collected<C> {
     pub counts: Counts,
     /// The documents' keys, where they are not among the columns.
     pub keys: Option<FileKeys>,
+    /// Bytes of texts that could not be decoded, for a guess at their charset.
+    undecoded: Vec<u8>,
+}
+
+/// Of each text that could not be decoded so many bytes are kept, and so many of all.
+const UNDECODED: [usize; 2] = [512, 32 << 10];
+
+impl<C> Collected<C> {
+    /// The charset that what could not be decoded looks like, if it is not UTF-8 with some damage.
+    pub fn likely_charset(&self) -> Option<&'static str> {
+        if self.undecoded.is_empty() {
+            return None;
+        }
+        nearsift::text::decode::likely_charset(&self.undecoded)
+    }
 }
 
 /// What else is worth telling about the documents.
@@ -43,6 +58,9 @@ pub struct Counts {
     pub too_few_features: u64,
     #[serde(default)]
     pub too_long: u64,
+    /// Documents of which too much could not be decoded.
+    #[serde(default)]
+    pub undecodable: u64,
     pub duplicate_ids: u64,
     /// Documents in which something could not be decoded, and how many characters.
     pub documents_replaced: u64,
@@ -294,6 +312,7 @@ struct Row<E> {
     value: Option<f64>,
     why_not: Option<NoFingerprint>,
     replaced: u64,
+    undecoded: Vec<u8>,
     bytes: u64,
 }
 
@@ -324,6 +343,7 @@ pub fn collect<C: Columns>(
                 lacking: Lacking::default(),
                 counts: Counts::default(),
                 keys: state.map(|_| FileKeys::default()),
+                undecoded: Vec::new(),
             },
             shared: &shared,
             keep,
@@ -402,7 +422,7 @@ struct Collecting<'a, 'scope, C: Columns, F> {
 impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, '_, C, F> {
     /// Takes up the shards of an earlier run.
     fn resume(&mut self, state: &State) -> Result<(), Failure> {
-        let Collected { corpus, ids, records, problems, counts, keys } = &mut self.all;
+        let Collected { corpus, ids, records, problems, counts, keys, .. } = &mut self.all;
         let mut shards = 0;
         let mut done = (0, 0);
         self.shards = shard::load(state, corpus, |head, own| {
@@ -524,6 +544,11 @@ fn row<C: Columns>(
         value,
         why_not,
         replaced: document.replaced,
+        undecoded: document
+            .text
+            .raw
+            .as_ref()
+            .map_or_else(Vec::new, |raw| raw[..raw.len().min(UNDECODED[0])].to_vec()),
         bytes: document.text.text.len() as u64,
     }
 }
@@ -534,6 +559,7 @@ impl<C: Columns> Collected<C> {
         let counts = &mut self.counts;
         match row.why_not {
             Some(NoFingerprint::Empty) => counts.without_text += 1,
+            Some(NoFingerprint::Undecodable) => counts.undecodable += 1,
             Some(NoFingerprint::NavigationOnly) => counts.navigation_only += 1,
             Some(NoFingerprint::TooFewFeatures { .. }) => counts.too_few_features += 1,
             Some(NoFingerprint::TooLong { .. }) => counts.too_long += 1,
@@ -543,6 +569,10 @@ impl<C: Columns> Collected<C> {
         counts.characters_replaced += row.replaced;
         counts.without_value += u64::from(*keep != Keep::First && row.value.is_none());
         counts.text_bytes += row.bytes;
+        if !row.undecoded.is_empty() && self.undecoded.len() < UNDECODED[1] {
+            self.undecoded.extend_from_slice(&row.undecoded);
+            self.undecoded.push(b'\n');
+        }
         self.ids.push(&row.id)?;
         self.corpus.push(shared, row.entry, row.value);
         Ok(())

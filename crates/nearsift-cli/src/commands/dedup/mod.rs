@@ -29,7 +29,7 @@ use serde::Serialize;
 use super::partial::{Source, each_passage};
 use crate::Status;
 use crate::args::{ClusterRule, Dedup, Global};
-use crate::documents::{conversion, read_options};
+use crate::documents::{conversion, read_options, resolve};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Way, way};
@@ -148,7 +148,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     options.batch_bytes = options.batch_bytes.min(most);
     check_state_options(args, &way)?;
     against::check_output(&args.against, &args.output)?;
-    let inputs = Inputs::resolve(&args.input.inputs, options)?;
+    let inputs = resolve(&args.input.inputs, options)?;
     let clustering = args.cluster.map_or(way.clustering(), clustering_of);
     let manifest = Manifest::new(&inputs, deciding(args, &keep, clustering, &way)?);
     let start = if args.resume { Start::Resume } else { Start::Afresh };

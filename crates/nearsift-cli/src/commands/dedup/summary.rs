@@ -67,9 +67,14 @@ pub struct Summary {
     too_few_features: u64,
     #[serde(skip_serializing_if = "is_zero")]
     too_long: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    undecodable: u64,
     duplicate_ids: u64,
     documents_with_replaced_characters: u64,
     replaced_characters: u64,
+    /// The charset that what could not be decoded looks like.
+    #[serde(skip)]
+    likely_charset: Option<&'static str>,
     without_keep_value: u64,
     groups: u64,
     largest_group: u64,
@@ -308,9 +313,11 @@ impl Summary {
             navigation_only: counts.navigation_only,
             too_few_features: counts.too_few_features,
             too_long: counts.too_long,
+            undecodable: counts.undecodable,
             duplicate_ids: counts.duplicate_ids,
             documents_with_replaced_characters: counts.documents_replaced,
             replaced_characters: counts.characters_replaced,
+            likely_charset: collected.likely_charset(),
             without_keep_value: counts.without_value,
             groups: 0,
             largest_group: 0,
@@ -496,9 +503,17 @@ impl Summary {
         warn(
             self.replaced_characters,
             format!(
-                "{} could not be decoded, in {}: compared as U+FFFD, kept byte for byte.",
+                "{} could not be decoded, in {}: compared as U+FFFD, kept byte for byte, and the same text only where the bytes are the same. {}",
                 plural(self.replaced_characters, "character"),
-                plural(self.documents_with_replaced_characters, "document")
+                plural(self.documents_with_replaced_characters, "document"),
+                match self.likely_charset {
+                    Some(charset) => format!(
+                        "The bytes look like {charset}: give --charset {}.",
+                        charset.to_lowercase()
+                    ),
+                    None =>
+                        "If the input is not in UTF-8, name its charset with --charset.".to_owned(),
+                }
             ),
         );
         warn(
@@ -509,15 +524,20 @@ impl Summary {
                 self.keep
             ),
         );
-        let unjudged = self.without_text + self.navigation_only + self.too_few_features;
+        let unjudged =
+            self.without_text + self.navigation_only + self.too_few_features + self.undecodable;
         warn(
             unjudged,
             format!(
-                "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features): such documents match only where the text is the same.",
+                "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features{}): such documents match only where the text is the same.",
                 plural(unjudged, "document"),
                 grouped(self.without_text),
                 grouped(self.navigation_only),
-                grouped(self.too_few_features)
+                grouped(self.too_few_features),
+                match self.undecodable {
+                    0 => String::new(),
+                    n => format!(", {} of which too much could not be decoded", grouped(n)),
+                }
             ),
         );
         warn(
@@ -611,7 +631,7 @@ impl Summary {
             ))?;
         }
         for warning in self.warnings() {
-            out.line(&format!("note: {}", escaped(&warning)))?;
+            tell(Level::Note, &warning);
         }
         if self.dry_run {
             out.line("dry run: nothing was removed, and no document was written")?;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::Status;
 use crate::args::{Eval, Global};
 use crate::commands::dedup::clustering_of;
-use crate::documents::read_options;
+use crate::documents::{read_options, resolve};
 use crate::failure::Failure;
 use crate::output::{Level, Out, tell};
 use crate::scan::plural;
@@ -69,7 +69,7 @@ pub struct IntervalsReport {
 
 pub fn run(args: &Eval, global: &Global) -> Result<Status, Failure> {
     let title = args.title_field.iter().cloned().collect();
-    let inputs = Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, title))?;
+    let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, title))?;
     let output = match &args.output {
         Some(folder) => Some(prepare_output(folder, &inputs)?),
         None => None,

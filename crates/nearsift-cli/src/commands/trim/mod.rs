@@ -20,7 +20,7 @@ use super::dedup::collect::{Ids, Records, check_room};
 use super::dedup::folder::{Begun, Folder, Start, Table};
 use crate::Status;
 use crate::args::{Global, Trim};
-use crate::documents::read_options;
+use crate::documents::{read_options, resolve};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{Sorted, Sorter};
@@ -32,7 +32,7 @@ use crate::scan::{Pass, Problems, plural, plural_of, scan};
 const MOST: usize = 1 << 20;
 
 pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
-    let inputs = Inputs::resolve(&args.input.inputs, options(args)?)?;
+    let inputs = resolve(&args.input.inputs, options(args)?)?;
     check_formats(&inputs)?;
     let folder = match Folder::begin(&args.output, &inputs, None, Start::Afresh)? {
         Begun::Work(folder) => folder,

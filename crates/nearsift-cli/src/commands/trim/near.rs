@@ -150,6 +150,7 @@ impl<'a> Different<'a> {
                     let text = Text {
                         text: text.into(),
                         replaced: 0,
+                        raw: None,
                         page: None,
                         identity: String::new(),
                     };

@@ -16,7 +16,7 @@ use super::dedup::collect::{self, Collected, Columns, Counts};
 use super::with_corpus;
 use crate::Status;
 use crate::args::{Global, Tune};
-use crate::documents::read_options;
+use crate::documents::{read_options, resolve};
 use crate::failure::Failure;
 use crate::near::{Way, way};
 use crate::output::{Level, Out, tell};
@@ -38,8 +38,7 @@ pub fn run(args: &Tune, global: &Global) -> Result<Status, Failure> {
         Some(output) => Some(write::place(output, args.overwrite)?),
         None => None,
     };
-    let inputs =
-        Inputs::resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     let run = Run { args, inputs: &inputs };
     let (mut report, status) = match way {
         Way::Sketch { recipe, rule } => run.by_sketch(recipe, rule)?,

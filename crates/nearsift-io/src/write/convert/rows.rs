@@ -9,7 +9,7 @@ use super::columns::{Columns, Row, compact};
 use super::{Conversion, output};
 use crate::parse::{Body, Plan, json, rows, warc};
 use crate::source::Content;
-use crate::split::{Piece, Pieces, Splitter, delimiter};
+use crate::split::{Piece, Pieces, Splitter};
 use crate::write::target::{Shared, Target};
 use crate::{Error, Format, ReadOptions, Reason};
 
@@ -89,10 +89,11 @@ impl RowSpool {
         let mut splitter = Splitter::open(content, format, &options, 0).map_err(lost)?;
         let mut buffer = Vec::new();
         let mut header: Vec<String> = Vec::new();
-        let delimiter = delimiter(format, &options);
+        let mut delimiter = b',';
         while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
             match piece {
-                Piece::Header(range) => {
+                Piece::Header { range, delimiter: found } => {
+                    delimiter = found;
                     header = unique(rows::fields(&buffer[range], delimiter, &self.plan));
                     for name in &header {
                         self.columns.declare(name);

@@ -10,7 +10,6 @@ pub mod kept;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use nearsift::dedup::Reason;
 use nearsift::recipe::Recipe;
@@ -24,7 +23,7 @@ use crate::interrupt;
 use crate::near::Rule;
 use crate::output::{Level, tell};
 use crate::report::grouped;
-use crate::state::State;
+use crate::state::{Stamp, State};
 
 /// What references have of the input.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -276,7 +275,7 @@ pub fn check_output(references: &[PathBuf], output: &Path) -> Result<(), Failure
     Ok(())
 }
 
-/// What tells whether a reference has changed: the names, sizes and times of its files.
+/// What tells whether a reference has changed: the names and [`Stamp`]s of its files.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -288,9 +287,7 @@ pub fn identity(path: &Path) -> Result<String, Failure> {
                 walk(&entry?.path(), lines)?;
             }
         } else {
-            let modified = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-            let modified = modified.map_or(0, |at| at.as_nanos());
-            lines.push(format!("{} {} {modified}", path.display(), meta.len()));
+            lines.push(format!("{} {:?}", path.display(), Stamp::of(&meta)));
         }
         Ok(())
     }

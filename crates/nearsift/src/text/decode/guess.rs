@@ -1,0 +1,164 @@
+//! Which charset bytes are in, by statistics.
+//!
+//! The guesser knows how often letters follow each other in each charset's languages, but gives a charset up at its
+//! first malformed byte. So each charset is asked about with what is malformed in it blanked out, and one *claims* the
+//! bytes when the guesser then names it. A multi-byte charset with few errors goes before one of single bytes, in which
+//! nothing can be malformed; among several the errors decide.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{
+    BIG5, DecoderResult, EUC_JP, EUC_KR, Encoding, GB18030, GBK, IBM866, ISO_8859_2, ISO_8859_4,
+    ISO_8859_5, ISO_8859_6, ISO_8859_7, ISO_8859_8, KOI8_U, SHIFT_JIS, WINDOWS_874, WINDOWS_1250,
+    WINDOWS_1251, WINDOWS_1252, WINDOWS_1253, WINDOWS_1254, WINDOWS_1255, WINDOWS_1256,
+    WINDOWS_1257, WINDOWS_1258,
+};
+
+const MULTI_BYTE: [&Encoding; 5] = [GB18030, BIG5, SHIFT_JIS, EUC_JP, EUC_KR];
+
+const SINGLE_BYTE: [&Encoding; 18] = [
+    WINDOWS_1252,
+    WINDOWS_1251,
+    WINDOWS_1250,
+    ISO_8859_2,
+    WINDOWS_1256,
+    WINDOWS_1254,
+    WINDOWS_874,
+    WINDOWS_1255,
+    WINDOWS_1253,
+    ISO_8859_7,
+    KOI8_U,
+    IBM866,
+    ISO_8859_5,
+    ISO_8859_6,
+    ISO_8859_8,
+    WINDOWS_1257,
+    ISO_8859_4,
+    WINDOWS_1258,
+];
+
+/// A charset with more than one error in so many characters past ASCII claims nothing.
+const CHARACTERS_AN_ERROR: usize = 12;
+
+/// The bytes that are looked at, and those of a second look where the first leaves a doubt.
+const SAMPLES: [usize; 2] = [4 << 10, 32 << 10];
+
+/// The charset by statistics, for bytes that are not UTF-8.
+pub(super) fn guess(bytes: &[u8]) -> &'static Encoding {
+    let sample = telling(bytes, SAMPLES[0]);
+    let first = by_statistics(&sample);
+    // The guesser lets a few bytes pass that decoders do not, such as 0xff in GBK.
+    let is_clean = || blank_malformed(first, &sample).is_some_and(|(_, errors)| errors == 0);
+    if MULTI_BYTE.contains(&first) && !is_thai(&sample) && is_clean() {
+        return first;
+    }
+    let sample = telling(bytes, SAMPLES[1]);
+    if is_thai(&sample) {
+        return WINDOWS_874;
+    }
+    let best = |charsets: &[&'static Encoding]| {
+        let claims = charsets.iter().filter_map(|&c| Some((claim(c, &sample)?, c)));
+        claims.min_by_key(|(errors, _)| *errors)
+    };
+    if let Some((_, charset)) = best(&MULTI_BYTE) {
+        return charset;
+    }
+    // What the guesser names without help has no error.
+    let whole = by_statistics(&sample);
+    let damaged = best(&SINGLE_BYTE).filter(|(errors, charset)| *errors > 0 && *charset != whole);
+    match damaged {
+        Some((_, charset)) if whole == WINDOWS_1252 => charset,
+        _ => whole,
+    }
+}
+
+/// The neighbourhoods of bytes past ASCII, so many bytes of them. Pages are mostly ASCII, which says nothing.
+fn telling(bytes: &[u8], most: usize) -> Vec<u8> {
+    const NEAR: usize = 16;
+    let mut sample = Vec::with_capacity(most.min(bytes.len()));
+    let mut at = 0;
+    while sample.len() < most {
+        let Some(first) = bytes[at..].iter().position(|b| !b.is_ascii()) else { break };
+        let begin = at + first.saturating_sub(NEAR);
+        let mut end = at + first + 1;
+        let limit = bytes.len().min(begin + most - sample.len());
+        // More than NEAR ASCII bytes in a row end the neighbourhood.
+        let mut quiet = 0;
+        while end < limit && quiet < NEAR {
+            quiet = if bytes[end].is_ascii() { quiet + 1 } else { 0 };
+            end += 1;
+        }
+        sample.extend_from_slice(&bytes[begin..end]);
+        at = end;
+    }
+    sample
+}
+
+/// What the guesser names. No country is given: `cn` would make it never say Big5.
+fn by_statistics(sample: &[u8]) -> &'static Encoding {
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    // Never `last`: a sample may end inside a character.
+    detector.feed(sample, false);
+    match detector.guess(None, Utf8Detection::Deny) {
+        charset if charset == GBK => GB18030,
+        charset => charset,
+    }
+}
+
+/// The errors of a charset that claims the sample.
+fn claim(charset: &'static Encoding, sample: &[u8]) -> Option<usize> {
+    let (blanked, errors) = blank_malformed(charset, sample)?;
+    (by_statistics(&blanked) == charset).then_some(errors)
+}
+
+/// The sample with blanks for what is malformed, and how many places these are; `None` when they are too many.
+fn blank_malformed(charset: &'static Encoding, sample: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let mut decoder = charset.new_decoder_without_bom_handling();
+    let mut text = String::with_capacity(sample.len() * 3 + 16);
+    let mut blanked = sample.to_vec();
+    let (mut errors, mut at) = (0, 0);
+    loop {
+        let rest = &sample[at..];
+        let (result, read) = decoder.decode_to_string_without_replacement(rest, &mut text, false);
+        at += read;
+        match result {
+            DecoderResult::InputEmpty => break,
+            DecoderResult::OutputFull => text.reserve(sample.len() + 16),
+            DecoderResult::Malformed(bad, after) => {
+                let end = at.saturating_sub(usize::from(after));
+                blanked[end.saturating_sub(usize::from(bad))..end].fill(b' ');
+                errors += 1;
+            }
+        }
+    }
+    let characters = text.chars().filter(|c| !c.is_ascii()).count();
+    (errors * CHARACTERS_AN_ERROR <= characters).then_some((blanked, errors))
+}
+
+/// Whether the bytes past ASCII are spelt as Thai in windows-874 is: marks above and below stand behind a consonant or
+/// another mark, vowels written in front stand before a consonant. The guesser goes by blanks, of which Thai has few.
+fn is_thai(sample: &[u8]) -> bool {
+    let is_consonant = |b: u8| matches!(b, 0xa1..=0xce);
+    let is_mark = |b: u8| matches!(b, 0xd1 | 0xd4..=0xda | 0xe7..=0xee);
+    let is_leading = |b: u8| matches!(b, 0xe0..=0xe4);
+    let is_other =
+        |b: u8| matches!(b, 0xcf | 0xd0 | 0xd2 | 0xd3 | 0xdf | 0xe5 | 0xe6 | 0xef..=0xfb);
+    let (mut letters, mut marks, mut leading, mut wrong) = (0, 0, 0, 0);
+    let mut before = b' ';
+    for &b in sample {
+        letters += usize::from(!b.is_ascii());
+        marks += usize::from(is_mark(b));
+        leading += usize::from(is_leading(b));
+        let is_right = match b {
+            _ if is_leading(before) => is_consonant(b),
+            _ if is_mark(b) => is_consonant(before) || is_mark(before),
+            _ => b.is_ascii() || is_consonant(b) || is_leading(b) || is_other(b),
+        };
+        wrong += usize::from(!is_right);
+        before = b;
+    }
+    letters >= 16
+        && wrong * 40 <= letters
+        && marks * 10 >= letters
+        && leading * 25 >= letters
+        && (marks + leading) * 2 <= letters
+}
