@@ -9,6 +9,7 @@ mod contests;
 mod corpus;
 mod dedup;
 mod dedup_peers;
+mod extract;
 mod hamming;
 mod harness;
 mod join;
@@ -113,6 +114,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: serve::run,
     },
     Benchmark {
+        name: "extract",
+        about: "the main text of web pages with gold text, against trafilatura; folders with --folder",
+        run: extract::run,
+    },
+    Benchmark {
         name: "budget",
         about: "what the budget of a decision among sketches costs in recall, on natural text",
         run: serve::budget::run,
@@ -177,6 +183,10 @@ struct Settings {
     /// The seed of the generated corpus and fingerprints.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Folders of pages with gold text (extract), in the layouts that bench/peers/extract.py names; without any, those of
+    /// the test data.
+    #[arg(long = "folder", value_name = "DIR")]
+    folders: Vec<PathBuf>,
     /// Where generated input and output go.
     #[arg(long, value_name = "DIR", default_value = "out/bench")]
     out: PathBuf,
