@@ -253,7 +253,8 @@ impl Inputs {
 
     /// Whether a file was found by searching a folder, and not named.
     pub(crate) fn was_found(&self, file: &InputFile) -> bool {
-        self.roots[file.root].is_folder
+        // Standard input has no root.
+        self.roots.get(file.root).is_some_and(|root| root.is_folder)
     }
 
     pub(crate) fn plan(&self) -> &Arc<Plan> {

@@ -423,8 +423,8 @@ fn broken_lines_and_missing_fields() {
     let checked = check(&folder, &answers::MISSING_TEXT, &[]);
     assert_eq!(checked.notes(), ["2 missing_field", "3 missing_field", "4 wrong_type"]);
     assert_eq!(checked.others("fields.jsonl"), set(&["first", "last"]));
-    let found = folder.run(["fingerprint", "in/good.jsonl", "--text-field", "body"]).expect(3);
-    assert!(found.stderr.contains("--text-field") && found.stdout.is_empty());
+    let found = folder.run(["fingerprint", "in/good.jsonl", "--text-field", "body"]).expect(2);
+    assert!(found.stderr.contains("is it --text-field \"text\"?") && found.stdout.is_empty());
 }
 
 #[test]
@@ -468,10 +468,8 @@ fn many_problems() {
     folder.file("in/broken.jsonl", line("first", &article(3)) + &"{1\n".repeat(1_000));
     let run = folder.dedup(&["in"], "out", &[]).expect(3);
     assert!(run.stderr.lines().count() < 20, "{}", run.stderr);
-    assert!(
-        run.stderr
-            .ends_with("warning: 1,000 documents or files could not be read; all others were\n")
-    );
+    let summed_up = "warning: 1,000 documents or files could not be read; all others were\n";
+    assert!(run.stderr.contains(summed_up), "{}", run.stderr);
     assert_eq!(folder.results("out").lines("unreadable.jsonl").len(), 1_000);
     assert_eq!(folder.results("out").count("/unreadable"), 1_000);
 }

@@ -54,8 +54,7 @@ fn recall(removed: &[String], truth: &[Truth]) -> String {
 #[test]
 fn the_readme_command_prints_the_groups() {
     let run = examples().dedup(&["corpus.jsonl"], "out", &[]).expect(0);
-    assert_eq!(run.stderr, "");
-    insta::assert_snapshot!("corpus", run.stdout);
+    insta::assert_snapshot!("corpus", run.shown());
 }
 
 /// The groups of the example corpus, which of them are false, and how many documents of each kind of

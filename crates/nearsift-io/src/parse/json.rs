@@ -404,12 +404,12 @@ fn repair(bytes: &[u8]) -> (Option<String>, u64) {
                 }
             },
             first @ (b'N' | b'I' | b'-') if !in_string => match no_number(found) {
-                Some(len) => {
+                Some(len) if out.trim_end().ends_with([':', '[', ',']) => {
                     out.push_str("null");
                     changed = true;
                     len
                 }
-                None => {
+                _ => {
                     out.push(char::from(first));
                     1
                 }

@@ -61,11 +61,11 @@ impl Rows {
         let mut best = None;
         for delimiter in [self.delimiter, b',', b';', b'\t', b'|'] {
             let rows = Self::new(Some(delimiter), delimiter).first_two(start);
-            let [Some(header), row] = rows else { continue };
-            // Two rows are waited for, and one is enough where there are no more.
-            if row.is_none() && !is_enough {
+            // Two rows are waited for, and fewer are enough where there are no more.
+            if rows.contains(&None) && !is_enough {
                 return None;
             }
+            let [Some(header), row] = rows else { continue };
             let parts = header > 1 && row.is_none_or(|row| row == header);
             if parts && best.is_none_or(|(most, _)| header > most) {
                 best = Some((header, delimiter));

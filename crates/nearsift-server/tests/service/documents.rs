@@ -113,7 +113,11 @@ fn each_document_of_a_batch_is_judged_by_itself() {
     assert_eq!(service.post("/v1/documents", &replace).ok()["outcomes"][0]["outcome"], "replaced");
     let near = json!({"documents": [{"id": "n1", "text": text(20)}, {"id": "n2", "text": text(20)}], "unless_near": true});
     let near = service.post("/v1/documents", &near).ok();
-    assert_eq!(near["outcomes"][1]["near"], json!({"id": "n1", "score": 1.0}), "{near}");
+    assert_eq!(
+        near["outcomes"][1]["near"],
+        json!({"id": "n1", "score": 1.0, "evidence": "sketch"}),
+        "{near}"
+    );
     service
         .post(
             "/v1/documents",

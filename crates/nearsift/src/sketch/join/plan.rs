@@ -130,7 +130,7 @@ pub(super) fn share_of_pairs(sketches: &Sketches, documents: &[u32], min_score: 
         return 0.0;
     }
     let mut places: Vec<usize> = (1..=SAMPLE as u64)
-        .map(|at| (u128::from(split_mix(1, at)) * documents.len() as u128 >> 64) as usize)
+        .map(|at| ((u128::from(split_mix(1, at)) * documents.len() as u128) >> 64) as usize)
         .collect();
     places.sort_unstable();
     places.dedup();

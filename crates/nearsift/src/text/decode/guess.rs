@@ -3,7 +3,8 @@
 //! The guesser knows how often letters follow each other in each charset's languages, but gives a charset up at its
 //! first malformed byte. So each charset is asked about with what is malformed in it blanked out, and one *claims* the
 //! bytes when the guesser then names it. A multi-byte charset with few errors goes before one of single bytes, in which
-//! nothing can be malformed; among several the errors decide.
+//! nothing can be malformed. Of several that claim the bytes the guesser names one, asked about what is malformed in
+//! none of them; where it names another charset, the fewest errors decide.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{
@@ -39,6 +40,10 @@ const SINGLE_BYTE: [&Encoding; 18] = [
 /// A charset with more than one error in so many characters past ASCII claims nothing.
 const CHARACTERS_AN_ERROR: usize = 12;
 
+/// With one without errors beside it, one with more than one error in so many characters claims nothing: bytes of one
+/// multi-byte charset are few errors of another.
+const CHARACTERS_AN_ERROR_BESIDE_NONE: usize = 40;
+
 /// The bytes that are looked at, and those of a second look where the first leaves a doubt.
 const SAMPLES: [usize; 2] = [4 << 10, 32 << 10];
 
@@ -46,29 +51,50 @@ const SAMPLES: [usize; 2] = [4 << 10, 32 << 10];
 pub(super) fn guess(bytes: &[u8]) -> &'static Encoding {
     let sample = telling(bytes, SAMPLES[0]);
     let first = by_statistics(&sample);
-    // The guesser lets a few bytes pass that decoders do not, such as 0xff in GBK.
-    let is_clean = || blank_malformed(first, &sample).is_some_and(|(_, errors)| errors == 0);
-    if MULTI_BYTE.contains(&first) && !is_thai(&sample) && is_clean() {
+    if MULTI_BYTE.contains(&first) && !is_thai(&sample) && is_unrivalled(first, &sample) {
         return first;
     }
     let sample = telling(bytes, SAMPLES[1]);
     if is_thai(&sample) {
         return WINDOWS_874;
     }
-    let best = |charsets: &[&'static Encoding]| {
-        let claims = charsets.iter().filter_map(|&c| Some((claim(c, &sample)?, c)));
-        claims.min_by_key(|(errors, _)| *errors)
-    };
-    if let Some((_, charset)) = best(&MULTI_BYTE) {
-        return charset;
+    if let Some(claim) = best(&MULTI_BYTE, &sample) {
+        return claim.charset;
     }
-    // What the guesser names without help has no error.
-    let whole = by_statistics(&sample);
-    let damaged = best(&SINGLE_BYTE).filter(|(errors, charset)| *errors > 0 && *charset != whole);
-    match damaged {
-        Some((_, charset)) if whole == WINDOWS_1252 => charset,
-        _ => whole,
+    best(&SINGLE_BYTE, &sample).map_or_else(|| by_statistics(&sample), |claim| claim.charset)
+}
+
+/// Whether a multi-byte charset has no error, and no other one was given up for a few errors.
+///
+/// The guesser lets a few bytes pass that decoders do not, such as 0xff in GBK.
+fn is_unrivalled(first: &'static Encoding, sample: &[u8]) -> bool {
+    MULTI_BYTE.iter().all(|&charset| match blank_malformed(charset, sample) {
+        Some(blanked) if charset == first => blanked.errors == 0,
+        Some(blanked) => blanked.errors == 0 || !blanked.has_next_to_none(),
+        None => charset != first,
+    })
+}
+
+/// The best of the charsets that claim a sample.
+fn best(charsets: &[&'static Encoding], sample: &[u8]) -> Option<Blanked> {
+    let mut claims: Vec<Blanked> = charsets.iter().filter_map(|&c| claim(c, sample)).collect();
+    // The guesser names windows-1252 where nothing else fits.
+    if claims.iter().any(|claim| claim.errors == 0 && claim.charset != WINDOWS_1252) {
+        claims.retain(Blanked::has_next_to_none);
     }
+    if claims.len() > 1 {
+        let mut bytes = sample.to_vec();
+        for claim in &claims {
+            for (byte, &own) in bytes.iter_mut().zip(&claim.bytes) {
+                *byte = if own == b' ' { b' ' } else { *byte };
+            }
+        }
+        let named = by_statistics(&bytes);
+        if let Some(at) = claims.iter().position(|claim| claim.charset == named) {
+            return Some(claims.swap_remove(at));
+        }
+    }
+    claims.into_iter().min_by_key(|claim| claim.errors)
 }
 
 /// The neighbourhoods of bytes past ASCII, so many bytes of them. Pages are mostly ASCII, which says nothing.
@@ -104,18 +130,49 @@ fn by_statistics(sample: &[u8]) -> &'static Encoding {
     }
 }
 
-/// The errors of a charset that claims the sample.
-fn claim(charset: &'static Encoding, sample: &[u8]) -> Option<usize> {
-    let (blanked, errors) = blank_malformed(charset, sample)?;
-    (by_statistics(&blanked) == charset).then_some(errors)
+/// A sample in which blanks stand for what is malformed in a charset.
+struct Blanked {
+    charset: &'static Encoding,
+    bytes: Vec<u8>,
+    /// How many places are malformed.
+    errors: usize,
+    /// Characters past ASCII.
+    characters: usize,
 }
 
-/// The sample with blanks for what is malformed, and how many places these are; `None` when they are too many.
-fn blank_malformed(charset: &'static Encoding, sample: &[u8]) -> Option<(Vec<u8>, usize)> {
+impl Blanked {
+    fn has_next_to_none(&self) -> bool {
+        self.errors * CHARACTERS_AN_ERROR_BESIDE_NONE <= self.characters
+    }
+}
+
+/// A charset that the guesser names once its errors are blanked out.
+fn claim(charset: &'static Encoding, sample: &[u8]) -> Option<Blanked> {
+    let blanked = blank_malformed(charset, sample)?;
+    (by_statistics(&blanked.bytes) == charset).then_some(blanked)
+}
+
+/// `None` when there are too many errors.
+fn blank_malformed(charset: &'static Encoding, sample: &[u8]) -> Option<Blanked> {
     let mut decoder = charset.new_decoder_without_bom_handling();
     let mut text = String::with_capacity(sample.len() * 3 + 16);
-    let mut blanked = sample.to_vec();
+    let mut bytes = sample.to_vec();
     let (mut errors, mut at) = (0, 0);
+    if charset.is_single_byte() {
+        // Decoders take some bytes for control characters, which no text has.
+        let is_control = |byte: u8| {
+            let byte = [byte];
+            let (text, _) = charset.decode_without_bom_handling(&byte);
+            text.chars().all(|c| ('\u{80}'..='\u{9f}').contains(&c))
+        };
+        let controls = std::array::from_fn::<bool, 32, _>(|at| is_control(0x80 + at as u8));
+        for byte in &mut bytes {
+            if matches!(*byte, 0x80..=0x9f) && controls[usize::from(*byte - 0x80)] {
+                *byte = b' ';
+                errors += 1;
+            }
+        }
+    }
     loop {
         let rest = &sample[at..];
         let (result, read) = decoder.decode_to_string_without_replacement(rest, &mut text, false);
@@ -125,13 +182,14 @@ fn blank_malformed(charset: &'static Encoding, sample: &[u8]) -> Option<(Vec<u8>
             DecoderResult::OutputFull => text.reserve(sample.len() + 16),
             DecoderResult::Malformed(bad, after) => {
                 let end = at.saturating_sub(usize::from(after));
-                blanked[end.saturating_sub(usize::from(bad))..end].fill(b' ');
+                bytes[end.saturating_sub(usize::from(bad))..end].fill(b' ');
                 errors += 1;
             }
         }
     }
     let characters = text.chars().filter(|c| !c.is_ascii()).count();
-    (errors * CHARACTERS_AN_ERROR <= characters).then_some((blanked, errors))
+    let is_few = errors * CHARACTERS_AN_ERROR <= characters;
+    is_few.then_some(Blanked { charset, bytes, errors, characters })
 }
 
 /// Whether the bytes past ASCII are spelt as Thai in windows-874 is: marks above and below stand behind a consonant or

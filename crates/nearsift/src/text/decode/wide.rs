@@ -98,7 +98,7 @@ fn utf16_by_high_bytes(bytes: &[u8], shape: &Utf8Shape) -> Option<&'static Encod
             return true;
         }
         let is_telling = |unit: &&[u8; 2]| match (high(unit), low(unit)) {
-            (0x30, low) => low < 0x12 || low > 0x40,
+            (0x30, low) => !(0x12..=0x40).contains(&low),
             (0xff, low) => (0x01..0x66).contains(&low),
             _ => false,
         };

@@ -510,9 +510,10 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn push_node(&mut self, node: Node) -> u32 {
+    fn push_node(&mut self, mut node: Node) -> u32 {
         let index = self.page.nodes.len() as u32;
-        self.page.nodes.push(Node { end: index + 1, ..node });
+        node.end = index + 1;
+        self.page.nodes.push(node);
         index
     }
 
@@ -607,14 +608,14 @@ impl<'a> Builder<'a> {
         }
         self.page.text.push_str(text);
         let end = self.page.text.len() as u32;
-        if self.page.nodes.len() >= MAX_NODES || self.in_text {
-            if let Some(last) = self.page.nodes.last_mut().filter(|last| last.is_text()) {
-                last.range.1 = end;
-                last.half_words += half_words;
-                last.marks |= marks::of_text(text);
-                last.link_half_words += link_half_words;
-                return;
-            }
+        if (self.page.nodes.len() >= MAX_NODES || self.in_text)
+            && let Some(last) = self.page.nodes.last_mut().filter(|last| last.is_text())
+        {
+            last.range.1 = end;
+            last.half_words += half_words;
+            last.marks |= marks::of_text(text);
+            last.link_half_words += link_half_words;
+            return;
         }
         let parent = self.parent();
         self.push_node(Node {
