@@ -159,9 +159,9 @@ fn empty_files() {
     let run = folder.dedup(&["none.jsonl"], "none", &[]).expect(0);
     assert!(
         run.stdout.starts_with("0 groups of 0 documents: ")
-            && run.stdout.contains("note: The input holds no document"),
+            && run.stderr.contains("note: The input holds no document"),
         "{}",
-        run.stdout
+        run.shown()
     );
     assert!(
         folder

@@ -259,7 +259,7 @@ fn the_least_corpora() {
     let check = |name: &str, documents: &str, expect: &str| {
         folder.file("in.jsonl", documents);
         let run = folder.dedup(&["in.jsonl"], name, &[]).expect(0);
-        assert!(run.stdout.contains(expect), "{name}: {}", run.stdout);
+        assert!(run.shown().contains(expect), "{name}: {}", run.shown());
         assert!(
             run.stderr.lines().all(|line| line.starts_with("note: ")),
             "{name}: {}",

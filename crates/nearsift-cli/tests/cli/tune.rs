@@ -340,6 +340,7 @@ fn what_cannot_be_tuned() {
     folder.file("in.jsonl", "{\"id\":1,\"body\":\"x\"}\n".repeat(3));
     let run = folder.run(["tune", "in.jsonl"]).expect(2);
     assert!(run.stderr.contains("is it --text-field \"body\"?"), "{}", run.shown());
+    folder.file("in.jsonl", line("a", &article(1)));
     let check = |args: &[&str], expect: &str| {
         let run = folder.run([&["tune", "in.jsonl"], args].concat()).expect(2);
         assert!(run.stderr.contains(expect), "{args:?}: {}", run.stderr);

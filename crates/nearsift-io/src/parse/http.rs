@@ -78,10 +78,11 @@ impl<'a> Answer<'a> {
         let transfer = all("Transfer-Encoding");
         let codings = all("Content-Encoding") + &transfer;
         let named = codings.split(',').map(str::trim);
-        let named = named.filter(|c| !matches!(*c, "" | "identity" | "chunked" | "none" | "utf-8"));
+        let mut named =
+            named.filter(|c| !matches!(*c, "" | "identity" | "chunked" | "none" | "utf-8"));
         let hint = match named.clone().find(|c| matches!(*c, "br" | "deflate")) {
             Some(coding) => Some(coding),
-            None => named.last(),
+            None => named.next_back(),
         };
         decode(Cow::Borrowed(self.body), hint, transfer.contains("chunked"), limits)
     }
@@ -100,17 +101,20 @@ fn status(block: &[u8]) -> Option<u16> {
     };
     let line = line.iter().position(|b| !matches!(b, b' ' | b'\t')).map(|at| &line[at..])?;
     let digits = line.first_chunk::<3>()?;
-    let ends = line.get(3).is_none_or(|b| b.is_ascii_whitespace());
+    let ends = line.get(3).is_none_or(u8::is_ascii_whitespace);
     let is_number = ends && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| digits.iter().fold(0, |n, b| n * 10 + u16::from(b - b'0')))
 }
+
+/// The name and the value of a field of a header.
+pub(super) type Field<'a> = (&'a [u8], Cow<'a, [u8]>);
 
 /// The fields of a header and its length with the blank line; `None` when it does not end.
 ///
 /// Lines end with a line feed, before which a carriage return may stand. A line that begins with a blank goes on with the field
 /// before it. What is no field is skipped; a page that begins without a blank line before it ends the header.
-pub(super) fn fields(header: &[u8]) -> Option<(Vec<(&[u8], Cow<'_, [u8]>)>, usize)> {
-    let mut fields: Vec<(&[u8], Cow<'_, [u8]>)> = Vec::new();
+pub(super) fn fields(header: &[u8]) -> Option<(Vec<Field<'_>>, usize)> {
+    let mut fields: Vec<Field<'_>> = Vec::new();
     let mut at = 0;
     loop {
         let end = at + memchr::memchr(b'\n', &header[at..])?;

@@ -78,7 +78,7 @@ pub(super) fn texts(bytes: &[u8], plan: &Plan) -> Vec<(String, usize)> {
         for (name, value) in object {
             match value {
                 serde_json::Value::String(text) => {
-                    found.push((format!("{above}{name}"), text.len()))
+                    found.push((format!("{above}{name}"), text.len()));
                 }
                 // The parser bounds the depth.
                 serde_json::Value::Object(inner) => walk(inner, &format!("{above}{name}."), found),

@@ -529,7 +529,7 @@ fn members_of_other_types() {
             let folder = Folder::new();
             let (all, _, output) = both(&inputs(folder.file("a.tar", bytes)), |_| None);
             assert_eq!(all.documents, documents);
-            let told: Vec<String> = all.notes.iter().map(|note| note.to_string()).collect();
+            let told: Vec<String> = all.notes.iter().map(ToString::to_string).collect();
             assert_eq!(told.len(), notes.len(), "{told:?}");
             for (told, note) in told.iter().zip(notes) {
                 assert!(told.contains(note), "{told}");
