@@ -141,7 +141,7 @@ impl Server {
     }
 
     /// Takes no more requests, finishes those under way, and closes the collections; all within `stop-timeout`, and
-    /// [`CLOSING`] for the collections. What is not done then is left as by a crash, which loses nothing that was
+    /// two seconds more for the collections. What is not done then is left as by a crash, which loses nothing that was
     /// acknowledged.
     ///
     /// # Errors
