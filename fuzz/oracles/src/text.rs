@@ -35,6 +35,10 @@ pub fn decode_bytes(data: &[u8]) {
     let bytes = input.take_rest();
     let decoded = decode(bytes, &Hints { label, content });
 
+    // encoding_rs has no UTF-32.
+    if decoded.charset.starts_with("UTF-32") {
+        return;
+    }
     let charset =
         Encoding::for_label(decoded.charset.as_bytes()).expect("a charset of the standard");
     let mark = match decoded.source {
