@@ -26,7 +26,12 @@ pub struct Text<'a> {
     pub identity: String,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    /// A text that is whole and of no page.
+    pub fn plain(text: Cow<'a, str>) -> Text<'a> {
+        Text { text, replaced: 0, raw: None, page: None, identity: String::new() }
+    }
+
     /// The fingerprint of the document, if it is one of its own.
     pub fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Outcome {
         match (fingerprinter.fingerprint(&self.text), self.page) {
@@ -62,12 +67,10 @@ impl Text<'_> {
 /// Decodes and extracts as the kind of document asks for.
 pub fn text_of<'a>(body: Body<'a>, charset: Option<&str>) -> Text<'a> {
     match body {
-        Body::Text(text) => {
-            Text { text, replaced: 0, raw: None, page: None, identity: String::new() }
-        }
+        Body::Text(text) => Text::plain(text),
         Body::Plain { bytes, charset: sent } => {
             let (text, replaced, raw) = decoded(bytes, charset.or(sent.as_deref()), Content::Plain);
-            Text { text, replaced, raw, page: None, identity: String::new() }
+            Text { replaced, raw, ..Text::plain(text) }
         }
         Body::Html { bytes, charset: sent } => {
             let (text, replaced, raw) =

@@ -147,13 +147,7 @@ impl<'a> Different<'a> {
             |fingerprinter, seen| -> Vec<_> {
                 let own = self.documents(seen.place.index);
                 let entry = |(piece, text): (u32, &str)| {
-                    let text = Text {
-                        text: text.into(),
-                        replaced: 0,
-                        raw: None,
-                        page: None,
-                        identity: String::new(),
-                    };
+                    let text = Text::plain(text.into());
                     let Seen { place, id, replaced, .. } = seen;
                     let seen = Seen { place, id, text: &text, fields: &[], replaced };
                     (piece, Sketched::entry(&shared, fingerprinter, &seen).0)

@@ -92,7 +92,8 @@ fn utf16_by_high_bytes(bytes: &[u8], shape: &Utf8Shape) -> Option<&'static Encod
         let high = |unit: &[u8; 2]| unit[half];
         let low = |unit: &[u8; 2]| unit[1 - half];
         let is_small_script = (1..=0x1f).any(|page| {
-            controls(&&page) && many(units.iter().filter(|unit| high(unit) == page).count())
+            let is_high = |unit: &&[u8; 2]| high(unit) == page && low(unit) != page;
+            controls(&&page) && many(units.iter().filter(is_high).count())
         });
         if is_small_script {
             return true;

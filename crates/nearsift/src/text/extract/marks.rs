@@ -34,18 +34,12 @@ pub(super) const POST: Marks = 1 << 11;
 pub(super) const SIGNATURE: Marks = 1 << 12;
 /// The page's main area.
 pub(super) const MAIN: Marks = 1 << 13;
-/// An area that may be the main one.
-pub(super) const CONTENT: Marks = 1 << 14;
 /// Was sent late, for a place further up.
-pub(super) const STREAMED: Marks = 1 << 15;
+pub(super) const STREAMED: Marks = 1 << 14;
 /// Has a heading of the first order, an article or the main area in it.
-pub(super) const HOLDS_CONTENT: Marks = 1 << 16;
-/// Description, features or specification of a product.
-pub(super) const PRODUCT: Marks = 1 << 17;
-/// Says that the page is about one product.
-pub(super) const IS_PRODUCT: Marks = 1 << 18;
+pub(super) const HOLDS_CONTENT: Marks = 1 << 15;
 /// Has a text about cookies.
-pub(super) const COOKIE_TEXT: Marks = 1 << 19;
+pub(super) const COOKIE_TEXT: Marks = 1 << 16;
 
 /// What an element inherits from those that it holds.
 pub(super) const UPWARDS: Marks = HOLDS_CONTENT | COOKIE_TEXT;
@@ -65,7 +59,6 @@ pub(super) enum Attribute {
     Style,
     AriaHidden,
     AriaModal,
-    Itemtype,
 }
 
 pub(super) fn attribute(name: &[u8]) -> Option<Attribute> {
@@ -74,7 +67,6 @@ pub(super) fn attribute(name: &[u8]) -> Option<Attribute> {
         b"style" => Attribute::Style,
         b"aria-hidden" => Attribute::AriaHidden,
         b"aria-modal" => Attribute::AriaModal,
-        b"itemtype" => Attribute::Itemtype,
         _ => return None,
     })
 }
@@ -105,7 +97,6 @@ pub(super) fn of_value(attribute: Attribute, value: &[u8]) -> Marks {
         Attribute::Style if hides(value) => HIDDEN,
         Attribute::AriaHidden if value == b"true" => INERT,
         Attribute::AriaModal if value == b"true" => DIALOG,
-        Attribute::Itemtype if value.ends_with(b"schema.org/Product") => IS_PRODUCT,
         _ => 0,
     }
 }
@@ -160,13 +151,8 @@ pub(super) fn of_tokens(class: &str, id: &str, itemprop: &str) -> Marks {
     if about_browser && about_age {
         marks |= BROWSER;
     }
-    for name in itemprop.split(' ') {
-        marks |= match name {
-            "articleBody" | "mainContentOfPage" | "blogPost" => CONTENT,
-            "text" => POST,
-            "description" => PRODUCT,
-            _ => 0,
-        };
+    if itemprop.split(' ').any(|name| name == "text") {
+        marks |= POST;
     }
     if id.starts_with("S:") && id.len() > 2 {
         marks |= STREAMED;
@@ -213,12 +199,6 @@ fn of_word(word: &str) -> Marks {
         | "advert" | "advertisement" | "ads" | "ad" | "promo" | "sponsored" | "login"
         | "toolbar" | "byline" | "tags" | "comments" => ASIDE,
         "signature" | "sig" | "signatures" => SIGNATURE,
-        "content" | "main" | "maincontent" | "article" | "entry" | "post" | "story" | "body" => {
-            CONTENT
-        }
-        "description" | "specification" | "specifications" | "specs" | "features" | "spec" => {
-            PRODUCT
-        }
         _ => 0,
     }
 }
