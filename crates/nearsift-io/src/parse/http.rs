@@ -23,7 +23,7 @@ const FIELDS: usize = 256;
 const INTERIM: usize = 16;
 /// The most codings of a body.
 const LAYERS: usize = 8;
-/// How much of a body tells whether it is text.
+/// The bytes of a body that decide whether it is text.
 const LOOK: usize = 4096;
 
 /// An answer taken apart.

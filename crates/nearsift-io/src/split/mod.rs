@@ -30,7 +30,7 @@ use values::Values;
 use warc::Warc;
 pub(crate) use warc::arc_header;
 
-/// The delimiter of a CSV file is told by so many bytes of it.
+/// The bytes of a CSV file that decide its delimiter.
 const HEADER_BYTES: usize = 64 << 10;
 
 /// Longer gaps are handed over in parts.

@@ -37,7 +37,7 @@ pub struct Collected<C> {
     undecoded: Vec<u8>,
 }
 
-/// Of each text that could not be decoded so many bytes are kept, and so many of all.
+/// The bytes that are kept of each text that could not be decoded, and of all of them.
 const UNDECODED: [usize; 2] = [512, 32 << 10];
 
 impl<C> Collected<C> {

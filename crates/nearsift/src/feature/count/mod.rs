@@ -21,7 +21,7 @@ pub struct TermCounter {
     slots: Vec<u32>,
     hashes: Vec<u64>,
     counts: Vec<u32>,
-    /// Slots passed over because another hash had them.
+    /// Slots that were skipped because another hash had them.
     #[cfg(test)]
     pub(crate) steps: u64,
 }

@@ -49,19 +49,18 @@ const SAMPLES: [usize; 2] = [4 << 10, 32 << 10];
 
 /// The charset by statistics, for bytes that are not UTF-8.
 pub(super) fn guess(bytes: &[u8]) -> &'static Encoding {
-    let sample = telling(bytes, SAMPLES[0]);
-    let first = by_statistics(&sample);
-    if MULTI_BYTE.contains(&first) && !is_thai(&sample) && is_unrivalled(first, &sample) {
+    let short = telling(bytes, SAMPLES[0]);
+    let first = by_statistics(&short);
+    if MULTI_BYTE.contains(&first) && !is_thai(&short) && is_unrivalled(first, &short) {
         return first;
     }
     let sample = telling(bytes, SAMPLES[1]);
     if is_thai(&sample) {
         return WINDOWS_874;
     }
-    if let Some(claim) = best(&MULTI_BYTE, &sample) {
-        return claim.charset;
-    }
-    best(&SINGLE_BYTE, &sample).map_or_else(|| by_statistics(&sample), |claim| claim.charset)
+    let whole = if sample == short { first } else { by_statistics(&sample) };
+    let claimed = best(&MULTI_BYTE, &sample, whole).or_else(|| best(&SINGLE_BYTE, &sample, whole));
+    claimed.map_or(whole, |claim| claim.charset)
 }
 
 /// Whether a multi-byte charset has no error, and no other one was given up for a few errors.
@@ -75,9 +74,14 @@ fn is_unrivalled(first: &'static Encoding, sample: &[u8]) -> bool {
     })
 }
 
-/// The best of the charsets that claim a sample.
-fn best(charsets: &[&'static Encoding], sample: &[u8]) -> Option<Blanked> {
-    let mut claims: Vec<Blanked> = charsets.iter().filter_map(|&c| claim(c, sample)).collect();
+/// The best of the charsets that claim a sample; `whole` is what the guesser names for the sample as it is.
+fn best(
+    charsets: &[&'static Encoding],
+    sample: &[u8],
+    whole: &'static Encoding,
+) -> Option<Blanked> {
+    let mut claims: Vec<Blanked> =
+        charsets.iter().filter_map(|&c| claim(c, sample, whole)).collect();
     // The guesser names windows-1252 where nothing else fits.
     if claims.iter().any(|claim| claim.errors == 0 && claim.charset != WINDOWS_1252) {
         claims.retain(Blanked::has_next_to_none);
@@ -147,9 +151,10 @@ impl Blanked {
 }
 
 /// A charset that the guesser names once its errors are blanked out.
-fn claim(charset: &'static Encoding, sample: &[u8]) -> Option<Blanked> {
+fn claim(charset: &'static Encoding, sample: &[u8], whole: &'static Encoding) -> Option<Blanked> {
     let blanked = blank_malformed(charset, sample)?;
-    (by_statistics(&blanked.bytes) == charset).then_some(blanked)
+    let named = if blanked.errors == 0 { whole } else { by_statistics(&blanked.bytes) };
+    (named == charset).then_some(blanked)
 }
 
 /// `None` when there are too many errors.
@@ -158,7 +163,7 @@ fn blank_malformed(charset: &'static Encoding, sample: &[u8]) -> Option<Blanked>
     let mut text = String::with_capacity(sample.len() * 3 + 16);
     let mut bytes = sample.to_vec();
     let (mut errors, mut at) = (0, 0);
-    if charset.is_single_byte() {
+    if charset.is_single_byte() && sample.iter().any(|byte| matches!(byte, 0x80..=0x9f)) {
         // Decoders take some bytes for control characters, which no text has.
         let is_control = |byte: u8| {
             let byte = [byte];

@@ -275,7 +275,7 @@ pub fn check_output(references: &[PathBuf], output: &Path) -> Result<(), Failure
     Ok(())
 }
 
-/// What tells whether a reference has changed: the names and [`Stamp`]s of its files.
+/// What changes when a reference changes: the names and [`Stamp`]s of its files.
 ///
 /// # Errors
 /// When it cannot be read.
