@@ -222,10 +222,18 @@ impl Framer {
     }
 }
 
-/// Whether a file of fields begins as UTF-16 does: with its mark, or with a NUL in a half of the first unit.
-fn is_utf16(start: &[u8]) -> bool {
-    matches!(start, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
-        || matches!(start, [a, b, ..] if (*a == 0) != (*b == 0))
+/// Whether a file of fields begins as UTF-16 does: with its mark, or with NULs in one half of at least four of the first eight
+/// units. A stray NUL turns no file away. `None` while more has to be read.
+fn is_utf16(start: &[u8]) -> Option<bool> {
+    const BYTES: usize = 16;
+    match start {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Some(true),
+        [a, b, ..] if (*a == 0) == (*b == 0) => return Some(false),
+        _ => {}
+    }
+    let units = start.get(..BYTES)?.as_chunks::<2>().0;
+    let nuls = |half: usize| units.iter().filter(|unit| unit[half] == 0).count();
+    Some(matches!((nuls(0), nuls(1)), (0, 4..) | (4.., 0)))
 }
 
 fn line_kind(line: &[u8]) -> Kind {
@@ -449,10 +457,7 @@ impl Splitter {
             return Some(Piece::Gap(self.advance(buffer, MARK.len())));
         }
         let is_rows = matches!(self.framer, Framer::Rows(_));
-        if is_rows && start.len() < 2 {
-            return None;
-        }
-        if is_rows && is_utf16(start) {
+        if is_rows && is_utf16(start)? {
             self.phase = Phase::Damaged(Reason::Utf16);
         } else if !MARK.starts_with(start) {
             self.phase = self.after_mark();

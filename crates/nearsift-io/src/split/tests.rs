@@ -346,3 +346,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn utf16_by_its_mark_or_its_nuls() {
+    let check =
+        |start: &[u8], expect: Option<bool>| assert_eq!(is_utf16(start), expect, "{start:?}");
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+    check(b"", None);
+    check(b"i", None);
+    check(b"id", Some(false));
+    check(b"\xff\xfe", Some(true));
+    check(b"\xfe\xff", Some(true));
+    check(&wide("id\ttext\n"), Some(true));
+    check(&wide("id\t\u{6807}\u{9898}\n1\t"), Some(true));
+    let big: Vec<u8> = "id,text\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    check(&big, Some(true));
+    check(&big[..15], None);
+    // Stray NULs, wherever they stand.
+    check(b"\0{\"text\":\"a\"}\n\n\n", Some(false));
+    check(b"i\0d,text\n1,a\n\n\n\n", Some(false));
+    check(b"a\0\0b\0c\0d\0e\0f\0g\0h", Some(false));
+}
