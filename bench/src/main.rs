@@ -69,6 +69,11 @@ const BENCHMARKS: &[Benchmark] = &[
         run: contests::words,
     },
     Benchmark {
+        name: "batches",
+        about: "batches of the durable index of which no document may be near another, up to 10,000",
+        run: store::batches::run,
+    },
+    Benchmark {
         name: "join",
         about: "all pairs within a distance: up to ten million fingerprints, even and skewed",
         run: contests::join,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nearsift::recipe::{Recipe, Sketched};
 use nearsift::sketch::{KEYS, Score, Sketch};
-use nearsift_store::{IdKind, Kind, Metadata, Options, RecipeMark, Store};
+use nearsift_store::{IdKind, Kind, Metadata, Options, RecipeMark, Store, Value};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::random::Random;
 
@@ -184,6 +184,7 @@ fn collection(recipe: &Recipe, ids: IdKind) -> nearsift_store::Settings {
         ids,
         recipe: RecipeMark::of(recipe),
         hash_key: None,
+        texts: None,
     }
 }
 
@@ -233,9 +234,9 @@ fn fill(store: &Store, stored: u64, base: &Base) -> Result<(), String> {
     let mut batch = store.batch();
     let metadata = Metadata { length: Some(1_300), ..Metadata::default() };
     for number in 0..stored {
-        let value = base.document(&mut Random::of_item(1, number));
+        let value: Value = base.document(&mut Random::of_item(1, number)).into();
         let id = format!("http://stored.example/{number}");
-        batch.insert(id.as_str().into(), &value.into(), &metadata).map_err(|e| e.to_string())?;
+        batch.insert(id.as_str().into(), &value, &metadata).map_err(|e| e.to_string())?;
         if batch.len() as u64 == BATCH || number + 1 == stored {
             store.write(&batch).map_err(|e| e.to_string())?;
             batch.clear();

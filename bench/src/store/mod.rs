@@ -1,7 +1,7 @@
 //! The durable index: inserts, bytes, queries while segments are live and after they were merged, opening, recovery
 //! after a kill; beside it LMDB and an LSM tree with the block tables that one would build in them.
 
-mod batches;
+pub mod batches;
 mod own;
 mod peers;
 
@@ -37,8 +37,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
          each batch synced when it is answered; queries on one core, one at a time and in batches of 1,000, one in ten near a \
          stored document: right after the inserts, while segments are merged; at rest, all segments and the memory \
          table live; rested, when all were merged because nobody had written for as long as that takes; merged by hand. Beside it block tables of 4 x 16 bits in LMDB \
-         and in fjall, an LSM tree; of more documents in LMDB alone, filled in the order of its keys. Before that batches of up to 10,000 documents of which none \
-         may be near another, in an empty store.",
+         and in fjall, an LSM tree; of more documents in LMDB alone, filled in the order of its keys.",
     );
     let folder = settings.out.join("store");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -47,7 +46,6 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     report.set("seed", settings.seed);
     report.set("queries", QUERIES as u64);
     report.fact("sync of 18 kB appended to a file", sync_time(&folder)?);
-    batches::measure(&folder, settings, &mut report)?;
     for &documents in &sizes {
         let load = Load::new(settings.seed, documents);
         for ids in [IdKind::Numbers, IdKind::Texts] {

@@ -22,6 +22,7 @@ fn settings(ids: IdKind) -> Stored {
         ids,
         recipe: RecipeMark { written: "simhash64".to_owned(), digest: 0 },
         hash_key: None,
+        texts: None,
     }
 }
 
@@ -34,7 +35,7 @@ fn told(error: StoreError) -> String {
 fn fill(batch: &mut Batch, ids: IdKind, seed: u64, first: u64, end: u64) -> Result<(), StoreError> {
     batch.clear();
     for number in first..end {
-        let value = Fingerprint::from_u64(value_of(seed, number)).into();
+        let value = Value::from(Fingerprint::from_u64(value_of(seed, number)));
         match ids {
             IdKind::Numbers => batch.insert(Id::Number(number), &value, &Metadata::default())?,
             IdKind::Texts => {
@@ -78,7 +79,7 @@ fn insert(
 /// Asks one at a time, and in batches.
 fn asked(store: &Store, load: &Load, what: &str, report: &mut Report) -> Result<Asked, String> {
     let mut asked = ask(load, what, report, |value| {
-        let answer = store.query(&Fingerprint::from_u64(value).into(), &Ask::default());
+        let answer = store.query(&Value::from(Fingerprint::from_u64(value)), &Ask::default());
         answer.map(|answer| answer.matches.len()).map_err(told)
     })?;
     let values: Vec<Value> =

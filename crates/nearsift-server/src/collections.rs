@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use nearsift::recipe::{Fingerprinter, Recipe};
 use nearsift::sketch::{MIN_SCORE, Score};
-use nearsift_store::{IdKind, Kind, Options, Priority, RecipeMark, Settings, Store, StoreError};
+use nearsift_store::{
+    IdKind, Kind, Options, Priority, RecipeMark, Settings, Store, StoreError, TextScore,
+};
 
 use crate::ServeError;
 use crate::metrics::{Durations, durations, of_collection};
@@ -170,8 +172,9 @@ fn sync_folder(path: &Path) -> Result<(), ServeError> {
 }
 
 /// What a new collection holds.
-pub(crate) fn settings(kind: Kind, recipe: &Recipe) -> Settings {
-    Settings { kind, ids: IdKind::Texts, recipe: RecipeMark::of(recipe), hash_key: None }
+pub(crate) fn settings(kind: Kind, recipe: &Recipe, texts: Option<TextScore>) -> Settings {
+    let recipe = RecipeMark::of(recipe);
+    Settings { kind, ids: IdKind::Texts, recipe, hash_key: None, texts }
 }
 
 impl Collections {
@@ -239,7 +242,7 @@ impl Collections {
         if !names.contains(&default) {
             let recipe = Recipe::parse("sketch")?;
             let kind = Kind::Sketches { min_score: Score::at_least(MIN_SCORE) };
-            let made = collections.make(&default, &settings(kind, &recipe))?;
+            let made = collections.make(&default, &settings(kind, &recipe, None))?;
             collections.put(&default, Some(Entry::Open(Arc::new(made))));
         }
         Ok(collections)

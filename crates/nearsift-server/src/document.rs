@@ -7,7 +7,7 @@ use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
 use nearsift::sketch::{KEYS, Sketch};
 use nearsift::text::decode::{Content as Bytes, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
-use nearsift_store::{Id, IdKind, Kind, Metadata, OwnId, Value};
+use nearsift_store::{Id, IdKind, Kind, Metadata, OwnId, Text, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -274,6 +274,8 @@ pub(crate) fn metadata(
 pub(crate) struct Made {
     pub(crate) value: Result<Value, NoFingerprint>,
     pub(crate) text: Option<About>,
+    /// The text as the collection keeps it, where it keeps texts and the document has a value.
+    pub(crate) kept: Option<Text>,
 }
 
 /// What was seen of a text on the way.
@@ -345,11 +347,28 @@ impl Read {
             replaced: self.replaced,
             page,
         };
-        Made { value, text: Some(about) }
+        Made { value, text: Some(about), kept: None }
     }
 }
 
 impl Content {
+    /// The same, unless the collection keeps texts and this has none.
+    ///
+    /// # Errors
+    /// A ready fingerprint or sketch for a collection that keeps texts.
+    pub(crate) fn with_text(self, collection: &Collection) -> Result<Content, Problem> {
+        let pointer = match (&self, collection.store.texts()) {
+            (Content::Value(Value::Fingerprint(_)), Some(_)) => "/fingerprint",
+            (Content::Value(Value::Sketch(_)), Some(_)) => "/sketch",
+            _ => return Ok(self),
+        };
+        Err(Problem::field(
+            pointer,
+            "The collection keeps texts, which decide what is near, and this says nothing of its text.",
+            "\"text\" or \"html_base64\"",
+        ))
+    }
+
     /// The value by a collection's recipe. CPU work.
     pub(crate) fn make(self, collection: &Collection) -> Result<Made, Problem> {
         let kind = collection.store.kind();
@@ -379,12 +398,19 @@ impl Content {
                         "what the collection's recipe makes",
                     ));
                 }
-                return Ok(Made { value: Ok(value), text: None });
+                return Ok(Made { value: Ok(value), text: None, kept: None });
             }
         };
         let _memory = collection.scratch().for_text(&read.text)?;
-        collection
-            .with_fingerprinter(read.text.len(), |fingerprinter| read.make(kind, fingerprinter))
+        let made = collection
+            .with_fingerprinter(read.text.len(), |fingerprinter| read.make(kind, fingerprinter))?;
+        if collection.store.texts().is_none() || made.value.is_err() {
+            return Ok(made);
+        }
+        let kept = Text::new(&read.text).map_err(|error| {
+            Problem::new(crate::problem::Kind::DocumentTooLarge, error.to_string())
+        })?;
+        Ok(Made { kept: Some(kept), ..made })
     }
 }
 

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use nearsift_store::{Batch, Metadata, Outcome, OwnId, Sighting, Store, StoreError, Value};
+use nearsift_store::{
+    Batch, Content, Metadata, Outcome, OwnId, Sighting, Store, StoreError, Text, Value,
+};
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -33,9 +35,22 @@ pub(crate) enum Operation {
 /// What is stored, and when.
 #[derive(Debug)]
 pub(crate) enum Put {
-    Insert(Box<Value>),
+    Insert(Box<Made>),
     InsertUnlessNear(Sighting),
-    Replace(Box<Value>),
+    Replace(Box<Made>),
+}
+
+/// A value, with its text where the collection keeps texts.
+#[derive(Debug)]
+pub(crate) struct Made {
+    value: Value,
+    text: Option<Text>,
+}
+
+impl Made {
+    fn content(&self) -> Content<'_> {
+        Content { value: &self.value, text: self.text.as_ref() }
+    }
 }
 
 /// When a document is stored.
@@ -55,11 +70,19 @@ const SIGHTED: usize = 4;
 impl Mode {
     /// Does what can be done of it before its turn to be written comes, which for
     /// [`Mode::InsertUnlessNear`] is nearly all. CPU work.
-    pub(crate) fn prepare(self, value: Value, store: &Store) -> Result<Put, StoreError> {
+    pub(crate) fn prepare(
+        self,
+        value: Value,
+        text: Option<Text>,
+        store: &Store,
+    ) -> Result<Put, StoreError> {
+        let made = Made { value, text };
         match self {
-            Mode::Insert => Ok(Put::Insert(Box::new(value))),
-            Mode::InsertUnlessNear => store.look(&value, SIGHTED).map(Put::InsertUnlessNear),
-            Mode::Replace => Ok(Put::Replace(Box::new(value))),
+            Mode::Insert => Ok(Put::Insert(Box::new(made))),
+            Mode::InsertUnlessNear => {
+                store.look(made.content(), SIGHTED).map(Put::InsertUnlessNear)
+            }
+            Mode::Replace => Ok(Put::Replace(Box::new(made))),
         }
     }
 }
@@ -209,11 +232,11 @@ fn write(store: &Store, batch: &mut Batch, group: Vec<Job>, times: &Histogram) {
 fn put(batch: &mut Batch, operation: &Operation) -> Result<(), StoreError> {
     match operation {
         Operation::Put { what, id, metadata } => match what {
-            Put::Insert(value) => batch.insert(id.as_id(), value, metadata),
+            Put::Insert(made) => batch.insert(id.as_id(), made.content(), metadata),
             Put::InsertUnlessNear(sighting) => {
                 batch.insert_unless_near_since(id.as_id(), sighting, metadata)
             }
-            Put::Replace(value) => batch.upsert(id.as_id(), value, metadata),
+            Put::Replace(made) => batch.upsert(id.as_id(), made.content(), metadata),
         },
         Operation::Delete(id) => batch.delete(id.as_id()),
     }
@@ -232,13 +255,14 @@ mod tests {
             ids: IdKind::Numbers,
             recipe: RecipeMark { written: "simhash64".into(), digest: 1 },
             hash_key: None,
+            texts: None,
         };
         Arc::new(Store::create(&folder.path().join("store"), &settings).unwrap())
     }
 
     fn insert(store: &Store, id: u64, value: u64) -> Operation {
         let value = Fingerprint::from_u64(value).into();
-        let what = Mode::InsertUnlessNear.prepare(value, store).unwrap();
+        let what = Mode::InsertUnlessNear.prepare(value, None, store).unwrap();
         Operation::Put { what, id: OwnId::Number(id), metadata: Metadata::default() }
     }
 

@@ -61,11 +61,12 @@ fn filled(path: &Path, documents: u64) -> Result<Store, StoreError> {
         ids: IdKind::Numbers,
         recipe: RecipeMark { written: "sketch".to_owned(), digest: 0 },
         hash_key: None,
+        texts: None,
     };
     let store = Store::create(path, &settings)?;
     let mut batch = store.batch();
     for number in 0..documents {
-        let value = sketched(documents, number).into();
+        let value = Value::from(sketched(documents, number));
         batch.insert(OwnId::Number(number).as_id(), &value, &Metadata::default())?;
         if batch.len() == 10_000 || number + 1 == documents {
             store.write(&batch)?;

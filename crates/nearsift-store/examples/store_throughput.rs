@@ -29,6 +29,7 @@ fn main() -> Result<(), Failure> {
         ids: if texts { IdKind::Texts } else { IdKind::Numbers },
         recipe: RecipeMark { written: "simhash64".to_owned(), digest: 0 },
         hash_key: None,
+        texts: None,
     };
     let ratio = std::env::var("RATIO").ok().and_then(|ratio| ratio.parse().ok());
     let memory_documents = std::env::var("MEMORY").ok().and_then(|m| m.parse().ok());
@@ -48,7 +49,7 @@ fn main() -> Result<(), Failure> {
             }
             batch.clear();
             for number in first..documents.min(first + batch_size) {
-                let value = Fingerprint::from_u64(value_of(number)).into();
+                let value = Value::from(Fingerprint::from_u64(value_of(number)));
                 if texts {
                     let id = format!("https://www.example.com/archive/page-{number}.html");
                     batch.insert(Id::Text(&id), &value, &Metadata::default())?;
@@ -128,7 +129,7 @@ fn queries(store: &Store, documents: u64, what: &str) -> Result<(), Failure> {
     let started = Instant::now();
     for (query, known) in &queries {
         let begun = Instant::now();
-        let answer = store.query(&Fingerprint::from_u64(*query).into(), &Ask::default())?;
+        let answer = store.query(&Value::from(Fingerprint::from_u64(*query)), &Ask::default())?;
         times.push(begun.elapsed().as_nanos());
         assert!(!known || !answer.matches.is_empty(), "a stored document is found");
         found += answer.matches.len();

@@ -1,7 +1,8 @@
 //! Batches: operations that become durable together or not at all.
 
 use crate::StoreError;
-use crate::document::{Id, Metadata, OwnId, Tag, Value};
+use crate::codec::Output;
+use crate::document::{Content, Id, Metadata, OwnId, Tag};
 use crate::schema::Schema;
 use crate::store::{Near, Sighting};
 
@@ -13,17 +14,17 @@ pub const MAX_BATCH_BYTES: usize = 64 << 20;
 ///
 /// ```
 /// use nearsift::fingerprint::Fingerprint;
-/// use nearsift_store::{Metadata, Outcome};
+/// use nearsift_store::{Metadata, Outcome, Value};
 /// # use nearsift::fingerprint::Bits;
 /// # use nearsift_store::{Store, Settings, Kind, IdKind, RecipeMark};
 /// # let folder = tempfile::tempdir()?;
 /// # let settings = Settings {
 /// #     kind: Kind::Fingerprints { bits: Bits::B64, max_distance: 3 }, ids: IdKind::Texts,
-/// #     recipe: RecipeMark { written: "simhash64".into(), digest: 1 }, hash_key: None };
+/// #     recipe: RecipeMark { written: "simhash64".into(), digest: 1 }, hash_key: None, texts: None };
 /// # let store = Store::create(&folder.path().join("store"), &settings)?;
 /// let mut batch = store.batch();
-/// batch.insert("a".into(), &Fingerprint::from_u64(7).into(), &Metadata::default())?;
-/// batch.insert("a".into(), &Fingerprint::from_u64(8).into(), &Metadata::default())?;
+/// batch.insert("a".into(), &Value::from(Fingerprint::from_u64(7)), &Metadata::default())?;
+/// batch.insert("a".into(), &Value::from(Fingerprint::from_u64(8)), &Metadata::default())?;
 /// batch.delete("b".into())?;
 /// assert_eq!(store.write(&batch)?, [Outcome::Added, Outcome::Exists, Outcome::Absent]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -87,13 +88,13 @@ impl Batch {
     /// # Errors
     /// [`StoreError::Id`] or [`StoreError::Invalid`]: the document does not fit the store, or the batch is
     /// full ([`MAX_BATCH_BYTES`]). The batch stays as it was.
-    pub fn insert(
+    pub fn insert<'c>(
         &mut self,
         id: Id<'_>,
-        value: &Value,
+        content: impl Into<Content<'c>>,
         metadata: &Metadata,
     ) -> Result<(), StoreError> {
-        self.put(Tag::Insert, id, value, metadata)
+        self.put(Tag::Insert, id, content.into(), metadata)
     }
 
     /// Adds a document unless one has this id, or one is as near as the store was created for. Of several
@@ -101,13 +102,13 @@ impl Batch {
     ///
     /// # Errors
     /// As [`insert`](Batch::insert).
-    pub fn insert_unless_near(
+    pub fn insert_unless_near<'c>(
         &mut self,
         id: Id<'_>,
-        value: &Value,
+        content: impl Into<Content<'c>>,
         metadata: &Metadata,
     ) -> Result<(), StoreError> {
-        self.put(Tag::InsertUnlessNear, id, value, metadata)
+        self.put(Tag::InsertUnlessNear, id, content.into(), metadata)
     }
 
     /// The same of a value that was looked for ahead by [`Store::look`](crate::Store::look): who writes the batch compares it
@@ -122,7 +123,7 @@ impl Batch {
         sighting: &Sighting,
         metadata: &Metadata,
     ) -> Result<(), StoreError> {
-        self.put(Tag::InsertUnlessNear, id, sighting.value(), metadata)?;
+        self.put(Tag::InsertUnlessNear, id, sighting.content(), metadata)?;
         self.sightings.push((self.hashes.len() as u32 - 1, sighting.clone()));
         Ok(())
     }
@@ -131,13 +132,13 @@ impl Batch {
     ///
     /// # Errors
     /// As [`insert`](Batch::insert).
-    pub fn upsert(
+    pub fn upsert<'c>(
         &mut self,
         id: Id<'_>,
-        value: &Value,
+        content: impl Into<Content<'c>>,
         metadata: &Metadata,
     ) -> Result<(), StoreError> {
-        self.put(Tag::Put, id, value, metadata)
+        self.put(Tag::Put, id, content.into(), metadata)
     }
 
     /// Removes the document with this id, if there is one.
@@ -156,22 +157,27 @@ impl Batch {
         &mut self,
         tag: Tag,
         id: Id<'_>,
-        value: &Value,
+        content: Content<'_>,
         metadata: &Metadata,
     ) -> Result<(), StoreError> {
         id.check(&self.schema)?;
-        value.check(&self.schema)?;
+        content.check(&self.schema)?;
         metadata.check()?;
         let before = self.bytes.len();
         self.bytes.push(tag as u8);
         id.write(&mut self.bytes);
-        for word in value.words() {
+        for word in content.value.words() {
             self.bytes.extend_from_slice(&word.to_le_bytes());
         }
-        for key in value.keys() {
+        for key in content.value.keys() {
             self.bytes.extend_from_slice(&key.to_le_bytes());
         }
         metadata.write(&mut self.bytes);
+        if self.schema.texts.is_some() {
+            let packed = content.packed();
+            self.bytes.put_u32(packed.len() as u32);
+            self.bytes.put(packed);
+        }
         self.settle(before, id)
     }
 

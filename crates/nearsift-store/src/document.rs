@@ -9,6 +9,7 @@ use nearsift::sketch::{KEYS, Sketch};
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::schema::{IdKind, Kind, Schema};
+use crate::text::{MAX_PACKED_BYTES, Text};
 
 /// The longest text id, in bytes of UTF-8.
 pub const MAX_ID_BYTES: usize = 2048;
@@ -92,6 +93,53 @@ impl From<Fingerprint> for Value {
 impl From<Sketched> for Value {
     fn from(sketched: Sketched) -> Value {
         Value::Sketch(sketched)
+    }
+}
+
+/// What a document is, or what is asked for: its value, and its text where the store keeps texts.
+#[derive(Debug, Clone, Copy)]
+pub struct Content<'a> {
+    /// Its fingerprint or sketch.
+    pub value: &'a Value,
+    /// Its text, which a store that keeps texts needs and any other refuses.
+    pub text: Option<&'a Text>,
+}
+
+impl<'a> From<&'a Value> for Content<'a> {
+    fn from(value: &'a Value) -> Content<'a> {
+        Content { value, text: None }
+    }
+}
+
+impl<'a> From<&Content<'a>> for Content<'a> {
+    fn from(content: &Content<'a>) -> Content<'a> {
+        *content
+    }
+}
+
+impl<'a> Content<'a> {
+    /// A value with the text that it was made of.
+    pub fn with_text(value: &'a Value, text: &'a Text) -> Content<'a> {
+        Content { value, text: Some(text) }
+    }
+
+    /// Refuses what the store does not hold.
+    pub(crate) fn check(&self, schema: &Schema) -> Result<(), StoreError> {
+        self.value.check(schema)?;
+        match (self.text, schema.texts) {
+            (Some(_), Some(_)) | (None, None) => Ok(()),
+            (None, Some(_)) => Err(StoreError::Invalid(
+                "the store keeps texts, and a value without its text was given: give the text too, which is compared and kept".to_owned(),
+            )),
+            (Some(_), None) => Err(StoreError::Invalid(
+                "the store keeps no texts, and one was given: give the value alone, or make a store that keeps texts".to_owned(),
+            )),
+        }
+    }
+
+    /// The text as it is kept, of no bytes where the store keeps none.
+    pub(crate) fn packed(&self) -> &'a [u8] {
+        self.text.map_or(&[], Text::packed)
     }
 }
 
@@ -303,6 +351,7 @@ impl<'a> Id<'a> {
 /// | of all but 2: words | 8 bytes each |
 /// | keys | of sketches: 32 of 4 bytes |
 /// | metadata | a byte of flags and the fields that it names |
+/// | text | where texts are kept: a length of 4 bytes and the packed text |
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Operation<'a> {
     pub(crate) tag: Tag,
@@ -310,6 +359,8 @@ pub(crate) struct Operation<'a> {
     /// Words and keys.
     pub(crate) value: &'a [u8],
     pub(crate) metadata: &'a [u8],
+    /// The packed text, of no bytes where texts are not kept.
+    pub(crate) text: &'a [u8],
     pub(crate) expires: u32,
     /// All of its bytes after the tag.
     pub(crate) body: &'a [u8],
@@ -339,14 +390,27 @@ impl<'a> Operation<'a> {
         let id = Id::read(from, schema.ids)?;
         if tag == Tag::Delete {
             let body = &before[..before.len() - from.0.len()];
-            return Some(Operation { tag, id, value: &[], metadata: &[], expires: 0, body });
+            let none: &[u8] = &[];
+            return Some(Operation {
+                tag,
+                id,
+                value: none,
+                metadata: none,
+                text: none,
+                expires: 0,
+                body,
+            });
         }
         let value = from.take(8 * schema.words() + 4 * schema.keys())?;
         let rest = from.0;
         let expires = Metadata::skip(from)?;
         let metadata = &rest[..rest.len() - from.0.len()];
+        let text = match schema.texts {
+            Some(_) => read_packed(from)?,
+            None => &[],
+        };
         let body = &before[..before.len() - from.0.len()];
-        Some(Operation { tag, id, value, metadata, expires, body })
+        Some(Operation { tag, id, value, metadata, text, expires, body })
     }
 
     /// The words of a put.
@@ -361,6 +425,12 @@ impl<'a> Operation<'a> {
         let keys: &[[u8; 4]; KEYS] = keys.try_into().ok()?;
         Some(keys.map(u32::from_le_bytes))
     }
+}
+
+/// A length of 4 bytes and a packed text.
+fn read_packed<'a>(from: &mut Input<'a>) -> Option<&'a [u8]> {
+    let length = from.u32()? as usize;
+    if length > MAX_PACKED_BYTES { None } else { from.take(length) }
 }
 
 /// A record of a segment or a memory table: the id where it is a text, then the metadata.

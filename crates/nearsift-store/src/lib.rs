@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use nearsift::fingerprint::{Bits, Fingerprint};
-//! use nearsift_store::{Ask, IdKind, Kind, Metadata, RecipeMark, Settings, Store};
+//! use nearsift_store::{Ask, IdKind, Kind, Metadata, RecipeMark, Settings, Store, Value};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let settings = Settings {
@@ -13,15 +13,16 @@
 //!     ids: IdKind::Texts,
 //!     recipe: RecipeMark { written: "simhash64".into(), digest: 0x1234 },
 //!     hash_key: None,
+//!     texts: None,
 //! };
 //! let path = folder.path().join("seen");
 //! let store = Store::create(&path, &settings)?;
-//! let page = Fingerprint::from_u64(0b1011);
-//! store.insert("http://a/".into(), &page.into(), &Metadata::default())?;
+//! let page = Value::from(Fingerprint::from_u64(0b1011));
+//! store.insert("http://a/".into(), &page, &Metadata::default())?;
 //! store.close()?;
 //!
 //! let store = Store::open(&path)?;
-//! let near = store.query(&Fingerprint::from_u64(0b1000).into(), &Ask::default())?;
+//! let near = store.query(&Value::from(Fingerprint::from_u64(0b1000)), &Ask::default())?;
 //! assert_eq!(near.matches[0].id.to_string(), "http://a/");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -65,11 +66,12 @@ mod seen;
 mod segment;
 mod store;
 mod sync;
+mod text;
 
 pub use batch::{Batch, MAX_BATCH_BYTES, Outcome};
 pub use cancel::Cancellation;
 pub use document::{
-    Document, Id, MAX_ID_BYTES, MAX_SOURCE_BYTES, Metadata, OwnId, StoredValue, Value,
+    Content, Document, Id, MAX_ID_BYTES, MAX_SOURCE_BYTES, Metadata, OwnId, StoredValue, Value,
 };
 pub use error::StoreError;
 pub use priority::Priority;
@@ -78,3 +80,4 @@ pub use store::{
     Access, Answer, Ask, Clock, Documents, Evidence, Maintenance, Match, Near, Options, Repaired,
     SegmentStats, Sighting, Stats, Store, Verified, repair, restore, verify,
 };
+pub use text::{CANDIDATE_SCORE, MAX_TEXT_BYTES, Text, TextScore};

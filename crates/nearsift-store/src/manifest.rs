@@ -1,5 +1,6 @@
 //! The manifest: which files are the store. It is replaced as a whole, by a rename.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -8,11 +9,10 @@ use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::disk::{Disk, FileAccess};
 use crate::planted::{Bug, is_planted};
-use crate::schema::Schema;
+use crate::schema::{self, Schema};
 use crate::sealed::SealError;
 
 const MAGIC: &[u8; 8] = b"nsftmani";
-pub(crate) const VERSION: u32 = 1;
 /// Magic, version and length.
 const HEAD: usize = 16;
 
@@ -99,19 +99,19 @@ pub(crate) struct TombstonesEntry {
 }
 
 impl Manifest {
-    /// Whether it names a segment or tombstones.
-    pub(crate) fn names(&self, name: Name) -> bool {
-        self.segments.iter().any(|segment| match name {
-            Name::Segment(number) => segment.number == number,
-            Name::Tombstones(number) => segment.tombstones.is_some_and(|t| t.number == number),
-            Name::Log(_) => false,
-        })
+    /// The segments and tombstones that it names.
+    pub(crate) fn names(&self) -> BTreeSet<Name> {
+        let of = |segment: &SegmentEntry| {
+            let tombstones = segment.tombstones.map(|t| Name::Tombstones(t.number));
+            std::iter::once(Name::Segment(segment.number)).chain(tombstones)
+        };
+        self.segments.iter().flat_map(of).collect()
     }
 
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.put(MAGIC);
-        bytes.put_u32(VERSION);
+        bytes.put_u32(self.schema.version());
         bytes.put_u32(0);
         self.schema.write(&mut bytes);
         bytes.put_u64(self.generation);
@@ -147,13 +147,13 @@ impl Manifest {
             return Err(damaged("the file does not start with 'nsftmani'"));
         }
         let version = from.u32().ok_or_else(|| damaged("the file is cut off"))?;
-        if version > VERSION {
-            let path = path.to_owned();
-            return Err(StoreError::Future { path, found: version, supported: VERSION });
+        if version > schema::NEWEST {
+            let (path, supported) = (path.to_owned(), schema::NEWEST);
+            return Err(StoreError::Future { path, found: version, supported });
         }
         let (body, checksum) = bytes.split_last_chunk::<8>().ok_or_else(|| damaged("cut off"))?;
         let length = from.u32();
-        if version != VERSION
+        if version == 0
             || body.len() < HEAD
             || length != Some(bytes.len() as u32)
             || (xxh3_64(body) != u64::from_le_bytes(*checksum)
@@ -162,12 +162,12 @@ impl Manifest {
             return Err(damaged("the checksum differs"));
         }
         let mut from = Input(&body[HEAD..]);
-        let manifest = Manifest::read(&mut from).filter(|_| from.0.is_empty());
+        let manifest = Manifest::read(&mut from, version).filter(|_| from.0.is_empty());
         manifest.ok_or_else(|| damaged("its fields are none of this version"))
     }
 
-    fn read(from: &mut Input<'_>) -> Option<Manifest> {
-        let schema = Schema::read(from)?;
+    fn read(from: &mut Input<'_>, version: u32) -> Option<Manifest> {
+        let schema = Schema::read(from, version)?;
         let (generation, next_file, first_log) = (from.u64()?, from.u64()?, from.u64()?);
         if [generation, next_file, first_log].iter().any(|&number| number > MAX_NUMBER) {
             return None;

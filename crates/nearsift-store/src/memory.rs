@@ -27,6 +27,9 @@ pub(crate) struct Memory {
     /// Text ids and metadata, one after the other, and where each ends.
     records: Vec<u8>,
     ends: Vec<u64>,
+    /// Packed texts, one after the other, and where each ends; none where they are not kept.
+    texts: Vec<u8>,
+    text_ends: Vec<u64>,
     words: Vec<u64>,
     /// 0 for never.
     expiries: Vec<u32>,
@@ -75,6 +78,13 @@ impl KeyChains {
     }
 }
 
+/// One of the pieces that lie one after the other and end there.
+fn piece<'a>(bytes: &'a [u8], ends: &[u64], slot: u32) -> &'a [u8] {
+    let slot = slot as usize;
+    let start = if slot == 0 { 0 } else { ends[slot - 1] };
+    &bytes[start as usize..ends[slot] as usize]
+}
+
 impl Memory {
     /// An empty table for about so many documents.
     pub(crate) fn new(schema: &Arc<Schema>, expected: u32) -> Result<Memory, StoreError> {
@@ -91,6 +101,8 @@ impl Memory {
             numbers: Vec::new(),
             records: Vec::new(),
             ends: Vec::new(),
+            texts: Vec::new(),
+            text_ends: Vec::new(),
             words: Vec::new(),
             expiries: Vec::new(),
             dead: Bitmap::default(),
@@ -109,6 +121,7 @@ impl Memory {
         huge::reserve(&mut self.numbers, other.numbers.len());
         huge::reserve(&mut self.records, other.records.len());
         huge::reserve(&mut self.ends, documents);
+        huge::reserve(&mut self.text_ends, other.text_ends.len());
         huge::reserve(&mut self.words, other.words.len());
         huge::reserve(&mut self.expiries, documents);
         match &mut self.finder {
@@ -128,6 +141,9 @@ impl Memory {
         self.numbers.clear();
         self.records.clear();
         self.ends.clear();
+        // Those of the next documents may be few.
+        self.texts = Vec::new();
+        self.text_ends.clear();
         self.words.clear();
         self.expiries.clear();
         self.dead = Bitmap::default();
@@ -159,7 +175,8 @@ impl Memory {
             Finder::Sketches(_) => KEYS as u64 * (4 + 4 + 12),
         };
         let words = 8 * self.schema.words() as u64;
-        slots * (8 + 8 + 8 + 4 + 5 + words + finder) + self.records.capacity() as u64
+        let bytes = self.records.capacity() + self.texts.capacity() + 8 * self.text_ends.capacity();
+        slots * (8 + 8 + 8 + 4 + 5 + words + finder) + bytes as u64
     }
 
     /// The slot of a document that was not removed.
@@ -187,6 +204,10 @@ impl Memory {
         }
         self.records.extend_from_slice(put.metadata);
         self.ends.push(self.records.len() as u64);
+        if self.schema.texts.is_some() {
+            self.texts.extend_from_slice(put.text);
+            self.text_ends.push(self.texts.len() as u64);
+        }
         self.hashes.push(hash);
         self.expiries.push(put.expires);
         self.dead.grow(slot + 1);
@@ -240,14 +261,17 @@ impl Memory {
     }
 
     pub(crate) fn record(&self, slot: u32) -> &[u8] {
-        let slot = slot as usize;
-        let start = if slot == 0 { 0 } else { self.ends[slot - 1] };
-        &self.records[start as usize..self.ends[slot] as usize]
+        piece(&self.records, &self.ends, slot)
     }
 
-    /// Bytes of all records.
-    pub(crate) fn record_bytes(&self) -> u64 {
-        self.records.len() as u64
+    /// The packed text of a document, of no bytes where texts are not kept.
+    pub(crate) fn text(&self, slot: u32) -> &[u8] {
+        if self.text_ends.is_empty() { &[] } else { piece(&self.texts, &self.text_ends, slot) }
+    }
+
+    /// Bytes of all packed texts.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        self.texts.len() as u64
     }
 
     pub(crate) fn words(&self, slot: u32) -> &[u64] {

@@ -11,6 +11,7 @@ use siphasher::sip::SipHasher13;
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::document::Id;
+use crate::text::TextScore;
 
 /// What stands for a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +112,9 @@ pub struct Settings {
     /// The key that ids are hashed by, or `None` for one by chance, which keeps others from choosing ids
     /// that collide. The same key and the same operations give the same files.
     pub hash_key: Option<[u64; 2]>,
+    /// Whether each document's text is kept, with which what is near by fingerprint or sketch is compared exactly: the
+    /// score of texts from which on documents are near. `None` keeps no texts, and goes by fingerprints or sketches alone.
+    pub texts: Option<TextScore>,
 }
 
 /// [`Settings`] as they are written into every file, with the hash key chosen.
@@ -120,26 +124,40 @@ pub(crate) struct Schema {
     pub(crate) ids: IdKind,
     pub(crate) recipe: RecipeMark,
     pub(crate) hash_key: [u64; 2],
+    pub(crate) texts: Option<TextScore>,
 }
+
+/// The version of the format of stores that keep no texts, and of those that do.
+const PLAIN: u32 = 1;
+const WITH_TEXTS: u32 = 2;
+
+/// The newest version of the format.
+pub(crate) const NEWEST: u32 = WITH_TEXTS;
 
 /// The longest written form of a recipe, in bytes.
 const MAX_RECIPE_BYTES: usize = 4096;
 
 impl Schema {
     pub(crate) fn new(settings: &Settings) -> Result<Schema, StoreError> {
-        let Settings { kind, ids, recipe, hash_key } = settings.clone();
+        let Settings { kind, ids, recipe, hash_key, texts } = settings.clone();
         if recipe.written.len() > MAX_RECIPE_BYTES {
             return Err(StoreError::Invalid(format!(
                 "the recipe's written form has {} bytes, and {MAX_RECIPE_BYTES} are the most",
                 recipe.written.len()
             )));
         }
-        let schema = Schema { kind, ids, recipe, hash_key: hash_key.unwrap_or_else(key_by_chance) };
+        let hash_key = hash_key.unwrap_or_else(key_by_chance);
+        let schema = Schema { kind, ids, recipe, hash_key, texts };
         if let Kind::Fingerprints { bits, max_distance } = kind {
             // The same limits as those of the tables.
             nearsift::hamming::index::FreshTable::new(bits, max_distance, 1)?;
         }
         Ok(schema)
+    }
+
+    /// The version of the format of the store's files: what keeps no texts is as it was before there were any.
+    pub(crate) fn version(&self) -> u32 {
+        if self.texts.is_some() { WITH_TEXTS } else { PLAIN }
     }
 
     /// What identifies the store: files of another one are told by it.
@@ -196,10 +214,13 @@ impl Schema {
         to.put_u64(self.hash_key[1]);
         to.put_u64(self.recipe.digest);
         to.put_text(&self.recipe.written);
+        if let Some(least) = self.texts {
+            to.put_u32(least.billionths());
+        }
     }
 
-    /// `None` when the bytes are none of this version.
-    pub(crate) fn read(from: &mut Input<'_>) -> Option<Schema> {
+    /// `None` when the bytes are none of the version.
+    pub(crate) fn read(from: &mut Input<'_>, version: u32) -> Option<Schema> {
         let (kind, width, limit) = (from.u8()?, from.u16()?, from.u16()?);
         let kind = match kind {
             1 => {
@@ -221,7 +242,11 @@ impl Schema {
         let hash_key = [from.u64()?, from.u64()?];
         let digest = from.u64()?;
         let written = from.text()?.to_owned();
-        Some(Schema { kind, ids, recipe: RecipeMark { written, digest }, hash_key })
+        let texts = match version {
+            WITH_TEXTS => Some(TextScore::from_billionths(from.u32()?)?),
+            _ => None,
+        };
+        Some(Schema { kind, ids, recipe: RecipeMark { written, digest }, hash_key, texts })
     }
 }
 

@@ -15,10 +15,9 @@ use crate::codec::{Input, Output};
 use crate::disk::{Disk, DiskFile, FileAccess};
 use crate::huge;
 use crate::planted::{Bug, is_planted};
+use crate::schema::{self, Schema};
 
 const MAGIC: &[u8; 8] = b"nsftseal";
-/// The version of everything that a sealed file holds.
-pub(crate) const VERSION: u32 = 1;
 pub(crate) const PAGE: usize = 4096;
 const TRAILER: usize = 56;
 /// Bytes that are written or read at a time.
@@ -32,6 +31,8 @@ pub(crate) struct Identity {
     pub(crate) store: u64,
     pub(crate) number: u64,
     pub(crate) role: Role,
+    /// That of the format of everything that the file holds.
+    pub(crate) version: u32,
 }
 
 /// What a sealed file holds.
@@ -42,6 +43,11 @@ pub(crate) enum Role {
 }
 
 impl Identity {
+    /// A file of a store, by its number.
+    pub(crate) fn of(schema: &Schema, number: u64, role: Role) -> Identity {
+        Identity { store: schema.store_id(), number, role, version: schema.version() }
+    }
+
     fn seed(&self) -> u64 {
         let mut bytes = Vec::with_capacity(20);
         bytes.put_u64(self.store);
@@ -151,7 +157,7 @@ impl SealedWriter {
         trailer.put_u64(table);
         trailer.put_u64(0);
         trailer.put_u32(self.identity.role as u32);
-        trailer.put_u32(VERSION);
+        trailer.put_u32(self.identity.version);
         trailer.put(MAGIC);
         let seal = seal_of(&trailer);
         trailer[32..40].copy_from_slice(&seal.to_le_bytes());
@@ -243,11 +249,11 @@ impl SealedFile {
         let mut word = || fields.u64().expect("a trailer");
         let (store, number, content, table, seal) = (word(), word(), word(), word(), word());
         let (role, version) = (fields.u32(), fields.u32().expect("a trailer"));
-        if version > VERSION {
-            let path = path.to_owned();
-            return Err(StoreError::Future { path, found: version, supported: VERSION });
+        if version > schema::NEWEST {
+            let (path, supported) = (path.to_owned(), schema::NEWEST);
+            return Err(StoreError::Future { path, found: version, supported });
         }
-        if seal != seal_of(&trailer) || version != VERSION {
+        if seal != seal_of(&trailer) {
             return damaged(at, "the trailer's checksum differs");
         }
         if store != identity.store {
@@ -256,6 +262,9 @@ impl SealedFile {
         }
         if number != identity.number || role != Some(identity.role as u32) {
             return damaged(at, "the file has another's name");
+        }
+        if version != identity.version {
+            return damaged(at, "the file's version is not the store's");
         }
         let pages = content.div_ceil(PAGE as u64);
         if pages.checked_mul(PAGE as u64 + 8) != Some(at) {

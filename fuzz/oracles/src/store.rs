@@ -233,11 +233,11 @@ pub fn forged(data: &[u8]) {
     if let Ok(store) = Store::open_with(&dir(), options) {
         let _ = readable(&store);
         let value = shape.value(&mut random);
-        let _ = store.query(&value, &Ask::default());
+        let _ = store.query(shape.whole(&value).content(), &Ask::default());
         let ops: Vec<Op> = (0..20).map(|_| random_op(&shape, &mut random, 30, NOW)).collect();
         let _ = write(&store, &ops);
         let _ = store.compact();
-        let _ = store.query(&value, &Ask::default());
+        let _ = store.query(shape.whole(&value).content(), &Ask::default());
     }
     let _ = repair(&dir(), &on(&files).1);
 }
@@ -303,7 +303,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
                 let ops: Vec<Op> =
                     (0..count).map(|_| random_op(&shape, &mut random, 24, now)).collect();
                 let outcomes = write(&store, &ops).expect("written");
-                assert_eq!(outcomes, model.apply(shape.kind, &ops, now));
+                assert_eq!(outcomes, model.apply(shape, &ops, now));
             }
         }
     }

@@ -8,8 +8,8 @@ use nearsift::fingerprint::Bits;
 use nearsift::recipe::{Fingerprinter, NoFingerprint, Recipe};
 use nearsift::sketch::{MIN_SCORE, Score};
 use nearsift_store::{
-    Access, Answer, Ask, Batch, Id, IdKind, Kind, Metadata, Near, Options, Outcome, RecipeMark,
-    Settings, Store, StoreError, Value,
+    Access, Answer, Ask, Batch, CANDIDATE_SCORE, Content, Id, IdKind, Kind, Metadata, Near,
+    Options, Outcome, OwnId, RecipeMark, Settings, Store, StoreError, Text, TextScore, Value,
 };
 use serde::Serialize;
 
@@ -61,6 +61,10 @@ pub struct Create {
     recipe: RecipeArgs,
     #[command(flatten)]
     matching: Matching,
+    /// Keep each document's text, and let the texts decide what is near: by the exact measures of `nearsift dedup`, which nobody can
+    /// forge. --min-score is that of texts then.
+    #[arg(help_heading = "What is near", long)]
+    keep_texts: bool,
 }
 
 #[derive(Debug, Args)]
@@ -94,7 +98,7 @@ pub struct Query {
     /// The largest Hamming distance, inclusive, in bits [default: that of the index].
     #[arg(help_heading = "What is near", long, value_name = "K")]
     max_distance: Option<u32>,
-    /// The smallest score of sketches, inclusive, from 0 to 1 [default: that of the index].
+    /// The smallest score of sketches, or of texts where the index keeps them, inclusive, from 0 to 1 [default: that of the index].
     #[arg(help_heading = "What is near", long, value_name = "S", value_parser = parse_score, conflicts_with = "max_distance")]
     min_score: Option<f64>,
     /// The most documents printed for each, the nearest first.
@@ -164,6 +168,7 @@ pub fn run(args: &IndexArgs, global: &Global) -> Result<Status, Failure> {
 }
 
 fn create(args: &Create) -> Result<Status, Failure> {
+    let min_score = args.matching.min_score;
     let (recipe, kind) = match way(&args.recipe, &args.matching, None)? {
         Way::Simhash { recipe, max_distance } => {
             let bits = recipe.bits();
@@ -175,7 +180,11 @@ fn create(args: &Create) -> Result<Status, Failure> {
             (recipe, Kind::Fingerprints { bits, max_distance })
         }
         Way::Sketch { recipe, .. } => {
-            let min_score = Score::at_least(args.matching.min_score.unwrap_or(MIN_SCORE));
+            let min_score = match args.keep_texts {
+                true => CANDIDATE_SCORE,
+                false => min_score.unwrap_or(MIN_SCORE),
+            };
+            let min_score = Score::at_least(min_score);
             (recipe, Kind::Sketches { min_score })
         }
     };
@@ -184,8 +193,9 @@ fn create(args: &Create) -> Result<Status, Failure> {
             "--idf corpus: an index grows, and its recipe must not; count over a corpus once and give the file",
         ));
     }
-    let settings =
-        Settings { kind, ids: IdKind::Texts, recipe: RecipeMark::of(&recipe), hash_key: None };
+    let texts = args.keep_texts.then(|| min_score.map_or(TextScore::NEAR, TextScore::of));
+    let recipe = RecipeMark::of(&recipe);
+    let settings = Settings { kind, ids: IdKind::Texts, recipe, hash_key: None, texts };
     Store::create(&args.index.dir, &settings)?.close()?;
     Ok(Status::Done)
 }
@@ -222,14 +232,25 @@ struct Valued {
     id: String,
     length: u64,
     value: Result<Value, NoFingerprint>,
+    /// Where the index keeps texts.
+    text: Option<Text>,
 }
 
-fn valued(document: &Seen<'_>, fingerprinter: &mut Fingerprinter<'_>, recipe: &Recipe) -> Valued {
-    Valued {
-        id: document.id.to_owned(),
-        length: document.text.text.len() as u64,
-        value: value_of(document, fingerprinter, recipe),
-    }
+/// # Errors
+/// The text is too long to be kept.
+fn valued(
+    document: &Seen<'_>,
+    fingerprinter: &mut Fingerprinter<'_>,
+    recipe: &Recipe,
+    store: &Store,
+) -> Result<Valued, StoreError> {
+    let value = value_of(document, fingerprinter, recipe);
+    let text = match (store.texts(), &value) {
+        (Some(_), Ok(_)) => Some(Text::new(&document.text.text)?),
+        _ => None,
+    };
+    let (id, length) = (document.id.to_owned(), document.text.text.len() as u64);
+    Ok(Valued { id, length, value, text })
 }
 
 /// How near two documents are, as the other commands print it.
@@ -246,6 +267,7 @@ impl From<Near> for Nearness {
         match near {
             Near::Distance(distance) => Nearness { distance: Some(distance), score: None },
             Near::Score(score) => Nearness { distance: None, score: Some(score.value()) },
+            Near::Text(score) => Nearness { distance: None, score: Some(score.value()) },
         }
     }
 }
@@ -257,6 +279,15 @@ struct Line<'a> {
     near: String,
     #[serde(flatten)]
     nearness: Nearness,
+    /// What that rests on.
+    evidence: &'static str,
+}
+
+impl<'a> Line<'a> {
+    fn new(id: &'a str, other: &OwnId, near: Near) -> Line<'a> {
+        let (nearness, evidence) = (near.into(), near.evidence().name());
+        Line { id, near: other.to_string(), nearness, evidence }
+    }
 }
 
 /// What came of adding.
@@ -293,10 +324,19 @@ fn add(args: &Add) -> Result<Status, Failure> {
         &inputs,
         &Pass::new("indexing"),
         || recipe.counter(),
-        |fingerprinter, document| valued(&document, fingerprinter, &recipe),
+        |fingerprinter, document| {
+            let id = document.id.to_owned();
+            valued(&document, fingerprinter, &recipe, &store).map_err(|error| (id, error))
+        },
         |_, done| {
             let document = match done {
-                Ok(document) => document,
+                Ok(Ok(document)) => document,
+                // A text that cannot be kept is the document's fault.
+                Ok(Err((id, error))) => {
+                    refused += 1;
+                    tell(Level::Warning, &format!("'{}': {error}", escaped(&id)));
+                    return Ok(());
+                }
                 Err(note) => {
                     problems.add(&note);
                     return Ok(());
@@ -309,12 +349,14 @@ fn add(args: &Add) -> Result<Status, Failure> {
             let metadata =
                 Metadata { time: Some(now), length: Some(document.length), source: None, expires };
             let id = Id::Text(&document.id);
+            let content = Content { value: &value, text: document.text.as_ref() };
+            let batch = &mut adding.batch;
             let put = match (args.replace, args.new_only) {
-                (true, _) => Batch::upsert,
-                (_, true) => Batch::insert_unless_near,
-                _ => Batch::insert,
+                (true, _) => batch.upsert(id, content, &metadata),
+                (_, true) => batch.insert_unless_near(id, content, &metadata),
+                _ => batch.insert(id, content, &metadata),
             };
-            match put(&mut adding.batch, id, &value, &metadata) {
+            match put {
                 Ok(()) => adding.ids.push(document.id),
                 // An id that cannot be is the document's fault.
                 Err(error @ StoreError::Id(_)) => {
@@ -367,7 +409,7 @@ impl Adding<'_> {
                 Outcome::Exists => self.counts.there += 1,
                 Outcome::Near { id: other, near } => {
                     self.counts.near += 1;
-                    self.out.json(&Line { id, near: other.to_string(), nearness: near.into() })?;
+                    self.out.json(&Line::new(id, &other, near))?;
                 }
                 Outcome::Removed | Outcome::Absent => {}
             }
@@ -384,6 +426,7 @@ fn query(args: &Query) -> Result<Status, Failure> {
     let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
     let near = match (args.max_distance, args.min_score) {
         (Some(distance), _) => Some(Near::Distance(distance)),
+        (None, Some(score)) if store.texts().is_some() => Some(Near::Text(TextScore::of(score))),
         (None, Some(score)) => Some(Near::Score(Score::at_least(score))),
         (None, None) => None,
     };
@@ -396,16 +439,20 @@ fn query(args: &Query) -> Result<Status, Failure> {
         &Pass::new("asking"),
         || recipe.counter(),
         |fingerprinter, document| -> (String, Result<Answer, StoreError>) {
-            let Valued { id, value, .. } = valued(&document, fingerprinter, &recipe);
-            let answer = value.map_or(Ok(Answer::default()), |value| store.query(&value, &ask));
+            let id = document.id.to_owned();
+            let answer = valued(&document, fingerprinter, &recipe, &store).and_then(|valued| {
+                let Valued { value, text, .. } = valued;
+                value.map_or(Ok(Answer::default()), |value| {
+                    store.query(Content { value: &value, text: text.as_ref() }, &ask)
+                })
+            });
             (id, answer)
         },
         |_, done| match done {
             Ok((id, answer)) => {
                 for near in answer?.matches {
                     found += 1;
-                    let (near, nearness) = (near.id.to_string(), near.near.into());
-                    out.json(&Line { id: &id, near, nearness })?;
+                    out.json(&Line::new(&id, &near.id, near.near))?;
                 }
                 Ok(())
             }
@@ -457,6 +504,11 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
         log_bytes: u64,
         memory_bytes: u64,
         dropped_bytes: u64,
+        /// Where texts are kept: the score from which on they are near.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        min_text_score: Option<f64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text_bytes: Option<u64>,
     }
     let store = open_to_read(dir)?;
     let stats = store.stats();
@@ -471,6 +523,8 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
         log_bytes: stats.log_bytes,
         memory_bytes: stats.memory_bytes,
         dropped_bytes: stats.dropped_bytes,
+        min_text_score: store.texts().map(TextScore::value),
+        text_bytes: store.texts().map(|_| stats.segments.iter().map(|s| s.text_bytes).sum()),
     };
     let mut out = Out::new();
     if global.json {
@@ -487,6 +541,9 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
             ("memory bytes", figures.memory_bytes.to_string()),
         ] {
             out.line(&format!("{name:<14} {}", escaped(&value)))?;
+        }
+        if let Some(least) = figures.min_text_score {
+            out.line(&format!("{:<14} kept; near from score {least}", "texts"))?;
         }
     }
     out.finish()?;

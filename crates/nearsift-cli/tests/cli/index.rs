@@ -14,7 +14,12 @@ fn line(id: &str, text: &str) -> String {
 
 #[test]
 fn an_index_is_made_filled_asked_and_checked() {
-    for method in [&["--method", "sketch"][..], &["--max-distance", "6"]] {
+    for (method, evidence) in [
+        (&["--method", "sketch"][..], "sketch"),
+        (&["--max-distance", "6"], "fingerprint"),
+        (&["--method", "sketch", "--keep-texts"], "text"),
+        (&["--max-distance", "6", "--keep-texts"], "text"),
+    ] {
         let folder = Folder::new();
         let status = |args: &[&str], expected: i32| {
             let run = folder.run(args);
@@ -41,6 +46,8 @@ fn an_index_is_made_filled_asked_and_checked() {
         );
         let near = status(&["index", "query", "seen", "near.jsonl"], 0);
         assert!(near.stdout.starts_with(r#"{"id":"c","near":"a","#), "{}", near.stdout);
+        let evidence = format!(r#""evidence":"{evidence}"}}"#);
+        assert!(near.stdout.trim_end().ends_with(&evidence), "{}", near.stdout);
         assert_eq!(status(&["index", "query", "seen", "other.jsonl"], 1).stdout, "");
         let wrong = status(&["index", "query", "seen", "near.jsonl", "--min-score", "7"], 2);
         assert!(wrong.stderr.contains("'7' is not a score"), "{}", wrong.stderr);
@@ -79,4 +86,35 @@ fn an_index_is_made_filled_asked_and_checked() {
         status(&["index", "repair", "back"], 0);
         status(&["index", "verify", "back"], 0);
     }
+}
+
+#[test]
+fn an_index_with_texts_tells_what_these_score_and_names_those_that_are_too_long() {
+    let folder = Folder::new();
+    let copy = TEXTS[0].replace("近百个", "近百户");
+    folder.file(
+        "first.jsonl",
+        line("a", TEXTS[0]) + &line("long", &format!("{}{}", TEXTS[2], "长".repeat(1_400_000))),
+    );
+    folder.file("near.jsonl", line("c", &copy));
+    folder.run(["index", "create", "seen", "--keep-texts"]).expect(0);
+    let added = folder.run(["index", "add", "seen", "first.jsonl"]).expect(3);
+    assert!(added.stderr.contains("'long': the text has 4200"), "{}", added.stderr);
+    assert!(added.stderr.contains("1 document added"), "{}", added.stderr);
+    let found = folder.run(["index", "query", "seen", "near.jsonl"]).expect(0).stdout;
+    let found: serde_json::Value = serde_json::from_str(&found).expect("a line");
+    let score = found["score"].as_f64().expect("a score");
+    // As the commands that have both texts at hand.
+    folder.file("a.txt", TEXTS[0]);
+    folder.file("c.txt", copy);
+    let compared = folder.run(["compare", "a.txt", "c.txt", "--json"]).expect(0).stdout;
+    let compared: serde_json::Value = serde_json::from_str(&compared).expect("one value");
+    let exact = compared["verified"]["score"].as_f64().expect("a score");
+    assert!((0.0..2e-9).contains(&(exact - score)), "{exact} {score}");
+    let least = format!("{:.6}", exact + 0.000_002);
+    folder.run(["index", "query", "seen", "near.jsonl", "--min-score", &least]).expect(1);
+    let stats = folder.run(["index", "stats", "seen"]).expect(0).stdout;
+    assert!(stats.contains("texts          kept; near from score 0.63"), "{stats}");
+    let against = folder.run(["dedup", "near.jsonl", "--against", "seen", "-o", "out"]).expect(2);
+    assert!(against.stderr.contains("the index keeps texts"), "{}", against.stderr);
 }

@@ -2,7 +2,7 @@
 
 use nearsift::hamming::index::Budget;
 use nearsift::sketch::Score;
-use nearsift_store::{Answer, Ask, Kind, Match, Metadata, Near, OwnId, Value};
+use nearsift_store::{Answer, Ask, Content, Kind, Match, Metadata, Near, OwnId, Store, TextScore};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,10 +27,19 @@ pub(super) struct Wanted {
 impl Wanted {
     /// # Errors
     /// What the collection cannot be asked.
-    pub(super) fn ask(self, kind: Kind) -> Result<Ask, Problem> {
+    pub(super) fn ask(self, store: &Store) -> Result<Ask, Problem> {
+        let kind = store.kind();
+        let keeps_texts = store.texts().is_some();
+        if self.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
+            return Err(Problem::field(
+                "/min_score",
+                "No score is outside 0 to 1.",
+                "a number from 0 to 1",
+            ));
+        }
         let near = match kind {
             Kind::Fingerprints { max_distance: most, .. } => {
-                if self.min_score.is_some() {
+                if self.min_score.is_some() && !keeps_texts {
                     return Err(Problem::field(
                         "/min_score",
                         "The collection holds fingerprints, which have a distance.",
@@ -44,7 +53,17 @@ impl Wanted {
                         &format!("0 to {most}"),
                     ));
                 }
-                self.max_distance.map(Near::Distance)
+                match (self.max_distance, self.min_score) {
+                    (Some(_), Some(_)) => {
+                        return Err(Problem::field(
+                            "/max_distance",
+                            "One of the two bounds is asked at a time.",
+                            "either max_distance or min_score",
+                        ));
+                    }
+                    (distance, None) => distance.map(Near::Distance),
+                    (None, Some(score)) => Some(Near::Text(TextScore::of(score))),
+                }
             }
             Kind::Sketches { .. } => {
                 if self.max_distance.is_some() {
@@ -54,14 +73,10 @@ impl Wanted {
                         "min_score",
                     ));
                 }
-                if self.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
-                    return Err(Problem::field(
-                        "/min_score",
-                        "No score is outside 0 to 1.",
-                        "a number from 0 to 1",
-                    ));
-                }
-                self.min_score.map(|score| Near::Score(Score::at_least(score)))
+                self.min_score.map(|score| match keeps_texts {
+                    true => Near::Text(TextScore::of(score)),
+                    false => Near::Score(Score::at_least(score)),
+                })
             }
         };
         let limit = self.limit.unwrap_or(USUAL);
@@ -87,7 +102,7 @@ impl Wanted {
     }
 }
 
-/// A document that is near. It has a `distance` in collections of fingerprints, and a `score` in those of sketches.
+/// A document that is near. It has a `distance` in collections of fingerprints, and a `score` in those of sketches and in those that keep texts.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct Found {
     /// Its id.
@@ -95,7 +110,7 @@ pub(super) struct Found {
     /// The Hamming distance of fingerprints, in bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<u32>,
-    /// The score of sketches, from 0 to 1.
+    /// The score of sketches, or of the texts where the collection keeps them, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
     /// When it was seen, in seconds since 1970.
@@ -112,7 +127,7 @@ pub(super) struct Found {
     expires: Option<u32>,
 }
 
-/// What says how near documents are. Both are made by public recipes without a secret: whoever writes pages can forge them.
+/// What says how near documents are. Fingerprints and sketches are made by public recipes without a secret: writers of pages can forge them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Evidence {
@@ -120,6 +135,8 @@ pub(super) enum Evidence {
     Fingerprint,
     /// Sketches alone.
     Sketch,
+    /// The texts, compared by exact measures.
+    Text,
 }
 
 impl From<nearsift_store::Evidence> for Evidence {
@@ -127,13 +144,8 @@ impl From<nearsift_store::Evidence> for Evidence {
         match evidence {
             nearsift_store::Evidence::Fingerprint => Evidence::Fingerprint,
             nearsift_store::Evidence::Sketch => Evidence::Sketch,
+            nearsift_store::Evidence::Text => Evidence::Text,
         }
-    }
-}
-
-impl From<Kind> for Evidence {
-    fn from(kind: Kind) -> Evidence {
-        kind.evidence().into()
     }
 }
 
@@ -142,6 +154,7 @@ pub(super) fn how_near(near: Near) -> (Option<u32>, Option<f64>) {
     match near {
         Near::Distance(distance) => (Some(distance), None),
         Near::Score(score) => (None, Some(score.value())),
+        Near::Text(score) => (None, Some(score.value())),
     }
 }
 
@@ -164,12 +177,12 @@ pub(super) struct Search {
 /// Searches; a document does not duplicate itself.
 pub(super) fn search(
     collection: &Collection,
-    value: &Value,
+    content: Content<'_>,
     ask: &Ask,
     own: Option<&str>,
 ) -> Result<Search, Problem> {
     let one_more = Ask { limit: ask.limit.map(|limit| limit + usize::from(own.is_some())), ..*ask };
-    let answer = collection.store.query(value, &one_more)?;
+    let answer = collection.store.query(content, &one_more)?;
     Ok(told(answer, ask.limit, own))
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use nearsift_store::{Ask, Metadata, Outcome, Sighting};
+use nearsift_store::{Ask, Content, Metadata, Outcome, Sighting};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -186,9 +186,9 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
         )?;
     }
     let mut metadata = metadata(time, source, ttl_seconds, now())?;
-    let ask = Wanted { max_distance, min_score, limit, budget }.ask(collection.store.kind())?;
+    let ask = Wanted { max_distance, min_score, limit, budget }.ask(&collection.store)?;
     let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
-    let Made { value, text } = content.make(collection)?;
+    let Made { value, text, kept } = content.with_text(collection)?.make(collection)?;
     let value = match value {
         Ok(value) => value,
         Err(reason) => {
@@ -203,23 +203,24 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
             }));
         }
     };
+    let content = Content { value: &value, text: kept.as_ref() };
     if let (Some(announced), Some(id), Some(own)) = (announced, &id, own) {
         metadata.length = text.as_ref().map(|about| u64::from(about.characters));
         // Most pages of a crawl are new: for them this is the only search, and the answer is waited for elsewhere.
         let sighting =
-            collection.store.look(&value, ask.limit.map_or(usize::MAX, |most| most + 1))?;
+            collection.store.look(content, ask.limit.map_or(usize::MAX, |most| most + 1))?;
         let what = Put::InsertUnlessNear(sighting.clone());
         let operation = Operation::Put { what, id: own.into(), metadata };
         let pending = announced.submit(vec![operation])?;
         let candidate = Candidate { id: id.clone(), sighting, ask, text };
         return Ok(Step::Insert(Box::new(candidate), pending));
     }
-    let Search { found, truncated, .. } = search(collection, &value, &ask, id.as_deref())?;
+    let Search { found, truncated, .. } = search(collection, content, &ask, id.as_deref())?;
     Ok(Step::Done(Checked {
         verdict: verdict(&found),
         matches: found,
         truncated,
-        evidence: Some(collection.store.kind().into()),
+        evidence: Some(collection.store.evidence().into()),
         insert: None,
         reason: None,
         text,
@@ -237,7 +238,7 @@ impl Candidate {
 
     /// The same by a search.
     fn search(&self, collection: &Collection) -> Result<Search, Problem> {
-        search(collection, self.sighting.value(), &self.ask, Some(&self.id))
+        search(collection, self.sighting.content(), &self.ask, Some(&self.id))
     }
 }
 
@@ -284,7 +285,7 @@ pub(super) async fn check(
         app.documents.run(work).await??
     };
     let (step, _body) = step;
-    let evidence = Evidence::from(collection.store.kind());
+    let evidence = Evidence::from(collection.store.evidence());
     let checked = match step {
         Step::Done(checked) => checked,
         Step::Insert(candidate, pending) => {
@@ -377,10 +378,14 @@ pub(super) async fn query(
         let request: Query = body.parse()?;
         let Query { text, html_base64, charset, fingerprint, sketch, keys, .. } = request;
         let Query { max_distance, min_score, limit, budget, .. } = request;
-        let ask = Wanted { max_distance, min_score, limit, budget }.ask(collection.store.kind())?;
+        let ask = Wanted { max_distance, min_score, limit, budget }.ask(&collection.store)?;
         let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
-        let (search, reason) = match content.make(collection)?.value {
-            Ok(value) => (search(collection, &value, &ask, None)?, None),
+        let Made { value, kept, .. } = content.with_text(collection)?.make(collection)?;
+        let (search, reason) = match value {
+            Ok(value) => {
+                let content = Content { value: &value, text: kept.as_ref() };
+                (search(collection, content, &ask, None)?, None)
+            }
             Err(reason) => (Search::default(), Some(reason.to_string())),
         };
         let Search { found: matches, truncated, compared } = search;

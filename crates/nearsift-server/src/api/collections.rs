@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use nearsift::recipe::Recipe;
 use nearsift::sketch::{MIN_SCORE, Score};
-use nearsift_store::Kind;
+use nearsift_store::{CANDIDATE_SCORE, Kind, TextScore};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -30,12 +30,37 @@ pub(super) struct NewCollection {
     /// Of fingerprints: the largest distance that can be asked, and up to which documents are near; 3 of 64 bits in
     /// proportion unless given.
     max_distance: Option<u32>,
-    /// Of sketches: the score from which on documents are near; 0.4 unless given.
+    /// Of sketches, and where texts are kept: the score from which on documents are near; 0.4 unless given, and 0.63 of texts.
     #[schema(minimum = 0, maximum = 1)]
     min_score: Option<f64>,
+    /// Whether each document's text is kept, and decides what is near: what is near by fingerprint or sketch alone can be forged.
+    #[serde(default)]
+    keep_texts: bool,
+}
+
+/// The score of texts from which on documents are near, if they are to be kept.
+fn texts(request: &NewCollection, recipe: &Recipe) -> Result<Option<TextScore>, Problem> {
+    if !request.keep_texts {
+        return Ok(None);
+    }
+    recipe.fingerprinter().map_err(|error| {
+        Problem::field(
+            "/keep_texts",
+            format!("The collection could take no texts: {error}."),
+            "false, or a recipe without tables of its own",
+        )
+    })?;
+    Ok(Some(request.min_score.map_or(TextScore::NEAR, TextScore::of)))
 }
 
 fn kind(request: &NewCollection, recipe: &Recipe) -> Result<Kind, Problem> {
+    if request.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
+        return Err(Problem::field(
+            "/min_score",
+            "No score is outside 0 to 1.",
+            "a number from 0 to 1",
+        ));
+    }
     if recipe.is_sketch() {
         if request.max_distance.is_some() {
             return Err(Problem::field(
@@ -44,17 +69,13 @@ fn kind(request: &NewCollection, recipe: &Recipe) -> Result<Kind, Problem> {
                 "min_score",
             ));
         }
-        let score = request.min_score.unwrap_or(MIN_SCORE);
-        if !(0.0..=1.0).contains(&score) {
-            return Err(Problem::field(
-                "/min_score",
-                "No score is outside 0 to 1.",
-                "a number from 0 to 1",
-            ));
-        }
+        let score = match request.keep_texts {
+            true => CANDIDATE_SCORE,
+            false => request.min_score.unwrap_or(MIN_SCORE),
+        };
         return Ok(Kind::Sketches { min_score: Score::at_least(score) });
     }
-    if request.min_score.is_some() {
+    if request.min_score.is_some() && !request.keep_texts {
         return Err(Problem::field(
             "/min_score",
             "The recipe makes fingerprints, which have a distance.",
@@ -84,8 +105,9 @@ pub(super) async fn create(State(app): State<App>, body: Body) -> Result<Respons
                     )
                 })?;
             let kind = kind(&request, &recipe)?;
+            let texts = texts(&request, &recipe)?;
             app.collections
-                .create(&name, &settings(kind, &recipe))
+                .create(&name, &settings(kind, &recipe, texts))
                 .map(|collection| told(&collection))
         }
     };

@@ -150,7 +150,12 @@ fn judge(
         }
         _ => (None, None),
     };
+    let by_text = collection.store.texts().and_then(|least| {
+        let (_, verified) = values.as_ref().zip(verified)?;
+        Some(verified.score >= least.value())
+    });
     let near = match collection.store.kind() {
+        _ if by_text.is_some() => by_text,
         Kind::Fingerprints { max_distance, .. } => {
             distance.map(|distance| distance <= max_distance)
         }

@@ -118,7 +118,7 @@ pub(super) struct Nearest {
     /// The Hamming distance of fingerprints, in bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<u32>,
-    /// The score of sketches, from 0 to 1.
+    /// The score of sketches, or of the texts where the collection keeps them, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
     /// What that rests on.
@@ -202,12 +202,12 @@ fn prepare(
         Ok(parts) => parts,
         Err(problem) => return refused(problem),
     };
-    match content.make(collection) {
+    match content.with_text(collection).and_then(|content| content.make(collection)) {
         Err(problem) => refused(problem),
         Ok(made) => match made.value {
             Ok(value) => {
                 metadata.length = made.text.map(|about| u64::from(about.characters));
-                match mode.prepare(value, &collection.store) {
+                match mode.prepare(value, made.kept, &collection.store) {
                     Ok(what) => Prepared::Ready { id, what, metadata },
                     Err(error) => refused(error.into()),
                 }

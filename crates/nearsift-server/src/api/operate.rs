@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use nearsift_store::{IdKind, Kind as Holds};
+use nearsift_store::{IdKind, Kind as Holds, TextScore};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -34,9 +34,11 @@ pub(super) struct Told {
     /// Of fingerprints: up to which distance documents are near, inclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_distance: Option<u32>,
-    /// Of sketches: from which score on documents are near.
+    /// Of sketches, or of the texts where they are kept: from which score on documents are near.
     #[serde(skip_serializing_if = "Option::is_none")]
     min_score: Option<f64>,
+    /// Whether documents' texts are kept, and decide what is near.
+    keep_texts: bool,
     /// Stored documents; of those that have expired some may be counted.
     documents: u64,
     /// Documents that are in the log and in memory, and in no segment yet.
@@ -64,6 +66,7 @@ pub(super) fn told(collection: &Collection) -> Told {
         }
         Holds::Sketches { min_score } => ("sketches", None, None, Some(min_score.value())),
     };
+    let texts = collection.store.texts();
     let recipe = collection.store.recipe();
     Told {
         name: collection.name.to_string(),
@@ -76,7 +79,8 @@ pub(super) fn told(collection: &Collection) -> Told {
         recipe_digest: format!("{:016x}", recipe.digest),
         bits,
         max_distance,
-        min_score,
+        min_score: texts.map(TextScore::value).or(min_score),
+        keep_texts: texts.is_some(),
         documents: stats.documents,
         fresh: stats.fresh,
         segments: stats.segments.len(),

@@ -346,3 +346,80 @@ fn collections_have_their_own_recipes() {
     assert_eq!(service.post("/v1/collections", &new).status, 201);
     assert_eq!(service.get(&format!("{base}/stats")).ok()["documents"], 0);
 }
+
+#[test]
+fn a_collection_with_texts_goes_by_them() {
+    let service = Service::start();
+    for (name, recipe) in [("pages", "sketch"), ("prints", "simhash64")] {
+        let new = json!({"name": name, "recipe": recipe, "keep_texts": true});
+        let made = service.post("/v1/collections", &new);
+        assert_eq!(made.status, 201);
+        assert_eq!(
+            (&made.ok()["keep_texts"], &made.ok()["min_score"]),
+            (&json!(true), &json!(0.63))
+        );
+        let base = format!("/v1/collections/{name}");
+        let page = text(1);
+        let edited = page.replacen(page.chars().nth(50).unwrap(), "改", 1);
+        let insert = |id: &str, text: &str| {
+            let check = json!({"id": id, "text": text, "insert": true});
+            service.post(&format!("{base}/check"), &check).ok()
+        };
+        let added = insert("a", &page);
+        assert_eq!((&added["insert"], &added["evidence"]), (&json!("added"), &json!("text")));
+        let exact =
+            service.post("/v1/compare", &json!({"a": {"text": page}, "b": {"text": edited}}));
+        let exact = exact.ok()["verified"]["score"].as_f64().unwrap();
+        let near = insert("b", &edited);
+        assert_eq!(
+            (&near["insert"], &near["evidence"]),
+            (&json!("near"), &json!("text")),
+            "{near}"
+        );
+        let score = near["matches"][0]["score"].as_f64().unwrap();
+        assert!((0.0..2e-9).contains(&(exact - score)), "{exact} {score}");
+        assert_eq!(near["matches"][0].get("distance"), None);
+        assert_eq!(insert("c", &text(2))["insert"], "added");
+
+        // In batches; and the score that is asked is that of texts.
+        let documents = json!({"unless_near": true, "documents": [
+            {"id": "d", "text": edited}, {"id": "e", "text": text(3)},
+        ]});
+        let stored = service.post(&format!("{base}/documents"), &documents).ok();
+        assert_eq!(stored["outcomes"][0]["near"]["evidence"], "text", "{stored}");
+        assert_eq!(stored["outcomes"][1]["outcome"], "added", "{stored}");
+        let count = |least: f64| {
+            let query = json!({"text": edited, "min_score": least});
+            let found = service.post(&format!("{base}/query"), &query).ok();
+            found["matches"].as_array().unwrap().len()
+        };
+        assert_eq!((count(exact - 0.001), count(exact + 0.001)), (1, 0));
+
+        // What has no text says nothing of it, and one that is too long is not kept.
+        let (ready, pointer) = match recipe {
+            "sketch" => (json!({"sketch": "0".repeat(128), "keys": "0".repeat(256)}), "/sketch"),
+            _ => (json!({"fingerprint": "00000000000000ff"}), "/fingerprint"),
+        };
+        for route in ["check", "query"] {
+            let refused = service.post(&format!("{base}/{route}"), &ready).problem("invalid-field");
+            assert_eq!(refused["pointer"], pointer);
+            assert!(refused["detail"].as_str().unwrap().contains("keeps texts"), "{refused}");
+        }
+        let mut document = ready.clone();
+        document["id"] = json!("f");
+        let refused =
+            service.post(&format!("{base}/documents"), &json!({"documents": [document]})).ok();
+        assert_eq!(refused["outcomes"][0]["problem"]["pointer"], format!("/documents/0{pointer}"));
+        let long = json!({"text": text(4) + &"很长的一页".repeat(300_000)});
+        let refused = service.post(&format!("{base}/check"), &long).problem("document-too-large");
+        assert!(refused["detail"].as_str().unwrap().contains("4194304"), "{refused}");
+    }
+    // All of it is there after a start.
+    let service = Service::in_folder(service.stop(), |_| {});
+    let check = json!({"text": text(3)});
+    let again = service.post("/v1/collections/pages/check", &check).ok();
+    assert_eq!((&again["verdict"], &again["evidence"]), (&json!("duplicate"), &json!("text")));
+    let bad = json!({"name": "x", "recipe": "simhash64", "keep_texts": true, "min_score": 2});
+    let refused = service.post("/v1/collections", &bad).problem("invalid-field");
+    assert_eq!(refused["pointer"], "/min_score");
+}

@@ -240,9 +240,10 @@ fn a_store_of_numbered_documents_is_served_by_decimal_texts() {
         ids: IdKind::Numbers,
         recipe: RecipeMark::of(&Recipe::parse("simhash64").unwrap()),
         hash_key: None,
+        texts: None,
     };
     let store = Store::create(&folder.path().join("data/numbers"), &settings).unwrap();
-    let page = Fingerprint::from_u64(0xff).into();
+    let page = nearsift_store::Value::from(Fingerprint::from_u64(0xff));
     store.insert(u64::MAX.into(), &page, &Metadata::default()).unwrap();
     store.close().unwrap();
     let service = Service::in_folder(folder, |_| {});

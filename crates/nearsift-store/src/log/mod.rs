@@ -15,9 +15,9 @@ use crate::codec::{Input, Output};
 use crate::disk::{Disk, DiskFile, FileAccess};
 use crate::manifest::MAX_NUMBER;
 use crate::planted::{Bug, is_planted};
+use crate::schema::{self, Schema};
 
 const MAGIC: &[u8; 8] = b"nsftwlog";
-const VERSION: u32 = 1;
 /// Magic, version, 4 zeros, store, number, checksum.
 pub(crate) const HEADER: usize = 40;
 const FRAME_MAGIC: [u8; 4] = *b"fram";
@@ -29,13 +29,20 @@ pub(crate) const FRAME_HEADER: usize = 32;
 pub(crate) struct LogIdentity {
     pub(crate) store: u64,
     pub(crate) number: u64,
+    /// That of the format.
+    pub(crate) version: u32,
 }
 
 impl LogIdentity {
+    /// A log of a store, by its number.
+    pub(crate) fn of(schema: &Schema, number: u64) -> LogIdentity {
+        LogIdentity { store: schema.store_id(), number, version: schema.version() }
+    }
+
     fn header(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.put(MAGIC);
-        bytes.put_u32(VERSION);
+        bytes.put_u32(self.version);
         bytes.put_u32(0);
         bytes.put_u64(self.store);
         bytes.put_u64(self.number);
@@ -273,7 +280,8 @@ impl LogContents {
     pub(crate) fn damage(&self, synced: u64, tail: Tail) -> Option<u64> {
         let torn = self.dropped > 0 || self.whole == 0;
         let lost = self.whole < synced || (torn && tail == Tail::Whole);
-        (lost || self.next_whole_frame().is_some()).then_some(self.whole)
+        let is_followed = || self.next_whole_frame(&mut self.effort()) != Next::End;
+        (lost || is_followed()).then_some(self.whole)
     }
 
     /// Whether it holds any operations.
@@ -289,9 +297,9 @@ impl LogContents {
                 return Ok(());
             }
             let version = from.u32().unwrap_or(0);
-            if version > VERSION {
-                let path = path.to_owned();
-                return Err(StoreError::Future { path, found: version, supported: VERSION });
+            if version > schema::NEWEST {
+                let (path, supported) = (path.to_owned(), schema::NEWEST);
+                return Err(StoreError::Future { path, found: version, supported });
             }
             from.u32();
             let store = from.u64().unwrap_or(0);
@@ -319,20 +327,44 @@ impl LogContents {
         self.whole = at as u64;
     }
 
+    /// What looking for frames may cost.
+    fn effort(&self) -> Effort {
+        Effort { hashed: 0, most: MOST_HASHED * self.bytes.len() as u64 }
+    }
+
     /// The first whole frame after one that is not.
-    fn next_whole_frame(&self) -> Option<(u64, Range<usize>)> {
+    ///
+    /// # Complexity
+    /// Linear in the log's bytes. Frames that a store wrote do not overlap, so that their payloads together are no longer than
+    /// the log; a log that was forged may have one of nearly its own length at every 32 bytes, and is given up when
+    /// the effort is spent.
+    fn next_whole_frame(&self, effort: &mut Effort) -> Next {
         let seed = self.identity.seed();
         let from = self.whole.max(1) as usize;
-        let mut ends = (from..self.bytes.len().saturating_sub(FRAME_HEADER - 1))
-            .filter_map(|at| frame_at(&self.bytes, at, seed));
-        ends.find(|(number, _)| *number > self.last_frame)
+        for at in from..self.bytes.len().saturating_sub(FRAME_HEADER - 1) {
+            let Some(header) = frame_header_at(&self.bytes, at, seed) else { continue };
+            if header.number <= self.last_frame {
+                continue;
+            }
+            if !effort.allows(header.payload.len()) {
+                return Next::Unknown;
+            }
+            if header.is_whole(&self.bytes, seed, effort) {
+                return Next::Frame(header.number, header.payload);
+            }
+        }
+        Next::End
     }
 
     /// Goes on after a damaged frame, as far as there are whole ones, and tells the bytes that are lost.
+    ///
+    /// # Complexity
+    /// Linear in the log's bytes.
     pub(crate) fn skip_damage(&mut self) -> u64 {
         let before = self.bytes.len() as u64;
         let mut lost = 0;
-        while let Some((number, payload)) = self.next_whole_frame() {
+        let mut effort = self.effort();
+        while let Next::Frame(number, payload) = self.next_whole_frame(&mut effort) {
             lost += (payload.start - FRAME_HEADER) as u64 - self.whole;
             self.last_frame = number;
             self.whole = payload.end as u64;
@@ -354,19 +386,159 @@ impl LogContents {
     }
 }
 
-/// The number and the payload's place of the frame at an offset, if there is a whole one.
-fn frame_at(bytes: &[u8], at: usize, seed: u64) -> Option<(u64, Range<usize>)> {
+/// How many times its own bytes of a log are hashed at most while frames are looked for after damage: once those of the
+/// frames that were written, and more where pieces of it stand twice.
+const MOST_HASHED: u64 = 4;
+
+/// Bytes of payloads that were hashed, and that may be.
+struct Effort {
+    hashed: u64,
+    most: u64,
+}
+
+impl Effort {
+    const UNBOUNDED: Effort = Effort { hashed: 0, most: u64::MAX };
+
+    fn allows(&self, bytes: usize) -> bool {
+        self.hashed + bytes as u64 <= self.most
+    }
+}
+
+/// What comes after a frame that is not whole.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// A whole frame, by its number, and where its payload is.
+    Frame(u64, Range<usize>),
+    /// No whole frame.
+    End,
+    /// So many frames that overlap that no store wrote them.
+    Unknown,
+}
+
+/// The header of a frame, which is whole.
+struct FrameHeader {
+    number: u64,
+    /// Where the payload is, which may not be.
+    payload: Range<usize>,
+    checksum: u64,
+}
+
+impl FrameHeader {
+    fn is_whole(&self, bytes: &[u8], seed: u64, effort: &mut Effort) -> bool {
+        effort.hashed += self.payload.len() as u64;
+        let seed = seed.wrapping_add(self.number);
+        xxh3_64_with_seed(&bytes[self.payload.clone()], seed) == self.checksum
+            || is_planted(Bug::TornTailAccepted)
+    }
+}
+
+/// The header of the frame at an offset, if there is a whole one and the payload ends within the bytes.
+fn frame_header_at(bytes: &[u8], at: usize, seed: u64) -> Option<FrameHeader> {
     let header = bytes.get(at..at + FRAME_HEADER)?;
     if header[..4] != FRAME_MAGIC {
         return None;
     }
     let mut from = Input(&header[4..]);
-    let (length, number, payload) = (from.u32()?, from.u64()?, from.u64()?);
+    let (length, number, checksum) = (from.u32()?, from.u64()?, from.u64()?);
     if xxh3_64_with_seed(&header[..24], seed) != from.u64()? || number > MAX_NUMBER {
         return None;
     }
     let start = at + FRAME_HEADER;
-    let range = start..start.checked_add(length as usize)?;
-    let whole = xxh3_64_with_seed(bytes.get(range.clone())?, seed.wrapping_add(number)) == payload;
-    (whole || is_planted(Bug::TornTailAccepted)).then_some((number, range))
+    let payload = start..start.checked_add(length as usize)?;
+    (payload.end <= bytes.len()).then_some(FrameHeader { number, payload, checksum })
+}
+
+/// The number and the payload's place of the frame at an offset, if there is a whole one.
+fn frame_at(bytes: &[u8], at: usize, seed: u64) -> Option<(u64, Range<usize>)> {
+    let header = frame_header_at(bytes, at, seed)?;
+    let is_whole = header.is_whole(bytes, seed, &mut { Effort::UNBOUNDED });
+    is_whole.then_some((header.number, header.payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDENTITY: LogIdentity = LogIdentity { store: 1, number: 1, version: 1 };
+
+    /// Appends a frame's header whose own checksum fits, for a payload of so many bytes.
+    fn push_header(bytes: &mut Vec<u8>, len: usize, number: u64, checksum: u64) {
+        let start = bytes.len();
+        bytes.put(&FRAME_MAGIC);
+        bytes.put_u32(len as u32);
+        bytes.put_u64(number);
+        bytes.put_u64(checksum);
+        let own = xxh3_64_with_seed(&bytes[start..], IDENTITY.seed());
+        bytes.put_u64(own);
+    }
+
+    fn push_frame(bytes: &mut Vec<u8>, number: u64, payload: &[u8]) {
+        let seed = IDENTITY.seed().wrapping_add(number);
+        push_header(bytes, payload.len(), number, xxh3_64_with_seed(payload, seed));
+        bytes.put(payload);
+    }
+
+    fn contents(bytes: Vec<u8>) -> LogContents {
+        let (frames, identity) = (Vec::new(), IDENTITY);
+        let whole = bytes.len() as u64;
+        let mut contents =
+            LogContents { bytes, frames, whole: 0, dropped: 0, last_frame: 0, identity };
+        contents.parse(Path::new("log"), IDENTITY).expect("a log");
+        contents.dropped = whole - contents.whole;
+        contents
+    }
+
+    /// A header at every 32 bytes, each of a payload up to the log's end.
+    fn forged(headers: usize) -> Vec<u8> {
+        let mut bytes = IDENTITY.header();
+        for left in (0..headers).rev() {
+            push_header(&mut bytes, left * FRAME_HEADER, 5, 0);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_forged_log_is_hashed_a_few_times_and_not_once_a_header() {
+        for headers in [1_000, 8_000, 64_000] {
+            let mut contents = contents(forged(headers));
+            let mut effort = contents.effort();
+            assert_eq!(contents.next_whole_frame(&mut effort), Next::Unknown);
+            // Each header by itself would be hundreds of times the log and more.
+            assert!(effort.hashed <= 4 * contents.bytes.len() as u64, "{headers}");
+            assert_eq!(contents.damage(0, Tail::MayBeTorn), Some(HEADER as u64), "{headers}");
+            let lost = (headers * FRAME_HEADER) as u64;
+            assert_eq!(contents.skip_damage(), lost, "{headers}");
+        }
+    }
+
+    #[test]
+    fn frames_after_damage_are_found_wherever_they_begin() {
+        let mut bytes = IDENTITY.header();
+        push_frame(&mut bytes, 1, b"first");
+        let damaged = bytes.len();
+        // A payload that is damaged, within which other frames begin.
+        let inner = {
+            let mut inner = b"..".to_vec();
+            push_frame(&mut inner, 3, b"third");
+            inner.put(b"more");
+            push_frame(&mut inner, 4, b"fourth");
+            inner
+        };
+        push_header(&mut bytes, inner.len(), 2, 0);
+        bytes.put(&inner);
+        // One of a number that was there before is none.
+        push_frame(&mut bytes, 2, b"second");
+        push_frame(&mut bytes, 9, b"ninth");
+        let len = bytes.len() as u64;
+        let mut contents = contents(bytes);
+        assert_eq!(contents.damage(0, Tail::MayBeTorn), Some(damaged as u64));
+        let found = |contents: &LogContents| -> Vec<Vec<u8>> {
+            contents.payloads().map(<[u8]>::to_vec).collect()
+        };
+        assert_eq!(found(&contents), [b"first".to_vec()]);
+        let lost = contents.skip_damage();
+        assert_eq!(found(&contents), [&b"first"[..], b"third", b"fourth", b"ninth"]);
+        assert_eq!(lost, FRAME_HEADER as u64 + 2 + 4 + FRAME_HEADER as u64 + 6);
+        assert_eq!(contents.whole, len);
+    }
 }

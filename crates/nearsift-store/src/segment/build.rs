@@ -15,8 +15,8 @@ use nearsift::sketch::KEYS;
 
 use super::ids::Ids;
 use super::keys::{Layout, TableReader};
-use super::sources::{NOT_TAKEN, Records, Source, packed, unpacked};
-use super::{Contents, OFFSET_BYTES, Section, Segment};
+use super::sources::{NOT_TAKEN, PieceReader, Source, packed, unpacked};
+use super::{Contents, OFFSET_BYTES, Pieces, Section, Segment};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::cancel::IsCancelled;
@@ -32,8 +32,9 @@ const PART: u32 = 2048;
 /// Documents that are fetched before they are written.
 const AHEAD: usize = 32;
 
-/// Bytes of records that are brought into order at a time.
-const RECORD_BYTES: u64 = 64 << 20;
+/// Bytes of pieces that are brought into order at a time, and documents.
+const PIECE_BYTES: u64 = 64 << 20;
+const PART_DOCUMENTS: usize = 1 << 20;
 
 /// Documents that are worked on before it is asked again whether to go on: some milliseconds' worth.
 const BETWEEN_CHECKS: usize = 1 << 14;
@@ -159,7 +160,7 @@ pub(crate) fn build(
         is_cancelled,
     };
     writer.write(schema, index.as_ref(), hashes)?;
-    writer.finish()?;
+    writer.finish(schema)?;
     Ok(Some(Segment::open_with(disk, path, identity, schema, index)?))
 }
 
@@ -260,25 +261,55 @@ impl<'a> Writer<'a> {
         let (directory, tags, ranks) = ids.parts();
         self.numbers(Section::Directory, directory.iter().map(|start| start.to_le_bytes()))?;
         self.numbers(Section::Tags, tags.iter().map(|tag| tag.to_le_bytes()))?;
-        self.numbers(Section::Ranks, ranks.iter().map(|rank| rank.to_le_bytes()))
+        self.numbers(Section::Ranks, ranks.iter().map(|rank| rank.to_le_bytes()))?;
+        if schema.texts.is_some() {
+            self.write_pieces(Pieces::Texts)?;
+        }
+        Ok(())
     }
 
-    /// Writes the records. They are read in the sources' order, a part of the ranks at a time.
+    /// Writes the records.
     fn write_records(&mut self, schema: &Schema) -> Result<(), StoreError> {
-        let start = self.begin()?;
         if schema.ids == IdKind::Numbers && self.input.sources.iter().all(Source::is_plain) {
+            let start = self.begin()?;
             self.end(Section::Records, start);
             self.end(Section::Offsets, start);
             return Ok(());
         }
+        self.write_pieces(Pieces::Records)
+    }
+
+    /// Writes the pieces of all documents, and where each starts. They are read in the sources' order, for a part of the ranks at a
+    /// time.
+    ///
+    /// # Complexity
+    /// Memory: 12 bytes a document, and some of [`PIECE_BYTES`] or the longest piece.
+    fn write_pieces(&mut self, pieces: Pieces) -> Result<(), StoreError> {
+        let start = self.begin()?;
         let sources = &self.input.sources;
-        let total: u64 = sources.iter().map(Source::record_bytes).sum();
-        let mean = total / u64::from(self.input.documents) + 1;
-        let part = (RECORD_BYTES / mean).clamp(1 << 10, 1 << 20) as usize;
+        let mut lengths: Vec<u32> = Vec::with_capacity(self.order.len());
+        for source in sources {
+            source.each_length(pieces, |length| lengths.push(length))?;
+        }
         let mut offsets = Vec::with_capacity(self.order.len() + 1);
-        let (mut offset, mut bytes) = (0u64, Vec::new());
-        for order in self.order.chunks(part) {
+        let mut offset = 0u64;
+        for &position in &self.order {
+            offsets.push(offset);
+            offset += u64::from(lengths[position as usize]);
+        }
+        offsets.push(offset);
+        if offset >= 1 << (8 * OFFSET_BYTES) {
+            let what =
+                format!("{offset} bytes of {}s are more than a segment takes", pieces.name());
+            return Err(StoreError::Invalid(what));
+        }
+        drop(lengths);
+        let (mut first, mut bytes) = (0, Vec::new());
+        while first < self.order.len() {
             self.check_going_on()?;
+            let full = offsets[first] + PIECE_BYTES;
+            let fits = offsets[first..].partition_point(|&offset| offset <= full) - 1;
+            let order = &self.order[first..first + fits.clamp(1, PART_DOCUMENTS)];
             let mut wanted: Vec<(u32, u32)> = order.iter().copied().zip(0..).collect();
             wanted.sort_unstable();
             let mut places = vec![0..0; order.len()];
@@ -287,31 +318,26 @@ impl<'a> Writer<'a> {
                 let (source, _) = self.input.of(same[0].0);
                 let mut next = same.iter().map(|(_, nth)| *nth as usize);
                 let at = same.iter().map(|(position, _)| self.input.place(*position).1);
-                source.each_record(at, |record| {
+                source.each_piece(pieces, at, |piece| {
                     let from = bytes.len();
-                    bytes.extend_from_slice(record);
+                    bytes.extend_from_slice(piece);
                     if let Some(nth) = next.next() {
                         places[nth] = from..bytes.len();
                     }
                 })?;
             }
+            first += order.len();
             for place in places {
-                offsets.push(offset);
-                offset += place.len() as u64;
                 self.file.put(&bytes[place])?;
             }
         }
-        offsets.push(offset);
-        self.end(Section::Records, start);
-        if offset >= 1 << (8 * OFFSET_BYTES) {
-            let what = format!("{offset} bytes of ids and metadata are more than a segment takes");
-            return Err(StoreError::Invalid(what));
-        }
+        let (section, of_offsets) = pieces.sections();
+        self.end(section, start);
         let cut = |offset: u64| {
             let [a, b, c, d, e, ..] = offset.to_le_bytes();
             [a, b, c, d, e]
         };
-        self.numbers::<OFFSET_BYTES>(Section::Offsets, offsets.into_iter().map(cut))
+        self.numbers::<OFFSET_BYTES>(of_offsets, offsets.into_iter().map(cut))
     }
 
     /// Writes the words of sketches.
@@ -382,9 +408,9 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(), SealError> {
+    fn finish(mut self, schema: &Schema) -> Result<(), SealError> {
         self.file.align()?;
-        self.file.put(&self.contents.to_bytes())?;
+        self.file.put(&self.contents.to_bytes(schema))?;
         self.file.finish().map(drop)
     }
 }
@@ -484,9 +510,9 @@ impl Segment {
         let (Some(&first), Some(&last)) = (ranks.first(), ranks.last()) else { return Ok(()) };
         let words = self.schema.words();
         let values = self.words(first..last + 1)?;
-        let mut records = Records::new(self);
+        let mut records = PieceReader::new(self, Pieces::Records);
         for &rank in ranks {
-            let (text, metadata) = self.parse_record_of(rank, records.record(rank)?)?;
+            let (text, metadata) = self.parse_record_of(rank, records.piece(rank)?)?;
             let id = match (self.number_of(rank), text) {
                 (Some(number), _) => OwnId::Number(number),
                 (None, text) => OwnId::Text(text.unwrap_or_default().into()),
@@ -501,7 +527,7 @@ impl Segment {
         rank: u32,
         bytes: &[u8],
     ) -> Result<(Option<String>, Metadata), StoreError> {
-        self.parse_record(bytes, self.contents.offset_at(rank))
+        self.parse_record(bytes, self.contents.offset_at(Pieces::Records, rank))
     }
 }
 
@@ -523,6 +549,7 @@ mod tests {
             ids: IdKind::Numbers,
             recipe: RecipeMark { written: "sketch".to_owned(), digest: 0 },
             hash_key: Some([1, 2]),
+            texts: None,
         };
         Arc::new(Schema::new(&settings).expect("a schema"))
     }
@@ -546,7 +573,15 @@ mod tests {
             let value = [words.as_flattened(), keys.as_flattened()].concat();
             let id = Id::Number(number);
             let (metadata, body): (&[u8], &[u8]) = (&[0], &[]);
-            let put = Operation { tag: Tag::Put, id, value: &value, metadata, expires: 0, body };
+            let put = Operation {
+                tag: Tag::Put,
+                id,
+                value: &value,
+                metadata,
+                text: &[],
+                expires: 0,
+                body,
+            };
             memory.put(schema.hash(id), &put).expect("there is room");
         }
         memory
@@ -554,7 +589,7 @@ mod tests {
 
     fn built(schema: &Arc<Schema>, number: u64, sources: Vec<Source<'_>>) -> Option<Segment> {
         let path = Path::new("/segment");
-        let identity = Identity { store: 1, number, role: Role::Segment };
+        let identity = Identity::of(schema, number, Role::Segment);
         let disk = SimDisk::new();
         let built = build(&disk, path, identity, schema, sources, Threads::One, &|| false)
             .map_err(StoreError::from);

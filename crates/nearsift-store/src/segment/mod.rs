@@ -27,10 +27,12 @@ use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
 use crate::seen::UNSEEN;
 use crate::store::has_expired;
+use crate::text::{self, MAX_PACKED_BYTES};
 use ids::Ids;
 use keys::directory_bits;
 
 pub(crate) use build::{build, read_tombstones, write_tombstones};
+use sources::PieceReader;
 pub(crate) use sources::Source;
 
 const MAGIC: &[u8; 8] = b"nsftsegm";
@@ -56,11 +58,60 @@ pub(crate) enum Section {
     Tags,
     /// The rank of each place, 4 bytes; none where they are the same.
     Ranks,
+    /// Packed texts, where they are kept.
+    Texts,
+    /// Where texts start in their section, and where the last ends: 5 bytes each.
+    TextOffsets,
 }
 
-const SECTIONS: usize = 9;
-/// Magic, documents, directory bits, and offset and length of each section.
-const CONTENTS_BYTES: usize = 16 + 16 * SECTIONS;
+const SECTIONS: usize = 11;
+/// Sections of a segment without texts: the first of them.
+const PLAIN_SECTIONS: usize = 9;
+
+/// Sections of a store's segments.
+fn sections_of(schema: &Schema) -> usize {
+    if schema.texts.is_some() { SECTIONS } else { PLAIN_SECTIONS }
+}
+
+/// Bytes of a table of contents: magic, documents, directory bits, and offset and length of each section.
+fn contents_bytes(schema: &Schema) -> usize {
+    16 + 16 * sections_of(schema)
+}
+
+/// Bytes of documents, one after the other by rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pieces {
+    /// Text ids and metadata.
+    Records,
+    /// Packed texts.
+    Texts,
+}
+
+impl Pieces {
+    /// Where the bytes are, and where each document's start.
+    fn sections(self) -> (Section, Section) {
+        match self {
+            Pieces::Records => (Section::Records, Section::Offsets),
+            Pieces::Texts => (Section::Texts, Section::TextOffsets),
+        }
+    }
+
+    /// The most bytes of one: a record has an id, a source and some numbers.
+    fn most(self) -> u64 {
+        match self {
+            Pieces::Records => (1 << 16) - 1,
+            Pieces::Texts => MAX_PACKED_BYTES as u64,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Pieces::Records => "record",
+            Pieces::Texts => "text",
+        }
+    }
+}
+
 /// Bytes of an offset.
 const OFFSET_BYTES: usize = 5;
 
@@ -72,12 +123,12 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(CONTENTS_BYTES);
+    fn to_bytes(&self, schema: &Schema) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(contents_bytes(schema));
         bytes.put(MAGIC);
         bytes.put_u32(self.documents);
         bytes.put_u32(directory_bits(self.documents));
-        for section in &self.sections {
+        for section in &self.sections[..sections_of(schema)] {
             bytes.put_u64(section.start);
             bytes.put_u64(section.end - section.start);
         }
@@ -86,9 +137,10 @@ impl Contents {
 
     fn read(file: &SealedFile, schema: &Schema) -> Result<Contents, StoreError> {
         let damaged = |what: &str| StoreError::damaged(file.path(), file.content(), what);
-        let at = file.content().checked_sub(CONTENTS_BYTES as u64);
+        let bytes = contents_bytes(schema);
+        let at = file.content().checked_sub(bytes as u64);
         let at = at.ok_or_else(|| damaged("there is no table of contents"))?;
-        let bytes = file.read_vec(at, CONTENTS_BYTES)?;
+        let bytes = file.read_vec(at, bytes)?;
         let mut from = Input(&bytes);
         if from.take(8) != Some(MAGIC) {
             return Err(damaged("there is no table of contents"));
@@ -96,7 +148,7 @@ impl Contents {
         let documents = from.u32().unwrap_or(0);
         let bits = from.u32();
         let mut sections = std::array::from_fn(|_| 0..0);
-        for section in &mut sections {
+        for section in &mut sections[..sections_of(schema)] {
             let (start, len) = (from.u64().unwrap_or(0), from.u64().unwrap_or(0));
             let end = start.checked_add(len).filter(|&end| end <= at);
             *section = start..end.ok_or_else(|| damaged("a section lies outside the content"))?;
@@ -105,6 +157,7 @@ impl Contents {
         let n = u64::from(documents);
         let buckets = 1 << directory_bits(documents);
         let texts = schema.ids == IdKind::Texts;
+        let keeps_texts = schema.texts.is_some();
         let len = |section| contents.section(section).end - contents.section(section).start;
         let or_none = |section, expected| len(section) == 0 || len(section) == expected;
         let sketches = matches!(schema.kind, Kind::Sketches { .. });
@@ -118,7 +171,9 @@ impl Contents {
             && or_none(Section::Expiries, n * 4)
             && or_none(Section::Offsets, (n + 1) * OFFSET_BYTES as u64)
             && (len(Section::Offsets) > 0 || (!texts && len(Section::Records) == 0))
-            && len(Section::Values) == n * 8 * words;
+            && len(Section::Values) == n * 8 * words
+            && len(Section::TextOffsets)
+                == if keeps_texts { (n + 1) * OFFSET_BYTES as u64 } else { 0 };
         if !fits {
             return Err(damaged("the sections do not fit the number of documents"));
         }
@@ -129,9 +184,9 @@ impl Contents {
         self.sections[section as usize].clone()
     }
 
-    /// Where the file says where a document's record starts; where it ends is said right after that.
-    fn offset_at(&self, rank: u32) -> u64 {
-        self.section(Section::Offsets).start + u64::from(rank) * OFFSET_BYTES as u64
+    /// Where the file says where a document's piece starts; where it ends is said right after that.
+    fn offset_at(&self, pieces: Pieces, rank: u32) -> u64 {
+        self.section(pieces.sections().1).start + u64::from(rank) * OFFSET_BYTES as u64
     }
 }
 
@@ -281,6 +336,12 @@ impl Segment {
         len(Section::Numbers) + len(Section::Records) + len(Section::Offsets)
     }
 
+    /// Bytes of texts in the file.
+    pub(crate) fn text_bytes(&self) -> u64 {
+        let texts = self.contents.section(Section::Texts);
+        texts.end - texts.start
+    }
+
     /// Bytes that it holds in memory, those of ids left out.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let finder = match &self.finder {
@@ -354,28 +415,53 @@ impl Segment {
         if self.contents.section(Section::Offsets).is_empty() {
             return Ok((None, crate::document::Metadata::default()));
         }
-        let at = self.contents.offset_at(rank);
-        let mut bytes = [0; 2 * OFFSET_BYTES];
-        self.file.read(&mut bytes, at)?;
-        let place = self.record_place(&bytes, at)?;
-        let bytes = self.file.read_vec(place.start, (place.end - place.start) as usize)?;
-        self.parse_record(&bytes, place.start)
+        let (bytes, at) = self.piece(Pieces::Records, rank)?;
+        self.parse_record(&bytes, at)
     }
 
-    /// Where in the file a record is, by its two offsets.
-    fn record_place(&self, offsets: &[u8], at: u64) -> Result<Range<u64>, StoreError> {
-        let records = self.contents.section(Section::Records);
+    /// A document's packed text, of no bytes where texts are not kept.
+    pub(crate) fn text(&self, rank: u32) -> Result<Vec<u8>, StoreError> {
+        if self.schema.texts.is_none() {
+            return Ok(Vec::new());
+        }
+        Ok(self.piece(Pieces::Texts, rank)?.0)
+    }
+
+    /// The error of a text that cannot be unpacked, whatever its checksums say.
+    pub(crate) fn text_is_damaged(&self, rank: u32) -> StoreError {
+        let at = self.contents.offset_at(Pieces::Texts, rank);
+        StoreError::damaged(self.path(), at, format!("the text of document {rank} is none"))
+    }
+
+    /// A document's piece, and where in the file it is.
+    fn piece(&self, pieces: Pieces, rank: u32) -> Result<(Vec<u8>, u64), StoreError> {
+        let at = self.contents.offset_at(pieces, rank);
+        let mut bytes = [0; 2 * OFFSET_BYTES];
+        self.file.read(&mut bytes, at)?;
+        let place = self.piece_place(pieces, &bytes, at)?;
+        let bytes = self.file.read_vec(place.start, (place.end - place.start) as usize)?;
+        Ok((bytes, place.start))
+    }
+
+    /// Where in the file a piece is, by its two offsets.
+    fn piece_place(
+        &self,
+        pieces: Pieces,
+        offsets: &[u8],
+        at: u64,
+    ) -> Result<Range<u64>, StoreError> {
+        let section = self.contents.section(pieces.sections().0);
         let offset = |i: usize| {
             let mut word = [0; 8];
             word[..OFFSET_BYTES]
                 .copy_from_slice(&offsets[i * OFFSET_BYTES..(i + 1) * OFFSET_BYTES]);
-            records.start + u64::from_le_bytes(word)
+            section.start + u64::from_le_bytes(word)
         };
         let place = offset(0)..offset(1);
-        // No record is longer than an id, a source and some numbers.
-        let bounded = place.start <= place.end && place.end - place.start < 1 << 16;
-        if !bounded || place.end > records.end {
-            return Err(StoreError::damaged(self.path(), at, "a record lies outside its section"));
+        let bounded = place.start <= place.end && place.end - place.start <= pieces.most();
+        if !bounded || place.end > section.end {
+            let what = format!("a {} lies outside its section", pieces.name());
+            return Err(StoreError::damaged(self.path(), at, what));
         }
         Ok(place)
     }
@@ -504,6 +590,9 @@ impl Segment {
         if let Err(error) = self.check_order() {
             bad(error);
         }
+        if let Err(error) = self.check_texts() {
+            bad(error);
+        }
         match &self.finder {
             Finder::Fingerprints(index) => {
                 index.verify().unwrap_or_else(|error| bad(self.finder_is_damaged(error)));
@@ -543,6 +632,18 @@ impl Segment {
             return Err(StoreError::damaged(self.path(), at, what));
         }
         Ok(())
+    }
+
+    /// Unpacks all texts.
+    fn check_texts(&self) -> Result<(), StoreError> {
+        if self.schema.texts.is_none() {
+            return Ok(());
+        }
+        let mut texts = PieceReader::new(self, Pieces::Texts);
+        (0..self.documents).try_for_each(|rank| match text::unpack(texts.piece(rank)?) {
+            Some(_) => Ok(()),
+            None => Err(self.text_is_damaged(rank)),
+        })
     }
 
     fn cursor(&self, section: Section) -> Cursor<'_> {

@@ -9,13 +9,14 @@ use nearsift::hamming::index::{Index, Search};
 use nearsift::sketch::KEYS;
 
 use super::ids::Ids;
-use super::{Contents, Finder, OFFSET_BYTES, Section, Segment, Unread, keys};
+use super::{Contents, Finder, OFFSET_BYTES, Pieces, Section, Segment, Unread, keys};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::disk::Disk;
 use crate::schema::{Kind, Schema};
 use crate::sealed::{Identity, PAGE, SealedFile};
 use crate::seen::UNSEEN;
+use crate::text;
 
 impl Segment {
     /// Opens a segment of which pages are damaged, and tells the ranks of documents that cannot be read. It
@@ -37,6 +38,7 @@ impl Segment {
                 (Section::Numbers, 8),
                 (Section::Expiries, 4),
                 (Section::Offsets, OFFSET_BYTES as u64),
+                (Section::TextOffsets, OFFSET_BYTES as u64),
                 (Section::Values, 8 * schema.words() as u64),
             ] {
                 let range = contents.section(section);
@@ -46,7 +48,7 @@ impl Segment {
                 let first = bytes.start.saturating_sub(range.start) / size;
                 let last = (bytes.end.min(range.end) - range.start).div_ceil(size);
                 // An offset ends one document and begins the next.
-                let before = u64::from(section == Section::Offsets);
+                let before = u64::from(matches!(section, Section::Offsets | Section::TextOffsets));
                 let ranks = first.saturating_sub(before)..last.min(u64::from(documents));
                 lost.extend(ranks.map(|rank| rank as u32));
             }
@@ -66,7 +68,7 @@ impl Segment {
                 Finder::Sketches { sketches: words(Section::Values)?, tables, layout }
             }
         };
-        let mut segment = Segment {
+        let segment = Segment {
             number: identity.number,
             documents,
             dead: Bitmap::new(documents),
@@ -79,7 +81,8 @@ impl Segment {
             file,
             contents,
         };
-        segment.lose_records(&mut lost)?;
+        segment.lose_pieces(Pieces::Records, &mut lost)?;
+        segment.lose_pieces(Pieces::Texts, &mut lost)?;
         segment.lose_keys(&mut lost);
         Ok((segment, lost))
     }
@@ -89,10 +92,10 @@ impl Segment {
         self.file.is_forgiving()
     }
 
-    /// Records that are not what their documents' ids were.
-    fn lose_records(&mut self, lost: &mut BTreeSet<u32>) -> Result<(), StoreError> {
-        let section = self.contents.section(Section::Records);
-        if section.is_empty() {
+    /// Documents of which a piece cannot be read.
+    fn lose_pieces(&self, pieces: Pieces, lost: &mut BTreeSet<u32>) -> Result<(), StoreError> {
+        let (bytes, _) = pieces.sections();
+        if self.contents.section(bytes).is_empty() {
             return Ok(());
         }
         let damaged = |at: u64| !self.file.is_whole(at);
@@ -100,17 +103,24 @@ impl Segment {
             if lost.contains(&rank) {
                 continue;
             }
-            let at = self.contents.offset_at(rank);
+            let at = self.contents.offset_at(pieces, rank);
             let offsets = self.file.read_vec(at, 2 * OFFSET_BYTES)?;
-            let whole = self.record_place(&offsets, at).is_ok_and(|place| {
+            let whole = self.piece_place(pieces, &offsets, at).is_ok_and(|place| {
                 let mut pages = place.start / PAGE as u64..=(place.end.max(1) - 1) / PAGE as u64;
-                pages.all(|page| !damaged(page * PAGE as u64)) && self.record(rank).is_ok()
+                pages.all(|page| !damaged(page * PAGE as u64)) && self.is_readable(pieces, rank)
             });
             if !whole {
                 lost.insert(rank);
             }
         }
         Ok(())
+    }
+
+    fn is_readable(&self, pieces: Pieces, rank: u32) -> bool {
+        match pieces {
+            Pieces::Records => self.record(rank).is_ok(),
+            Pieces::Texts => self.text(rank).is_ok_and(|text| text::unpack(&text).is_some()),
+        }
     }
 
     /// Sketches of which not all keys are known. Entries of damaged tables do not add up.

@@ -4,7 +4,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use super::keys::TableReader;
-use super::{OFFSET_BYTES, Section, Segment};
+use super::{OFFSET_BYTES, Pieces, Section, Segment};
 use crate::StoreError;
 use crate::document::{Id, read_record};
 use crate::memory::Memory;
@@ -60,12 +60,12 @@ impl<'a> Source<'a> {
             }
             Held::Segment(segment) => segment,
         };
-        let mut records = Records::new(segment);
+        let mut records = PieceReader::new(segment, Pieces::Records);
         for &rank in &self.kept {
             let hash = match segment.number_of(rank) {
                 Some(number) => segment.schema.hash(Id::Number(number)),
                 None => {
-                    let record = read_record(records.record(rank)?, IdKind::Texts);
+                    let record = read_record(records.piece(rank)?, IdKind::Texts);
                     let id = record.and_then(|(id, _)| id).ok_or_else(|| {
                         StoreError::damaged(segment.path(), 0, "a record has no id")
                     })?;
@@ -168,33 +168,54 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Bytes of the records, about.
-    pub(super) fn record_bytes(&self) -> u64 {
-        match self.held {
-            Held::Memory(memory) => memory.record_bytes(),
-            Held::Segment(segment) => {
-                let records = segment.contents.section(Section::Records);
-                records.end - records.start
-            }
-        }
-    }
-
-    /// The records of documents, for each of ascending places among those that are taken.
-    pub(super) fn each_record(
+    /// Calls `each` with the bytes of every document's piece, in order.
+    pub(super) fn each_length(
         &self,
-        places: impl Iterator<Item = usize>,
-        mut each: impl FnMut(&[u8]),
+        pieces: Pieces,
+        mut each: impl FnMut(u32),
     ) -> Result<(), StoreError> {
         match self.held {
-            Held::Memory(memory) => places.for_each(|i| each(memory.record(self.kept[i]))),
+            Held::Memory(memory) => {
+                self.kept
+                    .iter()
+                    .for_each(|&slot| each(in_memory(memory, pieces, slot).len() as u32));
+            }
             Held::Segment(segment) => {
-                let mut records = Records::new(segment);
-                for i in places {
-                    each(records.record(self.kept[i])?);
+                let mut reader = PieceReader::new(segment, pieces);
+                for &rank in &self.kept {
+                    each(reader.length(rank)?);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The pieces of documents, for each of ascending places among those that are taken.
+    pub(super) fn each_piece(
+        &self,
+        pieces: Pieces,
+        places: impl Iterator<Item = usize>,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), StoreError> {
+        match self.held {
+            Held::Memory(memory) => {
+                places.for_each(|i| each(in_memory(memory, pieces, self.kept[i])));
+            }
+            Held::Segment(segment) => {
+                let mut reader = PieceReader::new(segment, pieces);
+                for i in places {
+                    each(reader.piece(self.kept[i])?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn in_memory(memory: &Memory, pieces: Pieces, slot: u32) -> &[u8] {
+    match pieces {
+        Pieces::Records => memory.record(slot),
+        Pieces::Texts => memory.text(slot),
     }
 }
 
@@ -238,31 +259,49 @@ impl KeyReader<'_> {
     }
 }
 
-/// The records of a segment, read in order.
-pub(super) struct Records<'a> {
+/// The pieces of a segment, read in order.
+pub(super) struct PieceReader<'a> {
     segment: &'a Segment,
+    pieces: Pieces,
     offsets: Cursor<'a>,
-    records: Cursor<'a>,
+    bytes: Cursor<'a>,
 }
 
-impl<'a> Records<'a> {
-    pub(super) fn new(segment: &'a Segment) -> Records<'a> {
-        let (offsets, records) = (Section::Offsets, Section::Records);
-        Records { segment, offsets: segment.cursor(offsets), records: segment.cursor(records) }
+/// The record of a document of which nothing is known.
+const PLAIN: &[u8] = &[0];
+
+impl<'a> PieceReader<'a> {
+    pub(super) fn new(segment: &'a Segment, pieces: Pieces) -> PieceReader<'a> {
+        let (bytes, offsets) = pieces.sections();
+        let (bytes, offsets) = (segment.cursor(bytes), segment.cursor(offsets));
+        PieceReader { segment, pieces, offsets, bytes }
+    }
+
+    fn has_none(&self) -> bool {
+        self.segment.contents.section(self.pieces.sections().1).is_empty()
     }
 
     fn place(&mut self, rank: u32) -> Result<Range<u64>, StoreError> {
-        let at = self.segment.contents.offset_at(rank);
+        let at = self.segment.contents.offset_at(self.pieces, rank);
         let offsets = self.offsets.bytes(at, 2 * OFFSET_BYTES)?;
-        self.segment.record_place(offsets, at)
+        self.segment.piece_place(self.pieces, offsets, at)
     }
 
-    /// A document's record, not of one before the last one asked for.
-    pub(super) fn record(&mut self, rank: u32) -> Result<&[u8], StoreError> {
-        if self.segment.contents.section(Section::Offsets).is_empty() {
-            return Ok(&[0]);
+    /// The bytes of a document's piece, not of one before the last one asked for.
+    fn length(&mut self, rank: u32) -> Result<u32, StoreError> {
+        if self.has_none() {
+            return Ok(PLAIN.len() as u32);
         }
         let place = self.place(rank)?;
-        self.records.bytes(place.start, (place.end - place.start) as usize)
+        Ok((place.end - place.start) as u32)
+    }
+
+    /// A document's piece, not of one before the last one asked for.
+    pub(super) fn piece(&mut self, rank: u32) -> Result<&[u8], StoreError> {
+        if self.has_none() {
+            return Ok(PLAIN);
+        }
+        let place = self.place(rank)?;
+        self.bytes.bytes(place.start, (place.end - place.start) as usize)
     }
 }

@@ -87,12 +87,12 @@ fn verify_files(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Verified {
 }
 
 fn verify_logs(dir: &Path, manifest: &Manifest, logs: &Logs, verified: &mut Verified) {
-    for (i, (number, contents)) in logs.logs.iter().enumerate() {
+    for (i, ((number, contents), tail)) in logs.logs.iter().zip(logs.tails()).enumerate() {
         let path = Name::Log(*number).in_dir(dir);
         verified.files += 1;
         verified.bytes += contents.whole + contents.dropped;
         let synced = manifest.log_lengths.get(i).copied().unwrap_or(0);
-        if let Some(at) = contents.damage(synced, logs.tail(i)) {
+        if let Some(at) = contents.damage(synced, tail) {
             let what = "a frame is not what was written";
             verified.problems.push(StoreError::damaged(&path, at, what));
         }
@@ -208,7 +208,7 @@ impl Repair<'_> {
     }
 
     fn identity(&self, number: u64, role: Role) -> Identity {
-        Identity { store: self.schema.store_id(), number, role }
+        Identity::of(self.schema, number, role)
     }
 
     /// Writes what is whole of a segment into a new one.
@@ -313,14 +313,13 @@ impl Repair<'_> {
         // Those that must be there and those that are: a stray file may have any number.
         let all: BTreeSet<u64> = (old.first_log..=known).chain(numbers.iter().copied()).collect();
         let last = all.last().copied().unwrap_or(known);
-        let store = self.schema.store_id();
         let mut payloads: Vec<Vec<u8>> = Vec::new();
         let mut bad = false;
         for number in all {
             let path = Name::Log(number).in_dir(self.dir);
             let index = (number - old.first_log) as usize;
             let synced = old.log_lengths.get(index).copied().unwrap_or(0);
-            let identity = LogIdentity { store, number };
+            let identity = LogIdentity::of(self.schema, number);
             let mut contents = match crate::log::LogContents::read(self.disk, &path, identity) {
                 Ok(contents) => contents,
                 Err(error) => {
@@ -358,7 +357,7 @@ impl Repair<'_> {
         }
         damaged.extend(numbers.iter().map(|&number| Name::Log(number)));
         let number = last + 1;
-        let identity = LogIdentity { store, number };
+        let identity = LogIdentity::of(self.schema, number);
         let path = Name::Log(number).in_dir(self.dir);
         let mut log = Log::create(self.disk, path, identity)?;
         log.complete()?;

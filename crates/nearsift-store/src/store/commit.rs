@@ -10,11 +10,13 @@
 //! with its segment, and once more each time that segment is merged: with a ratio of 8, once for each factor
 //! of 8 between the store and a memory table.
 
+use std::collections::BinaryHeap;
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hashbrown::HashTable;
 
+use super::kept::{COMPARED, take_nearer};
 use super::pending::Pending;
 use super::{Maintenance, Near, Place, Shared, Sighting, State, Writer, has_expired, held};
 use crate::StoreError;
@@ -26,6 +28,7 @@ use crate::manifest::Name;
 use crate::memory::Memory;
 use crate::schema::Schema;
 use crate::sync::MutexGuard;
+use crate::text::{Compared, Comparer, Tools};
 
 /// A batch that waits to be written.
 #[derive(Debug)]
@@ -137,6 +140,40 @@ impl<'a> DecidedGroup<'a> {
     fn push(&mut self, decided: Decided<'a>) {
         self.decided.push(decided);
         self.latest.note(&self.decided);
+    }
+}
+
+/// The most bytes of texts in a memory table, but for those of the last group.
+const MOST_TEXT_BYTES: u64 = 64 << 20;
+
+/// Those of a group's documents whose texts are compared with one's: the nearest by value.
+#[derive(Default)]
+struct Candidates {
+    /// The farthest first.
+    nearest: BinaryHeap<(u32, OwnId, Vec<u8>)>,
+}
+
+impl Candidates {
+    fn take(&mut self, near: Near, id: Id<'_>, text: &[u8]) {
+        let is_nearer = |farthest: &(u32, OwnId, Vec<u8>)| {
+            (farthest.0, farthest.1.as_id()) <= (near.rank(), id)
+        };
+        let is_full = self.nearest.len() == COMPARED;
+        if is_full && self.nearest.peek().is_some_and(is_nearer) {
+            return;
+        }
+        // A document comes for each key that it shares.
+        if self.nearest.iter().any(|taken| taken.1.as_id() == id) {
+            return;
+        }
+        if is_full {
+            self.nearest.pop();
+        }
+        self.nearest.push((near.rank(), id.into(), text.to_vec()));
+    }
+
+    fn in_order(self) -> impl Iterator<Item = (OwnId, Vec<u8>)> {
+        self.nearest.into_sorted_vec().into_iter().map(|(_, id, text)| (id, text))
     }
 }
 
@@ -300,6 +337,7 @@ impl Shared {
         }
         let places = state.find_many(&given.hashes, &given.ids)?;
         let mut of_group = DecidedGroup::new(operations);
+        let mut tools = self.tools();
         let mut all = Vec::with_capacity(group.len());
         let mut asked = given.operations.into_iter().zip(given.hashes).zip(places);
         for request in group {
@@ -326,7 +364,14 @@ impl Shared {
                     Tag::Insert | Tag::InsertUnlessNear if found => Outcome::Exists,
                     Tag::InsertUnlessNear => {
                         let sighting = sighting.map(|(_, sighting)| sighting);
-                        self.unless_near(state, &mut of_group, &operation, sighting, now)?
+                        self.unless_near(
+                            state,
+                            &mut of_group,
+                            &operation,
+                            sighting,
+                            &mut tools,
+                            now,
+                        )?
                     }
                     Tag::Put | Tag::Insert => Outcome::Added,
                 };
@@ -345,6 +390,7 @@ impl Shared {
             }
             all.push(outcomes);
         }
+        self.give_back(tools);
         Ok((all, of_group.decided))
     }
 
@@ -356,15 +402,20 @@ impl Shared {
         group: &mut DecidedGroup<'_>,
         operation: &Operation<'_>,
         sighting: Option<&Sighting>,
+        tools: &mut Tools,
         now: u64,
     ) -> Result<Outcome, StoreError> {
         let DecidedGroup { decided, latest, pending } = group;
+        let mut comparer =
+            self.schema.texts.map(|least| Comparer::new(tools, operation.text, least));
         let is_replaced = |stored: &OwnId| {
             let hash = self.schema.hash(stored.as_id());
             latest.find(decided, hash, stored.as_id()).is_some()
         };
         let seen = match sighting {
-            Some(sighting) => self.look_again(state, sighting, &is_replaced, now)?,
+            Some(sighting) => {
+                self.look_again(state, sighting, comparer.as_mut(), &is_replaced, now)?
+            }
             None => None,
         };
         let mut nearest = match seen {
@@ -376,25 +427,42 @@ impl Shared {
                 let mut words = Vec::new();
                 operation.words(&self.schema, &mut words);
                 let keys = operation.keys(&self.schema);
-                let limit = Near::limit(self.schema.kind);
-                self.nearest(state, &words, keys.as_ref(), limit, now, &is_replaced)?
+                let comparer = comparer.as_mut();
+                self.nearest(state, &words, keys.as_ref(), comparer, now, &is_replaced)?
             }
         };
-        pending.each_near(&self.schema, decided, operation, now, &mut |near, id| {
-            let found = nearest.as_ref();
-            if found
-                .is_none_or(|(best, best_id)| (near.rank(), id) < (best.rank(), best_id.as_id()))
-            {
-                nearest = Some((near, id.into()));
+        let mut candidates = Candidates::default();
+        pending.each_near(&self.schema, decided, operation, now, &mut |near, id, text| {
+            match &comparer {
+                None => take_nearer(&mut nearest, near, id),
+                Some(_) => candidates.take(near, id, text),
             }
         })?;
+        if let Some(comparer) = &mut comparer {
+            for (id, text) in candidates.in_order() {
+                let damaged =
+                    |_| StoreError::damaged(&self.dir, 0, "the batch has a text that is none");
+                match comparer.compare(&text).map_err(damaged)? {
+                    Compared::Near(score) => {
+                        take_nearer(&mut nearest, Near::Text(score), id.as_id());
+                    }
+                    Compared::Far => {}
+                    Compared::TooMuch => break,
+                }
+            }
+        }
         Ok(nearest.map_or(Outcome::Added, |(near, id)| Outcome::Near { id, near }))
+    }
+
+    /// Whether a memory table is to become a segment.
+    pub(super) fn is_table_full(&self, table: &Memory) -> bool {
+        table.len() >= self.options.memory_documents(&self.schema)
+            || table.text_bytes() >= MOST_TEXT_BYTES
     }
 
     fn is_full(&self, writer: &Writer) -> bool {
         let state = self.state();
-        let full = state.active.len() >= self.options.memory_documents(&self.schema)
-            || writer.log.len() >= self.options.log_bytes;
+        let full = self.is_table_full(&state.active) || writer.log.len() >= self.options.log_bytes;
         full && state.active.len() > 0 && state.frozen.is_none()
     }
 
@@ -402,7 +470,7 @@ impl Shared {
     pub(super) fn freeze(&self, writer: &mut Writer) -> Result<(), StoreError> {
         self.check_folder()?;
         let number = writer.log.identity.number + 1;
-        let identity = LogIdentity { store: self.store_id, number };
+        let identity = LogIdentity::of(&self.schema, number);
         let begun = writer
             .log
             .complete()

@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use nearsift::sketch::Keys;
 
-use super::query::{Bounds, ByScore, Search, describe_fresh, describe_old};
+use super::kept::{COMPARED, Detached, keep_nearest, most_compared};
+use super::query::{Bounds, ByScore, Search, Wanted};
 use super::{Moment, Near, Place, Shared, State, Store, has_expired};
 use crate::StoreError;
 use crate::cancel::Cancellation;
-use crate::document::{OwnId, Value};
+use crate::document::{Content, OwnId, Value};
 use crate::schema::Schema;
 use crate::store::Answer;
+use crate::text::{Compared, Comparer, Text};
 
 /// Documents written since a sighting that are compared one by one rather than searched.
 const MOST_COMPARED: u32 = 2048;
@@ -27,6 +29,7 @@ pub struct Sighting(Arc<Seen>);
 #[derive(Debug)]
 struct Seen {
     value: Value,
+    text: Option<Text>,
     /// That of the store, which so is known again.
     schema: Arc<Schema>,
     moment: Moment,
@@ -40,6 +43,11 @@ impl Sighting {
     /// What was looked for.
     pub fn value(&self) -> &Value {
         &self.0.value
+    }
+
+    /// The same with its text, where the store keeps texts.
+    pub fn content(&self) -> Content<'_> {
+        Content { value: &self.0.value, text: self.0.text.as_ref() }
     }
 
     /// What was near. Documents that were replaced while it was searched may be missing.
@@ -58,8 +66,12 @@ impl Store {
     ///
     /// # Complexity
     /// As [`Store::query`].
-    pub fn look(&self, value: &Value, limit: usize) -> Result<Sighting, StoreError> {
-        self.look_unless(value, limit, Cancellation::NEVER)
+    pub fn look<'c>(
+        &self,
+        content: impl Into<Content<'c>>,
+        limit: usize,
+    ) -> Result<Sighting, StoreError> {
+        self.look_unless(content, limit, Cancellation::NEVER)
     }
 
     /// [`look`](Store::look) that ends early when it is not wanted any more.
@@ -69,73 +81,62 @@ impl Store {
     ///
     /// # Complexity
     /// As [`Store::query_unless`].
-    pub fn look_unless(
+    pub fn look_unless<'c>(
         &self,
-        value: &Value,
+        content: impl Into<Content<'c>>,
         limit: usize,
         cancellation: Cancellation<'_>,
     ) -> Result<Sighting, StoreError> {
         let shared = &*self.shared;
-        value.check(&shared.schema)?;
-        let near = Near::limit(shared.schema.kind);
+        let content = content.into();
+        content.check(&shared.schema)?;
+        let Wanted { near, least } = shared.wanted(None)?;
         let budget = shared.schema.kind.budget();
         let now = shared.now();
         let state = shared.state();
         let moment = state.moment();
-        let (found, answer) = match (near, <&Keys>::try_from(value.keys())) {
-            (Near::Score(least), Ok(keys)) => {
+        let most = if least.is_some() { most_compared(Some(limit)) } else { usize::MAX };
+        let (mut found, detached) = match (near, <&Keys>::try_from(content.value.keys())) {
+            (Near::Score(of_sketches), Ok(keys)) => {
                 shared.rent.pay_for(1, state.segments.len());
-                let mut search = ByScore::new(&state, value.words(), keys, least, budget, now);
+                let words = content.value.words();
+                let mut search = ByScore::new(&state, words, keys, of_sketches, budget, now);
                 search.look_in(&state.active, Place::Active);
-                let fresh: Vec<_> = search
-                    .found
-                    .hits
-                    .iter()
-                    .map(|&(_, place)| match place {
-                        Place::Active(slot) => (slot, describe_fresh(&state.active, slot)),
-                        _ => unreachable!("nothing else was searched"),
-                    })
-                    .collect();
-                let (frozen, segments) = (state.frozen.clone(), state.segments.clone());
+                let detached = Detached::of(&state, &mut search.found, most);
                 drop(state);
-                search.look_in_old(frozen.as_ref(), &segments, cancellation)?;
-                let found = search.found.hits.len();
-                let answer =
-                    Answer::of(
-                        search.found,
-                        near,
-                        Some(limit),
-                        cancellation,
-                        |place| match place {
-                            // The hits of one table are in order.
-                            Place::Active(slot) => {
-                                let at = fresh.partition_point(|fresh| fresh.0 < slot);
-                                Ok(fresh[at].1.clone())
-                            }
-                            old => describe_old(frozen.as_ref(), &segments, old),
-                        },
-                    )?;
-                (found, answer)
+                search.look_in_old(detached.frozen(), detached.segments(), cancellation)?;
+                (search.found, detached)
             }
             // These take some microseconds.
             (near, _) => {
-                let mut search = [Search::of(value)];
+                let mut search = [Search::of(content)];
                 shared.search(&state, &mut search, Bounds { near, budget, now, cancellation })?;
-                let [Search { found, .. }] = search;
-                let hits = found.hits.len();
-                let describe = |place| state.describe(place);
-                let answer = Answer::of(found, near, Some(limit), cancellation, describe)?;
+                let [Search { mut found, .. }] = search;
+                let detached = Detached::of(&state, &mut found, most);
                 drop(state);
-                (hits, answer)
+                (found, detached)
             }
         };
+        let mut near = near;
+        if let Some(least) = least {
+            keep_nearest(&mut found, most);
+            near = Near::Text(least);
+            let mut tools = shared.tools();
+            let mut comparer = Comparer::new(&mut tools, content.packed(), least);
+            found = detached.compare(found, &mut comparer, &shared.dir, cancellation)?;
+            shared.give_back(tools);
+        }
+        let is_whole = found.hits.len() <= limit;
+        let describe = |place| detached.describe(place);
+        let answer = Answer::of(found, near, Some(limit), cancellation, describe)?;
         shared.ask_to_merge_if_paid();
         Ok(Sighting(Arc::new(Seen {
-            value: *value,
+            value: *content.value,
+            text: content.text.cloned(),
             schema: Arc::clone(&shared.schema),
             moment,
             now,
-            is_whole: found <= limit,
+            is_whole,
             answer,
         })))
     }
@@ -148,6 +149,7 @@ impl Shared {
         &self,
         state: &State,
         Sighting(seen): &Sighting,
+        comparer: Option<&mut Comparer<'_>>,
         is_replaced: &dyn Fn(&OwnId) -> bool,
         now: u64,
     ) -> Result<Option<Vec<(Near, OwnId)>>, StoreError> {
@@ -176,12 +178,28 @@ impl Shared {
         }
         let (words, keys) = (seen.value.words(), seen.value.keys().try_into().ok());
         let limit = Near::limit(self.schema.kind);
+        let mut since = Vec::new();
         for (memory, slots) in fresh {
             for slot in slots.filter(|&slot| memory.is_live(slot, now)) {
                 let near = Near::between(words, keys, memory.words(slot), memory.keys(slot));
                 if let Some(near) = near.filter(|near| near.rank() <= limit.rank()) {
-                    found.push((near, memory.id(slot).into()));
+                    since.push((near, memory, slot));
                 }
+            }
+        }
+        let Some(comparer) = comparer else {
+            found.extend(since.iter().map(|&(near, memory, slot)| (near, memory.id(slot).into())));
+            return Ok(Some(found));
+        };
+        since.sort_unstable_by_key(|&(near, _, slot)| (near.rank(), slot));
+        let stays =
+            since.into_iter().filter(|&(_, memory, slot)| !is_replaced(&memory.id(slot).into()));
+        for (_, memory, slot) in stays.take(COMPARED) {
+            let damaged = |_| StoreError::damaged(&self.dir, 0, "the log has a text that is none");
+            match comparer.compare(memory.text(slot)).map_err(damaged)? {
+                Compared::Near(score) => found.push((Near::Text(score), memory.id(slot).into())),
+                Compared::Far => {}
+                Compared::TooMuch => break,
             }
         }
         Ok(Some(found))

@@ -144,8 +144,7 @@ impl Shared {
     pub(super) fn make_room(&self) -> Result<(), StoreError> {
         let crowded = || {
             let state = self.state();
-            state.frozen.is_some()
-                && state.active.len() >= self.options.memory_documents(&self.schema)
+            state.frozen.is_some() && self.is_table_full(&state.active)
         };
         // An error from before may be over: it is the second one that counts.
         let mut asked = false;
@@ -221,8 +220,9 @@ impl Shared {
         // Operations of the logs that are let go have removed documents of segments.
         let segments = self.state().segments.clone();
         for segment in &segments {
-            let told = next.segments.iter_mut().find(|entry| entry.number == segment.number);
-            let Some(told) = told else { continue };
+            let told = next.segments.binary_search_by_key(&segment.number, |entry| entry.number);
+            let Ok(told) = told else { continue };
+            let told = &mut next.segments[told];
             let known = told.tombstones.map_or(0, |t| u64::from(t.count));
             if segment.dead.count() == known || is_planted(Bug::TombstonesUnwritten) {
                 continue;
@@ -578,7 +578,7 @@ mod tests {
 
     fn numbered(store: &Store, number: u64) {
         let mut batch = store.batch();
-        let value = Fingerprint::from_u64(number).into();
+        let value = crate::Value::from(Fingerprint::from_u64(number));
         batch.insert(Id::Number(number), &value, &Metadata::default()).expect("taken");
         store.write(&batch).expect("written");
     }
@@ -595,6 +595,7 @@ mod tests {
             ids: IdKind::Numbers,
             recipe: RecipeMark { written: "simhash64".to_owned(), digest: 0 },
             hash_key: None,
+            texts: None,
         };
         let store = Store::create_with(Path::new("/store"), &settings, options).expect("made");
         for number in 0..2 {

@@ -7,16 +7,18 @@
 //! | `maintain` | memory tables become segments, segments are merged, manifests are written |
 //! | `rent` | when segments are merged for the sake of queries |
 //! | `query` | searches, documents by id, all documents |
+//! | `kept` | what was found, compared by the texts that are kept |
 //! | `look` | searches ahead of a write that depends on them |
 //! | `recover` | creating and opening: what the files say, the log done again |
 //! | `copy` | snapshots and restoring them |
 //! | `check` | verifying every byte, and saving what is whole |
 //!
-//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`, `queue`; `spare` and `lock` alone.
+//! Locks are taken in this order: `flushing`, `merging`, `structure`, `writer`, `state`, `queue`; `spare`, `scratches`, `tools` and `lock` alone.
 
 mod check;
 mod commit;
 mod copy;
+mod kept;
 mod look;
 mod maintain;
 mod options;
@@ -33,7 +35,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use crate::StoreError;
 use crate::batch::{Batch, Outcome};
 use crate::disk::{Disk, Lock};
-use crate::document::{Id, Metadata, Value};
+use crate::document::{Content, Id, Metadata};
 use crate::log::Log;
 use crate::manifest::{Manifest, Name};
 use crate::memory::Memory;
@@ -45,6 +47,7 @@ use crate::segment::Segment;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::text::{TextScore, Tools};
 
 pub use check::{Repaired, Verified, repair, verify};
 pub use copy::restore;
@@ -68,7 +71,6 @@ pub struct Store {
 struct Shared {
     dir: PathBuf,
     schema: Arc<Schema>,
-    store_id: u64,
     options: Options,
     state: RwLock<State>,
     /// Held as long as the store is open for writing.
@@ -84,6 +86,8 @@ struct Shared {
     /// A memory table that became a segment, emptied for the next one: memory that the system gives anew costs more than to
     /// fill it.
     spare: Mutex<Option<Memory>>,
+    /// What compares texts, with its memory.
+    tools: Mutex<Vec<Tools>>,
     structure: Mutex<Structure>,
     next_file: AtomicU64,
     /// Held while a memory table becomes a segment.
@@ -349,7 +353,7 @@ impl Shared {
     }
 
     fn identity(&self, number: u64, role: Role) -> Identity {
-        Identity { store: self.store_id, number, role }
+        Identity::of(&self.schema, number, role)
     }
 
     fn path(&self, name: Name) -> PathBuf {
@@ -447,6 +451,11 @@ impl Store {
         &self.shared.schema.recipe
     }
 
+    /// The score from which on the texts of near documents are near, where the store keeps texts.
+    pub fn texts(&self) -> Option<TextScore> {
+        self.shared.schema.texts
+    }
+
     /// The folder.
     pub fn dir(&self) -> &Path {
         &self.shared.dir
@@ -478,39 +487,39 @@ impl Store {
     ///
     /// # Errors
     /// As [`Batch::insert`] and [`Store::write`].
-    pub fn insert(
+    pub fn insert<'c>(
         &self,
         id: Id<'_>,
-        value: &Value,
+        content: impl Into<Content<'c>>,
         metadata: &Metadata,
     ) -> Result<Outcome, StoreError> {
-        self.write_one(|batch| batch.insert(id, value, metadata))
+        self.write_one(|batch| batch.insert(id, content, metadata))
     }
 
     /// Adds a document unless one has this id or is near; see [`Batch::insert_unless_near`].
     ///
     /// # Errors
     /// As [`Batch::insert`] and [`Store::write`].
-    pub fn insert_unless_near(
+    pub fn insert_unless_near<'c>(
         &self,
         id: Id<'_>,
-        value: &Value,
+        content: impl Into<Content<'c>>,
         metadata: &Metadata,
     ) -> Result<Outcome, StoreError> {
-        self.write_one(|batch| batch.insert_unless_near(id, value, metadata))
+        self.write_one(|batch| batch.insert_unless_near(id, content, metadata))
     }
 
     /// Adds a document, in place of one that has this id.
     ///
     /// # Errors
     /// As [`Batch::insert`] and [`Store::write`].
-    pub fn upsert(
+    pub fn upsert<'c>(
         &self,
         id: Id<'_>,
-        value: &Value,
+        content: impl Into<Content<'c>>,
         metadata: &Metadata,
     ) -> Result<Outcome, StoreError> {
-        self.write_one(|batch| batch.upsert(id, value, metadata))
+        self.write_one(|batch| batch.upsert(id, content, metadata))
     }
 
     /// Removes the document with this id, if there is one.

@@ -49,7 +49,7 @@ impl Pending {
         Pending { table: None, expected: u32::try_from(expected).unwrap_or(u32::MAX) }
     }
 
-    /// Calls `each` with every document of the decided operations that is near an operation's value: that is as near as
+    /// Calls `each` with every document, and its packed text where texts are kept, of the decided operations that is near an operation's value: that is as near as
     /// the store was created for, was not removed by a later operation and has not expired. One may come more than once.
     pub(super) fn each_near(
         &mut self,
@@ -57,7 +57,7 @@ impl Pending {
         decided: &[Decided<'_>],
         operation: &Operation<'_>,
         now: u64,
-        each: &mut dyn FnMut(Near, Id<'_>),
+        each: &mut dyn FnMut(Near, Id<'_>, &[u8]),
     ) -> Result<(), StoreError> {
         let mut words = Vec::new();
         operation.words(schema, &mut words);
@@ -110,7 +110,7 @@ impl Table {
         words: &[u64],
         max_distance: u32,
         now: u64,
-        each: &mut dyn FnMut(Near, Id<'_>),
+        each: &mut dyn FnMut(Near, Id<'_>, &[u8]),
     ) -> Result<(), StoreError> {
         let Table { memory, scratch, .. } = self;
         let ask = Ask { max_distance, budget: Budget::Unlimited };
@@ -118,7 +118,7 @@ impl Table {
         memory.look_up(words, &ask, scratch);
         memory.finish(words, &ask, scratch, &mut |slot, distance| {
             if memory.is_live(slot, now) {
-                each(Near::Distance(distance), memory.id(slot));
+                each(Near::Distance(distance), memory.id(slot), memory.text(slot));
             }
         });
         Ok(())
@@ -130,7 +130,7 @@ impl Table {
         keys: &Keys,
         least: Score,
         now: u64,
-        each: &mut dyn FnMut(Near, Id<'_>),
+        each: &mut dyn FnMut(Near, Id<'_>, &[u8]),
     ) {
         let Table { memory, candidates, .. } = self;
         candidates.clear();
@@ -144,7 +144,7 @@ impl Table {
         Kernel::best().each_near(query, least, candidates, &mut |slot, score| {
             let shares = memory.keys(slot).is_some_and(|other| share_a_key(keys, other));
             if shares && memory.is_live(slot, now) {
-                each(Near::Score(score), memory.id(slot));
+                each(Near::Score(score), memory.id(slot), memory.text(slot));
             }
         });
     }
@@ -161,7 +161,7 @@ fn each_near_of_few(
     words: &[u64],
     keys: Option<&Keys>,
     now: u64,
-    each: &mut dyn FnMut(Near, Id<'_>),
+    each: &mut dyn FnMut(Near, Id<'_>, &[u8]),
 ) {
     let limit = Near::limit(schema.kind);
     let mut is_removed = [false; FEW];
@@ -181,7 +181,7 @@ fn each_near_of_few(
         if let Some(near) = Near::between(words, keys, &other, other_keys.as_ref())
             && near.rank() <= limit.rank()
         {
-            each(near, operation.id);
+            each(near, operation.id, operation.text);
         }
     }
 }

@@ -7,14 +7,16 @@ use nearsift::hamming::Outcome;
 use nearsift::hamming::index::{self, Budget, Scratch, Work};
 use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
+use super::kept::{Detached, most_compared};
 use super::{Frozen, Place, Shared, State, Store, has_expired, held};
 use crate::StoreError;
 use crate::cancel::Cancellation;
-use crate::document::{Document, Id, Metadata, OwnId, StoredValue, Value, read_record};
+use crate::document::{Content, Document, Id, Metadata, OwnId, StoredValue, read_record};
 use crate::memory::Memory;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::score::{Candidates, Kernel};
 use crate::segment::Segment;
+use crate::text::{Comparer, TextScore, Tools};
 
 /// Values that are searched at a time, and searches of segments: with more of them, what was fetched for the first is gone
 /// from the near caches before it is used.
@@ -31,6 +33,8 @@ pub enum Near {
     Distance(u32),
     /// The score of sketches; inclusive where it is asked.
     Score(Score),
+    /// The score of texts, where the store keeps them; inclusive where it is asked.
+    Text(TextScore),
 }
 
 /// What an answer rests on that says how near documents are.
@@ -43,25 +47,30 @@ pub enum Evidence {
     Fingerprint,
     /// Sketches alone.
     Sketch,
+    /// The texts, compared by exact measures.
+    Text,
 }
 
 impl Evidence {
-    /// Its name: `fingerprint` or `sketch`.
+    /// Its name: `fingerprint`, `sketch` or `text`.
     pub fn name(self) -> &'static str {
         match self {
             Evidence::Fingerprint => "fingerprint",
             Evidence::Sketch => "sketch",
+            Evidence::Text => "text",
         }
     }
 }
 
-impl Kind {
-    /// What the answers of a store rest on that holds this.
-    pub fn evidence(self) -> Evidence {
-        match self {
-            Kind::Fingerprints { .. } => Evidence::Fingerprint,
-            Kind::Sketches { .. } => Evidence::Sketch,
+impl Store {
+    /// What the store's answers rest on.
+    pub fn evidence(&self) -> Evidence {
+        let schema = &self.shared.schema;
+        match schema.texts {
+            Some(least) => Near::Text(least),
+            None => Near::limit(schema.kind),
         }
+        .evidence()
     }
 }
 
@@ -71,6 +80,7 @@ impl Near {
         match self {
             Near::Distance(_) => Evidence::Fingerprint,
             Near::Score(_) => Evidence::Sketch,
+            Near::Text(_) => Evidence::Text,
         }
     }
 
@@ -79,10 +89,11 @@ impl Near {
         match self {
             Near::Distance(distance) => distance,
             Near::Score(score) => u32::from(Score::MAX.points() - score.points()),
+            Near::Text(score) => score.rank(),
         }
     }
 
-    /// What a store was created for.
+    /// What a store was created for; where it keeps texts, what is worth a look at them.
     pub(super) fn limit(kind: Kind) -> Near {
         match kind {
             Kind::Fingerprints { max_distance, .. } => Near::Distance(max_distance),
@@ -109,7 +120,8 @@ impl Near {
 /// What is asked of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ask {
-    /// How near documents must be, or `None` for what the store was created for.
+    /// How near documents must be, or `None` for what the store was created for. Of a store that keeps texts a distance or a score of
+    /// sketches says which documents are worth a look at their texts, which decide.
     pub near: Option<Near>,
     /// The most documents: of equally near ones those with the least ids. `None` for all.
     pub limit: Option<usize>,
@@ -210,8 +222,12 @@ impl Store {
     /// Of fingerprints a search of the index of each segment and of the memory tables; of sketches a look for each of 32 keys there,
     /// and a comparison for each document that shares one, up to the budget. Beside that *m* log *m* for *m* near documents,
     /// and a read of the disk for each that is told and for each that is as near as the last one told.
-    pub fn query(&self, value: &Value, ask: &Ask) -> Result<Answer, StoreError> {
-        self.query_unless(value, ask, Cancellation::NEVER)
+    pub fn query<'c>(
+        &self,
+        content: impl Into<Content<'c>>,
+        ask: &Ask,
+    ) -> Result<Answer, StoreError> {
+        self.query_unless(content, ask, Cancellation::NEVER)
     }
 
     /// [`query`](Store::query) that ends early when its answer is not wanted any more.
@@ -222,16 +238,17 @@ impl Store {
     /// # Complexity
     /// As [`query`](Store::query). From when it is cancelled it takes the search of one segment at most, or the
     /// description of 64 documents.
-    pub fn query_unless(
+    pub fn query_unless<'c>(
         &self,
-        value: &Value,
+        content: impl Into<Content<'c>>,
         ask: &Ask,
         cancellation: Cancellation<'_>,
     ) -> Result<Answer, StoreError> {
         let shared = &*self.shared;
-        value.check(&shared.schema)?;
+        let content = content.into();
+        content.check(&shared.schema)?;
         let mut answer = [Answer::default()];
-        shared.answer(&mut [Search::of(value)], ask, &mut answer, cancellation)?;
+        shared.answer(&mut [Search::of(content)], ask, &mut answer, cancellation)?;
         shared.ask_to_merge_if_paid();
         let [answer] = answer;
         Ok(answer)
@@ -244,16 +261,23 @@ impl Store {
     ///
     /// # Errors
     /// As [`query`](Store::query), of the first value that cannot be answered.
-    pub fn query_many(&self, values: &[Value], ask: &Ask) -> Result<Vec<Answer>, StoreError> {
+    ///
+    /// # Complexity
+    /// As [`query`](Store::query), for each value.
+    pub fn query_many<'c, C>(&self, contents: &'c [C], ask: &Ask) -> Result<Vec<Answer>, StoreError>
+    where
+        &'c C: Into<Content<'c>>,
+    {
         let shared = &*self.shared;
-        values.iter().try_for_each(|value| value.check(&shared.schema))?;
-        let mut answers = vec![Answer::default(); values.len()];
+        let contents: Vec<Content<'_>> = contents.iter().map(Into::into).collect();
+        contents.iter().try_for_each(|content| content.check(&shared.schema))?;
+        let mut answers = vec![Answer::default(); contents.len()];
         let segments = shared.state().segments.len();
         let together = (SEARCHES / segments.max(1)).clamp(1, TOGETHER);
         let mut searches = Vec::with_capacity(together);
-        for (values, answers) in values.chunks(together).zip(answers.chunks_mut(together)) {
+        for (contents, answers) in contents.chunks(together).zip(answers.chunks_mut(together)) {
             searches.clear();
-            searches.extend(values.iter().map(Search::of));
+            searches.extend(contents.iter().map(|&content| Search::of(content)));
             shared.answer(&mut searches, ask, answers, Cancellation::NEVER)?;
         }
         shared.ask_to_merge_if_paid();
@@ -264,6 +288,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Id`]: the id is not of this store's; [`StoreError::Damaged`].
+    ///
+    /// # Complexity
+    /// A look for the id in the memory tables and in each segment, and two reads of the disk.
     pub fn get(&self, id: Id<'_>) -> Result<Option<Document>, StoreError> {
         let shared = &*self.shared;
         id.check(&shared.schema)?;
@@ -278,6 +305,30 @@ impl Store {
             }
             None => Ok(None),
         }
+    }
+
+    /// The text of the document with an id, normalised as it is kept; `None` where there is no such document, or the store keeps no texts.
+    ///
+    /// # Errors
+    /// As [`get`](Store::get).
+    ///
+    /// # Complexity
+    /// As [`get`](Store::get), and linear in the text's bytes.
+    pub fn text(&self, id: Id<'_>) -> Result<Option<String>, StoreError> {
+        let shared = &*self.shared;
+        id.check(&shared.schema)?;
+        if shared.schema.texts.is_none() {
+            return Ok(None);
+        }
+        let state = shared.state();
+        let place = state.find(shared.schema.hash(id), id)?;
+        let now = shared.now();
+        let Some(place) = place.filter(|&place| !has_expired(state.expires(place), now)) else {
+            return Ok(None);
+        };
+        let packed = state.text(place)?;
+        let text = crate::text::unpack(&packed);
+        text.map(Some).ok_or_else(|| state.text_is_damaged(&shared.dir, place))
     }
 
     /// All documents as they are when this is called, in an order that the operations alone decide.
@@ -311,6 +362,7 @@ fn near_of(asked: Near, rank: u32) -> Near {
         Near::Score(_) => {
             Near::Score(Score::at_least(f64::from(u32::from(Score::MAX.points()) - rank) / 256.0))
         }
+        Near::Text(_) => Near::Text(TextScore::of_rank(rank)),
     }
 }
 
@@ -318,17 +370,28 @@ fn near_of(asked: Near, rank: u32) -> Near {
 pub(super) struct Search<'a> {
     words: &'a [u64],
     keys: Option<&'a Keys>,
+    /// The packed text, of no bytes where texts are not kept.
+    text: &'a [u8],
     pub(super) found: Found,
 }
 
 impl<'a> Search<'a> {
     fn new(words: &'a [u64], keys: Option<&'a Keys>) -> Search<'a> {
-        Search { words, keys, found: Found::default() }
+        Search { words, keys, text: &[], found: Found::default() }
     }
 
-    pub(super) fn of(value: &'a Value) -> Search<'a> {
-        Search::new(value.words(), value.keys().try_into().ok())
+    pub(super) fn of(content: Content<'a>) -> Search<'a> {
+        let Content { value, .. } = content;
+        let search = Search::new(value.words(), value.keys().try_into().ok());
+        Search { text: content.packed(), ..search }
     }
+}
+
+/// What is searched for, and what texts must score, where they are kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) near: Near,
+    pub(super) least: Option<TextScore>,
 }
 
 /// What is looked for, and for how long.
@@ -349,10 +412,29 @@ impl Shared {
         answers: &mut [Answer],
         cancellation: Cancellation<'_>,
     ) -> Result<(), StoreError> {
-        let near = ask.near.unwrap_or(Near::limit(self.schema.kind));
+        let Wanted { near, least } = self.wanted(ask.near)?;
         let state = self.state();
         let bounds = Bounds { near, budget: ask.budget, now: self.now(), cancellation };
         self.search(&state, searches, bounds)?;
+        if let Some(least) = least {
+            // Texts are compared after the lock is given back: that may take a while.
+            let most = most_compared(ask.limit);
+            let mut detached = Vec::with_capacity(searches.len());
+            for search in &mut *searches {
+                detached.push(Detached::of(&state, &mut search.found, most));
+            }
+            drop(state);
+            let mut tools = self.tools();
+            for ((search, answer), detached) in searches.iter_mut().zip(answers).zip(&detached) {
+                let mut comparer = Comparer::new(&mut tools, search.text, least);
+                let found = std::mem::take(&mut search.found);
+                let found = detached.compare(found, &mut comparer, &self.dir, cancellation)?;
+                let describe = |place| detached.describe(place);
+                *answer = Answer::of(found, Near::Text(least), ask.limit, cancellation, describe)?;
+            }
+            self.give_back(tools);
+            return Ok(());
+        }
         for (search, answer) in searches.iter_mut().zip(answers) {
             let found = std::mem::take(&mut search.found);
             let describe = |place| state.describe(place);
@@ -361,7 +443,33 @@ impl Shared {
         Ok(())
     }
 
-    /// The nearest document that is not about to be replaced; of equally near ones that with the least id.
+    /// What is searched for, and what texts must score, where they are kept.
+    pub(super) fn wanted(&self, asked: Option<Near>) -> Result<Wanted, StoreError> {
+        let limit = Near::limit(self.schema.kind);
+        match (self.schema.texts, asked) {
+            (None, Some(Near::Text(_))) => Err(StoreError::Invalid(
+                "the store keeps no texts, and a score of texts was asked: ask what it holds, or make a store that keeps texts".to_owned(),
+            )),
+            (None, asked) => Ok(Wanted { near: asked.unwrap_or(limit), least: None }),
+            (Some(_), Some(Near::Text(least))) => Ok(Wanted { near: limit, least: Some(least) }),
+            (least, asked) => Ok(Wanted { near: asked.unwrap_or(limit), least }),
+        }
+    }
+
+    /// What compares texts, with the memory of what was compared before.
+    pub(super) fn tools(&self) -> Tools {
+        held(&self.tools).pop().unwrap_or_default()
+    }
+
+    /// Keeps that memory for the next one.
+    pub(super) fn give_back(&self, tools: Tools) {
+        if tools.are_kept() {
+            held(&self.tools).push(tools);
+        }
+    }
+
+    /// The nearest document that is not about to be replaced; of equally near ones that with the least id. Where texts are kept
+    /// they decide, and [`Near::Text`] is told.
     ///
     /// # Complexity
     /// Beside the search: the ids of the documents that are as near as the nearest are read, and those of documents that
@@ -371,15 +479,18 @@ impl Shared {
         state: &State,
         words: &[u64],
         keys: Option<&Keys>,
-        near: Near,
+        comparer: Option<&mut Comparer<'_>>,
         now: u64,
         is_replaced: &dyn Fn(&OwnId) -> bool,
     ) -> Result<Option<(Near, OwnId)>, StoreError> {
         let mut search = [Search::new(words, keys)];
-        let budget = self.schema.kind.budget();
+        let (near, budget) = (Near::limit(self.schema.kind), self.schema.kind.budget());
         let bounds = Bounds { near, budget, now, cancellation: Cancellation::NEVER };
         self.search(state, &mut search, bounds)?;
         let [Search { found: Found { mut hits, .. }, .. }] = search;
+        if let Some(comparer) = comparer {
+            return self.nearest_by_text(state, hits, comparer, is_replaced);
+        }
         hits.sort_unstable_by_key(|hit| hit.0);
         for as_near in hits.chunk_by(|a, b| a.0 == b.0) {
             let mut least: Option<OwnId> = None;

@@ -43,7 +43,7 @@ pub(super) fn check_empty(disk: &dyn Disk, dir: &Path) -> Result<(), StoreError>
 }
 
 fn begin(disk: &dyn Disk, dir: &Path, schema: Schema) -> Result<(), StoreError> {
-    let identity = LogIdentity { store: schema.store_id(), number: 1 };
+    let identity = LogIdentity::of(&schema, 1);
     Log::create(disk, Name::Log(1).in_dir(dir), identity)?;
     let manifest = Manifest {
         schema,
@@ -100,7 +100,6 @@ fn shared(dir: &Path, options: Options, opened: Opened, writer: Option<Writer>) 
     let shared = Shared {
         dir: dir.to_owned(),
         schema: Arc::new(manifest.schema.clone()),
-        store_id: manifest.schema.store_id(),
         options,
         state: RwLock::new(state),
         lock: Mutex::default(),
@@ -109,6 +108,7 @@ fn shared(dir: &Path, options: Options, opened: Opened, writer: Option<Writer>) 
         commits: Condvar::new(),
         scratches: Mutex::default(),
         spare: Mutex::default(),
+        tools: Mutex::default(),
         next_file: AtomicU64::new(manifest.next_file),
         structure: Mutex::new(Structure { manifest, pins: 0, obsolete: Vec::new() }),
         flushing: Mutex::new(()),
@@ -151,10 +151,10 @@ fn open_files(dir: &Path, options: &Options, manifest: Manifest) -> Result<Opene
     let mut state = State { active, tables: 0, frozen: None, segments, seen: Seen::default() };
     let logs = Logs::read(disk, dir, &manifest)?;
     let mut recovery = Recovery::default();
-    for (i, (number, contents)) in logs.logs.iter().enumerate() {
+    for (i, ((number, contents), tail)) in logs.logs.iter().zip(logs.tails()).enumerate() {
         let synced = manifest.log_lengths.get(i).copied().unwrap_or(0);
         let path = Name::Log(*number).in_dir(dir);
-        if let Some(at) = contents.damage(synced, logs.tail(i)) {
+        if let Some(at) = contents.damage(synced, tail) {
             return Err(StoreError::damaged(&path, at, "a frame is not what was written"));
         }
         recovery.dropped += contents.dropped;
@@ -174,9 +174,8 @@ pub(super) fn open_segment(
     schema: &Arc<Schema>,
     entry: &manifest::SegmentEntry,
 ) -> Result<Segment, StoreError> {
-    let store = schema.store_id();
     let path = Name::Segment(entry.number).in_dir(dir);
-    let identity = Identity { store, number: entry.number, role: Role::Segment };
+    let identity = Identity::of(schema, entry.number, Role::Segment);
     let mut segment = Segment::open(disk, &path, identity, schema)?;
     if segment.seal() != entry.seal || segment.documents != entry.documents {
         return Err(StoreError::damaged(
@@ -187,7 +186,7 @@ pub(super) fn open_segment(
     }
     if let Some(told) = entry.tombstones {
         let path = Name::Tombstones(told.number).in_dir(dir);
-        let identity = Identity { store, number: told.number, role: Role::Tombstones };
+        let identity = Identity::of(schema, told.number, Role::Tombstones);
         let (seal, dead) = segment::read_tombstones(disk, &path, identity, &segment)?;
         if seal != told.seal || dead.count() != u64::from(told.count) {
             let what = "the file is not the one that the manifest names";
@@ -220,16 +219,18 @@ impl Logs {
         let mut logs = Vec::new();
         for number in manifest.first_log..=last {
             let path = Name::Log(number).in_dir(dir);
-            let identity = LogIdentity { store: manifest.schema.store_id(), number };
+            let identity = LogIdentity::of(&manifest.schema, number);
             logs.push((number, LogContents::read(disk, &path, identity)?));
         }
         Ok(Logs { logs })
     }
 
-    /// Whether a log may end in the middle of a frame: it may when no log after it has any.
-    pub(super) fn tail(&self, i: usize) -> Tail {
-        let followed = self.logs[i + 1..].iter().any(|(_, contents)| contents.has_frames());
-        if followed { Tail::Whole } else { Tail::MayBeTorn }
+    /// For each log whether it may end in the middle of a frame: it may when no log after it has any.
+    pub(super) fn tails(&self) -> impl Iterator<Item = Tail> + use<> {
+        let last = self.logs.iter().rposition(|(_, contents)| contents.has_frames());
+        (0..self.logs.len()).map(move |i| {
+            if last.is_some_and(|last| i < last) { Tail::Whole } else { Tail::MayBeTorn }
+        })
     }
 }
 
@@ -239,7 +240,7 @@ impl Opened {
         let used = self.logs.logs.iter().rposition(|(_, contents)| contents.has_frames());
         let known = self.manifest.log_lengths.len().max(1) - 1;
         let (number, contents) = &self.logs.logs[used.unwrap_or(0).max(known)];
-        let identity = LogIdentity { store: self.manifest.schema.store_id(), number: *number };
+        let identity = LogIdentity::of(&self.manifest.schema, *number);
         let index = (number - self.manifest.first_log) as usize;
         let synced = self.manifest.log_lengths.get(index).copied().unwrap_or(0);
         // The names that were found may not be durable yet, as that of the manifest.
@@ -257,10 +258,11 @@ fn remove_strays(
     last_log: u64,
 ) -> Result<(), StoreError> {
     let names = disk.list(dir).map_err(|e| StoreError::io(dir, "list", e))?;
+    let named = manifest.names();
     for name in names {
         let stray = match Name::parse(&name) {
             Some(Name::Log(number)) => !(manifest.first_log..=last_log).contains(&number),
-            Some(numbered) => !manifest.names(numbered),
+            Some(numbered) => !named.contains(&numbered),
             None => name == manifest::NEW_NAME,
         };
         if stray {

@@ -41,12 +41,17 @@ pub struct SegmentStats {
     pub disk_bytes: u64,
     /// Of these, bytes of ids and metadata.
     pub id_bytes: u64,
+    /// Of these, bytes of texts, where they are kept.
+    pub text_bytes: u64,
     /// Bytes that it holds in memory, numbers as ids left out.
     pub memory_bytes: u64,
 }
 
 impl Store {
     /// How large the store is, and what it is made of.
+    ///
+    /// # Complexity
+    /// Linear in the number of segments; it reads nothing from the disk, and waits for a write that is under way.
     pub fn stats(&self) -> Stats {
         let shared = &*self.shared;
         let at_work = self.is_at_work();
@@ -61,6 +66,7 @@ impl Store {
                 removed: segment.dead.count(),
                 disk_bytes: segment.disk_bytes(),
                 id_bytes: segment.id_bytes(),
+                text_bytes: segment.text_bytes(),
                 memory_bytes: segment.resident_bytes(),
             })
             .collect();

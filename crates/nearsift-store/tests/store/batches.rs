@@ -45,7 +45,7 @@ fn a_batch_is_decided_as_one_operation_after_the_other() {
                 ops.iter_mut().for_each(|op| shift_away(op, &mut random));
             }
             let outcomes = write(&store, &ops).expect("written");
-            assert_eq!(outcomes, model.apply(shape.kind, &ops, 1000), "{shape:?}");
+            assert_eq!(outcomes, model.apply(shape, &ops, 1000), "{shape:?}");
         }
     }
 }

@@ -23,14 +23,14 @@ fn a_full_disk_refuses_writes_reads_go_on_and_writes_resume() {
             for _ in 0..20 {
                 let ops = ops();
                 let outcomes = write(&store, &ops).expect("written");
-                assert_eq!(outcomes, model.apply(shape.kind, &ops, 1));
+                assert_eq!(outcomes, model.apply(shape, &ops, 1));
             }
             disk.set_capacity(Some(disk.used() + spare));
             let mut refused = 0;
             for _ in 0..60 {
                 let ops = ops();
                 match write(&store, &ops) {
-                    Ok(outcomes) => assert_eq!(outcomes, model.apply(shape.kind, &ops, 1)),
+                    Ok(outcomes) => assert_eq!(outcomes, model.apply(shape, &ops, 1)),
                     Err(StoreError::Full { path, .. }) => {
                         assert!(path.starts_with(dir()), "{}", path.display());
                         refused += 1;
@@ -45,7 +45,7 @@ fn a_full_disk_refuses_writes_reads_go_on_and_writes_resume() {
             for _ in 0..20 {
                 let ops = ops();
                 let outcomes = write(&store, &ops).expect("there is space again");
-                assert_eq!(outcomes, model.apply(shape.kind, &ops, 1));
+                assert_eq!(outcomes, model.apply(shape, &ops, 1));
             }
             store.close().expect("closed");
             let store = Store::open_with(&dir(), options).expect("opened");
@@ -70,7 +70,7 @@ fn after_a_failed_sync_nothing_is_written_until_it_is_opened_again() {
         for _ in 0..30 {
             let ops: Vec<Op> = (0..3).map(|_| random_op(&shape, &mut random, 50, 1)).collect();
             let before = model.clone();
-            let expected = model.apply(shape.kind, &ops, 1);
+            let expected = model.apply(shape, &ops, 1);
             match write(&store, &ops) {
                 Ok(outcomes) => assert_eq!(outcomes, expected),
                 Err(_) => model = before,
@@ -109,7 +109,7 @@ fn reads_that_fail_are_errors_and_not_answers() {
     for _ in 0..20 {
         let ops: Vec<Op> = (0..3).map(|_| random_op(&shape, &mut random, 50, 1)).collect();
         let outcomes = write(&store, &ops).expect("written");
-        assert_eq!(outcomes, model.apply(shape.kind, &ops, 1));
+        assert_eq!(outcomes, model.apply(shape, &ops, 1));
     }
     store.close().expect("closed");
     let mut errors = 0;
@@ -127,8 +127,8 @@ fn reads_that_fail_are_errors_and_not_answers() {
         };
         for _ in 0..10 {
             let value = shape.value(&mut random);
-            match store.query(&value, &Default::default()) {
-                Ok(answer) => model.check_answer(shape.kind, &value, None, answer, 1),
+            match store.query(shape.whole(&value).content(), &Default::default()) {
+                Ok(answer) => model.check_answer(shape, &value, None, answer, 1),
                 Err(_) => errors += 1,
             }
         }

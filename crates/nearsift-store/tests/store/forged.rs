@@ -36,10 +36,11 @@ fn on(files: &Files) -> (SimDisk, Options) {
 fn read(store: &Store, shape: Shape, random: &mut Random) {
     for _ in 0..4 {
         let value = shape.value(random);
-        let _ = store.query(&value, &Ask::default());
-        let _ = store.look(&value, 2);
+        let _ = store.query(shape.whole(&value).content(), &Ask::default());
+        let _ = store.look(shape.whole(&value).content(), 2);
         let id = shape.id(random.below(120) as u64);
         let _ = store.get(id.as_id());
+        let _ = store.text(id.as_id());
     }
     let found = store.documents().take(10_000).count();
     assert!(found < 10_000, "more documents than the files have room for");
@@ -59,7 +60,9 @@ fn use_anyhow(files: &Files, shape: Shape, random: &mut Random) -> bool {
             let _ = write(&store, &ops);
         }
         let value = shape.value(random);
-        let _ = store.insert_unless_near(shape.id(900).as_id(), &value, &Metadata::default());
+        let whole = shape.whole(&value);
+        let _ =
+            store.insert_unless_near(shape.id(900).as_id(), whole.content(), &Metadata::default());
         let _ = store.flush();
         let _ = store.verify();
         let _ = store.snapshot(std::path::Path::new("/copy"));

@@ -13,8 +13,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::support::{ALL, Hands, Op, contents, dir, random_op, small, write};
 
-/// Words, keys where they are known, and the bytes of the metadata.
-type Held = (Vec<u64>, Vec<u8>);
+/// Words, the bytes of the metadata, and the text where texts are kept.
+type Held = (Vec<u64>, Vec<u8>, Option<String>);
 
 struct Bytes<'a>(&'a [u8]);
 
@@ -56,6 +56,7 @@ struct Reader<'a> {
     words: usize,
     candidate_keys: usize,
     texts: bool,
+    version: u64,
     documents: BTreeMap<Vec<u8>, Held>,
 }
 
@@ -70,7 +71,8 @@ impl<'a> Reader<'a> {
         assert_eq!(xxh3_64(body).to_le_bytes(), checksum);
         let mut from = Bytes(body);
         assert_eq!(from.take(8), b"nsftmani");
-        assert_eq!((from.number(4), from.number(4) as usize), (1, manifest.len()));
+        let version = from.number(4);
+        assert_eq!(from.number(4) as usize, manifest.len());
         let schema = from.0;
         let kind = from.number(1);
         let bits = from.number(2) as usize;
@@ -79,6 +81,9 @@ impl<'a> Reader<'a> {
         let keys = [from.number(8), from.number(8)];
         assert_eq!(from.number(8), 0x5eed);
         assert_eq!(from.text(), b"simhash64");
+        if version == 2 {
+            assert_eq!(from.number(4), 630_000_000);
+        }
         let identity = xxh3_64(&schema[..schema.len() - from.0.len()]);
         let mut reader = Reader {
             files,
@@ -87,6 +92,7 @@ impl<'a> Reader<'a> {
             words: bits / 64,
             candidate_keys: if kind == 2 { 32 } else { 0 },
             texts,
+            version,
             documents: BTreeMap::new(),
         };
         from.number(8);
@@ -124,7 +130,7 @@ impl<'a> Reader<'a> {
         assert_eq!((from.number(8), from.number(8)), (self.identity, number));
         let (content, table, told) = (from.number(8) as usize, from.number(8), from.number(8));
         assert_eq!(told, xxh3_64_with_seed(&trailer[40..], xxh3_64(&trailer[..32])));
-        assert_eq!((told, from.number(4), from.number(4)), (seal, role, 1));
+        assert_eq!((told, from.number(4), from.number(4)), (seal, role, self.version));
         assert_eq!(from.take(8), b"nsftseal");
         let pages = content.div_ceil(4096);
         let (padded, checksums) = rest.split_at(pages * 4096);
@@ -147,17 +153,30 @@ impl<'a> Reader<'a> {
     }
 
     fn segment(&mut self, content: &[u8], n: usize, removed: &[u64]) {
-        let mut from = Bytes(&content[content.len() - 160..]);
+        let count = if self.version == 2 { 11 } else { 9 };
+        let mut from = Bytes(&content[content.len() - 16 - 16 * count..]);
         assert_eq!(from.take(8), b"nsftsegm");
         let b = n.ilog2().saturating_sub(3);
         assert_eq!((from.number(4), from.number(4)), (n as u64, u64::from(b)));
-        let sections: [&[u8]; 9] = std::array::from_fn(|_| {
+        let mut sections: [&[u8]; 11] = [&[]; 11];
+        for section in &mut sections[..count] {
             let (offset, len) = (from.number(8) as usize, from.number(8) as usize);
             assert_eq!(offset % 64, 0);
-            &content[offset..offset + len]
-        });
-        let [numbers, expiries, records, offsets, values, finder, directory, tags, ranks] =
-            sections;
+            *section = &content[offset..offset + len];
+        }
+        let [
+            numbers,
+            expiries,
+            records,
+            offsets,
+            values,
+            finder,
+            directory,
+            tags,
+            ranks,
+            texts,
+            text_offsets,
+        ] = sections;
         let at = |bytes: &[u8], i: usize, size: usize| Bytes(&bytes[i * size..]).number(size);
         let fingerprints =
             if self.candidate_keys == 0 { fingerprints(finder, n) } else { Vec::new() };
@@ -188,8 +207,12 @@ impl<'a> Reader<'a> {
                 0 => fingerprints[rank].clone(),
                 _ => (0..self.words).map(|w| at(values, rank * self.words + w, 8)).collect(),
             };
+            let text = (self.version == 2).then(|| {
+                let places = at(text_offsets, rank, 5)..at(text_offsets, rank + 1, 5);
+                unpacked(&texts[places.start as usize..places.end as usize])
+            });
             if removed[rank / 64] >> (rank % 64) & 1 == 0 {
-                assert!(self.documents.insert(id, (words, metadata)).is_none());
+                assert!(self.documents.insert(id, (words, metadata, text)).is_none());
             }
         }
         assert_eq!((directory.len(), tags.len()), ((4 << b) + 4, 2 * n));
@@ -241,7 +264,7 @@ impl<'a> Reader<'a> {
         let (header, mut rest) = bytes.split_at(40);
         let mut from = Bytes(header);
         assert_eq!(from.take(8), b"nsftwlog");
-        assert_eq!((from.number(4), from.number(4)), (1, 0));
+        assert_eq!((from.number(4), from.number(4)), (self.version, 0));
         assert_eq!((from.number(8), from.number(8)), (self.identity, number));
         assert_eq!(from.number(8), xxh3_64(&header[..32]));
         let seed = xxh3_64(header);
@@ -268,11 +291,24 @@ impl<'a> Reader<'a> {
                 let words = (0..self.words).map(|_| from.number(8)).collect();
                 from.take(4 * self.candidate_keys);
                 let metadata = from.metadata();
-                self.documents.insert(id, (words, metadata));
+                let text = (self.version == 2).then(|| {
+                    let len = from.number(4) as usize;
+                    unpacked(from.take(len))
+                });
+                self.documents.insert(id, (words, metadata, text));
             }
             assert!(from.0.is_empty());
         }
     }
+}
+
+/// A packed text.
+fn unpacked(packed: &[u8]) -> String {
+    let mut from = Bytes(packed);
+    let len = from.number(4) as usize;
+    let text = zstd::bulk::decompress(from.0, len).expect("a zstd frame");
+    assert_eq!(text.len(), len);
+    String::from_utf8(text).expect("UTF-8")
 }
 
 /// The fingerprints of an index in its own order, which is that of ranks.
@@ -376,7 +412,7 @@ fn fingerprints(index: &[u8], n: usize) -> Vec<Vec<u64>> {
 }
 
 /// The bytes of a store's document as the reader has them.
-fn held(value: &StoredValue, metadata: &nearsift_store::Metadata) -> Held {
+fn held(value: &StoredValue, metadata: &nearsift_store::Metadata, text: Option<String>) -> Held {
     let words = match value {
         StoredValue::Fingerprint(fingerprint) => fingerprint.words().to_vec(),
         StoredValue::Sketch(sketch) => sketch.words().to_vec(),
@@ -394,7 +430,7 @@ fn held(value: &StoredValue, metadata: &nearsift_store::Metadata) -> Held {
         bytes.extend(source.as_bytes());
     }
     bytes.extend(metadata.expires.iter().flat_map(|expires| expires.to_le_bytes()));
-    (words, bytes)
+    (words, bytes, text)
 }
 
 #[test]
@@ -411,11 +447,12 @@ fn the_document_says_how_to_read_a_store() {
         let found: BTreeMap<Vec<u8>, Held> = contents(&store)
             .into_iter()
             .map(|(id, (value, metadata))| {
+                let text = store.text(id.as_id()).expect("read");
                 let id = match id {
                     OwnId::Number(number) => number.to_le_bytes().to_vec(),
                     OwnId::Text(text) => text.as_bytes().to_vec(),
                 };
-                (id, held(&value, &metadata))
+                (id, held(&value, &metadata, text))
             })
             .collect();
         let stats = store.stats();

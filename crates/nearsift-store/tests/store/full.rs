@@ -36,7 +36,7 @@ fn fill(seed: u64, bytes: u64, inodes: u64, maintenance: Maintenance) -> u64 {
     for _ in 0..600 {
         let ops = ops();
         let mut after = model.clone();
-        let expected = after.apply(shape.kind, &ops, 1);
+        let expected = after.apply(shape, &ops, 1);
         match write(&store, &ops) {
             Ok(outcomes) => {
                 assert_eq!(outcomes, expected);
@@ -58,7 +58,7 @@ fn fill(seed: u64, bytes: u64, inodes: u64, maintenance: Maintenance) -> u64 {
     for _ in 0..20 {
         let ops = ops();
         let outcomes = write(&store, &ops).expect("there is space again");
-        assert_eq!(outcomes, model.apply(shape.kind, &ops, 1));
+        assert_eq!(outcomes, model.apply(shape, &ops, 1));
     }
     assert_eq!(store.stats().failed, None);
     store.close().expect("closed");

@@ -13,6 +13,11 @@ use crate::support::{
     ALL, Hands, Model, Op, Shape, contents, count, dir, random_op, say, small, write,
 };
 
+/// The version of the format of a store of this shape.
+fn version(shape: Shape) -> &'static str {
+    if shape.texts.is_some() { "v2" } else { "v1" }
+}
+
 fn folder(version: &str, number: usize) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/kept/{version}/{number}"))
 }
@@ -27,7 +32,7 @@ fn load(shape: Shape, mut each: impl FnMut(&[Op])) -> Model {
     let mut model = Model::default();
     for _ in 0..40 {
         let ops: Vec<Op> = (0..3).map(|_| random_op(&shape, &mut random, 80, 1000)).collect();
-        model.apply(shape.kind, &ops, 1000);
+        model.apply(shape, &ops, 1000);
         each(&ops);
     }
     model
@@ -53,12 +58,15 @@ fn files(path: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Writes the stores of this version. Run it once a version, and never again.
+/// Writes the stores of this version that are not there. Run it once a version, and never again.
 #[test]
 #[ignore = "writes the stores that are kept"]
 fn write_kept_stores() {
     for (number, shape) in ALL.into_iter().enumerate() {
-        let path = folder("v1", number);
+        let path = folder(version(shape), number);
+        if path.exists() {
+            continue;
+        }
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
         make(shape, &path);
         let _none = std::fs::remove_file(path.join("LOCK"));
@@ -68,7 +76,7 @@ fn write_kept_stores() {
 #[test]
 fn stores_of_every_version_are_read_and_go_on() {
     for (number, shape) in ALL.into_iter().enumerate() {
-        let kept = files(&folder("v1", number));
+        let kept = files(&folder(version(shape), number));
         let own = tempfile::tempdir().expect("a folder");
         let path = own.path().join("store");
         std::fs::create_dir(&path).expect("a folder");
@@ -84,7 +92,7 @@ fn stores_of_every_version_are_read_and_go_on() {
             model.check_query(&store, &shape.value(&mut random), None, 1000);
             let ops: Vec<Op> = (0..4).map(|_| random_op(&shape, &mut random, 80, 1000)).collect();
             let outcomes = write(&store, &ops).expect("written");
-            assert_eq!(outcomes, model.apply(shape.kind, &ops, 1000));
+            assert_eq!(outcomes, model.apply(shape, &ops, 1000));
         }
         store.compact().expect("merged");
         assert_eq!(contents(&store), model.seen(1000));
@@ -95,11 +103,13 @@ fn stores_of_every_version_are_read_and_go_on() {
 
 #[test]
 fn this_version_writes_the_bytes_of_its_kept_stores() {
-    for (number, shape) in ALL.into_iter().enumerate() {
+    // How zstd compresses texts is not of the format, and differs from version to version.
+    let plain = |shape: &(usize, Shape)| shape.1.texts.is_none();
+    for (number, shape) in ALL.into_iter().enumerate().filter(plain) {
         let own = tempfile::tempdir().expect("a folder");
         let path = own.path().join("store");
         make(shape, &path);
-        assert!(files(&path) == files(&folder("v1", number)), "store {number}");
+        assert!(files(&path) == files(&folder(version(shape), number)), "store {number}");
     }
 }
 
@@ -110,7 +120,7 @@ fn stores_of_every_version_survive_crashes_while_this_one_takes_them_over() {
     for (number, shape) in ALL.into_iter().enumerate() {
         let disk = SimDisk::new();
         disk.create_dir(&dir()).expect("a folder");
-        for (name, bytes) in files(&folder("v1", number)) {
+        for (name, bytes) in files(&folder(version(shape), number)) {
             disk.meddle(&dir().join(name), Some(bytes));
         }
         let before = Ledger::of(load(shape, |_| {}));

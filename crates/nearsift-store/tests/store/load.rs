@@ -134,7 +134,7 @@ impl Load {
             let failed = match step {
                 Step::Write(ops) => {
                     let mut after = ledger.accepted.clone();
-                    let expected = after.apply(self.shape.kind, ops, self.hands.now());
+                    let expected = after.apply(self.shape, ops, self.hands.now());
                     match write(open, ops) {
                         Ok(outcomes) => {
                             tell(Told::Accepted(i));
@@ -202,7 +202,7 @@ impl Load {
     fn after(&self, before: &Model, step: usize) -> Model {
         let mut after = before.clone();
         if let Step::Write(ops) = &self.steps[step] {
-            after.apply(self.shape.kind, ops, self.hands.now());
+            after.apply(self.shape, ops, self.hands.now());
         }
         after
     }
@@ -256,7 +256,7 @@ impl Load {
         let ops: Vec<Op> =
             (0..20).map(|_| random_op(&self.shape, &mut random, 60, self.hands.now())).collect();
         let outcomes = write(&store, &ops).expect("written");
-        assert_eq!(outcomes, ledger.accepted.apply(self.shape.kind, &ops, self.hands.now()));
+        assert_eq!(outcomes, ledger.accepted.apply(self.shape, &ops, self.hands.now()));
         store.close().expect("closed");
         let verified = verify(&place.dir, &self.options(place)).expect("looked at");
         assert!(verified.problems.is_empty(), "{:?}", verified.problems);

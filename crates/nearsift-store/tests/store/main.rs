@@ -19,5 +19,6 @@ mod power;
 mod rent;
 mod support;
 mod syscalls;
+mod texts;
 mod tools;
 mod witness;

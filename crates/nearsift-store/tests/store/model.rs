@@ -57,9 +57,10 @@ impl Run {
     fn look(&mut self, random: &mut Random) {
         let value = self.shape.value(random);
         let limit = random.below(4);
-        let sighting = self.store().look(&value, limit).expect("looked");
-        let (kind, answer) = (self.shape.kind, sighting.answer().clone());
-        self.model.check_answer(kind, &value, Some(limit), answer, self.hands.now());
+        let sighting =
+            self.store().look(self.shape.whole(&value).content(), limit).expect("looked");
+        let answer = sighting.answer().clone();
+        self.model.check_answer(self.shape, &value, Some(limit), answer, self.hands.now());
         if self.sightings.len() == SIGHTINGS {
             self.sightings.swap_remove(random.below(SIGHTINGS));
         }
@@ -78,12 +79,12 @@ impl Run {
                     *value = *sighting.value();
                     batch.insert_unless_near_since(id.as_id(), sighting, metadata)
                 }
-                other => fill(&mut batch, std::slice::from_ref(other)),
+                other => fill(self.shape, &mut batch, std::slice::from_ref(other)),
             }
             .expect("it fits");
         }
         let outcomes = self.store().write(&batch).expect("written");
-        assert_eq!(outcomes, self.model.apply(self.shape.kind, &ops, self.hands.now()));
+        assert_eq!(outcomes, self.model.apply(self.shape, &ops, self.hands.now()));
     }
 
     fn check(&self) {

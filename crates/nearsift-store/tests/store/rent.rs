@@ -24,7 +24,7 @@ fn two_segments(shape: &Shape, options: Options) -> (Store, Model) {
                 Op::Insert(id, shape.value(&mut random), nearsift_store::Metadata::default())
             })
             .collect();
-        assert_eq!(write(&store, &ops).expect("written"), model.apply(shape.kind, &ops, 0));
+        assert_eq!(write(&store, &ops).expect("written"), model.apply(*shape, &ops, 0));
         store.flush().expect("flushed");
     }
     assert_eq!(store.stats().segments.len(), 2);
@@ -94,7 +94,7 @@ fn a_store_that_nobody_writes_to_is_merged_when_the_disk_has_room() {
         let (store, mut model) = two_segments(&shape, options);
         let value = shape.value(&mut Random::new(8));
         let more = [Op::Insert(shape.id(2 * EACH), value, nearsift_store::Metadata::default())];
-        assert_eq!(write(&store, &more).expect("written"), model.apply(shape.kind, &more, 0));
+        assert_eq!(write(&store, &more).expect("written"), model.apply(shape, &more, 0));
         disk.set_capacity(Some(0));
         std::thread::sleep(Duration::from_millis(1200));
         assert_eq!(store.stats().segments.len(), 2, "there was no room");

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::fingerprint::{Bits, Fingerprint};
 use nearsift::recipe::Sketched;
 use nearsift::sketch::{KEYS, Score, Sketch};
+use nearsift::text::normalise::normalise;
+use nearsift::verify::{Profile, Verifier};
 use nearsift_store::disk::Disk;
 use nearsift_store::{
-    Ask, Batch, Clock, IdKind, Kind, Maintenance, Metadata, Near, Options, Outcome, OwnId,
-    RecipeMark, Settings, Store, StoreError, StoredValue, Value,
+    Ask, Batch, Clock, Content, IdKind, Kind, Maintenance, Metadata, Near, Options, Outcome, OwnId,
+    RecipeMark, Settings, Store, StoreError, StoredValue, Text, TextScore, Value,
 };
 use testkit::random::Random;
 
@@ -26,13 +29,25 @@ pub fn say(what: &str) {
     println!("{what}");
 }
 
-pub const ALL: [Shape; 5] = [
-    Shape { kind: fingerprints(Bits::B64, 3), ids: IdKind::Numbers },
-    Shape { kind: fingerprints(Bits::B64, 6), ids: IdKind::Texts },
-    Shape { kind: fingerprints(Bits::B128, 5), ids: IdKind::Texts },
-    Shape { kind: fingerprints(Bits::B256, 9), ids: IdKind::Numbers },
-    Shape { kind: Kind::Sketches { min_score: Score::of(0, 12) }, ids: IdKind::Texts },
+pub const ALL: [Shape; 7] = [
+    plain(fingerprints(Bits::B64, 3), IdKind::Numbers),
+    plain(fingerprints(Bits::B64, 6), IdKind::Texts),
+    plain(fingerprints(Bits::B128, 5), IdKind::Texts),
+    plain(fingerprints(Bits::B256, 9), IdKind::Numbers),
+    plain(SKETCHES, IdKind::Texts),
+    with_texts(fingerprints(Bits::B64, 6), IdKind::Texts),
+    with_texts(SKETCHES, IdKind::Numbers),
 ];
+
+const SKETCHES: Kind = Kind::Sketches { min_score: Score::of(0, 12) };
+
+const fn plain(kind: Kind, ids: IdKind) -> Shape {
+    Shape { kind, ids, texts: None }
+}
+
+const fn with_texts(kind: Kind, ids: IdKind) -> Shape {
+    Shape { kind, ids, texts: Some(TextScore::NEAR) }
+}
 
 const fn fingerprints(bits: Bits, max_distance: u32) -> Kind {
     Kind::Fingerprints { bits, max_distance }
@@ -43,6 +58,76 @@ const fn fingerprints(bits: Bits, max_distance: u32) -> Kind {
 pub struct Shape {
     pub kind: Kind,
     pub ids: IdKind,
+    pub texts: Option<TextScore>,
+}
+
+/// A value with its text, where the store keeps texts.
+pub struct Whole<'a> {
+    value: &'a Value,
+    text: Option<Text>,
+}
+
+impl Whole<'_> {
+    pub fn content(&self) -> Content<'_> {
+        Content { value: self.value, text: self.text.as_ref() }
+    }
+}
+
+/// Texts of which some are near one another, whatever the values are that go with them.
+const TEXTS: [&str; 10] = [
+    "今天北京的天气晴朗，适合出门散步，晚上可能有小雨，请带好雨伞",
+    "今天北京的天气晴朗，适合出门散步，晚上可能有大雨，请带好雨伞！",
+    "昨天北京的天气晴朗，适合出门跑步，晚上可能有小雨，请带好雨衣。",
+    "The quick brown fox jumps over the lazy dog near the river bank",
+    "The quick brown fox jumped over the lazy dog near the river bank",
+    "股市周三收盘上涨百分之二，成交量较前一交易日明显放大",
+    "股市周四收盘下跌百分之三，成交量较前一交易日明显缩小",
+    "短",
+    "完全不同的一段话，和别的都没有关系，只是为了占个位置而写",
+    "１２３ 完全不同的一段話，和別的都沒有關係，只是為了佔個位置而寫",
+];
+
+/// The text of a value: that of a value near it is any other.
+fn text_of(words: &[u64]) -> &'static str {
+    let mixed = words.iter().fold(0u64, |mixed, word| {
+        (mixed ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+    });
+    TEXTS[(mixed >> 32) as usize % TEXTS.len()]
+}
+
+fn words_of(value: &Value) -> &[u64] {
+    match value {
+        Value::Fingerprint(fingerprint) => fingerprint.words(),
+        Value::Sketch(sketched) => sketched.sketch.words(),
+    }
+}
+
+fn words_stored(value: &StoredValue) -> &[u64] {
+    match value {
+        StoredValue::Fingerprint(fingerprint) => fingerprint.words(),
+        StoredValue::Sketch(sketch) => sketch.words(),
+    }
+}
+
+/// What two texts score by the core, all pairs of them.
+fn text_scores() -> &'static [[f64; TEXTS.len()]; TEXTS.len()] {
+    static SCORES: OnceLock<[[f64; TEXTS.len()]; TEXTS.len()]> = OnceLock::new();
+    SCORES.get_or_init(|| {
+        let frequencies = DocumentFrequencies::shipped();
+        let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
+        let profiles = TEXTS.map(|text| Profile::of(&normalise(text), idf));
+        std::array::from_fn(|a| {
+            std::array::from_fn(|b| Verifier::new().compare(&profiles[a], &profiles[b]).score)
+        })
+    })
+}
+
+fn text_score(a: &Value, b: &Value) -> f64 {
+    let place = |value| {
+        let text = text_of(words_of(value));
+        TEXTS.iter().position(|other| *other == text).expect("one of them")
+    };
+    text_scores()[place(a)][place(b)]
 }
 
 pub fn mark() -> RecipeMark {
@@ -51,7 +136,19 @@ pub fn mark() -> RecipeMark {
 
 impl Shape {
     pub fn settings(&self) -> Settings {
-        Settings { kind: self.kind, ids: self.ids, recipe: mark(), hash_key: Some([1, 2]) }
+        let Shape { kind, ids, texts } = *self;
+        Settings { kind, ids, recipe: mark(), hash_key: Some([1, 2]), texts }
+    }
+
+    /// What a store holds.
+    pub fn of(store: &Store) -> Shape {
+        Shape { kind: store.kind(), ids: store.ids(), texts: store.texts() }
+    }
+
+    /// A value with what else the store takes of it.
+    pub fn whole<'a>(&self, value: &'a Value) -> Whole<'a> {
+        let text = self.texts.map(|_| Text::new(text_of(words_of(value))).expect("it is short"));
+        Whole { value, text }
     }
 
     pub fn id(&self, number: u64) -> OwnId {
@@ -125,20 +222,24 @@ pub fn random_op(shape: &Shape, random: &mut Random, ids: usize, now: u64) -> Op
     }
 }
 
-pub fn fill(batch: &mut Batch, ops: &[Op]) -> Result<(), StoreError> {
+pub fn fill(shape: Shape, batch: &mut Batch, ops: &[Op]) -> Result<(), StoreError> {
     ops.iter().try_for_each(|op| match op {
-        Op::Insert(id, value, metadata) => batch.insert(id.as_id(), value, metadata),
-        Op::InsertUnlessNear(id, value, metadata) => {
-            batch.insert_unless_near(id.as_id(), value, metadata)
+        Op::Insert(id, value, metadata) => {
+            batch.insert(id.as_id(), shape.whole(value).content(), metadata)
         }
-        Op::Upsert(id, value, metadata) => batch.upsert(id.as_id(), value, metadata),
+        Op::InsertUnlessNear(id, value, metadata) => {
+            batch.insert_unless_near(id.as_id(), shape.whole(value).content(), metadata)
+        }
+        Op::Upsert(id, value, metadata) => {
+            batch.upsert(id.as_id(), shape.whole(value).content(), metadata)
+        }
         Op::Delete(id) => batch.delete(id.as_id()),
     })
 }
 
 pub fn write(store: &Store, ops: &[Op]) -> Result<Vec<Outcome>, StoreError> {
     let mut batch = store.batch();
-    fill(&mut batch, ops)?;
+    fill(Shape::of(store), &mut batch, ops)?;
     store.write(&batch)
 }
 
@@ -176,21 +277,31 @@ impl Model {
         metadata.expires.is_none_or(|expires| u64::from(expires) > now)
     }
 
-    pub fn near(&self, value: &Value, most: u32, now: u64) -> Vec<(u32, OwnId, Near)> {
+    pub fn near(&self, value: &Value, shape: Shape, now: u64) -> Vec<(u32, OwnId, Near)> {
+        let most = limit(shape.kind);
+        let by_text = |(rank, near): (u32, Near), other: &Value| match shape.texts {
+            None => Some((rank, near)),
+            // Values say which texts are compared, and these alone which documents are near.
+            Some(least) => {
+                let score = text_score(value, other);
+                let score = (score >= least.value()).then(|| TextScore::of(score))?;
+                Some((1_000_000_000 - (score.value() * 1e9).round() as u32, Near::Text(score)))
+            }
+        };
         let mut found: Vec<(u32, OwnId, Near)> = self
             .documents
             .iter()
             .filter(|(_, (_, metadata))| Model::is_seen(metadata, now))
             .filter_map(|(id, (other, _))| {
-                near(value, other).map(|(rank, near)| (rank, id.clone(), near))
+                let found = near(value, other).filter(|found| found.0 <= most)?;
+                by_text(found, other).map(|(rank, near)| (rank, id.clone(), near))
             })
-            .filter(|found| found.0 <= most)
             .collect();
         found.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
         found
     }
 
-    pub fn apply(&mut self, kind: Kind, ops: &[Op], now: u64) -> Vec<Outcome> {
+    pub fn apply(&mut self, shape: Shape, ops: &[Op], now: u64) -> Vec<Outcome> {
         let mut outcomes = Vec::new();
         for op in ops {
             let (Op::Insert(id, ..)
@@ -205,7 +316,7 @@ impl Model {
                 Op::Upsert(..) if found => Outcome::Replaced,
                 Op::Insert(..) | Op::InsertUnlessNear(..) if found => Outcome::Exists,
                 Op::InsertUnlessNear(_, value, _) => {
-                    match self.near(value, limit(kind), now).into_iter().next() {
+                    match self.near(value, shape, now).into_iter().next() {
                         Some((_, id, near)) => Outcome::Near { id, near },
                         None => Outcome::Added,
                     }
@@ -246,26 +357,29 @@ impl Model {
 
     /// Compares what a query finds with what comparing all finds.
     pub fn check_query(&self, store: &Store, value: &Value, limited: Option<usize>, now: u64) {
-        let kind = store.kind();
+        let shape = Shape::of(store);
         let ask = Ask { limit: limited, ..Ask::default() };
-        let answer = store.query(value, &ask).expect("an answer");
-        self.check_answer(kind, value, limited, answer, now);
+        let answer = store.query(shape.whole(value).content(), &ask).expect("an answer");
+        self.check_answer(shape, value, limited, answer, now);
     }
 
     /// The same of many values at once.
     pub fn check_queries(&self, store: &Store, values: &[Value], limited: Option<usize>, now: u64) {
         let ask = Ask { limit: limited, ..Ask::default() };
-        let answers = store.query_many(values, &ask).expect("answers");
+        let shape = Shape::of(store);
+        let wholes: Vec<Whole<'_>> = values.iter().map(|value| shape.whole(value)).collect();
+        let contents: Vec<Content<'_>> = wholes.iter().map(Whole::content).collect();
+        let answers = store.query_many(&contents, &ask).expect("answers");
         assert_eq!(answers.len(), values.len());
         for (value, answer) in values.iter().zip(answers) {
-            self.check_answer(store.kind(), value, limited, answer, now);
+            self.check_answer(shape, value, limited, answer, now);
         }
     }
 
     /// The same of an answer that is there.
     pub fn check_answer(
         &self,
-        kind: Kind,
+        shape: Shape,
         value: &Value,
         limited: Option<usize>,
         answer: nearsift_store::Answer,
@@ -274,11 +388,8 @@ impl Model {
         assert!(!answer.truncated);
         let found: Vec<(OwnId, Near)> =
             answer.matches.iter().map(|m| (m.id.clone(), m.near)).collect();
-        let mut expected: Vec<(OwnId, Near)> = self
-            .near(value, limit(kind), now)
-            .into_iter()
-            .map(|(_, id, near)| (id, near))
-            .collect();
+        let mut expected: Vec<(OwnId, Near)> =
+            self.near(value, shape, now).into_iter().map(|(_, id, near)| (id, near)).collect();
         expected.truncate(limited.unwrap_or(usize::MAX));
         assert_eq!(found, expected);
         for found in answer.matches {
@@ -295,6 +406,10 @@ pub fn contents(store: &Store) -> Contents {
     let mut all = BTreeMap::new();
     for document in store.documents() {
         let document = document.expect("a document");
+        if store.texts().is_some() {
+            let text = store.text(document.id.as_id()).expect("read");
+            assert_eq!(text, Some(normalise(text_of(words_stored(&document.value)))));
+        }
         let held = (document.value, document.metadata);
         assert!(all.insert(document.id, held).is_none(), "a document is there twice");
     }

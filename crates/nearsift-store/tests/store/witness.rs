@@ -265,7 +265,7 @@ impl Witness {
     fn explain(&self, found: &Contents) -> String {
         let mut model = Model::default();
         let last = (0..self.next + 3).filter(|&number| {
-            model.apply(shape().kind, &batch(number), 1000);
+            model.apply(shape(), &batch(number), 1000);
             *found == model.seen(1000)
         });
         let last: Vec<u64> = last.collect();
@@ -279,7 +279,7 @@ impl Witness {
     pub fn check(&mut self, folder: &Path, said: &Said) {
         let until = said.until().unwrap_or(self.next);
         for number in self.next..until {
-            self.model.apply(shape().kind, &batch(number), 1000);
+            self.model.apply(shape(), &batch(number), 1000);
         }
         self.acknowledged += until - self.next;
         self.next = until;
@@ -289,7 +289,7 @@ impl Witness {
         let found = contents(&store);
         if found != self.model.seen(1000) {
             // The batch after the last that was acknowledged may be there, all of it.
-            self.model.apply(shape().kind, &batch(until), 1000);
+            self.model.apply(shape(), &batch(until), 1000);
             assert!(found == self.model.seen(1000), "{}", self.explain(&found));
             self.next += 1;
             self.unacknowledged += 1;

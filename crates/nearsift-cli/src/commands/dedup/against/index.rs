@@ -36,6 +36,12 @@ impl Run<'_> {
                 store.kind()
             )));
         }
+        if store.texts().is_some() {
+            return Err(Failure::new(format!(
+                "{}: the index keeps texts, which decide what is near there, and --against compares sketches alone: ask it by `nearsift index query`, or name the documents themselves",
+                path.display()
+            )));
+        }
         let ask =
             Ask { near: Some(Near::Score(rule.sketch_score())), limit: Some(1), ..Ask::default() };
         let corpus = &collected.corpus.corpus;
@@ -61,7 +67,7 @@ impl Run<'_> {
                             reason: Reason::Near,
                             score: match near.near {
                                 Near::Score(score) => score.value() as f32,
-                                Near::Distance(_) => 0.0,
+                                Near::Distance(_) | Near::Text(_) => 0.0,
                             },
                         })
                     })
