@@ -11,7 +11,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nearsift_store::{
-    Batch, Content, Metadata, Outcome, OwnId, Sighting, Store, StoreError, Text, Value,
+    Batch, Content, MAX_BATCH_BYTES, Metadata, Outcome, OwnId, Sighting, Store, StoreError, Text,
+    Value,
 };
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::oneshot;
@@ -22,14 +23,29 @@ use crate::pool::Undone;
 use crate::problem::Problem;
 use crate::queue::{Bounds, Coming, Queue, Queued, Slot, Waiter};
 
-/// Operations of requests that are written together. One request may have more, and is then written alone.
+/// Operations of requests that are written together, and bytes of their texts. One request may have more, and is then written alone.
 const GROUP: usize = 1024;
+const GROUP_BYTES: usize = MAX_BATCH_BYTES / 2;
 
 /// What is done to a document.
 #[derive(Debug)]
 pub(crate) enum Operation {
     Put { what: Put, id: OwnId, metadata: Metadata },
     Delete(OwnId),
+}
+
+impl Operation {
+    /// Bytes of its text, where the collection keeps texts.
+    fn text_bytes(&self) -> usize {
+        let text = match self {
+            Operation::Put { what: Put::Insert(made) | Put::Replace(made), .. } => {
+                made.text.as_ref()
+            }
+            Operation::Put { what: Put::InsertUnlessNear(sighting), .. } => sighting.content().text,
+            Operation::Delete(_) => None,
+        };
+        text.map_or(0, Text::bytes)
+    }
 }
 
 /// What is stored, and when.
@@ -197,10 +213,15 @@ fn work(queue: &Queue<Arc<Slot<Job>>>, store: &Store, times: &Histogram) {
 
 /// The first jobs, as many as are written together.
 fn take_group(jobs: &mut VecDeque<Queued<Arc<Slot<Job>>>>) -> Vec<Queued<Arc<Slot<Job>>>> {
-    let mut operations = 0;
+    let (mut operations, mut bytes) = (0, 0);
     let fits = |queued: &&Queued<Arc<Slot<Job>>>| {
-        operations += queued.job.look(|job| job.operations.len()).unwrap_or(0);
-        operations <= GROUP
+        let size = |job: &Job| {
+            (job.operations.len(), job.operations.iter().map(Operation::text_bytes).sum::<usize>())
+        };
+        let (own, own_bytes) = queued.job.look(size).unwrap_or((0, 0));
+        operations += own;
+        bytes += own_bytes;
+        operations <= GROUP && bytes <= GROUP_BYTES
     };
     let count = jobs.iter().take_while(fits).count().max(1);
     jobs.drain(..count).collect()

@@ -71,6 +71,11 @@ impl Batch {
         self.hashes.len()
     }
 
+    /// Bytes of the operations, of which there are at most [`MAX_BATCH_BYTES`].
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether there is no operation.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
@@ -87,7 +92,11 @@ impl Batch {
     ///
     /// # Errors
     /// [`StoreError::Id`] or [`StoreError::Invalid`]: the document does not fit the store, or the batch is
-    /// full ([`MAX_BATCH_BYTES`]). The batch stays as it was.
+    /// full ([`MAX_BATCH_BYTES`]), or lacks its text where the store keeps texts. The batch stays as it was.
+    ///
+    /// # Complexity
+    /// Linear in the document's bytes, as of every operation that is added here; nothing is looked up before
+    /// [`Store::write`](crate::Store::write).
     pub fn insert<'c>(
         &mut self,
         id: Id<'_>,
@@ -98,9 +107,13 @@ impl Batch {
     }
 
     /// Adds a document unless one has this id, or one is as near as the store was created for. Of several
-    /// near ones it is told which is the nearest. For sketches, near ones are found as a query finds them.
+    /// near ones it is told which is the nearest. For sketches, near ones are found as a query finds them; where texts are
+    /// kept these decide.
     ///
     /// # Errors
+    /// As [`insert`](Batch::insert).
+    ///
+    /// # Complexity
     /// As [`insert`](Batch::insert).
     pub fn insert_unless_near<'c>(
         &mut self,
@@ -117,6 +130,9 @@ impl Batch {
     ///
     /// # Errors
     /// As [`insert`](Batch::insert).
+    ///
+    /// # Complexity
+    /// As [`insert`](Batch::insert); what was found is shared, not copied.
     pub fn insert_unless_near_since(
         &mut self,
         id: Id<'_>,
@@ -132,6 +148,9 @@ impl Batch {
     ///
     /// # Errors
     /// As [`insert`](Batch::insert).
+    ///
+    /// # Complexity
+    /// As [`insert`](Batch::insert).
     pub fn upsert<'c>(
         &mut self,
         id: Id<'_>,
@@ -145,6 +164,9 @@ impl Batch {
     ///
     /// # Errors
     /// As [`insert`](Batch::insert).
+    ///
+    /// # Complexity
+    /// Linear in the id's bytes.
     pub fn delete(&mut self, id: Id<'_>) -> Result<(), StoreError> {
         id.check(&self.schema)?;
         let before = self.bytes.len();

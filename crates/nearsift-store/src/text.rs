@@ -97,6 +97,11 @@ impl Text {
         Ok(Text(pack(&normalised).into()))
     }
 
+    /// Bytes that it takes in a batch and on the disk.
+    pub fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
     /// Length and compressed bytes.
     pub(crate) fn packed(&self) -> &[u8] {
         &self.0

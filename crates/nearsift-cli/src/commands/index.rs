@@ -8,8 +8,9 @@ use nearsift::fingerprint::Bits;
 use nearsift::recipe::{Fingerprinter, NoFingerprint, Recipe};
 use nearsift::sketch::{MIN_SCORE, Score};
 use nearsift_store::{
-    Access, Answer, Ask, Batch, CANDIDATE_SCORE, Content, Id, IdKind, Kind, Metadata, Near,
-    Options, Outcome, OwnId, RecipeMark, Settings, Store, StoreError, Text, TextScore, Value,
+    Access, Answer, Ask, Batch, CANDIDATE_SCORE, Content, Id, IdKind, Kind, MAX_BATCH_BYTES,
+    Metadata, Near, Options, Outcome, OwnId, RecipeMark, Settings, Store, StoreError, Text,
+    TextScore, Value,
 };
 use serde::Serialize;
 
@@ -300,8 +301,9 @@ struct Counts {
     without: u64,
 }
 
-/// Documents that are written together.
+/// Documents that are written together, and bytes: a batch takes one more of the longest texts.
 const BATCH: usize = 1000;
+const BATCH_BYTES: usize = MAX_BATCH_BYTES / 2;
 
 fn add(args: &Add) -> Result<Status, Failure> {
     let store = Store::open(&args.index.dir)?;
@@ -365,7 +367,8 @@ fn add(args: &Add) -> Result<Status, Failure> {
                 }
                 Err(error) => return Err(error.into()),
             }
-            if adding.batch.len() >= BATCH { adding.write() } else { Ok(()) }
+            let is_full = adding.batch.len() >= BATCH || adding.batch.bytes() >= BATCH_BYTES;
+            if is_full { adding.write() } else { Ok(()) }
         },
     )?;
     adding.write()?;

@@ -118,3 +118,24 @@ fn an_index_with_texts_tells_what_these_score_and_names_those_that_are_too_long(
     let against = folder.run(["dedup", "near.jsonl", "--against", "seen", "-o", "out"]).expect(2);
     assert!(against.stderr.contains("the index keeps texts"), "{}", against.stderr);
 }
+
+#[test]
+fn long_texts_are_added_in_as_many_batches_as_it_takes() {
+    let folder = Folder::new();
+    // 40 texts of 3 MB that are hardly compressed.
+    let letters = |seed: u32| {
+        let mut state = seed;
+        let letter = move |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from_u32(0x4e00 + (state >> 8) % 5_000).expect("a letter")
+        };
+        (0..1_000_000).map(letter).collect::<String>()
+    };
+    let lines: String = (0..40).map(|n| line(&n.to_string(), &letters(n))).collect();
+    folder.file("long.jsonl", lines);
+    folder.run(["index", "create", "seen", "--keep-texts"]).expect(0);
+    let added = folder.run(["index", "add", "seen", "long.jsonl"]).expect(0);
+    assert!(added.stderr.contains("40 documents added"), "{}", added.stderr);
+    let again = folder.run(["index", "add", "seen", "long.jsonl", "--new-only"]).expect(0);
+    assert!(again.stderr.contains("0 documents added, 40 had ids"), "{}", again.stderr);
+}

@@ -37,6 +37,10 @@ impl Store {
     ///
     /// # Errors
     /// Only what keeps it from looking; what it finds is in [`Verified::problems`].
+    ///
+    /// # Complexity
+    /// Reads all bytes of the store's files, one segment and all logs in memory at a time; of each segment the hashes of all ids are computed, the
+    /// index or the tables of keys are gone through, and texts that are kept are unpacked.
     pub fn verify(&self) -> Result<Verified, StoreError> {
         let pinned = Pinned::new(&self.shared)?;
         Ok(verify_files(self.shared.disk(), &self.shared.dir, &pinned.manifest))
@@ -47,6 +51,9 @@ impl Store {
 ///
 /// # Errors
 /// Only what keeps it from looking, as that there is no store; what it finds is in [`Verified::problems`].
+///
+/// # Complexity
+/// As [`Store::verify`].
 pub fn verify(dir: &Path, options: &Options) -> Result<Verified, StoreError> {
     match Manifest::load(&*options.disk, dir) {
         Ok(manifest) => Ok(verify_files(&*options.disk, dir, &manifest)),
@@ -132,6 +139,10 @@ pub struct Repaired {
 /// # Errors
 /// [`StoreError::Locked`]; [`StoreError::Damaged`] when it is the manifest, without which nobody knows what the store is: restore a
 /// snapshot; or the system's.
+///
+/// # Complexity
+/// As [`Store::verify`]; damaged segments are written again, and of a store whose logs are damaged all logs. Where tombstones are damaged, each
+/// document of their segment is looked up in all other segments. Linear in the bytes of damaged logs.
 pub fn repair(dir: &Path, options: &Options) -> Result<Repaired, StoreError> {
     let disk = &*options.disk;
     let old = Manifest::load(disk, dir)?;

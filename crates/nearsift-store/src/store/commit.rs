@@ -143,9 +143,6 @@ impl<'a> DecidedGroup<'a> {
     }
 }
 
-/// The most bytes of texts in a memory table, but for those of the last group.
-const MOST_TEXT_BYTES: u64 = 64 << 20;
-
 /// Those of a group's documents whose texts are compared with one's: the nearest by value.
 #[derive(Default)]
 struct Candidates {
@@ -457,7 +454,7 @@ impl Shared {
     /// Whether a memory table is to become a segment.
     pub(super) fn is_table_full(&self, table: &Memory) -> bool {
         table.len() >= self.options.memory_documents(&self.schema)
-            || table.text_bytes() >= MOST_TEXT_BYTES
+            || table.text_bytes() >= self.options.memory_text_bytes.max(1)
     }
 
     fn is_full(&self, writer: &Writer) -> bool {

@@ -17,6 +17,10 @@ impl Store {
     /// # Errors
     /// [`StoreError::OpenedForReading`], [`StoreError::NotEmpty`], [`StoreError::Full`], or the system's. What was copied before then stays, without a
     /// manifest, so that it is taken for no store.
+    ///
+    /// # Complexity
+    /// Reads, writes and syncs all bytes of the store's files, 1 MiB at a time. Writing goes on; files that merges make obsolete
+    /// stay until it ends.
     pub fn snapshot(&self, to: &Path) -> Result<(), StoreError> {
         let shared = &*self.shared;
         if shared.options.access == Access::ReadOnly {
@@ -65,6 +69,9 @@ impl Drop for Pinned<'_> {
 /// # Errors
 /// [`StoreError::Damaged`] and the like: the first thing that is wrong with the snapshot, of which nothing is
 /// copied then; [`StoreError::NotEmpty`]; or the system's.
+///
+/// # Complexity
+/// As [`verify`](crate::verify), and all bytes are read once more and written.
 pub fn restore(from: &Path, to: &Path, options: &Options) -> Result<(), StoreError> {
     let disk = &*options.disk;
     let verified = super::verify(from, options)?;

@@ -296,7 +296,11 @@ impl Shared {
         let now = self.now();
         let unit = u64::from(self.options.memory_documents(&self.schema));
         let ratio = u64::from(self.options.ratio.max(2));
-        let tier = |segment: &Segment| (segment.live() / unit).max(1).ilog(ratio);
+        // Few long texts make a segment, too.
+        let text_unit = self.options.memory_text_bytes.max(1);
+        let size =
+            |segment: &Segment| (segment.live() / unit).max(segment.text_bytes() / text_unit);
+        let tier = |segment: &Segment| size(segment).max(1).ilog(ratio);
         let wasted =
             |segment: &&Arc<Segment>| segment.gone(now) * GONE > u64::from(segment.documents);
         if let Some(segment) = segments.iter().find(wasted) {

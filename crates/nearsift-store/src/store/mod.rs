@@ -395,6 +395,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NotEmpty`], [`StoreError::Invalid`] for settings that cannot be, or the system's.
+    ///
+    /// # Complexity
+    /// Two small files are written and synced.
     pub fn create(dir: &Path, settings: &Settings) -> Result<Store, StoreError> {
         Store::create_with(dir, settings, Options::default())
     }
@@ -402,6 +405,9 @@ impl Store {
     /// [`Store::create`] with options.
     ///
     /// # Errors
+    /// As [`Store::create`].
+    ///
+    /// # Complexity
     /// As [`Store::create`].
     pub fn create_with(
         dir: &Path,
@@ -420,7 +426,7 @@ impl Store {
     ///
     /// # Complexity
     /// Reads what is held in memory, about 18 bytes a fingerprint of 64 bits and 8 for a numbered
-    /// document, and does the log again.
+    /// document, and does the log again. Linear in both, and in the bytes of a log that was damaged or forged.
     pub fn open(dir: &Path) -> Result<Store, StoreError> {
         Store::open_with(dir, Options::default())
     }
@@ -430,6 +436,9 @@ impl Store {
     /// # Errors
     /// As [`Store::open`], and [`StoreError::Recipe`] when the store's documents are from another recipe than
     /// the options name.
+    ///
+    /// # Complexity
+    /// As [`Store::open`].
     pub fn open_with(dir: &Path, options: Options) -> Result<Store, StoreError> {
         let shared = Arc::new(recover::open(dir, options)?);
         let threads = maintain::start(&shared)?;
@@ -478,7 +487,8 @@ impl Store {
     /// # Complexity
     /// A look for each id in the memory tables and in filters, and a sync for the group. A document that must not be near another
     /// takes a [`query`](Store::query), or what was written since a [`look`](Store::look) is compared, up to 2,048 documents; beside it it is
-    /// searched among the *n* that the group adds before it, by their tables: comparisons with all *n* at most.
+    /// searched among the *n* that the group adds before it, by their tables: comparisons with all *n* at most. Where texts are kept, of those
+    /// that are near by value in each of these places 64 texts are compared, and 32 MiB of texts in all of them.
     pub fn write(&self, batch: &Batch) -> Result<Vec<Outcome>, StoreError> {
         self.shared.write(batch)
     }
@@ -487,6 +497,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Batch::insert`] and [`Store::write`].
+    ///
+    /// # Complexity
+    /// As [`Store::write`] of one operation: a sync, which threads that write at the same time share.
     pub fn insert<'c>(
         &self,
         id: Id<'_>,
@@ -500,6 +513,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Batch::insert`] and [`Store::write`].
+    ///
+    /// # Complexity
+    /// As [`insert`](Store::insert), and a [`query`](Store::query).
     pub fn insert_unless_near<'c>(
         &self,
         id: Id<'_>,
@@ -513,6 +529,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Batch::insert`] and [`Store::write`].
+    ///
+    /// # Complexity
+    /// As [`insert`](Store::insert).
     pub fn upsert<'c>(
         &self,
         id: Id<'_>,
@@ -526,6 +545,9 @@ impl Store {
     ///
     /// # Errors
     /// As [`Batch::delete`] and [`Store::write`].
+    ///
+    /// # Complexity
+    /// As [`insert`](Store::insert).
     pub fn delete(&self, id: Id<'_>) -> Result<Outcome, StoreError> {
         self.write_one(|batch| batch.delete(id))
     }

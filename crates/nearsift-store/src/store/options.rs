@@ -25,6 +25,8 @@ pub struct Options {
     /// Documents that are held in memory before they become a segment, or `None` for what suits the kind:
     /// 2^20 fingerprints or 2^16 sketches.
     pub memory_documents: Option<u32>,
+    /// Bytes of packed texts that are held in memory before they become a segment, but for those of the last batches.
+    pub memory_text_bytes: u64,
     /// Bytes of the log after which the documents in memory become a segment.
     pub log_bytes: u64,
     /// A segment is merged with smaller ones when they are together more than one in so many of it.
@@ -45,6 +47,7 @@ impl Default for Options {
             recipe: None,
             maintenance: Maintenance::Background,
             memory_documents: None,
+            memory_text_bytes: 64 << 20,
             log_bytes: 256 << 20,
             ratio: 8,
             priority: Priority::Usual,

@@ -221,7 +221,8 @@ impl Store {
     /// # Complexity
     /// Of fingerprints a search of the index of each segment and of the memory tables; of sketches a look for each of 32 keys there,
     /// and a comparison for each document that shares one, up to the budget. Beside that *m* log *m* for *m* near documents,
-    /// and a read of the disk for each that is told and for each that is as near as the last one told.
+    /// and a read of the disk for each that is told and for each that is as near as the last one told. Where texts are kept, the texts of
+    /// the nearest *n* by value are read and compared, 32 MiB of them at most: 64 and twice the limit, or all without one.
     pub fn query<'c>(
         &self,
         content: impl Into<Content<'c>>,
@@ -334,7 +335,7 @@ impl Store {
     /// All documents as they are when this is called, in an order that the operations alone decide.
     ///
     /// # Complexity
-    /// Memory: the documents that are in no segment yet, and a bit for each that is.
+    /// Linear in the documents: segments are read as the documents are taken. Memory: the documents that are in no segment yet, and a bit for each that is.
     pub fn documents(&self) -> Documents {
         let shared = &*self.shared;
         let state = shared.state();

@@ -291,3 +291,33 @@ fn a_damaged_text_is_told_and_repair_saves_the_others() {
         assert_eq!(text, normalise(&texts[number]));
     }
 }
+
+/// Few long texts make segments as many short ones do, which are merged by their sizes: else each merge would copy all texts again.
+#[test]
+fn segments_of_long_texts_are_merged_by_their_bytes() {
+    let (disk, options) = disk();
+    let options = Options {
+        disk: Arc::new(disk),
+        memory_documents: Some(1000),
+        memory_text_bytes: 4096,
+        ratio: 3,
+        ..options
+    };
+    let path = Path::new("/store");
+    let store = Store::create_with(path, &settings(false), options).expect("made");
+    let mut most = 0;
+    for number in 0..60u64 {
+        let mut random = testkit::random::Random::of_item(2, number);
+        let letter = |_| char::from_u32(0x4e00 + random.below(2_000) as u32).expect("a letter");
+        let text = Text::new(&(0..3000).map(letter).collect::<String>()).expect("it fits");
+        assert!((4096..8192).contains(&text.bytes()), "{}", text.bytes());
+        let value = Value::from(nearsift::fingerprint::Fingerprint::from_u64(number << 7));
+        let id = number.to_string();
+        let put = store.insert(id.as_str().into(), Content::with_text(&value, &text), &none());
+        assert_eq!(put.expect("written"), Outcome::Added);
+        most = most.max(store.stats().segments.len());
+    }
+    // Two of each size below that of all.
+    assert!((5..=9).contains(&most), "{most}");
+    assert_eq!(store.stats().documents, 60);
+}
