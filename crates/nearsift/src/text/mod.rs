@@ -4,6 +4,7 @@
 pub mod decode;
 pub mod extract;
 pub mod key;
+mod markup;
 pub mod normalise;
 pub mod script;
 mod table;

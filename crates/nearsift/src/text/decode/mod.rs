@@ -32,6 +32,8 @@ use encoding_rs::{DecoderResult, Encoding};
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
+use super::markup::MarkupReader;
+
 use guess::guess;
 
 /// What the caller knows beside the bytes.
@@ -354,7 +356,7 @@ fn declared(bytes: &[u8], content: Content) -> Option<String> {
     let head = &bytes[..bytes.len().min(4096)];
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
-    for Ok(token) in Tokenizer::new_with_emitter(head, emitter) {
+    for Ok(token) in Tokenizer::new_with_emitter(MarkupReader::new(head), emitter) {
         let label = match token {
             // To HTML an XML declaration is a comment that begins with a question mark.
             Token::Comment(comment) if comment.starts_with(b"?xml") => {

@@ -10,6 +10,7 @@ use std::ops::Range;
 use html5gum::emitters::callback::{Callback, CallbackEmitter, CallbackEvent};
 use html5gum::{Emitter, ForwardingEmitter, Span, State, Tokenizer};
 
+use super::super::markup::MarkupReader;
 use super::super::script::{Class, class};
 use super::marks::{self, Marks};
 
@@ -101,7 +102,7 @@ pub(super) struct Load {
 pub(super) fn parse(html: &str) -> Page {
     let mut page = Page::default();
     let reader = Reader(CallbackEmitter::new(Builder::new(&mut page)));
-    let Ok(()) = Tokenizer::new_with_emitter(html, reader).finish();
+    let Ok(()) = Tokenizer::new_with_emitter(MarkupReader::new(html.as_bytes()), reader).finish();
     // A tree builder gets each of these as a text of its own.
     page.load.work += memchr::memchr2_iter(b'&', 0, html.as_bytes()).count() as u64;
     page.sum();
