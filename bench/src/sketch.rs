@@ -175,7 +175,7 @@ fn stages(texts: &[String], rounds: usize, language: &str, report: &mut Report) 
         .iter()
         .map(|text| {
             let mut reduced = Reduced::default();
-            reduced.fill(text);
+            reduced.fill(text).expect("short");
             reduced
         })
         .collect();
@@ -209,7 +209,7 @@ fn stages(texts: &[String], rounds: usize, language: &str, report: &mut Report) 
     add(
         "reduce",
         timed(rounds, &normalised, |text| {
-            own.fill(text);
+            own.fill(text).expect("short");
             black_box(&own);
         }),
     );

@@ -95,8 +95,8 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     let mut fingerprinter = recipe.fingerprinter()?;
     let read = |path| read_one(path, args.format, args.charset.as_deref());
     let (one_a, one_b) = (read(&args.a)?, read(&args.b)?);
-    let a = Looked::at(&args.a, &one_a, &way, &mut fingerprinter);
-    let b = Looked::at(&args.b, &one_b, &way, &mut fingerprinter);
+    let a = Looked::at(&args.a, &one_a, &way, &mut fingerprinter)?;
+    let b = Looked::at(&args.b, &one_b, &way, &mut fingerprinter)?;
     let verified = Verifier::new().compare(&a.profile, &b.profile);
     let judged = judge(&way, a.made.zip(b.made), &verified);
     let same_text = a.text_key.is_some() && a.text_key == b.text_key;
@@ -150,7 +150,14 @@ struct Looked {
 }
 
 impl Looked {
-    fn at(path: &Path, one: &Text<'_>, way: &Way, fingerprinter: &mut Fingerprinter<'_>) -> Looked {
+    /// # Errors
+    /// A text of 4 GiB or more.
+    fn at(
+        path: &Path,
+        one: &Text<'_>,
+        way: &Way,
+        fingerprinter: &mut Fingerprinter<'_>,
+    ) -> Result<Looked, Failure> {
         let made = match way {
             Way::Simhash { .. } => match one.fingerprint(fingerprinter) {
                 Outcome::Fingerprint(fingerprint) => Ok(Made::Fingerprint(fingerprint)),
@@ -169,7 +176,9 @@ impl Looked {
         };
         let frequencies = DocumentFrequencies::shipped();
         let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
-        Looked {
+        let too_long = |e| Failure::new(format!("{}: {e}", path.display()));
+        let profile = Profile::of(&normalise(&one.text), idf).map_err(too_long)?;
+        Ok(Looked {
             document: Document {
                 file: path.display().to_string(),
                 value,
@@ -179,8 +188,8 @@ impl Looked {
             made: made.ok(),
             text_key,
             features: fingerprinter.features(&one.text).clone(),
-            profile: Profile::of(&normalise(&one.text), idf),
-        }
+            profile,
+        })
     }
 }
 

@@ -23,6 +23,9 @@ pub trait TextSource: Sync {
     /// When it cannot be read back.
     fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Failure>;
 
+    /// Its length in bytes.
+    fn len_of(&self, document: u32) -> usize;
+
     /// A copy of it.
     ///
     /// # Errors
@@ -329,7 +332,8 @@ impl Store {
     fn push(&mut self, text: &str, folder: &Path) -> Result<(), Failure> {
         let error = |e| Failure::at(folder, "keep texts in", &e);
         let place = self.lens.len();
-        // No record of 4 GiB is read.
+        // One of 4 GiB or more is not at hand: it is like no other.
+        let text = if u32::try_from(text.len()).is_ok() { text } else { "" };
         self.lens.push(text.len() as u32);
         if self.files.is_none() && self.make_room(text.len()) {
             self.starts.push(self.memory.len() as u64);
@@ -427,6 +431,10 @@ impl TextSource for Texts {
             Some(place) => self.kept.with(place, f),
             None => Ok(f("")),
         }
+    }
+
+    fn len_of(&self, document: u32) -> usize {
+        self.places.place(document).map_or(0, |place| self.kept.lens[place] as usize)
     }
 }
 

@@ -107,7 +107,9 @@ impl Text {
         let text = &read.text;
         let features = fingerprinter.features(text).clone();
         let key = fingerprinter.page_key(&read.identity);
-        Text { features, key, profile: Profile::of(&normalise(text), idf) }
+        // No body is that long, nor becomes so.
+        let profile = Profile::of(&normalise(text), idf).unwrap_or_default();
+        Text { features, key, profile }
     }
 }
 

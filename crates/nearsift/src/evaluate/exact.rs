@@ -235,7 +235,7 @@ fn hashes(text: &str, shingle: Shingle) -> Vec<u64> {
     let mut normalised = String::with_capacity(text.len());
     normalise_into(text, &mut normalised);
     let mut reduced = Reduced::default();
-    reduced.fill(&normalised);
+    reduced.fill(&normalised).unwrap_or_else(|error| panic!("{error}"));
     let mut hashes = Vec::new();
     match shingle {
         Shingle::Characters(n) => {

@@ -17,10 +17,11 @@ use crate::text::script::Class;
 /// use nearsift::feature::by_script;
 /// use nearsift::feature::shingle::Reduced;
 /// let mut reduced = Reduced::default();
-/// reduced.fill("用 rust 写的");
+/// reduced.fill("用 rust 写的")?;
 /// let mut features = Vec::new();
 /// by_script::each_feature(&reduced, |feature| features.push(feature.to_owned()));
 /// assert_eq!(features, ["用", "写的", "rust"]);
+/// # Ok::<(), nearsift::text::words::TextTooLong>(())
 /// ```
 ///
 /// # Complexity
@@ -68,7 +69,7 @@ mod tests {
     fn features_by_script() {
         let check = |text: &str, expect: &[&str]| {
             let mut reduced = Reduced::default();
-            reduced.fill(text);
+            reduced.fill(text).expect("short");
             let mut found = Vec::new();
             each_feature(&reduced, |feature| found.push(feature.to_owned()));
             assert_eq!(found, expect, "{text}");
@@ -86,7 +87,7 @@ mod tests {
         #[test]
         fn hashes_are_those_of_the_features(text in "[ab1 ,.中文。のア한ไท😀]{0,60}|\\PC{0,40}") {
             let mut reduced = Reduced::default();
-            reduced.fill(&text);
+            reduced.fill(&text).expect("short");
             let (mut expect, mut found) = (Vec::new(), Vec::new());
             each_feature(&reduced, |feature| expect.push(hash_token(feature)));
             hash_features(&reduced, &mut found);

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use crate::text::script::{Class, ascii_prefix, class};
+use crate::text::words::{MAX_TEXT_BYTES, TextTooLong};
 
 /// Text reduced to its letters and digits, cut into stretches of one kind of script.
 ///
@@ -16,9 +17,10 @@ use crate::text::script::{Class, ascii_prefix, class};
 /// ```
 /// use nearsift::feature::shingle::Reduced;
 /// let mut reduced = Reduced::default();
-/// reduced.fill("我用 rust 语言，it is fast。");
+/// reduced.fill("我用 rust 语言，it is fast。")?;
 /// assert_eq!(reduced.text(), "我用rust语言itisfast");
 /// assert_eq!(reduced.words().collect::<Vec<_>>(), ["rust", "it", "is", "fast"]);
+/// # Ok::<(), nearsift::text::words::TextTooLong>(())
 /// ```
 #[derive(Debug, Default, Clone)]
 pub struct Reduced {
@@ -45,16 +47,18 @@ const SHORT_ASCII: usize = 16;
 impl Reduced {
     /// Replaces the content by the reduced form of a normalised text.
     ///
-    /// # Panics
-    /// When the text is 4 GiB or longer.
+    /// # Errors
+    /// [`TextTooLong`] past [`MAX_TEXT_BYTES`]: places are kept in 32 bits. Nothing is left then.
     ///
     /// # Complexity
     /// O(bytes) time; the memory is reused from call to call.
-    pub fn fill(&mut self, normalised: &str) {
-        assert!(u32::try_from(normalised.len()).is_ok(), "a text must be shorter than 4 GiB");
+    pub fn fill(&mut self, normalised: &str) -> Result<(), TextTooLong> {
         self.text.clear();
         self.stretches.clear();
         self.words.clear();
+        if normalised.len() > MAX_TEXT_BYTES {
+            return Err(TextTooLong { bytes: normalised.len() });
+        }
         self.text.reserve(normalised.len());
         let mut current = Class::Separator;
         let mut in_word = false;
@@ -103,6 +107,7 @@ impl Reduced {
                 in_word = true;
             }
         }
+        Ok(())
     }
 
     /// Appends the letters and digits of a run of ASCII, and its words; the first goes on with the last word so
@@ -289,8 +294,8 @@ mod tests {
         let check = |text: &str, kept: &str, stretches: &[&str], words: &[&str]| {
             let mut reduced = Reduced::default();
             // What was there before leaves no trace.
-            reduced.fill("前 before 前");
-            reduced.fill(text);
+            reduced.fill("前 before 前").expect("short");
+            reduced.fill(text).expect("short");
             assert_eq!(reduced.text(), kept);
             assert_eq!(reduced.stretches().map(|s| s.1).collect::<Vec<_>>(), stretches);
             assert_eq!(reduced.words().collect::<Vec<_>>(), words);
@@ -352,7 +357,7 @@ mod tests {
             text in "[ab1 ,.中文。のア한ไท😀]{0,60}|([a-z0-9 .,]{0,300}[é中。]{0,3}){0,4}",
         ) {
             let mut reduced = Reduced::default();
-            reduced.fill(&text);
+            reduced.fill(&text).expect("short");
             let kept: String = text.chars().filter(|c| class(*c) != Class::Separator).collect();
             prop_assert_eq!(reduced.text(), kept.as_str());
             prop_assert_eq!(reduced.stretches().map(|s| s.1).collect::<String>(), kept);

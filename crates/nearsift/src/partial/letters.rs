@@ -186,7 +186,7 @@ mod tests {
 
     fn reduced(text: &str) -> String {
         let mut reduced = Reduced::default();
-        reduced.fill(&normalise(text));
+        reduced.fill(&normalise(text)).expect("short");
         reduced.text().to_owned()
     }
 

@@ -72,10 +72,9 @@ impl Seeder {
     pub fn seeds(&mut self, text: &str) -> Seeds {
         self.normalised.clear();
         normalise_into(text, &mut self.normalised);
-        if u32::try_from(self.normalised.len()).is_err() {
+        if self.reduced.fill(&self.normalised).is_err() {
             return Seeds::default();
         }
-        self.reduced.fill(&self.normalised);
         let letters = self.reduced.text();
         let mut seeds = Vec::with_capacity(3 * letters.len() / WINDOW + 1);
         let mut window = WINDOW;

@@ -20,7 +20,7 @@ use crate::text::decode::is_undecodable;
 use crate::text::key::content_key;
 use crate::text::normalise::{normalise, normalise_into};
 use crate::text::script::{Class, class};
-use crate::text::words::{Lexicon, WordId};
+use crate::text::words::{Lexicon, TextTooLong, WordId};
 
 /// A feature of a text, and why it weighs what it does.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,7 +204,8 @@ impl<'r> Fingerprinter<'r> {
     /// document and not its words: see [`content_key`].
     pub fn text_key(&mut self) -> Option<u128> {
         if !self.is_reduced {
-            self.reduced.fill(&self.normalised);
+            // Nothing is left of a text that is too long.
+            self.reduced.fill(&self.normalised).ok()?;
             self.is_reduced = true;
         }
         // U+FFFD stands for any character: such texts are the same only where all is.
@@ -227,12 +228,16 @@ impl<'r> Fingerprinter<'r> {
     /// normalisation.
     pub fn page_key(&mut self, identity: &str) -> Option<u128> {
         let text = self.text_key()?;
+        let identity = normalise(identity);
         let mut reduced = Reduced::default();
-        reduced.fill(&normalise(identity));
-        if reduced.text().is_empty() {
+        let letters = match reduced.fill(&identity) {
+            Ok(()) => reduced.text(),
+            Err(_) => &identity,
+        };
+        if letters.is_empty() {
             return Some(text);
         }
-        Some(content_key([&text.to_le_bytes(), reduced.text().as_bytes()]))
+        Some(content_key([&text.to_le_bytes(), letters.as_bytes()]))
     }
 
     /// The number of characters of the last text after normalisation.
@@ -263,7 +268,9 @@ impl<'r> Fingerprinter<'r> {
             Features::Words(_) | Features::Keywords => false,
         };
         if self.is_reduced {
-            self.reduced.fill(&self.normalised);
+            let too_long =
+                |error: TextTooLong| NoFingerprint::TooLong { bytes: error.bytes as u64 };
+            self.reduced.fill(&self.normalised).map_err(too_long)?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use nearsift::verify::{Profile, Verifier};
-//! let of = |text| Profile::of(text, |_| 16);
+//! let of = |text| Profile::of(text, |_| 16).expect("below 4 GiB");
 //! let mut verifier = Verifier::new();
 //! let found = verifier.compare(&of("今天北京晴"), &of("今天上海晴"));
 //! assert_eq!(found.alignment, 2.0 * 3.0 / 10.0);

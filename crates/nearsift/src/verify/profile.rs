@@ -7,6 +7,7 @@ use crate::feature::by_script::hash_features;
 use crate::feature::shingle::Reduced;
 use crate::feature::weight::Weighting;
 use crate::text::script::Class;
+use crate::text::words::TextTooLong;
 
 /// Hashes are spread evenly: about half of them are below this.
 pub(super) const HALF: u64 = 1 << 63;
@@ -46,15 +47,22 @@ impl Profile {
     ///
     /// A [`Profiler`] makes many with less work.
     ///
+    /// # Errors
+    /// [`TextTooLong`] past [`MAX_TEXT_BYTES`](crate::text::words::MAX_TEXT_BYTES).
+    ///
     /// ```
     /// use nearsift::verify::Profile;
-    /// let profile = Profile::of("今天北京晴。", |_| 16);
+    /// let profile = Profile::of("今天北京晴。", |_| 16)?;
     /// assert_eq!((profile.features(), profile.characters()), (4 + 3, 5));
+    /// # Ok::<(), nearsift::text::words::TextTooLong>(())
     /// ```
-    pub fn of(normalised: &str, idf_sixteenths: impl Fn(u64) -> u32) -> Profile {
+    pub fn of(
+        normalised: &str,
+        idf_sixteenths: impl Fn(u64) -> u32,
+    ) -> Result<Profile, TextTooLong> {
         let mut reduced = Reduced::default();
-        reduced.fill(normalised);
-        Profiler::default().profile(&reduced, idf_sixteenths)
+        reduced.fill(normalised)?;
+        Ok(Profiler::default().profile(&reduced, idf_sixteenths))
     }
 
     /// The number of distinct features.
