@@ -3,6 +3,7 @@
 use super::fingerprinter::{Fingerprinter, Rarity};
 use super::spec::Form;
 use super::{Kind, NoFingerprint};
+use crate::feature::count::count_by_sorting;
 use crate::feature::frequency::{DocumentFrequencies, SIXTEENTHS};
 use crate::feature::weight::Weighting;
 use crate::sketch::{Keys, Sketch, minwise};
@@ -29,8 +30,8 @@ const RAREST: u32 = 165;
 /// Weights of features that occur up to this often are in a table.
 const FEW: u32 = 16;
 
-/// Memory for more features than this is not kept.
-const HUGE: usize = 1 << 20;
+/// Memory for more features than this is not kept, and more occurrences are counted by sorting. Tests count both ways.
+const HUGE: usize = if cfg!(test) { 1 << 7 } else { 1 << 20 };
 
 /// The features of a document, parted by what becomes of them. Their order in a part means nothing.
 #[derive(Debug, Default)]
@@ -279,8 +280,15 @@ impl Fingerprinter<'_> {
         }
         self.hash_features(spec);
         let Fingerprinter { hashes, once, tally, sorted, votes, .. } = self;
-        let (once, rest) = once.split(hashes);
-        let counted = tally.count(rest);
+        let by_sorting;
+        let (once, counted): (&[u64], (&[u64], &[u32])) = if hashes.len() > HUGE {
+            by_sorting = count_by_sorting(hashes);
+            let (once, others, counts) = &by_sorting;
+            (&hashes[..*once], (others, counts))
+        } else {
+            let (once, rest) = once.split(hashes);
+            (once, tally.count(rest))
+        };
         match rarity {
             Rarity::ByScript(table) => sorted.fill(once, counted, spec.weight, table),
             rarity => sorted.fill(once, counted, spec.weight, &rarity),
@@ -336,7 +344,7 @@ mod tests {
     ) -> Result<Sketched, NoFingerprint> {
         let Kind::Native(spec) = &recipe.kind else { panic!("a native recipe") };
         let mut reduced = Reduced::default();
-        reduced.fill(&normalise(text));
+        reduced.fill(&normalise(text)).expect("short");
         let mut counts: BTreeMap<u64, u32> = BTreeMap::new();
         by_script::each_feature(&reduced, |feature| {
             *counts.entry(hash_token(feature)).or_default() += 1;

@@ -255,6 +255,31 @@ impl Tally {
     }
 }
 
+/// Counts by sorting, in place: the hashes that occur once come first, as many as are returned, and then the others with
+/// how often each occurs.
+///
+/// For very many occurrences, where tables are far larger than the caches and cost several times the memory.
+///
+/// # Complexity
+/// O(n log n); 12 bytes for each feature that occurs more than once.
+pub fn count_by_sorting(hashes: &mut [u64]) -> (usize, Vec<u64>, Vec<u32>) {
+    hashes.sort_unstable();
+    let (mut others, mut counts) = (Vec::new(), Vec::new());
+    let (mut once, mut at) = (0, 0);
+    while let Some(&hash) = hashes.get(at) {
+        let equal = hashes[at..].iter().take_while(|&&other| other == hash).count();
+        if equal == 1 {
+            hashes[once] = hash;
+            once += 1;
+        } else {
+            others.push(hash);
+            counts.push(u32::try_from(equal).unwrap_or(u32::MAX));
+        }
+        at += equal;
+    }
+    (once, others, counts)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -297,6 +322,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn sorting_counts(mut hashes in prop::collection::vec(0u64..200, 0..300)) {
+            let mut expect = std::collections::BTreeMap::new();
+            hashes.iter().for_each(|&hash| *expect.entry(hash).or_insert(0u32) += 1);
+            let (once, others, counts) = count_by_sorting(&mut hashes);
+            let once = hashes[..once].iter().map(|&hash| (hash, 1));
+            let found: Vec<(u64, u32)> = once.chain(others.into_iter().zip(counts)).collect();
+            prop_assert_eq!(found.len(), expect.len());
+            prop_assert_eq!(found.into_iter().collect::<std::collections::BTreeMap<_, _>>(), expect);
+        }
+
         #[test]
         fn what_occurs_once_is_told(
             documents in prop::collection::vec(prop::collection::vec(0u64..900, 0..700), 1..4),
