@@ -2,16 +2,20 @@
 //!
 //! The sketches are sorted by what else tells them apart and each is compared with those that stand
 //! next to it, in several orders. So a crowd costs no more a document than any other key.
+//!
+//! Somebody may make a crowd to hide a document from its copy. So a sketch that has neighbours enough is still looked up for
+//! those that are much nearer, of which there may be as many again; and some orders are by what nearly all of the crowd
+//! agree in: those that differ from it in the same way stand next to each other there.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::columns::Sketches;
-use super::kernels::{LANES, Row, Tile};
+use super::kernels::{LANES, Row, Tile, budget};
 use super::search::{Buckets, Sink};
 use crate::pages;
 use crate::prefetch::prefetch_one;
-use crate::sketch::WORDS;
+use crate::sketch::{Score, Sketch, WORDS};
 use crate::split_mix::split_mix;
 
 /// Orders that a crowd is sorted in for one key, each of which has its share of the comparisons.
@@ -26,6 +30,11 @@ const ORDER_NIBBLES: usize = 16;
 /// Of these, minwise values: those of near-duplicates agree more often than four bits of SimHash.
 const ORDER_VALUES: usize = 8;
 
+/// The bars that neighbours are counted by: the least score that was asked, and [`CLOSE`].
+const LEVELS: usize = 2;
+/// 0.6: near duplicates have it, and pages that share half of their text do not.
+const CLOSE: Score = Score::of(128, 77);
+
 /// Sketches of a crowd that are asked for before they are read.
 const SKETCHES_AHEAD: usize = 16;
 
@@ -37,7 +46,7 @@ impl<S: Sink> Buckets<'_, S> {
     /// Compares the sketches of a crowd, each with a bounded number of others.
     pub(super) fn search_crowd(&mut self, run: &[u64]) {
         let pairs = run.len() as u64 * (run.len() as u64 - 1) / 2;
-        let before = self.work.comparisons;
+        let mut compared = 0;
         let (orders, window) = if self.bound.compares_all(run.len()) {
             (1, run.len() - 1)
         } else {
@@ -51,7 +60,10 @@ impl<S: Sink> Buckets<'_, S> {
             if (0..crowd.len()).all(|at| crowd.has_enough(at)) {
                 break;
             }
-            let nibbles = telling.pick((self.key * ORDERS + order) as u64);
+            let number = (self.key * ORDERS + order) as u64;
+            let is_by_silent = order + 1 == ORDERS && self.key % 2 == 1;
+            let nibbles =
+                if is_by_silent { telling.pick_silent(number) } else { telling.pick(number) };
             sorted.clear();
             sorted.extend((0..crowd.len()).map(|at| {
                 // To order one takes so long that the processor sees few of the next ones by itself.
@@ -59,16 +71,23 @@ impl<S: Sink> Buckets<'_, S> {
                 (order_of(crowd.words(at), &nibbles), at as u32)
             }));
             sorted.sort_unstable();
-            self.compare_neighbours(&mut crowd, &sorted, window);
+            compared += self.compare_neighbours(&mut crowd, &sorted, window);
         }
         crowd.finish();
         self.work.crowded_keys += 1;
         self.work.crowded_sketches += run.len() as u64;
-        self.work.passed_over += pairs.saturating_sub(self.work.comparisons - before);
+        self.work.passed_over += pairs.saturating_sub(compared);
     }
 
-    /// Compares each sketch with the `window` next ones in the order, until it has neighbours enough.
-    fn compare_neighbours(&mut self, crowd: &mut Crowd<'_>, sorted: &[(u64, u32)], window: usize) {
+    /// Compares each sketch with the `window` next ones in the order, until it has neighbours enough. Returns how many
+    /// comparisons were for all that score enough.
+    fn compare_neighbours(
+        &mut self,
+        crowd: &mut Crowd<'_>,
+        sorted: &[(u64, u32)],
+        window: usize,
+    ) -> u64 {
+        let mut compared = 0;
         /// Sketches that are looked up from one layout.
         const QUERIES: usize = 1 << 10;
         for start in (0..sorted.len()).step_by(QUERIES) {
@@ -79,54 +98,69 @@ impl<S: Sink> Buckets<'_, S> {
             self.rows.extend(stretch.iter().map(row));
             Tile::lay_out(self.rows.iter().copied(), &mut self.tiles);
             for first in (0..QUERIES.min(sorted.len() - start)).step_by(LANES) {
-                self.compare_group(crowd, stretch, first, window);
+                compared += self.compare_group(crowd, stretch, first, window);
             }
             self.hand_on();
         }
+        compared
     }
 
-    /// Looks up to [`LANES`] sketches of the stretch, which is laid out, from `first` on.
+    /// Looks up to [`LANES`] sketches of the stretch, which is laid out, from `first` on. Returns how many comparisons were
+    /// for all that score enough.
     fn compare_group(
         &mut self,
         crowd: &mut Crowd<'_>,
         stretch: &[(u64, u32)],
         first: usize,
         window: usize,
-    ) {
+    ) -> u64 {
         /// Tiles that are compared before it is looked at who has enough.
         const TILES: usize = 8;
         let group = first..stretch.len().min(first + LANES);
         let last = stretch.len().min(group.end + window);
+        let bars = [self.join.min_score, self.join.min_score.max(CLOSE)];
+        let mut compared = 0;
         for tile in (first / LANES..last.div_ceil(LANES)).step_by(TILES) {
-            let mut open = [false; LANES];
+            // The level at which each looks for neighbours; the last one has enough.
+            let mut levels = [LEVELS; LANES];
             for i in group.clone() {
-                open[i - first] = !crowd.has_enough(stretch[i].1 as usize);
+                levels[i - first] = crowd.level(stretch[i].1 as usize);
             }
-            if !open.contains(&true) {
-                return;
-            }
+            let Some(least) = levels.into_iter().min().filter(|&least| least < LEVELS) else {
+                return compared;
+            };
             let tiles = tile..last.div_ceil(LANES).min(tile + TILES);
             let after = |i: usize| {
                 (i + 1).max(tiles.start * LANES)
                     ..stretch.len().min(i + window + 1).min(tiles.end * LANES)
             };
-            for i in group.clone().filter(|i| open[i - first]) {
-                self.work.comparisons += after(i).len() as u64;
+            for i in group.clone().filter(|i| levels[i - first] < LEVELS) {
+                let comparisons = after(i).len() as u64;
+                self.work.comparisons += comparisons;
+                compared += if levels[i - first] == 0 { comparisons } else { 0 };
             }
             let rows = &self.rows[group.clone()];
             let kernel = self.join.kernel;
-            kernel.within(rows, &self.tiles[tiles.clone()], self.budget, &mut self.hits);
+            let budget = if least == 0 { self.budget } else { budget(bars[least]) };
+            kernel.within(rows, &self.tiles[tiles.clone()], budget, &mut self.hits);
             for (query, place) in self.hits.drain(..) {
                 let (i, j) = (first + query as usize, tiles.start * LANES + place as usize);
-                if open[query as usize] && after(i).contains(&j) {
-                    // Those of a crowd are in the order of their documents.
-                    let (i, j) = (stretch[i].1 as usize, stretch[j].1 as usize);
+                let level = levels[query as usize];
+                if level == LEVELS || !after(i).contains(&j) {
+                    continue;
+                }
+                // Those of a crowd are in the order of their documents.
+                let (i, j) = (stretch[i].1 as usize, stretch[j].1 as usize);
+                let score = crowd.sketch(i).score(&crowd.sketch(j));
+                if score >= bars[level] {
                     let (a, b) = (i.min(j), i.max(j));
                     self.found.push((crowd.document(a), crowd.document(b)));
-                    crowd.note(a, b);
+                    let levels = bars.iter().take_while(|bar| score >= **bar).count();
+                    crowd.note(a, b, levels);
                 }
             }
         }
+        compared
     }
 }
 
@@ -150,6 +184,7 @@ fn telling_nibbles(crowd: &Crowd<'_>) -> Telling {
     Telling {
         simhash: (0..NIBBLES / 2).filter(tells).collect(),
         minwise: (NIBBLES / 2..NIBBLES).filter(tells).collect(),
+        silent: (0..NIBBLES).filter(|place| !tells(place)).collect(),
     }
 }
 
@@ -162,11 +197,11 @@ struct Crowd<'c> {
     copies: Vec<Member>,
 }
 
-/// A sketch, and the set of its neighbours as it was and as it is.
+/// A sketch, and the sets of its neighbours as they were and as they are.
 struct Member {
     words: [u64; WORDS],
-    before: u64,
-    now: u64,
+    before: [u64; LEVELS],
+    now: [u64; LEVELS],
 }
 
 impl<'c> Crowd<'c> {
@@ -206,24 +241,35 @@ impl<'c> Crowd<'c> {
         }
     }
 
-    fn bits(&self, at: usize) -> u64 {
+    fn sketch(&self, at: usize) -> Sketch {
+        Sketch::from_words(*self.words(at))
+    }
+
+    fn bits(&self, at: usize) -> [u64; LEVELS] {
         match self.copies.get(at) {
             Some(own) => own.now,
-            None => self.neighbours.bits(self.document(at)).load(Ordering::Relaxed),
+            None => self.neighbours.bits_of(self.document(at)),
         }
     }
 
-    fn has_enough(&self, at: usize) -> bool {
-        self.neighbours.are_enough(self.bits(at))
+    /// The first level at which it has not enough neighbours; [`LEVELS`] where it has.
+    fn level(&self, at: usize) -> usize {
+        let enough = |bits: &&u64| self.neighbours.are_enough(**bits);
+        self.bits(at).iter().take_while(enough).count()
     }
 
-    /// Notes that two are neighbours.
-    fn note(&mut self, a: usize, b: usize) {
+    fn has_enough(&self, at: usize) -> bool {
+        self.level(at) == LEVELS
+    }
+
+    /// Notes that two are neighbours, at so many levels.
+    fn note(&mut self, a: usize, b: usize, levels: usize) {
         for (at, neighbour) in [(a, b), (b, a)] {
             let bit = self.neighbours.bit_of(self.document(neighbour));
+            let bits = std::array::from_fn(|level| if level < levels { bit } else { 0 });
             match self.copies.get_mut(at) {
-                Some(own) => own.now |= bit,
-                None if bit != 0 => self.neighbours.add(self.document(at), bit),
+                Some(own) => own.now.iter_mut().zip(bits).for_each(|(now, bit)| *now |= bit),
+                None if bit != 0 => self.neighbours.add(self.document(at), bits),
                 None => {}
             }
         }
@@ -239,7 +285,7 @@ impl<'c> Crowd<'c> {
     }
 }
 
-/// How many different neighbours each document was found to have by crowded keys, about.
+/// How many different neighbours each document was found to have by crowded keys, about, at each level.
 ///
 /// A pair is found again by other keys and orders. So a document has a set of bits, in which each of
 /// its neighbours sets one by a hash of its number, and the bits set tell how many there are.
@@ -249,7 +295,7 @@ impl<'c> Crowd<'c> {
 /// applications', ACM TODS 15 (2), 1990.
 pub(super) struct Neighbours {
     /// Made when the first crowd is met.
-    bits: OnceLock<Vec<AtomicU64>>,
+    bits: OnceLock<Vec<[AtomicU64; LEVELS]>>,
     documents: usize,
     /// Bits that are set when there are enough, on average.
     enough: u32,
@@ -265,9 +311,13 @@ impl Neighbours {
         Neighbours { bits: OnceLock::new(), documents, enough: 64 - unset as u32, one_in }
     }
 
-    fn bits(&self, document: u32) -> &AtomicU64 {
-        let bits = self.bits.get_or_init(|| pages::made(self.documents, |_| AtomicU64::default()));
+    fn bits(&self, document: u32) -> &[AtomicU64; LEVELS] {
+        let bits = self.bits.get_or_init(|| pages::made(self.documents, |_| Default::default()));
         &bits[document as usize]
+    }
+
+    fn bits_of(&self, document: u32) -> [u64; LEVELS] {
+        self.bits(document).each_ref().map(|bits| bits.load(Ordering::Relaxed))
     }
 
     /// Asks for what is known of a document.
@@ -287,8 +337,10 @@ impl Neighbours {
         bits.count_ones() >= self.enough
     }
 
-    fn add(&self, document: u32, bits: u64) {
-        self.bits(document).fetch_or(bits, Ordering::Relaxed);
+    fn add(&self, document: u32, bits: [u64; LEVELS]) {
+        for (own, bits) in self.bits(document).iter().zip(bits) {
+            own.fetch_or(bits, Ordering::Relaxed);
+        }
     }
 }
 
@@ -306,9 +358,18 @@ fn order_of(words: &[u64; WORDS], nibbles: &[usize]) -> u64 {
 struct Telling {
     simhash: Vec<usize>,
     minwise: Vec<usize>,
+    /// Those that do not: nearly all agree there.
+    silent: Vec<usize>,
 }
 
 impl Telling {
+    /// Those that the order of this number is by, where it is by what nearly all agree in: the others stand at its ends.
+    fn pick_silent(&self, order: u64) -> Vec<usize> {
+        let mut picked = shuffled(&self.silent, order);
+        picked.truncate(ORDER_NIBBLES);
+        if picked.is_empty() { self.pick(order) } else { picked }
+    }
+
     /// Those that the order of this number is by: minwise values first, then SimHash.
     fn pick(&self, order: u64) -> Vec<usize> {
         let mut picked = shuffled(&self.minwise, order);
@@ -337,12 +398,13 @@ mod tests {
             let mut needed = 0;
             for document in 0..100 {
                 let mut others = (0..).map(|i| 100 + 1009 * document + i);
-                let bits = || neighbours.bits(document).load(Ordering::Relaxed);
-                while !neighbours.are_enough(bits()) {
+                let bits = || neighbours.bits_of(document);
+                while !neighbours.are_enough(bits()[0]) {
                     let other = neighbours.bit_of(others.next().expect("more"));
-                    (0..3).for_each(|_| neighbours.add(document, other));
+                    (0..3).for_each(|_| neighbours.add(document, [other, 0]));
                     needed += 1;
                 }
+                assert_eq!(bits()[1], 0);
             }
             let mean = f64::from(needed) / 100.0 / f64::from(max_neighbours);
             assert!((0.85..1.15).contains(&mean), "{max_neighbours}: {mean} as many");
@@ -355,7 +417,7 @@ mod tests {
     fn a_copied_crowd_is_the_crowd() {
         let mut sketches = Sketches::new();
         for document in 0..2 * COPIED as u64 {
-            sketches.push(Some(&crate::sketch::Sketch::from_words([document + 1; WORDS])));
+            sketches.push(Some(&Sketch::from_words([document + 1; WORDS])));
         }
         let documents = sketches.len();
         let noted = |run: &[u64], pairs: usize| {
@@ -364,17 +426,17 @@ mod tests {
             assert_eq!(crowd.copies.is_empty(), run.len() > COPIED);
             for at in 0..pairs {
                 let (a, b) = (at * at % COPIED, at * 7 % COPIED);
-                crowd.note(a, b);
+                crowd.note(a, b, 1 + at % 2);
                 assert_eq!(crowd.words(a), &[run[a] + 1; WORDS]);
-                assert_eq!(crowd.has_enough(b), neighbours.are_enough(crowd.bits(b)));
+                let enough = crowd.bits(b).map(|bits| neighbours.are_enough(bits));
+                assert_eq!(crowd.has_enough(b), enough == [true, true]);
             }
             crowd.finish();
-            let bits = (0..documents as u32).map(|d| neighbours.bits(d).load(Ordering::Relaxed));
-            bits.collect::<Vec<u64>>()
+            (0..documents as u32).map(|d| neighbours.bits_of(d)).collect::<Vec<_>>()
         };
         let all: Vec<u64> = (0..documents as u64).collect();
         let of_all = noted(&all, 500);
-        assert!(of_all.iter().any(|&bits| bits != 0));
+        assert!(of_all.iter().any(|&bits| bits != [0, 0]));
         assert_eq!(of_all, noted(&all[..COPIED], 500));
     }
 }

@@ -71,8 +71,8 @@ pub struct Settings {
     /// 32 or more. Keys that few share come first; what remains is for crowded keys.
     pub max_comparisons: u32,
     /// Of a key that more than four times as many sketches share, a sketch is no longer looked up
-    /// once it has about this many neighbours found by such keys. `u32::MAX` goes on as far as
-    /// `max_comparisons` allows.
+    /// once it has about this many neighbours found by such keys, and as many that score 0.6 or more. `u32::MAX` goes on
+    /// as far as `max_comparisons` allows.
     pub max_neighbours: u32,
     /// Who does the work.
     pub threads: Threads,

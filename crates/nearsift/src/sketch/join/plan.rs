@@ -193,7 +193,7 @@ pub const KEY_WINDOW_BYTES: u64 = 4;
 fn standing_bytes(plan: Plan, documents: u64) -> u64 {
     let search = match plan {
         Plan::AllPairs => 8 * WORDS as u64,
-        Plan::Keys => 8 + 16 + 8 + 4 * LOOK_BACK as u64,
+        Plan::Keys => 8 + 16 + 16 + 4 * LOOK_BACK as u64,
     };
     documents * (4 + 4 + 8 + search) + (1 << 16)
 }

@@ -255,6 +255,72 @@ fn pairs_in_a_crowd_are_found() {
     assert!(wanted.len() > 1_500 && recall > 0.98, "{recall} of {}", wanted.len());
 }
 
+/// What somebody makes to hide documents: sketches of whatever words, with most of the keys of a document.
+fn crowd(keys: Keys, mut words: impl FnMut(u64) -> [u64; 8], random: &mut Random) -> Corpus {
+    let mut corpus = Corpus::default();
+    for n in 0..12_000 {
+        corpus.sketches.push(Some(&Sketch::from_words(words(n))));
+        let mut keys = keys;
+        (0..8).for_each(|_| keys[random.below(KEYS)] = random.next_u64() as u32 | 1);
+        corpus.keys.push(&keys);
+    }
+    corpus
+}
+
+/// How many of the copies, of documents that stand behind a crowd, are found.
+fn found_behind(mut corpus: Corpus, documents: &[(Document, Document)]) -> usize {
+    let first = corpus.sketches.len() as u32;
+    for (document, copy) in documents {
+        corpus.push(Some(document));
+        corpus.push(Some(copy));
+    }
+    let settings = Settings { plan: Some(Plan::Keys), ..Settings::new(Score::at_least(0.4)) };
+    let (links, work) = corpus.join(settings).links();
+    let most = u64::from(Settings::MAX_COMPARISONS) * corpus.sketches.len() as u64;
+    assert!(work.comparisons <= most, "{work:?}");
+    let found: BTreeSet<(u32, u32)> = links.iter().map(|link| (link.a, link.b)).collect();
+    (0..documents.len() as u32)
+        .filter(|n| found.contains(&(first + 2 * n, first + 2 * n + 1)))
+        .count()
+}
+
+/// Copies are found behind 12,000 sketches that share most keys with them: whether these are like nothing, near the
+/// documents themselves, or differ from each other only where a document differs from its copy.
+#[test]
+fn copies_are_found_behind_crowds() {
+    let random = &mut Random::new(21);
+    let template = Document::random(random);
+    let pair = |random: &mut Random| {
+        let document = template.like(0.9, random);
+        let copy = document.like(0.8, random);
+        (document, copy)
+    };
+    let documents: Vec<_> = (0..20).map(|_| pair(random)).collect();
+    let mut own = Random::new(22);
+    let unlike = crowd(template.keys(), |_| std::array::from_fn(|_| own.next_u64()), random);
+    assert_eq!(found_behind(unlike, &documents), 20);
+    let near = crowd(template.keys(), |_| template.like(0.62, &mut own).words(), random);
+    assert_eq!(found_behind(near, &documents), 20);
+    for document in &documents[..4] {
+        // Groups of four bits of the SimHash in which the two differ most.
+        let (a, b) = (document.0.words(), document.1.words());
+        let nibble = |words: &[u64; 8], place: usize| words[place / 16] >> (4 * (place % 16)) & 15;
+        let mut places: Vec<usize> = (0..64).collect();
+        places.sort_by_key(|&p| std::cmp::Reverse((nibble(&a, p) ^ nibble(&b, p)).count_ones()));
+        let words = |n: u64| {
+            let mut words = a.map(|word| !word);
+            for (at, &place) in (0..).zip(&places[..4]) {
+                let shift = 4 * (place % 16);
+                words[place / 16] &= !(15 << shift);
+                words[place / 16] |= (n >> (4 * at) & 15) << shift;
+            }
+            words
+        };
+        let apart = crowd(document.0.keys(), words, random);
+        assert_eq!(found_behind(apart, std::slice::from_ref(document)), 1);
+    }
+}
+
 #[test]
 fn settings_that_cannot_work_are_refused_with_what_can() {
     let corpus = corpus(Shape::Clusters, 40, 1);
