@@ -14,6 +14,7 @@ use crate::bitmap::Bitmap;
 use crate::document::{Id, Operation, read_record};
 use crate::huge;
 use crate::schema::{IdKind, Kind, Schema};
+use crate::segment::Most;
 use crate::store::has_expired;
 
 /// Documents in slots, in the order in which they came. A slot is never used again.
@@ -340,20 +341,31 @@ impl Memory {
         })
     }
 
-    /// Appends the slots of up to `most` documents that share a key, the same one perhaps more than
-    /// once, and tells whether there are more.
-    pub(crate) fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+    /// Appends the slots of documents that share a key, each once, and tells whether there are more than `most` says. A
+    /// table is small, so that all of a crowd are told.
+    pub(crate) fn candidates(&self, keys: &Keys, most: Most, to: &mut Vec<u32>) -> bool {
         let Finder::Sketches(chains) = &self.finder else { return false };
-        let mut left = most;
-        for (t, key) in keys.iter().enumerate() {
-            let mut slot = chains.latest[t].get(key).copied().unwrap_or(NO_SLOT);
-            while slot != NO_SLOT {
-                if left == 0 {
+        let latest = |t: usize| chains.latest[t].get(&keys[t]).copied().unwrap_or(NO_SLOT);
+        let mut slots: [u32; KEYS] = std::array::from_fn(latest);
+        let mut seen = vec![0u64; self.len().div_ceil(64) as usize];
+        let (mut left, mut entries) = (most.in_crowd, most.entries());
+        // A document of each key by turns: so the rare keys, which say most, come to their end first.
+        while slots.iter().any(|&slot| slot != NO_SLOT) {
+            for (t, slot) in slots.iter_mut().enumerate().filter(|(_, slot)| **slot != NO_SLOT) {
+                if entries == 0 {
                     return true;
                 }
-                left -= 1;
-                to.push(slot);
-                slot = chains.before[slot as usize][t];
+                entries -= 1;
+                let (word, bit) = (&mut seen[*slot as usize / 64], 1 << (*slot % 64));
+                if *word & bit == 0 {
+                    if left == 0 {
+                        return true;
+                    }
+                    left -= 1;
+                    *word |= bit;
+                    to.push(*slot);
+                }
+                *slot = chains.before[*slot as usize][t];
             }
         }
         false

@@ -8,6 +8,39 @@ use nearsift::sketch::{KEYS, Keys};
 
 use crate::fetch;
 
+/// How many documents of a table a sketch may be compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Most {
+    pub(crate) usual: u64,
+    /// Where more than that share two keys with it, as those of one template do, or of somebody who hides a document
+    /// among others.
+    pub(crate) in_crowd: u64,
+}
+
+/// How many times the usual a search may compare because of crowds, and with how many documents at the most.
+const IN_CROWDS: u64 = 16;
+const MOST_IN_CROWDS: u64 = 1 << 16;
+
+/// Entries that are read for each document of a crowd that may be told: its documents share many keys.
+const CROWD_ENTRIES: u64 = 8;
+
+impl Most {
+    /// What all crowds of a search may take that usually compares so many.
+    pub(crate) fn in_crowds(usual: u64) -> u64 {
+        usual.saturating_mul(IN_CROWDS).min(MOST_IN_CROWDS).max(usual)
+    }
+
+    /// So many, whatever crowds there are.
+    pub(crate) fn at_all(documents: u64) -> Most {
+        Most { usual: documents, in_crowd: documents }
+    }
+
+    /// Entries that are read for a crowd.
+    pub(crate) fn entries(self) -> u64 {
+        self.in_crowd.saturating_mul(CROWD_ENTRIES)
+    }
+}
+
 /// How the tables of a number of documents are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
@@ -105,17 +138,19 @@ impl Layout {
         in_order && are_all && filed == self.documents * self.entry_bytes()
     }
 
-    /// Appends the ranks of up to `most` documents that share a key, the same one perhaps more than once, and
-    /// tells whether there are more.
+    /// Appends the ranks of documents that share a key, the same one perhaps more than once, and tells whether there are
+    /// more.
     ///
-    /// Where more share a key, the rarest keys say most: those with the fewest documents are taken whole, up to half
-    /// of `most`. Of the crowded ones that are left, at most [`ENTRIES`] entries for each document that may
-    /// be told are read, and documents that share two of them are told.
+    /// Where more share a key than usually are compared, the rarest keys say most: those with the fewest documents are
+    /// taken whole, up to half of these. Of the hot keys that are left, at most [`ENTRIES`] entries for each document that
+    /// may be told are read, and documents that share two of them are told. Where even these are too many, a crowd shares
+    /// these keys: then all documents that have one are told, each once, up to what `most` says for crowds; first those
+    /// that share two.
     pub(crate) fn candidates(
         &self,
         bytes: &[u8],
         keys: &Keys,
-        most: u64,
+        most: Most,
         to: &mut Vec<u32>,
     ) -> bool {
         // All directories before any bucket: their lines are fetched at the same time.
@@ -126,7 +161,7 @@ impl Layout {
         buckets.iter().filter_map(|bucket| bucket.get(middle(bucket))).for_each(fetch::ahead);
         let mut runs: [Run<'_>; KEYS] = std::array::from_fn(|t| self.run(buckets[t], keys[t]));
         let all: u64 = runs.iter().map(Run::len).sum();
-        if all <= most {
+        if all <= most.usual {
             runs.iter().for_each(|run| to.extend(run.ranks()));
             return false;
         }
@@ -134,19 +169,22 @@ impl Layout {
         let mut rare = 0;
         let is_rare = |run: &&Run<'_>| {
             rare += run.len();
-            rare <= most / 2
+            rare <= most.usual / 2
         };
         let crowded = runs.iter().take_while(is_rare).count();
         let first = to.len();
         runs[..crowded].iter().for_each(|run| to.extend(run.ranks()));
-        let told = (to.len() - first) as u64;
-        let mut entries = most.saturating_mul(ENTRIES);
-        for run in &mut runs[crowded..] {
-            run.truncate(entries);
-            entries -= run.len();
+        let left = most.usual - (to.len() - first) as u64;
+        let mut hot = [Run::default(); KEYS];
+        let hot = &mut hot[..KEYS - crowded];
+        hot.copy_from_slice(&runs[crowded..]);
+        truncate(hot, most.usual.saturating_mul(ENTRIES));
+        if each_repeated(hot, left, to) || most.in_crowd == most.usual {
+            return true;
         }
-        each_repeated(&mut runs[crowded..], most - told, to);
-        true
+        to.truncate(first);
+        let are_all_read = truncate(&mut runs, most.entries());
+        !(each_rank(&mut runs, most.in_crowd, to) && are_all_read)
     }
 
     /// The entries of a bucket that have a key.
@@ -238,7 +276,19 @@ impl TableReader<'_> {
 /// Entries of crowded keys that are read for each document that may be told.
 const ENTRIES: u64 = 16;
 
+/// Leaves out what lies beyond so many entries of all runs, and tells whether that is nothing.
+fn truncate(runs: &mut [Run<'_>], mut entries: u64) -> bool {
+    let all: u64 = runs.iter().map(Run::len).sum();
+    let are_all = all <= entries;
+    for run in runs {
+        run.truncate(entries);
+        entries -= run.len();
+    }
+    are_all
+}
+
 /// The entries of a key: its documents, ascending by rank.
+#[derive(Debug, Clone, Copy, Default)]
 struct Run<'a> {
     entries: &'a [u8],
     /// Bytes of an entry, of which the last four are the rank.
@@ -247,7 +297,7 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn len(&self) -> u64 {
-        (self.entries.len() / self.size) as u64
+        self.entries.len().checked_div(self.size).unwrap_or(0) as u64
     }
 
     /// Leaves out all entries after so many.
@@ -281,17 +331,58 @@ impl<'a> Run<'a> {
 /// Ranks that are looked at together: a bit for each of them stays in the first level of the cache.
 const BLOCK: u32 = 1 << 17;
 
-/// Appends, ascending and once each, up to `most` of the ranks that stand in two runs or more. The runs are used up.
+/// Appends, ascending and once each, up to `most` of the ranks that stand in two runs or more, and tells whether these are
+/// all. The runs are used up.
 ///
 /// # Complexity
 /// Linear in their entries, and a look into every run for each [`BLOCK`] ranks among which there are any.
-fn each_repeated(runs: &mut [Run<'_>], most: u64, to: &mut Vec<u32>) {
+fn each_repeated(runs: &mut [Run<'_>], most: u64, to: &mut Vec<u32>) -> bool {
     let end = to.len().saturating_add(usize::try_from(most).unwrap_or(usize::MAX));
+    each_block(runs, |_, _, twice| {
+        to.extend(twice);
+        to.len() <= end
+    });
+    let are_all = to.len() <= end;
+    to.truncate(end);
+    are_all
+}
+
+/// Appends, once each, up to `most` of the ranks, first those that stand in two runs or more, and tells whether these are
+/// all. The runs are used up.
+///
+/// # Complexity
+/// As of [`each_repeated`].
+fn each_rank(runs: &mut [Run<'_>], most: u64, to: &mut Vec<u32>) -> bool {
+    let end = to.len().saturating_add(usize::try_from(most).unwrap_or(usize::MAX));
+    let mut once = Vec::new();
+    each_block(runs, |first, seen, twice| {
+        to.extend(twice);
+        if once.len() < end {
+            for rank in twice {
+                seen[(rank % BLOCK) as usize / 64] &= !(1 << (rank % 64));
+            }
+            for (at, &word) in (0..).zip(&*seen) {
+                let mut left = word;
+                while left != 0 {
+                    once.push(first + 64 * at + left.trailing_zeros());
+                    left &= left - 1;
+                }
+            }
+        }
+        to.len() <= end
+    });
+    to.extend(once);
+    let are_all = to.len() <= end;
+    to.truncate(end);
+    are_all
+}
+
+/// Calls `each` for every [`BLOCK`] ranks among which there are any, in order: with the first of them, a bit for each that
+/// there is, and those that stand in two runs or more; until it returns `false`.
+fn each_block(runs: &mut [Run<'_>], mut each: impl FnMut(u32, &mut [u64], &[u32]) -> bool) {
     let mut seen = vec![0u64; BLOCK as usize / 64];
     let mut twice = Vec::new();
-    while let Some(least) = runs.iter().filter_map(Run::first).min()
-        && to.len() < end
-    {
+    while let Some(least) = runs.iter().filter_map(Run::first).min() {
         let last = least | (BLOCK - 1);
         seen.fill(0);
         twice.clear();
@@ -307,9 +398,10 @@ fn each_repeated(runs: &mut [Run<'_>], most: u64, to: &mut Vec<u32>) {
         }
         twice.sort_unstable();
         twice.dedup();
-        to.extend(&twice);
+        if !each(least & !(BLOCK - 1), &mut seen, &twice) {
+            return;
+        }
     }
-    to.truncate(end);
 }
 
 /// The number that the first four bytes are, or 0 when there are not so many.
@@ -376,11 +468,11 @@ mod tests {
             let expect: Vec<u32> =
                 (0..).zip(&keys).filter(|(_, keys)| keys[5] == asked[5]).map(|(rank, _)| rank).collect();
             let mut found = Vec::new();
-            prop_assert!(!layout.candidates(&bytes, &asked, u64::MAX, &mut found));
+            prop_assert!(!layout.candidates(&bytes, &asked, Most::at_all(u64::MAX), &mut found));
             prop_assert_eq!(&found, &expect);
             for most in 0..expect.len() {
                 found.clear();
-                prop_assert!(layout.candidates(&bytes, &asked, most as u64, &mut found));
+                prop_assert!(layout.candidates(&bytes, &asked, Most::at_all(most as u64), &mut found));
                 prop_assert!(found.len() <= most);
                 prop_assert!(found.iter().all(|rank| expect.contains(rank)));
             }
@@ -408,14 +500,59 @@ mod tests {
             let mut runs: Vec<Run<'_>> =
                 bytes.iter().map(|bytes| Run { entries: bytes, size }).collect();
             let mut found = vec![7];
-            each_repeated(&mut runs, most, &mut found);
+            let are_all = each_repeated(&mut runs, most, &mut found);
             let mut times = std::collections::BTreeMap::new();
             ranks.iter().flatten().for_each(|&rank| *times.entry(rank).or_insert(0) += 1);
             let repeated = times.into_iter().filter(|&(_, times)| times > 1).map(|(rank, _)| rank);
             let most = usize::try_from(most).unwrap_or(usize::MAX);
-            let expect: Vec<u32> = [7].into_iter().chain(repeated.take(most)).collect();
+            let repeated: Vec<u32> = repeated.collect();
+            prop_assert_eq!(are_all, repeated.len() <= most);
+            let expect: Vec<u32> = [7].into_iter().chain(repeated.iter().copied().take(most)).collect();
+            prop_assert_eq!(found, expect);
+            let mut runs: Vec<Run<'_>> =
+                bytes.iter().map(|bytes| Run { entries: bytes, size }).collect();
+            let mut found = vec![7];
+            let are_all = each_rank(&mut runs, most as u64, &mut found);
+            let once = ranks.iter().flatten().copied().filter(|rank| !repeated.contains(rank));
+            let once: std::collections::BTreeSet<u32> = once.collect();
+            prop_assert_eq!(are_all, repeated.len() + once.len() <= most);
+            let expect: Vec<u32> =
+                [7].into_iter().chain(repeated.into_iter().chain(once).take(most)).collect();
             prop_assert_eq!(found, expect);
         }
+    }
+
+    /// Where more documents share two keys than usually are compared, all that share one are told up to a larger bound.
+    #[test]
+    fn a_document_in_a_crowd_is_told() {
+        let check = |crowd: u32, in_crowd: u64| {
+            // The crowd shares the first 24 keys, and document 0 every third.
+            let key_of = |t: usize, rank: u32| match rank {
+                0 if t.is_multiple_of(3) => 1,
+                0 => 2,
+                _ if t < 24 => 1,
+                _ => rank + 2,
+            };
+            let layout = Layout::new(crowd + 1);
+            let mut bytes = Vec::new();
+            for t in 0..KEYS {
+                let mut entries: Vec<(u32, u32)> =
+                    (0..=crowd).map(|rank| (key_of(t, rank), rank)).collect();
+                entries.sort_unstable();
+                write(&layout, &entries, &mut bytes);
+            }
+            let mut found = Vec::new();
+            let most = Most { usual: 4096, in_crowd };
+            let are_more = layout.candidates(&bytes, &[1; KEYS], most, &mut found);
+            assert!(found.len() as u64 <= in_crowd.max(4096));
+            found.sort_unstable();
+            (are_more, found == (0..=crowd).collect::<Vec<u32>>())
+        };
+        assert_eq!(Most::in_crowds(4096), 1 << 16);
+        assert_eq!(check(100, 1 << 16), (false, true));
+        assert_eq!(check(12_000, 1 << 16), (false, true));
+        assert_eq!(check(12_000, 4096), (true, false));
+        assert_eq!(check(70_000, 1 << 16), (true, false));
     }
 
     /// Documents that share a rare key or two crowded ones are told, others of crowded keys hardly.
@@ -441,10 +578,10 @@ mod tests {
         let mut asked: Keys = std::array::from_fn(|t| if t < 20 { key_of(t, 5) } else { u32::MAX });
         asked[20..24].fill(1);
         let mut found = Vec::new();
-        assert!(!layout.candidates(&bytes, &asked, u64::MAX, &mut found));
+        assert!(!layout.candidates(&bytes, &asked, Most::at_all(u64::MAX), &mut found));
         assert_eq!(found.len(), 20 + 20_001);
         found.clear();
-        assert!(layout.candidates(&bytes, &asked, 2_000, &mut found));
+        assert!(layout.candidates(&bytes, &asked, Most::at_all(2_000), &mut found));
         assert_eq!(found[..20], [5; 20]);
         assert_eq!(found[20..], [77]);
     }

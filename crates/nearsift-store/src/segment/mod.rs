@@ -33,6 +33,7 @@ use keys::directory_bits;
 
 pub(crate) use build::{build, read_tombstones, write_tombstones};
 use sources::PieceReader;
+pub(crate) use keys::Most;
 pub(crate) use sources::Source;
 
 const MAGIC: &[u8; 8] = b"nsftsegm";
@@ -559,9 +560,9 @@ impl Segment {
         })
     }
 
-    /// Appends the ranks of up to `most` documents that share a key, the same one perhaps more than
-    /// once, and tells whether there are more.
-    pub(crate) fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+    /// Appends the ranks of documents that share a key, the same one perhaps more than once, as many as `most` says,
+    /// and tells whether there are more.
+    pub(crate) fn candidates(&self, keys: &Keys, most: Most, to: &mut Vec<u32>) -> bool {
         match &self.finder {
             Finder::Fingerprints(_) | Finder::Saved(_) => false,
             Finder::Sketches { tables, layout, .. } => layout.candidates(tables, keys, most, to),

@@ -10,6 +10,7 @@ use crate::document::{Id, Operation, Tag};
 use crate::memory::Memory;
 use crate::schema::{Kind, Schema};
 use crate::score::{Candidates, Kernel};
+use crate::segment::Most;
 
 /// Operations that are compared one by one: fewer than a table is worth.
 const FEW: usize = 32;
@@ -135,7 +136,7 @@ impl Table {
         let Table { memory, candidates, .. } = self;
         candidates.clear();
         // Where keys are shared by so many that comparing all costs less, all are compared.
-        if memory.candidates(keys, u64::from(memory.len()) / SHARE, candidates) {
+        if memory.candidates(keys, Most::at_all(u64::from(memory.len()) / SHARE), candidates) {
             candidates.clear();
             candidates.extend(0..memory.len());
         }

@@ -15,7 +15,7 @@ use crate::document::{Content, Document, Id, Metadata, OwnId, StoredValue, read_
 use crate::memory::Memory;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::score::{Candidates, Kernel};
-use crate::segment::Segment;
+use crate::segment::{Most, Segment};
 use crate::text::{Comparer, TextScore, Tools};
 
 /// Values that are searched at a time, and searches of segments: with more of them, what was fetched for the first is gone
@@ -670,9 +670,9 @@ impl ByDistance<'_> {
 pub(super) trait Filed {
     fn documents(&self) -> u32;
 
-    /// Appends the numbers of up to `most` documents that share a key, the same one perhaps more than once, and tells
-    /// whether there are more.
-    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool;
+    /// Appends the numbers of documents that share a key, the same one perhaps more than once, as many as `most` says, and
+    /// tells whether there are more.
+    fn candidates(&self, keys: &Keys, most: Most, to: &mut Vec<u32>) -> bool;
 
     /// All sketches, by number.
     fn sketches(&self) -> &[[u64; WORDS]];
@@ -685,7 +685,7 @@ impl Filed for Memory {
         self.len()
     }
 
-    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+    fn candidates(&self, keys: &Keys, most: Most, to: &mut Vec<u32>) -> bool {
         Memory::candidates(self, keys, most, to)
     }
 
@@ -703,7 +703,7 @@ impl Filed for Segment {
         self.documents
     }
 
-    fn candidates(&self, keys: &Keys, most: u64, to: &mut Vec<u32>) -> bool {
+    fn candidates(&self, keys: &Keys, most: Most, to: &mut Vec<u32>) -> bool {
         Segment::candidates(self, keys, most, to)
     }
 
@@ -753,7 +753,7 @@ impl<'a> ByScore<'a> {
         self.candidates.clear();
         let most = self.shares.next(filed.documents());
         self.found.outcome.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
-        self.shares.used(&self.candidates);
+        self.shares.used(most, self.candidates.len() as u64);
         self.found.outcome.work.candidates += self.candidates.len() as u64;
         self.found.outcome.work.probes += nearsift::sketch::KEYS as u64;
         let first = self.found.hits.len();
@@ -786,9 +786,10 @@ impl<'a> ByScore<'a> {
 }
 
 /// A budget that is divided among memory and segments by their documents; what one of them does not use is for
-/// those after it.
+/// those after it. What a crowd takes beyond it is divided among none: it may stand anywhere.
 struct Shares {
     left: u64,
+    crowd_left: u64,
     documents: u64,
 }
 
@@ -797,11 +798,17 @@ impl Shares {
         let frozen = state.frozen.as_ref().map_or(0, |frozen| frozen.memory.len());
         let segments: u64 = state.segments.iter().map(|segment| u64::from(segment.documents)).sum();
         let documents = u64::from(state.active.len()) + u64::from(frozen) + segments;
-        Shares { left: budget.limit(), documents }
+        let left = budget.limit();
+        Shares { left, crowd_left: Most::in_crowds(left), documents }
     }
 
     /// What the next one may compare, which has so many documents.
-    fn next(&mut self, documents: u32) -> u64 {
+    fn next(&mut self, documents: u32) -> Most {
+        let usual = self.share(documents);
+        Most { usual, in_crowd: self.crowd_left.max(usual) }
+    }
+
+    fn share(&mut self, documents: u32) -> u64 {
         let of = self.documents;
         self.documents -= u64::from(documents);
         match self.left {
@@ -813,9 +820,10 @@ impl Shares {
         }
     }
 
-    fn used(&mut self, candidates: &[u32]) {
+    fn used(&mut self, most: Most, candidates: u64) {
         if self.left != u64::MAX {
-            self.left -= candidates.len() as u64;
+            self.left -= candidates.min(most.usual);
+            self.crowd_left -= candidates.saturating_sub(most.usual).min(self.crowd_left);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod batches;
 mod crash;
+mod crowds;
 mod damage;
 mod faults;
 mod folder;
