@@ -1,5 +1,6 @@
 //! The program `nearsift`: arguments -> settings -> one call. No algorithm lives here.
 
+mod admission;
 mod args;
 mod calibration;
 mod commands;

@@ -5,13 +5,14 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nearsift::recipe::{Fingerprinter, Outcome};
-use nearsift_io::{Batch, Inputs, Note, Parser, Place, Reader, Value};
+use nearsift_io::{Batch, Body, Inputs, Note, Parser, Place, Reader, Record, Value};
 use rayon::prelude::*;
 
+use crate::admission::{self, TooLarge};
 use crate::documents::{Text, text_of};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::{Level, tell};
+use crate::output::{Level, escaped, tell};
 use crate::progress::Progress;
 
 /// A document as a worker sees it.
@@ -40,6 +41,9 @@ const AHEAD: std::num::NonZeroUsize = std::num::NonZeroUsize::new(2).expect("two
 /// Batches that are worked on at once: so nobody waits at the end of one for who has its last records, and meanwhile the
 /// one before is taken.
 const AT_ONCE: usize = 2;
+
+/// While the batches that are worked on hold more bytes, no other is begun: records may be as large as batches.
+const BYTES_AT_ONCE: usize = 64 << 20;
 
 /// What a pass over the input is for.
 pub struct Pass<'a> {
@@ -114,7 +118,8 @@ pub fn scan<W: Send, T: Send>(
 /// Returns what was wrong with whole files or with records that were never seen.
 ///
 /// # Errors
-/// What `take` returns, an input that changed unless the pass goes on all the same, or [`Failure::Interrupted`].
+/// What `take` returns, an input that changed unless the pass goes on all the same, a document too large for
+/// [`admission`], or [`Failure::Interrupted`].
 pub fn scan_into<W: Send, T: Send>(
     inputs: &Inputs,
     pass: &Pass<'_>,
@@ -132,6 +137,13 @@ pub fn scan_into<W: Send, T: Send>(
     let mut notes = inputs.notes().to_vec();
     let progress = Progress::bytes(pass.what, inputs.total_bytes());
     let is_wanted = |record| pass.wanted.is_none_or(|wanted| wanted(record));
+    // The document that is too large, the first one met.
+    let refused: Mutex<Option<Failure>> = Mutex::new(None);
+    let refuse = |record: &Record<'_>, too_large: TooLarge| {
+        let file = inputs.files()[record.place.file as usize].name();
+        let place = format!("{}:{}", escaped(&file), record.place.line);
+        locked(&refused).get_or_insert_with(|| too_large.at(&place));
+    };
     let work_on = |batch: &Batch, len: usize| -> Vec<Vec<(u32, Result<T, Note>)>> {
         let chunks = (0..len.div_ceil(CHUNK)).into_par_iter();
         let done = chunks.map(|chunk| {
@@ -140,13 +152,21 @@ pub fn scan_into<W: Send, T: Send>(
             let records = chunk * CHUNK..((chunk + 1) * CHUNK).min(len);
             let done = records
                 .filter(|&i| is_wanted(batch.first_index() + i as u64))
-                .map(|i| {
+                .filter_map(|i| {
                     let record = batch.record(i);
                     let document = match parser.parse(&record) {
                         Ok(document) => document,
-                        Err(note) => return (i as u32, Err(note)),
+                        Err(note) => return Some((i as u32, Err(note))),
                     };
+                    let page = match &document.body {
+                        Body::Html { bytes, .. } => admission::for_page(bytes.len()),
+                        Body::Text(_) | Body::Plain { .. } => Ok(admission::Ticket::default()),
+                    };
+                    let page = page.map_err(|too_large| refuse(&record, too_large)).ok()?;
                     let mut text = text_of(document.body, charset.as_deref());
+                    drop(page);
+                    let ticket = admission::for_text(&text.text, record.bytes.len());
+                    let ticket = ticket.map_err(|too_large| refuse(&record, too_large)).ok()?;
                     if document.raw.is_some() {
                         text.raw = document.raw;
                     }
@@ -157,7 +177,11 @@ pub fn scan_into<W: Send, T: Send>(
                         text: &text,
                         fields: &document.fields,
                     };
-                    (i as u32, Ok(work(&mut worker, seen)))
+                    let done = work(&mut worker, seen);
+                    if ticket.is_large() {
+                        worker = make();
+                    }
+                    Some((i as u32, Ok(done)))
                 })
                 .collect();
             locked(&idle).push(worker);
@@ -169,6 +193,7 @@ pub fn scan_into<W: Send, T: Send>(
     let mut skip = pass.skip;
     rayon::in_place_scope(|scope| -> Result<(), Failure> {
         let mut under_way = VecDeque::new();
+        let mut bytes_under_way = 0;
         let mut is_ended = false;
         loop {
             let next = if is_ended { None } else { reader.next_batch()? };
@@ -177,19 +202,26 @@ pub fn scan_into<W: Send, T: Send>(
                 notes.extend_from_slice(batch.notes());
                 let len = if skip > 0 { 0 } else { batch.len() };
                 skip = skip.saturating_sub(1);
+                let bytes = batch.bytes();
+                bytes_under_way += bytes;
                 let (done, result) = sync_channel(1);
                 scope.spawn(move |_| {
                     let chunks = work_on(&batch, len);
                     // Where nobody waits for it any more, the pass has ended.
                     drop(done.send(Done { batch, chunks }));
                 });
-                under_way.push_back(result);
+                under_way.push_back((bytes, result));
             }
-            if under_way.len() <= AT_ONCE && !is_ended {
+            if under_way.len() <= AT_ONCE && bytes_under_way <= BYTES_AT_ONCE && !is_ended {
                 continue;
             }
-            let Some(first) = under_way.pop_front() else { return Ok(()) };
-            Done::wait(&first)?.hand_over(take, &progress, &mut reader)?;
+            let Some((bytes, first)) = under_way.pop_front() else { return Ok(()) };
+            bytes_under_way -= bytes;
+            let done = Done::wait(&first)?;
+            if let Some(failure) = locked(&refused).take() {
+                return Err(failure);
+            }
+            done.hand_over(take, &progress, &mut reader)?;
             if interrupt::is_asked() {
                 take.stop()?;
             }

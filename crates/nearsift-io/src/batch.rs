@@ -79,6 +79,11 @@ impl Batch {
         self.entries.is_empty()
     }
 
+    /// The bytes of all records.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The [index](Place::index) of the first record.
     pub fn first_index(&self) -> u64 {
         self.first

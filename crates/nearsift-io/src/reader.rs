@@ -1,8 +1,8 @@
 //! The documents of all inputs as batches of raw records.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::batch::{Batch, Context, Entry};
@@ -37,7 +37,8 @@ impl Reader {
         Self { way: Way::Here(Box::new(Sequence::new(inputs))) }
     }
 
-    /// Reads ahead on a thread of its own, by at most `ahead` batches. Dropping the reader stops and joins the thread.
+    /// Reads ahead on a thread of its own, by at most `ahead` batches, and by one where that is as large as so many usually
+    /// are. Dropping the reader stops and joins the thread.
     ///
     /// # Errors
     /// [`Error::Thread`] when the system gives no thread.
@@ -295,7 +296,31 @@ impl Sequence {
 struct Background {
     filled: Option<Receiver<Result<Batch, Error>>>,
     used: Option<Sender<Batch>>,
+    unread: Arc<Unread>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// How many bytes were read ahead.
+#[derive(Debug)]
+struct Unread {
+    /// `None` when nobody wants more.
+    bytes: Mutex<Option<usize>>,
+    changed: Condvar,
+}
+
+impl Unread {
+    fn change(&self, change: impl FnOnce(&mut Option<usize>)) {
+        change(&mut self.bytes.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+
+    /// Waits while there are so many bytes or more.
+    fn wait_below(&self, most: usize) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        while bytes.is_some_and(|bytes| bytes >= most) {
+            bytes = self.changed.wait(bytes).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 impl Background {
@@ -304,12 +329,18 @@ impl Background {
         let (filled_in, filled): (SyncSender<Result<Batch, Error>>, _) =
             sync_channel(ahead.get() - 1);
         let (used, used_out) = channel();
+        let unread = Arc::new(Unread { bytes: Mutex::new(Some(0)), changed: Condvar::new() });
+        let own = Arc::clone(&unread);
+        let most = sequence.inputs.options().batch_bytes.saturating_mul(ahead.get());
         let work = move || {
             while let Some(next) = sequence.next_batch().transpose() {
                 let failed = next.is_err();
+                let read = next.as_ref().map_or(0, Batch::bytes);
+                own.change(|bytes| *bytes = bytes.map(|bytes| bytes + read));
                 if filled_in.send(next).is_err() || failed {
                     return;
                 }
+                own.wait_below(most);
                 while let Ok(batch) = used_out.try_recv() {
                     sequence.recycle(batch);
                 }
@@ -319,11 +350,13 @@ impl Background {
             .name("nearsift-read".to_owned())
             .spawn(work)
             .map_err(|e| Error::Thread(e.to_string()))?;
-        Ok(Self { filled: Some(filled), used: Some(used), thread: Some(thread) })
+        Ok(Self { filled: Some(filled), used: Some(used), unread, thread: Some(thread) })
     }
 
     fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
         if let Some(Ok(next)) = self.filled.as_ref().map(Receiver::recv) {
+            let taken = next.as_ref().map_or(0, Batch::bytes);
+            self.unread.change(|bytes| *bytes = bytes.map(|bytes| bytes - taken));
             return next.map(Some);
         }
         self.filled = None;
@@ -343,6 +376,7 @@ impl Drop for Background {
         // The thread ends when nothing takes what it sends.
         self.filled = None;
         self.used = None;
+        self.unread.change(|bytes| *bytes = None);
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
         }

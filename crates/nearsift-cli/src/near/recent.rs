@@ -63,6 +63,10 @@ impl<K, V> Default for Shard<K, V> {
 
 impl<K: Eq + Hash, V> Shard<K, V> {
     fn keep(&mut self, key: K, value: Arc<V>, bytes: usize, most: usize) {
+        // One that is larger would stay alone, however long.
+        if bytes > most / 2 {
+            return;
+        }
         if self.young_bytes + bytes > most / 2 {
             self.old = std::mem::take(&mut self.young);
             self.young_bytes = 0;

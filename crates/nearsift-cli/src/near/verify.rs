@@ -13,6 +13,7 @@ use super::Rule;
 use super::order::by_neighbourhood;
 use super::recent::Recent;
 use super::texts::TextSource;
+use crate::admission;
 use crate::failure::Failure;
 use crate::interrupt;
 
@@ -24,6 +25,9 @@ pub type Profiles = Recent<u32, Profile>;
 
 /// Bytes of profiles that are kept.
 const KEPT: usize = 128 << 20;
+
+/// Working memory for longer texts is not kept.
+const LARGE: usize = 1 << 20;
 
 /// None yet.
 pub fn profiles() -> Profiles {
@@ -138,17 +142,30 @@ impl<'t, T: TextSource> Examiner<'t, T> {
 
     /// What two documents measure when they are alike enough.
     fn compare(&mut self, a: u32, b: u32) -> Result<Option<Verified>, Failure> {
+        let longer = self.texts.len_of(a).max(self.texts.len_of(b));
+        // The first pass lets no text in that would not fit; the text of a reference may be longer.
+        let ticket = admission::for_pair(longer)
+            .map_err(|too_large| too_large.at("a document of --against"))?;
         let (a, b) = (self.profile(a)?, self.profile(b)?);
-        Ok(self.verifier.compare_at_least(&a, &b, self.min_score))
+        let verified = self.verifier.compare_at_least(&a, &b, self.min_score);
+        if ticket.is_large() {
+            self.verifier = Verifier::new();
+        }
+        Ok(verified)
     }
 
     fn profile(&mut self, document: u32) -> Result<Arc<Profile>, Failure> {
         if let Some(profile) = self.profiles.get(document) {
             return Ok(profile);
         }
-        self.texts.with_text(document, |text| self.reduced.fill(text))?;
+        // One of 4 GiB or more has no letter here, and is like no other.
+        self.texts.with_text(document, |text| _ = self.reduced.fill(text))?;
         let idf = |hash| u32::from(self.frequencies.idf_sixteenths(hash));
         let profile = Arc::new(self.profiler.profile(&self.reduced, idf));
+        if self.reduced.text().len() > LARGE {
+            // What was taken for it would stay while it is compared.
+            (self.reduced, self.profiler) = (Reduced::default(), Profiler::default());
+        }
         self.profiles.keep(document, Arc::clone(&profile));
         Ok(profile)
     }

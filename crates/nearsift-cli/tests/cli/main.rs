@@ -9,6 +9,7 @@ mod eval;
 mod examples;
 mod faults;
 mod index;
+mod large;
 mod partial;
 mod report;
 mod resume;

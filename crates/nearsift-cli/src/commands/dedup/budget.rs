@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::folder::Folder;
 use super::ids;
+use crate::admission;
 use crate::failure::Failure;
 use crate::near;
 
@@ -24,8 +25,10 @@ const COLUMNS: u64 = 64 + 1 + 16;
 const ID: u64 = 16 + 8;
 /// Of all ids, of which the others lie in a file.
 const IDS: u64 = ids::IN_MEMORY / 16 * ID;
-/// Of a document while candidates are searched: the join's own columns, and one of keys.
-const SEARCH: u64 = 64 + KEY_WINDOW_BYTES;
+/// The join's own columns.
+const JOIN: u64 = 72;
+/// Of a document while candidates are searched: these, and one of keys.
+const SEARCH: u64 = JOIN + KEY_WINDOW_BYTES;
 /// Of a pair while candidates are gathered.
 const GATHERED: u64 = 12;
 /// Of a document while groups are made: union-find, lists of members, first and best of each text, ranks.
@@ -71,7 +74,7 @@ impl Budget {
 
     /// For the search for candidates beside the columns: half of what is left is for those found.
     pub fn search(&self) -> u64 {
-        let standing = self.documents * (48 + GATHERED) + (1 << 20);
+        let standing = self.documents * (JOIN + GATHERED) + (1 << 20);
         let left = self.limit - self.standing - self.documents * SEARCH;
         standing + (left / 2).saturating_sub(self.documents * GATHERED)
     }
@@ -94,6 +97,29 @@ impl Budget {
 fn texts_within(left: u64) -> u64 {
     const HELD_BACK: u64 = 64 << 20;
     (left / 4 * 3).saturating_sub(HELD_BACK)
+}
+
+/// Lets large documents in, from now on, by what they take of what the fixed shares leave.
+///
+/// # Errors
+/// That the limit is too small for whatever documents there are, where it is that of the whole run, or for a record as
+/// long as `--max-record-bytes` allows, where that is given; with the least that works.
+pub fn admit(limit: u64, record_bytes: Option<u64>, whole: bool) -> Result<(), Failure> {
+    // Beside a few small columns.
+    let least = fixed() + (64 << 20);
+    let Some(left) = limit.checked_sub(least) else {
+        // Of a small input it is the search's share.
+        return if whole { Err(too_small(limit, least, "whatever documents")) } else { Ok(()) };
+    };
+    if let Some(bytes) = record_bytes {
+        let needed = least.saturating_add(admission::cost(bytes, bytes));
+        if needed > limit {
+            let what = format!("records of up to {bytes} bytes (--max-record-bytes)");
+            return Err(too_small(limit, needed, &what));
+        }
+    }
+    admission::limit(left, limit);
+    Ok(())
 }
 
 /// Whether a reference fits beside the columns of the input: its own columns, and one of keys.
@@ -148,6 +174,9 @@ fn size_up(bytes: u64) -> String {
 pub struct Forecast {
     documents: u64,
     memory_bytes: u64,
+    /// The least that such a run takes.
+    #[serde(skip)]
+    least_memory_bytes: u64,
     /// In the output folder at the most: the work, the texts of candidates, the results.
     disk_bytes: u64,
     seconds: f64,
@@ -189,12 +218,27 @@ impl Forecast {
         Ok(Some(Forecast {
             documents,
             memory_bytes: limit.map_or(memory, |limit| memory.min(limit)),
+            least_memory_bytes: columns + search,
             disk_bytes: documents * STATE
                 + candidates * (10 + 30 + 14 + 30 + 160)
                 + texts as u64
                 + kept,
             seconds: bytes / (BYTES_A_SECOND * threads) + files as f64 * FILE_SECONDS,
         }))
+    }
+
+    /// What is to be said where the limit may be too small: the run will end once the documents are counted.
+    pub fn want_of_memory(&self, limit: u64) -> Option<String> {
+        let needed = self.least_memory_bytes;
+        (needed > limit).then(|| {
+            let documents = crate::report::grouped(self.documents);
+            format!(
+                "--memory {} may be too little: about {documents} documents take at least {}; give --memory {}",
+                size(limit),
+                size(needed),
+                size_up(needed)
+            )
+        })
     }
 
     /// What is to be said where the disk of the output may be too small. A run that finds no room hours later loses
@@ -227,7 +271,7 @@ fn free_bytes(_folder: &Path) -> Option<u64> {
 
 impl fmt::Display for Forecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Forecast { documents, memory_bytes, disk_bytes, seconds } = *self;
+        let Forecast { documents, memory_bytes, disk_bytes, seconds, .. } = *self;
         write!(
             f,
             "forecast: about {} documents, {} of memory, {} on disk, {:.0} minutes",

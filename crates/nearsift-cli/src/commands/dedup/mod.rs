@@ -38,7 +38,7 @@ use crate::progress::{self, Progress};
 use crate::scan::plural;
 use crate::state::{self, Manifest};
 use against::{Against, Removal};
-use budget::{Forecast, write_took};
+use budget::{Forecast, admit, write_took};
 use collect::{Collected, Columns, Ids, Records};
 use folder::{Begun, Folder, Marks, Start, Table};
 use lacking::Lacking;
@@ -174,12 +174,18 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         keep_state: args.keep_state,
     };
     let begun = Instant::now();
+    if let Some(limit) = args.searching.memory {
+        admit(limit, args.input.reading.max_record_bytes, folder.state().is_some())?;
+    }
     let forecast = match folder.state() {
         Some(_) => Forecast::of(&inputs, args.searching.memory, !args.dry_run)?,
         None => None,
     };
     if let Some(forecast) = forecast {
         tell(Level::Note, &forecast.to_string());
+        if let Some(want) = args.searching.memory.and_then(|limit| forecast.want_of_memory(limit)) {
+            tell(Level::Warning, &want);
+        }
         if let Some(shortage) = forecast.shortage(&folder) {
             tell(Level::Warning, &shortage);
         }

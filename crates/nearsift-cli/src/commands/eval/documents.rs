@@ -145,4 +145,9 @@ impl TextSource for &Documents {
     fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Failure> {
         Ok(f(&normalise(&self.texts[document as usize].text)))
     }
+
+    /// Before normalisation: all texts are in memory, whatever is compared.
+    fn len_of(&self, document: u32) -> usize {
+        self.texts[document as usize].text.len()
+    }
 }

@@ -288,4 +288,12 @@ impl TextSource for Both {
             Err(_) => Ok(f("")),
         }
     }
+
+    fn len_of(&self, document: u32) -> usize {
+        let Some(reference) = document.checked_sub(self.shift) else {
+            return self.own.len_of(document);
+        };
+        let place = self.other.references.binary_search(&reference);
+        place.map_or(0, |place| self.other.texts.len_of(self.other.numbers[place]))
+    }
 }
