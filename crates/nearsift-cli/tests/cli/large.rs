@@ -52,11 +52,8 @@ fn large_documents_stay_within_the_limit() {
     for id in 0..4 {
         let own = line(id, 4 << 20);
         lines += &own;
-        lines += &own.replacen(
-            &format!("\"id\":{id},\"text\":\""),
-            &format!("\"id\":{id}1,\"text\":\"另 one "),
-            1,
-        );
+        let begin = |id: usize| format!("\"id\":{id},\"text\":\"");
+        lines += &own.replacen(&begin(id), &(begin(id + 10) + "另 one "), 1);
     }
     folder.file("in.jsonl", lines);
     let args = ["dedup", "in.jsonl", "--threads", "4", "--memory", "1200MB", "--output", "out"];
