@@ -184,7 +184,7 @@ impl Tools {
     fn profile(&mut self, packed: &[u8]) -> Option<Profile> {
         let text = unpack(packed)?;
         self.longest = self.longest.max(text.len());
-        self.reduced.fill(&text);
+        self.reduced.fill(&text).ok()?;
         let frequencies = DocumentFrequencies::shipped();
         let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
         Some(self.profiler.profile(&self.reduced, idf))
@@ -301,8 +301,8 @@ mod tests {
             let mut comparer = Comparer::new(&mut tools, own.packed(), TextScore::NEAR);
             for b in texts {
                 let expected = Verifier::new().compare_at_least(
-                    &Profile::of(&normalise(a), idf),
-                    &Profile::of(&normalise(b), idf),
+                    &Profile::of(&normalise(a), idf).expect("short"),
+                    &Profile::of(&normalise(b), idf).expect("short"),
                     nearsift::verify::MIN_SCORE,
                 );
                 let expected = expected

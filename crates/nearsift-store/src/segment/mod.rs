@@ -32,8 +32,8 @@ use ids::Ids;
 use keys::directory_bits;
 
 pub(crate) use build::{build, read_tombstones, write_tombstones};
-use sources::PieceReader;
 pub(crate) use keys::Most;
+use sources::PieceReader;
 pub(crate) use sources::Source;
 
 const MAGIC: &[u8; 8] = b"nsftsegm";

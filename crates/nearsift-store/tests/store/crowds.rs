@@ -12,8 +12,11 @@ use testkit::sketches::Document;
 
 use crate::support::{Hands, Model, Op, Shape, small, write};
 
-const SHAPE: Shape =
-    Shape { kind: Kind::Sketches { min_score: Score::of(128, 51) }, ids: IdKind::Numbers };
+const SHAPE: Shape = Shape {
+    kind: Kind::Sketches { min_score: Score::of(128, 51) },
+    ids: IdKind::Numbers,
+    texts: None,
+};
 
 fn value(document: &Document) -> Value {
     let sketch = Sketch::from_words(document.words());
@@ -56,13 +59,13 @@ fn copies_are_found_in_crowds() {
     let mut check = |ops: &[Op]| {
         for ops in ops.chunks(1000) {
             write(&store, ops).expect("written");
-            model.apply(SHAPE.kind, ops, 1000);
+            model.apply(SHAPE, ops, 1000);
         }
         let mut found = 0;
         for victim in &victims {
             let victim = value(victim);
             let answer = store.query(&victim, &ask).expect("found");
-            let expect = model.near(&victim, 256 - 102, 1000);
+            let expect = model.near(&victim, SHAPE, 1000);
             let matches = answer.matches.iter().map(|m| (m.id.clone(), m.near));
             assert_eq!(
                 matches.collect::<Vec<_>>(),

@@ -81,7 +81,7 @@ fn made(is_sketch: bool) -> (SimDisk, Options, Store) {
 fn score(a: &str, b: &str) -> f64 {
     let frequencies = DocumentFrequencies::shipped();
     let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
-    let of = |text| Profile::of(&normalise(text), idf);
+    let of = |text| Profile::of(&normalise(text), idf).expect("short");
     Verifier::new().compare(&of(a), &of(b)).score
 }
 
