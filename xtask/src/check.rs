@@ -7,14 +7,16 @@ use clap::builder::PossibleValuesParser;
 
 use crate::steps::{self, Outcome, Step};
 use crate::tools::{cargo, loud, program, quiet};
-use crate::{deny, round_trip, torture};
+use crate::{clients, deny, round_trip, torture};
 
 /// What reads the code without running it.
 pub const LINT: &[Step] = &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY];
 
 /// Everything that must pass. The quickest come first.
-pub const TEST: &[Step] =
-    &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, TESTS, TABLES, PARQUET, API, ORACLES];
+pub const TEST: &[Step] = &[
+    FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, TESTS, TABLES, PARQUET, API, CLIENTS, HTTP2,
+    ORACLES,
+];
 
 const FORMAT: Step = Step { name: "format", about: "rustfmt has nothing to change", run: format };
 const CLIPPY: Step = Step { name: "clippy", about: "no warning in any target", run: clippy };
@@ -31,6 +33,13 @@ const API: Step = Step {
     name: "api",
     about: "generated requests on the service, by schemathesis",
     run: torture::api::step,
+};
+const CLIENTS: Step =
+    Step { name: "clients", about: "generated clients on the service", run: clients::step };
+const HTTP2: Step = Step {
+    name: "http2",
+    about: "early answers over HTTP/2, by curl and httpx",
+    run: clients::http2_step,
 };
 const ORACLES: Step =
     Step { name: "oracles", about: "the fuzz oracles on seeded inputs", run: oracles };

@@ -8,9 +8,11 @@
 
 mod bench;
 mod check;
+mod clients;
 mod deny;
 mod fuzz;
 mod round_trip;
+mod service;
 mod steps;
 mod tools;
 mod torture;

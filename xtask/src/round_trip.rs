@@ -13,7 +13,7 @@ const PYARROW: &str = "pyarrow==26.0.1";
 /// network there is nothing to compare with, and the step says so.
 pub fn run() -> Outcome {
     let folder = repository().join("target/pyarrow");
-    let python = match python_with(PYARROW, &folder) {
+    let python = match python_with(&[PYARROW], &folder) {
         Ok(programs) => programs.join("python"),
         Err(why) => return Ok(skipped_without(PYARROW, &why)),
     };

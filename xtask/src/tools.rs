@@ -39,20 +39,23 @@ pub fn program(name: &str) -> Result<PathBuf, String> {
     Ok(repository().join("target/debug").join(name))
 }
 
-/// The programs of a Python environment in a folder, with one package as `name==version`; made unless it is there.
+/// The programs of a Python environment in a folder, with packages as `name==version` or `name[extra]==version`; made
+/// unless it is there.
 ///
 /// # Errors
 /// Without Python or the network: what they say.
-pub fn python_with(package: &str, folder: &Path) -> Result<PathBuf, String> {
+pub fn python_with(packages: &[&str], folder: &Path) -> Result<PathBuf, String> {
     let venv = folder.join("venv");
     let programs = venv.join("bin");
     let python = programs.join("python");
     let has = || {
         let mut command = Command::new(&python);
-        let (name, version) = package.split_once("==").unwrap_or_default();
-        let check = format!(
-            "from importlib.metadata import version; assert version('{name}') == '{version}'"
-        );
+        let mut check = "from importlib.metadata import version".to_owned();
+        for package in packages {
+            let (name, version) = package.split_once("==").unwrap_or_default();
+            let name = name.split('[').next().unwrap_or_default();
+            check += &format!("; assert version('{name}') == '{version}'");
+        }
         command.args(["-c", &check]);
         python.exists() && works(command)
     };
@@ -61,7 +64,8 @@ pub fn python_with(package: &str, folder: &Path) -> Result<PathBuf, String> {
         make.args(["-m", "venv"]).arg(&venv);
         quiet(make)?;
         let mut install = Command::new(&python);
-        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        install.args(packages);
         quiet(install)?;
     }
     Ok(programs)

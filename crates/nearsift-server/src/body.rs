@@ -90,19 +90,17 @@ impl HttpBody for Shared {
 
 /// What is left of a request's body when it is answered.
 ///
-/// Many clients read no answer before they have sent all, and one of HTTP/2 may take the end of its stream for an error. So
-/// what is left is taken before the answer goes out, within bounds of bytes and time; beyond them the stream ends with
-/// `NO_ERROR` after the answer, and a connection of HTTP/1.1 is closed.
+/// Many clients read no answer before they have sent all. So what is left is taken and thrown away before the answer goes
+/// out, for as long as a body may take. A client of HTTP/2 takes the reset of its stream for an error even where the
+/// whole answer came before it, so there time is the only bound. A connection of HTTP/1.1 can be closed after the answer:
+/// of a body that is far too long only a little is taken.
 pub(crate) struct Rest {
     body: Shared,
     /// The client waits for a word before it sends its body.
     waits: bool,
     most: u64,
-    time: Duration,
+    deadline: Instant,
 }
-
-/// The longest that the rest of a body is waited for.
-const REST_TIME: Duration = Duration::from_secs(10);
 
 impl Rest {
     /// A request, and what will be left of its body.
@@ -111,14 +109,14 @@ impl Rest {
         let body = Shared(Arc::new(Mutex::new(Source { body, was_asked: false })));
         let waits = parts.version <= Version::HTTP_11 && parts.headers.contains_key(EXPECT);
         let most = 2 * app.config.max_body as u64;
-        // Of one that is larger still the end is not waited for.
-        let is_endless = content_length(&parts.headers).is_some_and(|length| length > most);
-        let (most, time) = match is_endless {
-            true => (1 << 20, Duration::from_secs(1)),
-            false => (most, REST_TIME.min(app.config.body_timeout)),
+        let is_far_too_long = content_length(&parts.headers).is_some_and(|length| length > most);
+        let (most, time) = match (parts.version, is_far_too_long) {
+            (Version::HTTP_2, _) => (u64::MAX, app.config.body_timeout),
+            (_, true) => (1 << 20, Duration::from_secs(1)),
+            (_, false) => (most, app.config.body_timeout),
         };
         let request = Request::from_parts(parts, axum::body::Body::new(body.clone()));
-        (request, Rest { body, waits, most, time })
+        (request, Rest { body, waits, most, deadline: Instant::now() + time })
     }
 
     /// Takes what is left, which is nothing for most requests. `problem` is what the answer says, if anything is wrong.
@@ -131,10 +129,9 @@ impl Rest {
         if self.waits && !was_asked {
             return;
         }
-        let deadline = Instant::now() + self.time;
         let mut taken = 0;
         while taken < self.most
-            && let Ok(Some(Ok(frame))) = timeout_at(deadline, self.body.frame()).await
+            && let Ok(Some(Ok(frame))) = timeout_at(self.deadline, self.body.frame()).await
         {
             taken += frame.data_ref().map_or(0, |data| data.len() as u64);
         }

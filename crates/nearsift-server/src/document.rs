@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::collections::Collection;
+use crate::pool::Interest;
 use crate::problem::Problem;
 
 /// A document to store. Exactly one of `text`, `html_base64`, `fingerprint` and `sketch` is given.
@@ -369,8 +370,12 @@ impl Content {
         ))
     }
 
-    /// The value by a collection's recipe. CPU work.
-    pub(crate) fn make(self, collection: &Collection) -> Result<Made, Problem> {
+    /// The value by a collection's recipe. CPU work, in steps that are each linear in the size.
+    pub(crate) fn make(
+        self,
+        collection: &Collection,
+        interest: Interest<'_>,
+    ) -> Result<Made, Problem> {
         let kind = collection.store.kind();
         let read = match self {
             Content::Text(text) => Read::plain(text),
@@ -402,11 +407,13 @@ impl Content {
             }
         };
         let _memory = collection.scratch().for_text(&read.text)?;
+        interest.check()?;
         let made = collection
             .with_fingerprinter(read.text.len(), |fingerprinter| read.make(kind, fingerprinter))?;
         if collection.store.texts().is_none() || made.value.is_err() {
             return Ok(made);
         }
+        interest.check()?;
         let kept = Text::new(&read.text).map_err(|error| {
             Problem::new(crate::problem::Kind::DocumentTooLarge, error.to_string())
         })?;

@@ -2,14 +2,17 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use nearsift_store::Cancellation;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::ServeError;
+use crate::problem::{Kind, Problem};
 use crate::queue::{Bounds, Queue, Slot, Waiter};
 
 /// Why work was not done.
@@ -29,10 +32,35 @@ pub(crate) enum Undone {
 
 type Work = Box<dyn FnOnce() + Send>;
 
+/// Tells a job whether its answer is still wanted: not after its time, when the client has hung up, or when the time to
+/// stop is over.
+#[derive(Clone, Copy)]
+pub(crate) struct Interest<'a>(&'a (dyn Fn() -> bool + Sync));
+
+impl<'a> Interest<'a> {
+    /// For searches of a store.
+    pub(crate) fn cancellation(self) -> Cancellation<'a> {
+        Cancellation::when(self.0)
+    }
+
+    /// Ends work whose answer is not wanted any more. To be asked between the steps of the work.
+    ///
+    /// # Errors
+    /// It is not, and nobody will see the problem.
+    pub(crate) fn check(self) -> Result<(), Problem> {
+        if (self.0)() {
+            return Err(Problem::new(Kind::Stopping, "The answer is not wanted any more."));
+        }
+        Ok(())
+    }
+}
+
 /// Threads with a bounded queue.
 pub(crate) struct Pool {
     queue: Arc<Queue<Arc<Slot<Work>>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Whether the time for jobs that are worked on is over.
+    is_over: Arc<AtomicBool>,
     /// How long a job may take.
     limit: Duration,
 }
@@ -55,24 +83,27 @@ impl Pool {
         let threads = threads
             .collect::<Result<Vec<_>, _>>()
             .map_err(|source| ServeError::System { doing: "start a thread", source })?;
-        Ok(Pool { queue, threads: Mutex::new(threads), limit })
+        Ok(Pool { queue, threads: Mutex::new(threads), is_over: Arc::default(), limit })
     }
 
     /// Does the work on one of the threads. It is not done when nobody waits for the answer any more before its turn has
-    /// come. The times are kept here, whatever the threads do: a job that has no turn in time is taken back, and of one
-    /// that takes too long the answer is not waited for.
+    /// come, and is told when nobody does later. The times are kept here, whatever the threads do: a job that has no turn
+    /// in time is taken back, and of one that takes too long the answer is not waited for.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce(Interest<'_>) -> T + Send + 'static,
     ) -> Result<T, Undone> {
         let (begin, begun) = oneshot::channel();
         let (answer, mut answered) = oneshot::channel();
+        let is_over = Arc::clone(&self.is_over);
         let slot = Slot::new(Box::new(move || {
             if answer.is_closed() {
                 return;
             }
             let _nobody_waits = begin.send(());
-            let done = catch_unwind(AssertUnwindSafe(work)).map_err(|_| Undone::Panicked);
+            let is_lost = || answer.is_closed() || is_over.load(Ordering::Relaxed);
+            let done = catch_unwind(AssertUnwindSafe(|| work(Interest(&is_lost))));
+            let done = done.map_err(|_| Undone::Panicked);
             let _nobody_waits = answer.send(done);
         }) as Work);
         let waiter = Waiter(Arc::clone(&slot));
@@ -91,8 +122,8 @@ impl Pool {
         self.queue.len()
     }
 
-    /// Ends the threads after what is queued, and waits for them until a moment. A thread that is busy then is left to
-    /// itself.
+    /// Ends the threads after what is queued, and waits for them until a moment. A thread that is busy then learns that
+    /// its answer is not wanted any more, and is left to itself.
     pub(crate) fn stop(&self, until: Instant) {
         self.queue.close();
         let threads =
@@ -100,6 +131,7 @@ impl Pool {
         for thread in threads {
             join_until(thread, until);
         }
+        self.is_over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -150,10 +182,11 @@ mod tests {
     }
 
     /// A job that holds its thread until its sender is dropped.
-    fn holds() -> (mpsc::Receiver<()>, mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
+    fn holds() -> (mpsc::Receiver<()>, mpsc::Sender<()>, impl FnOnce(Interest<'_>) + Send + 'static)
+    {
         let (begun, has_begun) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel::<()>();
-        let work = move || {
+        let work = move |_: Interest<'_>| {
             begun.send(()).unwrap();
             let _dropped = may_go_on.recv();
         };
@@ -166,7 +199,7 @@ mod tests {
         let pool = Arc::new(Pool::start("test", 1, bounds(1, patience), LONG).unwrap());
         let runtime = runtime();
         let (has_begun, go_on, work) = holds();
-        let submit = |work: Work| {
+        let submit = |work: Box<dyn FnOnce(Interest<'_>) + Send>| {
             let pool = Arc::clone(&pool);
             runtime.spawn(async move { pool.run(work).await })
         };
@@ -175,7 +208,7 @@ mod tests {
         let held = Arc::new(());
         let second = {
             let held = Arc::clone(&held);
-            submit(Box::new(move || {
+            submit(Box::new(move |_| {
                 drop(held);
                 panic!("was late");
             }))
@@ -183,16 +216,16 @@ mod tests {
         while pool.waiting() == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(runtime.block_on(pool.run(|| ())), Err(Undone::Full));
+        assert_eq!(runtime.block_on(pool.run(|_| ())), Err(Undone::Full));
         // Told, and what it held is free, though no thread had a turn for it.
         assert_eq!(runtime.block_on(second).unwrap(), Err(Undone::Late));
         assert_eq!(Arc::strong_count(&held), 1);
         // Its place is not in the way either.
-        assert_eq!(runtime.block_on(pool.run(|| ())), Err(Undone::Late));
+        assert_eq!(runtime.block_on(pool.run(|_| ())), Err(Undone::Late));
         drop(go_on);
         assert_eq!(runtime.block_on(first).unwrap(), Ok(()));
         pool.stop(Instant::now() + LONG);
-        assert_eq!(runtime.block_on(pool.run(|| ())), Err(Undone::Stopped));
+        assert_eq!(runtime.block_on(pool.run(|_| ())), Err(Undone::Stopped));
     }
 
     #[test]
@@ -208,11 +241,49 @@ mod tests {
     }
 
     #[test]
+    fn a_job_learns_that_its_answer_is_not_wanted() {
+        /// Works until it is told, and tells that it was.
+        fn works(told: mpsc::Sender<&'static str>, why: &'static str) -> impl FnOnce(Interest<'_>) {
+            move |interest| {
+                let begun = Instant::now();
+                while interest.check().is_ok() && begun.elapsed() < LONG {
+                    std::thread::yield_now();
+                }
+                if begun.elapsed() < LONG {
+                    told.send(why).unwrap();
+                }
+            }
+        }
+        let runtime = runtime();
+        let (tell, told) = mpsc::channel();
+        let pool = Pool::start("test", 1, bounds(4, LONG), Duration::from_millis(50)).unwrap();
+        let done = runtime.block_on(pool.run(works(tell.clone(), "time")));
+        assert_eq!((done, told.recv()), (Err(Undone::TooLong), Ok("time")));
+        let pool = Arc::new(Pool::start("test", 1, bounds(4, LONG), LONG).unwrap());
+        let submit = |told: mpsc::Sender<&'static str>, why| {
+            let work = works(told, why);
+            let (pool, (begin, begun)) = (Arc::clone(&pool), mpsc::channel());
+            let work = move |interest: Interest<'_>| {
+                begin.send(()).unwrap();
+                work(interest);
+            };
+            let asked = runtime.spawn(async move { pool.run(work).await });
+            begun.recv().unwrap();
+            asked
+        };
+        submit(tell.clone(), "client").abort();
+        assert_eq!(told.recv(), Ok("client"));
+        let _asked = submit(tell, "end");
+        pool.stop(Instant::now());
+        assert_eq!(told.recv(), Ok("end"));
+    }
+
+    #[test]
     fn a_panic_costs_its_own_job_alone() {
         let pool = Pool::start("test", 1, bounds(4, LONG), LONG).unwrap();
         let runtime = runtime();
-        let done = runtime.block_on(pool.run(|| -> u8 { panic!("as meant") }));
+        let done = runtime.block_on(pool.run(|_| -> u8 { panic!("as meant") }));
         assert_eq!(done, Err(Undone::Panicked));
-        assert_eq!(runtime.block_on(pool.run(|| 7)), Ok(7));
+        assert_eq!(runtime.block_on(pool.run(|_| 7)), Ok(7));
     }
 }

@@ -245,7 +245,7 @@ impl From<StoreError> for Problem {
             StoreError::Failed { .. }
             | StoreError::Displaced { .. }
             | StoreError::OpenedForReading { .. } => Kind::StoreFailed,
-            StoreError::Cancelled => Kind::Busy,
+            StoreError::Cancelled => Kind::Stopping,
             _ => Kind::Internal,
         };
         if kind == Kind::Internal {

@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nearsift_store::{
-    Batch, Content, MAX_BATCH_BYTES, Metadata, Outcome, OwnId, Sighting, Store, StoreError, Text,
-    Value,
+    Batch, Cancellation, Content, MAX_BATCH_BYTES, Metadata, Outcome, OwnId, Sighting, Store,
+    StoreError, Text, Value,
 };
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::oneshot;
@@ -91,13 +91,14 @@ impl Mode {
         value: Value,
         text: Option<Text>,
         store: &Store,
+        cancellation: Cancellation<'_>,
     ) -> Result<Put, StoreError> {
         let made = Made { value, text };
         match self {
             Mode::Insert => Ok(Put::Insert(Box::new(made))),
-            Mode::InsertUnlessNear => {
-                store.look(made.content(), SIGHTED).map(Put::InsertUnlessNear)
-            }
+            Mode::InsertUnlessNear => store
+                .look_unless(made.content(), SIGHTED, cancellation)
+                .map(Put::InsertUnlessNear),
             Mode::Replace => Ok(Put::Replace(Box::new(made))),
         }
     }
@@ -283,7 +284,8 @@ mod tests {
 
     fn insert(store: &Store, id: u64, value: u64) -> Operation {
         let value = Fingerprint::from_u64(value).into();
-        let what = Mode::InsertUnlessNear.prepare(value, None, store).unwrap();
+        let what =
+            Mode::InsertUnlessNear.prepare(value, None, store, Cancellation::NEVER).unwrap();
         Operation::Put { what, id: OwnId::Number(id), metadata: Metadata::default() }
     }
 

@@ -1,15 +1,14 @@
 //! Generated requests on the service's own description of itself, by schemathesis: no answer may be a 5xx, and every
 //! answer must be what the description says.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::process::Command;
 
 use clap::Args;
 
+use crate::service::{Service, Speaks};
 use crate::steps::Outcome;
-use crate::tools::{program, python_with, quiet, repository, skipped_without};
+use crate::tools::{python_with, quiet, repository, skipped_without};
 
 /// The version that makes the requests.
 const SCHEMATHESIS: &str = "schemathesis==4.32.5";
@@ -54,7 +53,7 @@ pub fn step() -> Outcome {
 
 fn measure(cases: u64, first_seed: u64) -> Outcome {
     let generator = schemathesis()?;
-    let service = Service::start(&program("nearsift")?)?;
+    let service = Service::start(&folder(), Speaks::Http)?;
     let mut done = 0;
     let mut seed = first_seed;
     while done < cases {
@@ -95,67 +94,7 @@ fn folder() -> PathBuf {
 
 /// The program, in the target folder.
 fn schemathesis() -> Result<PathBuf, String> {
-    Ok(python_with(SCHEMATHESIS, &folder())?.join("schemathesis"))
-}
-
-/// A service with an empty folder and a key for all, so that requests without one are refused.
-struct Service {
-    child: Child,
-    url: String,
-    key: String,
-}
-
-impl Service {
-    fn start(program: &Path) -> Result<Service, String> {
-        let (data, log) = (folder().join("data"), folder().join("log"));
-        if data.exists() {
-            std::fs::remove_dir_all(&data).map_err(|e| format!("{}: {e}", data.display()))?;
-        }
-        let mut make = Command::new(program);
-        make.args(["serve", "--new-key", "admin"]);
-        let made = quiet(make)?;
-        let mut lines = made.lines().filter(|line| !line.starts_with('#'));
-        let (Some(key), Some(line)) = (lines.next(), lines.next()) else {
-            return Err(format!("no key in:\n{made}"));
-        };
-        let shown = |e: std::io::Error| format!("{}: {e}", log.display());
-        let mut child = Command::new(program)
-            .arg("serve")
-            .arg(&data)
-            .args(["--listen", "127.0.0.1:0", "--keys", line, "--log", "json"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(&log).map_err(shown)?)
-            .spawn()
-            .map_err(|e| format!("{}: {e}", program.display()))?;
-        loop {
-            let said = std::fs::read_to_string(&log).map_err(shown)?;
-            let url = said.split_once("\"url\":\"").and_then(|(_, rest)| rest.split_once('"'));
-            if let Some((url, _)) = url {
-                return Ok(Service { child, url: url.to_owned(), key: key.to_owned() });
-            }
-            if child.try_wait().map_err(shown)?.is_some() {
-                return Err(format!("the service ended: {said}"));
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// Stops it, which must go well.
-    fn end(mut self) -> Result<(), String> {
-        let mut kill = Command::new("kill");
-        kill.arg(self.child.id().to_string());
-        quiet(kill)?;
-        let status = self.child.wait().map_err(|e| format!("the service: {e}"))?;
-        if status.success() { Ok(()) } else { Err(format!("the service ended with {status}")) }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _has_ended = self.child.kill();
-        let _has_ended = self.child.wait();
-    }
+    Ok(python_with(&[SCHEMATHESIS], &folder())?.join("schemathesis"))
 }
 
 #[cfg(test)]

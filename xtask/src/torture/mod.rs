@@ -7,6 +7,7 @@ mod resume;
 
 use clap::Subcommand;
 
+use crate::clients;
 use crate::tools::{cargo, loud};
 
 /// Which tests, and how many of what.
@@ -16,6 +17,12 @@ pub enum Run {
     Resume(resume::Resume),
     /// Generated requests on the service's own OpenAPI, by schemathesis: no 5xx, every answer as described
     Api(api::Api),
+    /// Answers that come before a body was taken, over HTTP/2 and TLS, by curl and httpx
+    Http2 {
+        /// Tries of each, some of 20 MB
+        #[arg(default_value_t = 200)]
+        tries: u32,
+    },
     /// A service under load is killed; what it acknowledged must be there
     ServeKill {
         /// Kills
@@ -131,6 +138,7 @@ pub fn run(run: &Run) -> Result<(), String> {
     let tests = match *run {
         Run::Resume(ref resume) => return resume::run(resume),
         Run::Api(ref api) => return api::run(api),
+        Run::Http2 { tries } => return clients::http2_tries(tries),
         Run::ServeKill { cycles, seed } => Tests {
             package: "nearsift-cli",
             binary: "cli",

@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::collections::Collection;
+use crate::pool::Interest;
 use crate::problem::Problem;
 
 /// The most documents of an answer.
@@ -180,9 +181,10 @@ pub(super) fn search(
     content: Content<'_>,
     ask: &Ask,
     own: Option<&str>,
+    interest: Interest<'_>,
 ) -> Result<Search, Problem> {
     let one_more = Ask { limit: ask.limit.map(|limit| limit + usize::from(own.is_some())), ..*ask };
-    let answer = collection.store.query(content, &one_more)?;
+    let answer = collection.store.query_unless(content, &one_more, interest.cancellation())?;
     Ok(told(answer, ask.limit, own))
 }
 

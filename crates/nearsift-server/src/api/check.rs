@@ -13,6 +13,7 @@ use super::{App, Target, now, ok};
 use crate::body::Body;
 use crate::collections::Collection;
 use crate::document::{About, Fields, Made, metadata, parse_id};
+use crate::pool::Interest;
 use crate::problem::{Problem, ProblemDetails};
 use crate::writer::{Announced, Operation, Pending, Put};
 
@@ -151,7 +152,12 @@ fn none_given(
     }
 }
 
-fn look(request: Check, collection: &Collection, announced: Announced) -> Result<Step, Problem> {
+fn look(
+    request: Check,
+    collection: &Collection,
+    announced: Announced,
+    interest: Interest<'_>,
+) -> Result<Step, Problem> {
     // Nobody waits for the write of a page that is only looked up.
     let announced = request.insert.then_some(announced);
     let Check { id, text, html_base64, charset, fingerprint, sketch, keys, insert, .. } = request;
@@ -188,7 +194,7 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
     let mut metadata = metadata(time, source, ttl_seconds, now())?;
     let ask = Wanted { max_distance, min_score, limit, budget }.ask(&collection.store)?;
     let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
-    let Made { value, text, kept } = content.with_text(collection)?.make(collection)?;
+    let Made { value, text, kept } = content.with_text(collection)?.make(collection, interest)?;
     let value = match value {
         Ok(value) => value,
         Err(reason) => {
@@ -207,15 +213,16 @@ fn look(request: Check, collection: &Collection, announced: Announced) -> Result
     if let (Some(announced), Some(id), Some(own)) = (announced, &id, own) {
         metadata.length = text.as_ref().map(|about| u64::from(about.characters));
         // Most pages of a crawl are new: for them this is the only search, and the answer is waited for elsewhere.
-        let sighting =
-            collection.store.look(content, ask.limit.map_or(usize::MAX, |most| most + 1))?;
+        let most = ask.limit.map_or(usize::MAX, |most| most + 1);
+        let sighting = collection.store.look_unless(content, most, interest.cancellation())?;
         let what = Put::InsertUnlessNear(sighting.clone());
         let operation = Operation::Put { what, id: own.into(), metadata };
         let pending = announced.submit(vec![operation])?;
         let candidate = Candidate { id: id.clone(), sighting, ask, text };
         return Ok(Step::Insert(Box::new(candidate), pending));
     }
-    let Search { found, truncated, .. } = search(collection, content, &ask, id.as_deref())?;
+    let Search { found, truncated, .. } =
+        search(collection, content, &ask, id.as_deref(), interest)?;
     Ok(Step::Done(Checked {
         verdict: verdict(&found),
         matches: found,
@@ -237,8 +244,8 @@ impl Candidate {
     }
 
     /// The same by a search.
-    fn search(&self, collection: &Collection) -> Result<Search, Problem> {
-        search(collection, self.sighting.content(), &self.ask, Some(&self.id))
+    fn search(&self, collection: &Collection, interest: Interest<'_>) -> Result<Search, Problem> {
+        search(collection, self.sighting.content(), &self.ask, Some(&self.id), interest)
     }
 }
 
@@ -275,12 +282,12 @@ pub(super) async fn check(
     let step = {
         let collection = Arc::clone(&collection);
         let announced = collection.writer.announce();
-        let work = move || {
+        let work = move |interest: Interest<'_>| {
             let request: Check = body.parse()?;
             if request.insert {
                 writer.check()?;
             }
-            look(request, &collection, announced).map(|step| (step, body))
+            look(request, &collection, announced, interest).map(|step| (step, body))
         };
         app.documents.run(work).await??
     };
@@ -304,8 +311,8 @@ pub(super) async fn check(
                 other => match candidate.seen(&other) {
                     Some(search) => refused(search, other, evidence, candidate.text),
                     None => {
-                        let work = move || {
-                            let search = candidate.search(&collection)?;
+                        let work = move |interest: Interest<'_>| {
+                            let search = candidate.search(&collection, interest)?;
                             Ok::<_, Problem>(refused(search, other, evidence, candidate.text))
                         };
                         app.documents.run(work).await??
@@ -373,18 +380,18 @@ pub(super) async fn query(
     target: Target,
     body: Body,
 ) -> Result<Response, Problem> {
-    let work = move || {
+    let work = move |interest: Interest<'_>| {
         let collection = &target.collection;
         let request: Query = body.parse()?;
         let Query { text, html_base64, charset, fingerprint, sketch, keys, .. } = request;
         let Query { max_distance, min_score, limit, budget, .. } = request;
         let ask = Wanted { max_distance, min_score, limit, budget }.ask(&collection.store)?;
         let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
-        let Made { value, kept, .. } = content.with_text(collection)?.make(collection)?;
+        let Made { value, kept, .. } = content.with_text(collection)?.make(collection, interest)?;
         let (search, reason) = match value {
             Ok(value) => {
                 let content = Content { value: &value, text: kept.as_ref() };
-                (search(collection, content, &ask, None)?, None)
+                (search(collection, content, &ask, None, interest)?, None)
             }
             Err(reason) => (Search::default(), Some(reason.to_string())),
         };

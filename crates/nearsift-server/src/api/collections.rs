@@ -16,6 +16,7 @@ use super::operate::{Told, told};
 use super::{App, Target, json, ok};
 use crate::body::Body;
 use crate::collections::{Name, settings};
+use crate::pool::Interest;
 use crate::problem::{Problem, ProblemDetails};
 
 /// A collection to make.
@@ -93,7 +94,7 @@ fn kind(request: &NewCollection, recipe: &Recipe) -> Result<Kind, Problem> {
 pub(super) async fn create(State(app): State<App>, body: Body) -> Result<Response, Problem> {
     let work = {
         let app = Arc::clone(&app);
-        move || {
+        move |_: Interest<'_>| {
             let request: NewCollection = body.parse()?;
             let name: Name = request.name.parse()?;
             let recipe =
@@ -138,7 +139,7 @@ pub(super) struct Unavailable {
 pub(super) async fn list(State(app): State<App>) -> Result<Response, Problem> {
     let work = {
         let app = Arc::clone(&app);
-        move || Collections {
+        move |_: Interest<'_>| Collections {
             collections: app.collections.all().iter().map(|open| told(open)).collect(),
             unavailable: app
                 .collections
@@ -171,7 +172,7 @@ pub(super) async fn remove(State(app): State<App>, target: Target) -> Result<Res
     drop(collection);
     let work = {
         let app = Arc::clone(&app);
-        move || app.collections.delete(&name, PATIENCE).map(|()| name)
+        move |_: Interest<'_>| app.collections.delete(&name, PATIENCE).map(|()| name)
     };
     Ok(ok(&Deleted { deleted: app.stores.run(work).await?? }))
 }

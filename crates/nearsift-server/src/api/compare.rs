@@ -14,7 +14,9 @@ use utoipa::ToSchema;
 
 use super::{App, Target, ok};
 use crate::body::Body;
+use crate::collections::Collection;
 use crate::document::{About, Content, Made, Page, Read, read, written_keys};
+use crate::pool::Interest;
 use crate::problem::{Problem, ProblemDetails};
 use crate::scratch::Share;
 
@@ -40,18 +42,78 @@ pub(super) struct Compared {
     /// The score of the sketches, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f64>,
-    /// Exact measures of the two texts: score, value, cosine, alignment, jaccard, containment.
+    /// Exact measures of the two texts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    verified: Option<Verified>,
-    /// What the recipe's features measure: their numbers, jaccard, weighted_jaccard, containment, cosine, euclidean.
+    verified: Option<TextMeasures>,
+    /// What the recipe's features measure.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    features: Option<Likeness>,
+    features: Option<FeatureMeasures>,
     a: Fingerprinted,
     b: Fingerprinted,
     /// The recipe of the collection.
     recipe: String,
+}
+
+/// Exact measures of two texts, each from 0 to 1.
+#[derive(Debug, Serialize, ToSchema)]
+struct TextMeasures {
+    /// The value on one scale for all scripts.
+    score: f64,
+    /// The quadratic mean of `cosine` and `alignment`.
+    value: f64,
+    /// The cosine of the angle between the weighted features.
+    cosine: f64,
+    /// 2 x (the length of the longest common subsequence) / (both lengths), in letters and digits.
+    alignment: f64,
+    /// The sum of the smaller weights / the sum of the larger weights.
+    jaccard: f64,
+    /// 1 when one text contains the other.
+    containment: f64,
+}
+
+impl From<Verified> for TextMeasures {
+    fn from(verified: Verified) -> TextMeasures {
+        let Verified { score, value, cosine, alignment, jaccard, containment } = verified;
+        TextMeasures { score, value, cosine, alignment, jaccard, containment }
+    }
+}
+
+/// What two sets of features measure.
+#[derive(Debug, Serialize, ToSchema)]
+struct FeatureMeasures {
+    /// The features of the first page.
+    features_a: usize,
+    /// The features of the second page.
+    features_b: usize,
+    /// The features of both.
+    shared: usize,
+    /// Shared features / features of either, from 0 to 1.
+    jaccard: f64,
+    /// The sum of the smaller weights / the sum of the larger weights, from 0 to 1.
+    weighted_jaccard: f64,
+    /// Shared features / features of the smaller set, from 0 to 1.
+    containment: f64,
+    /// The cosine of the angle between the weight vectors, from 0 to 1.
+    cosine: f64,
+    /// The Euclidean distance between the weight vectors, in units of a weight.
+    euclidean: f64,
+}
+
+impl From<Likeness> for FeatureMeasures {
+    fn from(likeness: Likeness) -> FeatureMeasures {
+        let Likeness { features_a, features_b, shared, jaccard, .. } = likeness;
+        let Likeness { weighted_jaccard, containment, cosine, euclidean, .. } = likeness;
+        FeatureMeasures {
+            features_a,
+            features_b,
+            shared,
+            jaccard,
+            weighted_jaccard,
+            containment,
+            cosine,
+            euclidean,
+        }
+    }
 }
 
 /// What a page becomes by the recipe of a collection.
@@ -116,10 +178,14 @@ impl Text {
 /// A page with its share of the memory, which its profile takes until it is compared.
 type Looked<'a> = (Made, Option<(Text, Share<'a>)>);
 
-fn look(page: Page, collection: &crate::collections::Collection) -> Result<Looked<'_>, Problem> {
+fn look<'a>(
+    page: Page,
+    collection: &'a Collection,
+    interest: Interest<'_>,
+) -> Result<Looked<'a>, Problem> {
     let (kind, content) = (collection.store.kind(), page.content()?);
     let read = match content {
-        Content::Value(_) => return Ok((content.make(collection)?, None)),
+        Content::Value(_) => return Ok((content.make(collection, interest)?, None)),
         Content::Text(text) => Read::plain(text),
         Content::Html { bytes, charset } => {
             let _memory = collection.scratch().for_page(bytes.len())?;
@@ -127,18 +193,24 @@ fn look(page: Page, collection: &crate::collections::Collection) -> Result<Looke
         }
     };
     let memory = collection.scratch().for_text(&read.text)?;
+    interest.check()?;
     collection.with_fingerprinter(read.text.len(), |fingerprinter| {
         let made = read.make(kind, fingerprinter);
-        (made, Some((Text::of(&read, fingerprinter), memory)))
-    })
+        interest.check()?;
+        Ok((made, Some((Text::of(&read, fingerprinter), memory))))
+    })?
 }
 
 fn judge(
     request: Compare,
-    collection: &crate::collections::Collection,
+    collection: &Collection,
+    interest: Interest<'_>,
 ) -> Result<Compared, Problem> {
-    let (made_a, text_a) = look(request.a, collection).map_err(|problem| problem.below("/a"))?;
-    let (made_b, text_b) = look(request.b, collection).map_err(|problem| problem.below("/b"))?;
+    let (made_a, text_a) =
+        look(request.a, collection, interest).map_err(|problem| problem.below("/a"))?;
+    let (made_b, text_b) =
+        look(request.b, collection, interest).map_err(|problem| problem.below("/b"))?;
+    interest.check()?;
     let (text_a, _memory_a) = text_a.unzip();
     let (text_b, _memory_b) = text_b.unzip();
     let texts = text_a.zip(text_b);
@@ -171,8 +243,8 @@ fn judge(
         same_text,
         distance,
         score: score.map(nearsift::sketch::Score::value),
-        verified,
-        features: texts.map(|(a, b)| Likeness::of(&a.features, &b.features)),
+        verified: verified.map(TextMeasures::from),
+        features: texts.map(|(a, b)| Likeness::of(&a.features, &b.features).into()),
         a: made_a.into(),
         b: made_b.into(),
         recipe: collection.store.recipe().written.clone(),
@@ -187,7 +259,7 @@ pub(super) async fn compare(
     target: Target,
     body: Body,
 ) -> Result<Response, Problem> {
-    let work = move || judge(body.parse()?, &target.collection);
+    let work = move |interest: Interest<'_>| judge(body.parse()?, &target.collection, interest);
     Ok(ok(&app.documents.run(work).await??))
 }
 
@@ -199,9 +271,9 @@ pub(super) async fn fingerprint(
     target: Target,
     body: Body,
 ) -> Result<Response, Problem> {
-    let work = move || {
+    let work = move |interest: Interest<'_>| {
         let page: Page = body.parse()?;
-        page.content()?.make(&target.collection).map(Fingerprinted::from)
+        page.content()?.make(&target.collection, interest).map(Fingerprinted::from)
     };
     Ok(ok(&app.documents.run(work).await??))
 }

@@ -15,6 +15,7 @@ use super::{App, Target, now, ok};
 use crate::body::{Body, parse};
 use crate::collections::Collection;
 use crate::document::{Document, parse_id};
+use crate::pool::Interest;
 use crate::problem::{Kind, Problem, ProblemDetails};
 use crate::writer::{Mode, Operation, Put, Written};
 
@@ -185,6 +186,7 @@ fn prepare(
     collection: &Collection,
     mode: Mode,
     now: u64,
+    interest: Interest<'_>,
 ) -> Prepared {
     let place = format!("/documents/{number}");
     let document: Document = match parse(json.get().as_bytes()) {
@@ -202,12 +204,18 @@ fn prepare(
         Ok(parts) => parts,
         Err(problem) => return refused(problem),
     };
-    match content.with_text(collection).and_then(|content| content.make(collection)) {
+    match content.with_text(collection).and_then(|content| content.make(collection, interest)) {
         Err(problem) => refused(problem),
         Ok(made) => match made.value {
             Ok(value) => {
                 metadata.length = made.text.map(|about| u64::from(about.characters));
-                match mode.prepare(value, made.kept, &collection.store) {
+                let prepared = mode.prepare(
+                    value,
+                    made.kept,
+                    &collection.store,
+                    interest.cancellation(),
+                );
+                match prepared {
                     Ok(what) => Prepared::Ready { id, what, metadata },
                     Err(error) => refused(error.into()),
                 }
@@ -268,8 +276,10 @@ pub(super) async fn add(
 ) -> Result<Response, Problem> {
     let collection = target.collection;
     let announced = collection.writer.announce();
-    let (request, _body) =
-        app.documents.run(move || body.parse().map(|request: Documents| (request, body))).await??;
+    let (request, _body) = app
+        .documents
+        .run(move |_| body.parse().map(|request: Documents| (request, body)))
+        .await??;
     let Documents { documents, existing, unless_near } = request;
     let (count, most) = (documents.len(), app.config.max_batch);
     if count > most {
@@ -288,10 +298,14 @@ pub(super) async fn add(
     let now = now();
     let parts = turns(documents).into_iter().map(|(first, documents)| {
         let collection = Arc::clone(&collection);
-        app.documents.run(move || -> Vec<Prepared> {
-            let documents = (first..).zip(&documents);
-            documents.map(|(number, json)| prepare(number, json, &collection, mode, now)).collect()
-        })
+        let work = move |interest: Interest<'_>| {
+            let documents = (first..).zip(&documents).map(|(number, json)| {
+                interest.check()?;
+                Ok(prepare(number, json, &collection, mode, now, interest))
+            });
+            documents.collect::<Result<Vec<Prepared>, Problem>>()
+        };
+        async { app.documents.run(work).await? }
     });
     let prepared: Vec<Vec<Prepared>> =
         stream::iter(parts).buffered(app.config.threads).try_collect().await?;
@@ -345,7 +359,7 @@ fn id_of_path(target: &Target) -> Result<Id<'_>, Problem> {
     params(("id" = String, Path, description = "The id, percent-encoded: a slash is %2F")),
     responses((status = 200, body = Held), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn get(State(app): State<App>, target: Target) -> Result<Response, Problem> {
-    let work = move || {
+    let work = move |_: Interest<'_>| {
         let id = id_of_path(&target)?;
         target.collection.store.get(id).map_err(Problem::from)
     };

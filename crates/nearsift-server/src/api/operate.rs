@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::{App, Target, ok};
 use crate::collections::{Collection, Name};
 use crate::metrics::Held;
-use crate::pool::Undone;
+use crate::pool::{Interest, Undone};
 use crate::problem::{Kind, Problem, ProblemDetails};
 
 /// A collection, and how large it is.
@@ -97,7 +97,7 @@ pub(super) fn told(collection: &Collection) -> Told {
 #[utoipa::path(get, path = "/v1/stats", operation_id = "stats", tag = "operation",
     responses((status = 200, body = Told), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn stats(State(app): State<App>, target: Target) -> Result<Response, Problem> {
-    Ok(ok(&app.stores.run(move || told(&target.collection)).await?))
+    Ok(ok(&app.stores.run(move |_| told(&target.collection)).await?))
 }
 
 /// How the service is.
@@ -144,7 +144,7 @@ pub(super) async fn readyz(State(app): State<App>) -> Result<Response, Problem> 
 
 /// Counters in the text format of Prometheus.
 #[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "operation",
-    responses((status = 200, body = String, content_type = "application/openmetrics-text"), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
+    responses((status = 200, description = "OpenMetrics text, application/openmetrics-text"), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
 pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem> {
     let writes = app.collections.all().iter().map(|open| open.writer.waiting()).sum();
     let waiting = [
@@ -154,7 +154,7 @@ pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem>
     ];
     let work = {
         let app = Arc::clone(&app);
-        move || {
+        move |_: Interest<'_>| {
             let open = app.collections.all();
             let open = open.iter().map(|collection| held(collection));
             let unavailable = app.collections.unavailable().into_iter();

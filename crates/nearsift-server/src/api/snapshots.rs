@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::collections::Deleted;
 use super::{App, Target, json, ok};
 use crate::body::Body;
+use crate::pool::Interest;
 use crate::problem::{Problem, ProblemDetails};
 
 /// Nothing is said of a snapshot: `{}`.
@@ -37,7 +38,7 @@ pub(super) async fn take(
 ) -> Result<Response, Problem> {
     let work = {
         let app = Arc::clone(&app);
-        move || {
+        move |_: Interest<'_>| {
             let NewSnapshot {} = body.parse()?;
             let snapshot = app.collections.snapshot(&target.collection)?;
             Ok::<_, Problem>(Snapshot { collection: target.collection.name.to_string(), snapshot })
@@ -59,7 +60,7 @@ pub(super) struct Snapshots {
 pub(super) async fn list(State(app): State<App>, target: Target) -> Result<Response, Problem> {
     let work = {
         let app = Arc::clone(&app);
-        move || app.collections.list_snapshots(&target.collection)
+        move |_: Interest<'_>| app.collections.list_snapshots(&target.collection)
     };
     Ok(ok(&Snapshots { snapshots: app.stores.run(work).await?? }))
 }
@@ -71,7 +72,7 @@ pub(super) async fn list(State(app): State<App>, target: Target) -> Result<Respo
 pub(super) async fn remove(State(app): State<App>, target: Target) -> Result<Response, Problem> {
     let work = {
         let app = Arc::clone(&app);
-        move || {
+        move |_: Interest<'_>| {
             let Target { collection, last: name } = target;
             app.collections.delete_snapshot(&collection, &name).map(|()| name)
         }
