@@ -28,11 +28,24 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-/// Connections that may be cut for one answer.
+/// Connections that may be cut for one body or answer.
 const CUTS: usize = 64;
 
-/// Makes an answer hold its memory until it was taken. Where there is none left, clients that have not taken theirs for
-/// longest are cut; then it is `busy`.
+/// Memory for a body or an answer. Where there is none left, clients that have not taken their answers for longest are cut;
+/// `None` when none are left, or not enough came back.
+pub(crate) async fn memory(pieces: u32, app: &App) -> Option<OwnedSemaphorePermit> {
+    let acquire = || Arc::clone(&app.body_memory).acquire_many_owned(pieces);
+    let mut memory = Arc::clone(&app.body_memory).try_acquire_many_owned(pieces).ok();
+    for _ in 0..CUTS {
+        if memory.is_some() || !app.connections.cut_slowest() {
+            break;
+        }
+        memory = timeout(Duration::from_millis(50), acquire()).await.ok().and_then(Result::ok);
+    }
+    memory
+}
+
+/// Makes an answer hold its memory until it was taken; where there is none, it is `busy`.
 pub(crate) async fn hold(
     response: Response,
     app: &App,
@@ -47,16 +60,7 @@ pub(crate) async fn hold(
         return Problem::new(Kind::Internal, "The answer could not be written.").into_response();
     };
     let bytes = whole.to_bytes();
-    let needed = pieces(bytes.len(), app);
-    let acquire = || Arc::clone(&app.body_memory).acquire_many_owned(needed);
-    let mut memory = Arc::clone(&app.body_memory).try_acquire_many_owned(needed).ok();
-    for _ in 0..CUTS {
-        if memory.is_some() || !app.connections.cut_slowest() {
-            break;
-        }
-        memory = timeout(Duration::from_millis(50), acquire()).await.ok().and_then(Result::ok);
-    }
-    let Some(memory) = memory else {
+    let Some(memory) = memory(pieces(bytes.len(), app), app).await else {
         let detail = "Answers that other clients do not take fill the memory that there is: try again later.";
         return Problem::new(Kind::Busy, detail).into_response();
     };

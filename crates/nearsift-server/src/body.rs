@@ -13,9 +13,10 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 use serde::de::DeserializeOwned;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use crate::answer;
 use crate::api::App;
 use crate::problem::{Kind, Problem};
 
@@ -43,10 +44,6 @@ pub(crate) fn memory(bytes: usize) -> Arc<Semaphore> {
 
 /// Said to requests beyond `max-requests`.
 const MANY: &str = "As many requests as may are worked on: try again later.";
-
-fn busy<T>(what: &'static str) -> impl FnOnce(TryAcquireError) -> Result<T, Problem> {
-    move |_| Err(Problem::new(Kind::Busy, what))
-}
 
 impl FromRequest<App> for Body {
     type Rejection = Problem;
@@ -167,8 +164,9 @@ impl Body {
         }
         // What would find no turn is told so before it is read. The turn itself is taken when the body is there: slow
         // clients hold none.
+        let many = || Problem::new(Kind::Busy, MANY);
         if app.turns.available_permits() == 0 {
-            return busy(MANY)(TryAcquireError::NoPermits);
+            return Err(many());
         }
         let deadline = Instant::now() + app.config.body_timeout;
         let mut whole = Vec::new();
@@ -196,9 +194,10 @@ impl Body {
             let needed = (whole.len() + data.len()).div_ceil(PIECE).saturating_sub(held);
             if needed > 0 {
                 let needed = u32::try_from(needed).unwrap_or(u32::MAX);
-                let more = Arc::clone(&app.body_memory)
-                    .try_acquire_many_owned(needed)
-                    .or_else(busy("The bodies of other requests fill the memory that there is: try again later."))?;
+                let more = answer::memory(needed, app).await.ok_or_else(|| {
+                    let detail = "The bodies of other requests fill the memory that there is: try again later.";
+                    Problem::new(Kind::Busy, detail)
+                })?;
                 match &mut memory {
                     Some(memory) => memory.merge(more),
                     None => memory = Some(more),
@@ -206,7 +205,7 @@ impl Body {
             }
             whole.extend_from_slice(&data);
         }
-        let turn = Arc::clone(&app.turns).try_acquire_owned().or_else(busy(MANY))?;
+        let turn = Arc::clone(&app.turns).try_acquire_owned().map_err(|_| many())?;
         Ok(Body { bytes: whole.into(), _memory: memory, _turn: turn })
     }
 }

@@ -18,6 +18,9 @@ const BYTES_EACH: usize = 64;
 /// Texts and pages up to this many bytes are not counted: even all workers together take little for them.
 const SMALL: usize = 64 << 10;
 
+/// A share of so many bytes is worth a call to give its memory back.
+const LARGE: usize = 32 << 20;
+
 self_cell! {
     /// A fingerprinter with the recipe that it borrows.
     struct Maker {
@@ -51,6 +54,23 @@ impl Drop for Share<'_> {
             *lock(&self.scratch.free) += self.bytes;
             self.scratch.freed.notify_all();
         }
+        if self.bytes >= LARGE {
+            give_back();
+        }
+    }
+}
+
+/// Returns what the allocator keeps of memory that was freed to the system. Of pieces that are smaller than some MB it keeps
+/// all, and for each thread its own: after a few large texts that was 400 MiB of a service that had nothing to do.
+fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        #[expect(
+            unsafe_code,
+            reason = "a call of the system that the standard library does not have"
+        )]
+        // SAFETY: it takes no memory of ours, and may be called from any thread at any time.
+        let _whether_some_was = unsafe { libc::malloc_trim(0) };
     }
 }
 

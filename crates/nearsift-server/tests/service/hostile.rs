@@ -150,6 +150,90 @@ fn times_are_kept_while_all_workers_are_busy() {
 }
 
 #[test]
+fn work_that_nobody_waits_for_ends() {
+    let service = Service::with(|config| {
+        config.threads = 1;
+        config.max_body = 64 << 20;
+        config.work_timeout = Duration::from_secs(600);
+    });
+    // Two texts whose profiles and comparison take far longer than the first of their steps.
+    let [a, b] = [0, 1].map(|first| (0..4_000).map(|n| text(2 * n + first)).collect::<String>());
+    let pages = json!({"a": {"text": a}, "b": {"text": b}}).to_string();
+    let small = json!({"text": text(1)});
+    let begun = Instant::now();
+    service.send(&Request::new("POST", "/v1/compare").body(pages.clone())).ok();
+    let whole = begun.elapsed();
+    // The client hangs up while the only worker has it: the next one does not wait for the rest of the work.
+    let mut stream = service.connect();
+    let head = format!(
+        "POST /v1/compare HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        pages.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(pages.as_bytes()).unwrap();
+    std::thread::sleep(whole / 20);
+    drop(stream);
+    let begun = Instant::now();
+    service.post("/v1/check", &small).ok();
+    let freed = begun.elapsed();
+    crate::support::say(&format!("{whole:?} of work, ended {freed:?} after the client was gone"));
+    assert!(2 * freed < whole, "{freed:?} of {whole:?}");
+}
+
+/// Chinese characters and Latin words by turns: words whose hashes agree in the bits that choose places in a table without a
+/// secret, or as many others.
+fn flood(words: usize, crowds: bool) -> String {
+    const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let is_wanted = |hash: u64| match crowds {
+        true => hash >> 36 & 0xff == 0 && hash >> 14 & 0x1f == 0xa,
+        false => hash >> 40 & 0x7 == 0,
+    };
+    let letter =
+        |number: u32, place| char::from(LETTERS[(number / 36u32.pow(place) % 36) as usize]);
+    // A letter first, or digits alone would be another kind of word.
+    let word = |number| (0..5).map(|place| letter(number, place)).collect::<String>();
+    let all = (0..36u32.pow(5)).filter(|number| number % 36 < 26).map(word);
+    let wanted = all.filter(|word| is_wanted(nearsift::feature::hash_token(word)));
+    wanted.take(words).flat_map(|word| ["中".to_owned(), word]).collect()
+}
+
+#[test]
+fn crowding_words_cost_what_others_cost_in_every_route() {
+    const WORDS: usize = 3_000;
+    let service = Service::start();
+    for recipe in ["sketch", "simhash64", "keywords64"] {
+        service.post("/v1/collections", &json!({"name": recipe, "recipe": recipe})).ok();
+    }
+    let (plain, crowded) = (flood(WORDS, false), flood(WORDS, true));
+    assert_eq!(plain.len(), crowded.len());
+    let one = |text: &str| json!({"text": text});
+    let two = |text: &str| json!({"a": one(text), "b": one(&text[3..])});
+    type Body<'a> = &'a dyn Fn(&str) -> serde_json::Value;
+    let cases: [(&str, Body<'_>); 5] = [
+        ("/v1/collections/sketch/check", &one),
+        ("/v1/collections/simhash64/check", &one),
+        ("/v1/collections/keywords64/fingerprint", &one),
+        ("/v1/collections/simhash64/compare", &two),
+        ("/v1/collections/sketch/compare", &two),
+    ];
+    for (path, body) in cases {
+        // The least of several: whoever else works on this machine makes it no smaller.
+        let least = |text: &str| {
+            let body = body(text);
+            let time = |_| {
+                let begun = Instant::now();
+                service.post(path, &body).ok();
+                begun.elapsed()
+            };
+            (0..7).map(time).min().unwrap()
+        };
+        let (plain, crowded) = (least(&plain), least(&crowded));
+        crate::support::say(&format!("{path}: {crowded:?}, and {plain:?} of other words"));
+        assert!(crowded <= 3 * plain, "{path}: {crowded:?}, and {plain:?} of other words");
+    }
+}
+
+#[test]
 fn answers_that_nobody_takes_give_way_to_those_that_are_taken() {
     let service = Service::with(|config| {
         config.max_batch = 30_000;

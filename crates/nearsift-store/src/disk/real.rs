@@ -28,12 +28,12 @@ impl Disk for RealDisk {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true);
-        Ok(Arc::new(options.open(path)?))
+        Ok(Arc::new(open_plain(&mut options, path)?))
     }
 
     fn open(&self, path: &Path, access: FileAccess) -> io::Result<Arc<dyn DiskFile>> {
         let write = access == FileAccess::ReadWrite;
-        Ok(Arc::new(OpenOptions::new().read(true).write(write).open(path)?))
+        Ok(Arc::new(open_plain(OpenOptions::new().read(true).write(write), path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -67,7 +67,8 @@ impl Disk for RealDisk {
             // Some file systems lock no folders: there the file alone is locked, and looked at.
             Err(_) => None,
         };
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+        let mut options = OpenOptions::new();
+        let file = open_plain(options.create(true).truncate(false).write(true), path)?;
         let Some(file) = try_lock(file)? else { return Ok(None) };
         let lock = LockedFolder { file, path: path.to_owned(), folder, dir };
         // Another process may have deleted the file before it was locked here.
@@ -77,6 +78,29 @@ impl Disk for RealDisk {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Opens a plain file. A pipe, a device or a folder in its place is refused; a pipe that nobody has open at its other end
+/// would be waited for.
+fn open_plain(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    let opened = options.open(path);
+    #[cfg(unix)]
+    let has_no_other_end =
+        |error: &io::Error| error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error());
+    #[cfg(not(unix))]
+    let has_no_other_end = |_: &io::Error| false;
+    match opened {
+        Ok(file) if file.metadata()?.is_file() => return Ok(file),
+        Err(error) if !has_no_other_end(&error) => return Err(error),
+        _ => {}
+    }
+    let what = "not a plain file, but a pipe, a device or a folder: put the store's own file back, or restore a snapshot";
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
 /// Locks an open file or folder; `None` if another has it.

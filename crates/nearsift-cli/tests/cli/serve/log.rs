@@ -3,10 +3,14 @@
 use std::fs::File;
 use std::io::Read;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::Folder;
+use serde_json::{Value, json};
+
+use super::Running;
+use crate::support::{Folder, skip};
 
 /// A service whose standard error is not read.
 struct Unread {
@@ -133,4 +137,67 @@ fn stopping_does_not_wait_for_the_reader_of_a_log() {
     service.ask(1000);
     service.end();
     drop(reader);
+}
+
+/// Makes a pipe with a name; `false` where the system has no program for that.
+fn made_pipe(path: &Path) -> bool {
+    let made = Command::new("mkfifo").arg(path).status().is_ok_and(|status| status.success());
+    if !made {
+        skip("mkfifo is missing");
+    }
+    made
+}
+
+#[test]
+fn a_named_pipe_as_log_stops_nothing() {
+    let folder = Folder::new();
+    let path = folder.path("log");
+    if !made_pipe(&path) {
+        return;
+    }
+    // Open for reading too, so that opening waits for nobody; nothing is read.
+    let pipe = File::options().read(true).write(true).open(&path).unwrap();
+    let service = Unread::start(&folder, pipe.into());
+    let begun = Instant::now();
+    while service.lost() == 0 {
+        service.ask(500);
+        assert!(begun.elapsed() < Duration::from_secs(120), "nothing is lost");
+    }
+    service.end();
+}
+
+#[test]
+fn a_pipe_in_place_of_a_file_of_a_collection_holds_up_nothing() {
+    for name in ["log-", "MANIFEST", "LOCK"] {
+        let folder = Folder::new();
+        let service = Running::start(&folder, &[]);
+        service.post("/v1/collections", &json!({"name": "other"}));
+        service.post(
+            "/v1/check",
+            &json!({"id": "1", "text": "一篇文章，写了很多很多的字", "insert": true}),
+        );
+        service.signal("-TERM");
+        assert_eq!(service.end().0, Some(0));
+        let other = folder.path("data/other");
+        let files = std::fs::read_dir(&other).unwrap().map(|entry| entry.unwrap().path());
+        let is_such =
+            |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(name);
+        let such: Vec<PathBuf> = files.filter(is_such).collect();
+        for path in &such {
+            std::fs::remove_file(path).unwrap();
+            if !made_pipe(path) {
+                return;
+            }
+        }
+        assert!(!such.is_empty(), "{name}");
+        // The others are served without it, and it says why.
+        let service = Running::start(&folder, &[]);
+        let mut told = ureq::get(format!("{}/v1/collections", service.url)).call().unwrap();
+        let told: Value = serde_json::from_reader(told.body_mut().as_reader()).unwrap();
+        assert_eq!(told["unavailable"][0]["name"], "other", "{name}: {told}");
+        let why = told["unavailable"][0]["why"].as_str().unwrap();
+        assert!(why.contains("not a plain file"), "{name}: {why}");
+        service.signal("-TERM");
+        assert_eq!(service.end().0, Some(0));
+    }
 }

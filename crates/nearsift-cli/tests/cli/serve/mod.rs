@@ -2,6 +2,7 @@
 
 mod kill;
 mod log;
+mod memory;
 mod threats;
 
 use std::io::{BufRead, BufReader, Read};
