@@ -5,7 +5,7 @@
 //! many there may be is decided in [`crate::presence`].
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex, split};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -120,6 +120,32 @@ async fn connection(
             Err(_) => tracing::debug!(%peer, "TLS took too long"),
         },
     }
+}
+
+/// Serves a connection that is in memory: what a client has sent, which sends no more, and what it was answered until the
+/// service has ended the connection.
+pub(crate) async fn converse(
+    app: &App,
+    router: Router,
+    stop: watch::Receiver<bool>,
+    sent: &[u8],
+) -> Vec<u8> {
+    let Some(Entered { presence, .. }) = app.connections.enter(Ipv4Addr::LOCALHOST.into()) else {
+        return Vec::new();
+    };
+    let (mut client, service) = duplex(HEAD_BYTES);
+    let served = exchange(service, app, router, stop, &presence);
+    let asked = async {
+        let (mut answers, mut requests) = split(&mut client);
+        let mut answered = Vec::new();
+        // The service may end before it has taken all.
+        let (_sent, _read) =
+            tokio::join!(requests.write_all(sent), answers.read_to_end(&mut answered));
+        answered
+    };
+    let (answered, ()) = tokio::join!(asked, served);
+    app.connections.leave(&presence);
+    answered
 }
 
 /// Serves a connection, whose first request is waited for from when it was taken.

@@ -140,6 +140,15 @@ impl Server {
         self.address
     }
 
+    /// Serves one connection in memory rather than over a socket: a client sends bytes as they are, and no more after them.
+    /// Gives what it is answered until the service ends the connection, as after `Connection: close`, after a broken
+    /// request, or when the times of the settings are over.
+    pub fn converse(&self, sent: &[u8]) -> Vec<u8> {
+        let router = api::router(App::clone(&self.app));
+        let answered = connection::converse(&self.app, router, self.stop.subscribe(), sent);
+        self.runtime.block_on(answered)
+    }
+
     /// Takes no more requests, finishes those under way, and closes the collections; all within `stop-timeout`, and
     /// two seconds more for the collections. What is not done then is left as by a crash, which loses nothing that was
     /// acknowledged.

@@ -187,9 +187,9 @@ impl Problem {
             kind: format!("urn:nearsift:problem:{name}"),
             title,
             status: status.as_u16(),
-            detail: self.detail.clone(),
-            pointer: self.pointer.clone(),
-            expected: self.expected.clone(),
+            detail: shortened(&self.detail),
+            pointer: self.pointer.as_deref().map(shortened),
+            expected: self.expected.as_deref().map(shortened),
         }
     }
 
@@ -209,7 +209,7 @@ impl Problem {
             })
             .collect();
         let kind = if inner.is_data() { Kind::InvalidField } else { Kind::NotJson };
-        let problem = Problem::new(kind, shortened(&message)).at(&pointer);
+        let problem = Problem::new(kind, message.clone()).at(&pointer);
         match message.split_once(", expected ") {
             Some((_, expected)) => {
                 let expected = expected.split(" at line ").next().unwrap_or(expected);
@@ -220,7 +220,7 @@ impl Problem {
     }
 }
 
-/// Messages of parsers repeat what they were given: not more than a line of it.
+/// Messages of parsers, of recipes and of the store repeat what they were given: no answer has more than a line of it.
 fn shortened(message: &str) -> String {
     const MOST: usize = 400;
     let harmless = |text: &str| text.replace(char::is_control, "\u{fffd}");
@@ -336,6 +336,16 @@ mod tests {
                 (status, &*format!("urn:nearsift:problem:{kind}"))
             );
             assert_eq!(details.detail, text);
+        }
+    }
+
+    #[test]
+    fn answers_repeat_no_more_than_a_line() {
+        let long = format!("{}\u{7}{}", "x".repeat(1 << 20), "end");
+        let problem = Problem::field(&long, long.clone(), &long);
+        let ProblemDetails { detail, pointer, expected, .. } = problem.details();
+        for told in [detail, pointer.unwrap(), expected.unwrap()] {
+            assert!(told.chars().count() < 420 && told.ends_with("\u{fffd}end"), "{told}");
         }
     }
 

@@ -18,6 +18,7 @@ pub mod join;
 pub mod recipe;
 pub mod records;
 pub mod run;
+pub mod service;
 pub mod store;
 #[path = "../../../crates/nearsift-store/tests/store/support.rs"]
 #[allow(dead_code, reason = "most of it is for the tests of the store")]
@@ -152,6 +153,20 @@ pub const TARGETS: &[Target] = &[
         oracle: store::operations,
         seeds: store::operations_seeds,
         inputs: 80,
+    },
+    Target {
+        name: "service_heads",
+        about: "any bytes as a request: answered with a problem or a good answer, or the connection ends",
+        oracle: service::heads,
+        seeds: service::heads_seeds,
+        inputs: 800,
+    },
+    Target {
+        name: "service_bodies",
+        about: "any body to any route: an answer that fits the body, or a problem; never a mistake of the service",
+        oracle: service::bodies,
+        seeds: service::bodies_seeds,
+        inputs: 5_000,
     },
     Target {
         name: "differences",

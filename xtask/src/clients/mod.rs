@@ -139,8 +139,8 @@ fn by_openapi_fetch(folder: &Path, programs: &Path, service: &Service) -> Result
     quiet(run).map(drop)
 }
 
-/// Tries of each answer, and how many of them upload 20 MB by httpx, which takes it a second each.
-const TRIES: (u32, u32) = (200, 10);
+/// Tries of each answer, and by httpx of those to large bodies.
+const TRIES: (u32, u32) = (200, 50);
 
 /// Answers to requests whose body was not taken, over HTTP/2 and TLS.
 pub fn http2_step() -> Outcome {
