@@ -96,9 +96,9 @@ impl Mode {
         let made = Made { value, text };
         match self {
             Mode::Insert => Ok(Put::Insert(Box::new(made))),
-            Mode::InsertUnlessNear => store
-                .look_unless(made.content(), SIGHTED, cancellation)
-                .map(Put::InsertUnlessNear),
+            Mode::InsertUnlessNear => {
+                store.look_unless(made.content(), SIGHTED, cancellation).map(Put::InsertUnlessNear)
+            }
             Mode::Replace => Ok(Put::Replace(Box::new(made))),
         }
     }
@@ -284,8 +284,7 @@ mod tests {
 
     fn insert(store: &Store, id: u64, value: u64) -> Operation {
         let value = Fingerprint::from_u64(value).into();
-        let what =
-            Mode::InsertUnlessNear.prepare(value, None, store, Cancellation::NEVER).unwrap();
+        let what = Mode::InsertUnlessNear.prepare(value, None, store, Cancellation::NEVER).unwrap();
         Operation::Put { what, id: OwnId::Number(id), metadata: Metadata::default() }
     }
 

@@ -30,9 +30,8 @@ OTHER = "".join(chr(0x4E00 + 104_729 * n * n % 5000) for n in range(1, 200))
 ID = "http://a.example/页?q=1&r=%2F"
 
 
-def run(recipe, evidence, is_distance):
-    name = f"attrs-{recipe}"
-    near = {"max_distance": 16} if is_distance else {"min_score": 0.5}
+def run(evidence, recipe, **near):
+    name, is_distance = f"attrs-{evidence.value}", "max_distance" in near
     client = AuthenticatedClient(base_url=URL, token=KEY)
     made = create_collection.sync(client=client, body=NewCollection(name=name, recipe=recipe, **near))
     assert made.name == name and made.documents == 0 and isinstance(made.recipe_digest, str), made
@@ -78,5 +77,6 @@ def run(recipe, evidence, is_distance):
     assert delete_collection.sync(name, client=client).deleted == name
 
 
-run("sketch", Evidence.SKETCH, False)
-run("simhash64", Evidence.FINGERPRINT, True)
+run(Evidence.SKETCH, "sketch", min_score=0.5)
+run(Evidence.FINGERPRINT, "simhash64", max_distance=16)
+run(Evidence.TEXT, "sketch", keep_texts=True)

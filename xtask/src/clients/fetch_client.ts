@@ -23,14 +23,14 @@ function good<T>(answer: { data?: T; error?: Schemas["ProblemDetails"]; response
   return answer.data;
 }
 
-async function run(recipe: string, evidence: Schemas["Evidence"], isDistance: boolean) {
+async function run(evidence: Schemas["Evidence"], made: Omit<Schemas["NewCollection"], "name">) {
+  const isDistance = made.max_distance !== undefined;
   const headers = { authorization: `Bearer ${key}` };
   const client = createClient<paths>({ baseUrl: url, headers });
-  const path = { name: `fetch-${recipe}` };
+  const path = { name: `fetch-${evidence}` };
   const params = { path };
-  const limit = isDistance ? { max_distance: 16 } : { min_score: 0.5 };
-  const made = good(await client.POST("/v1/collections", { body: { ...path, recipe, ...limit } }));
-  assert.deepEqual([made.name, made.documents], [path.name, 0]);
+  const collection = good(await client.POST("/v1/collections", { body: { ...path, ...made } }));
+  assert.deepEqual([collection.name, collection.documents], [path.name, 0]);
 
   const check = async (body: Schemas["Check"]): Promise<Schemas["Checked"]> =>
     good(await client.POST("/v1/collections/{name}/check", { params, body }));
@@ -78,5 +78,6 @@ async function run(recipe: string, evidence: Schemas["Evidence"], isDistance: bo
   assert.equal(good(await client.DELETE("/v1/collections/{name}", { params })).deleted, path.name);
 }
 
-await run("sketch", "sketch", false);
-await run("simhash64", "fingerprint", true);
+await run("sketch", { recipe: "sketch", min_score: 0.5 });
+await run("fingerprint", { recipe: "simhash64", max_distance: 16 });
+await run("text", { recipe: "sketch", keep_texts: true });

@@ -38,9 +38,8 @@ def refused(status, call):
     raise AssertionError("no error")
 
 
-def run(recipe, evidence, is_distance):
-    name = f"pydantic-{recipe}"
-    near = {"max_distance": 16} if is_distance else {"min_score": 0.5}
+def run(evidence, recipe, **near):
+    name, is_distance = f"pydantic-{evidence.value}", "max_distance" in near
     client = ApiClient(Configuration(host=URL, access_token=KEY))
     collections, documents = CollectionsApi(client), DocumentsApi(client)
     made = collections.create_collection(NewCollection(name=name, recipe=recipe, **near))
@@ -85,5 +84,6 @@ def run(recipe, evidence, is_distance):
     assert collections.delete_collection(name).deleted == name
 
 
-run("sketch", Evidence.SKETCH, False)
-run("simhash64", Evidence.FINGERPRINT, True)
+run(Evidence.SKETCH, "sketch", min_score=0.5)
+run(Evidence.FINGERPRINT, "simhash64", max_distance=16)
+run(Evidence.TEXT, "sketch", keep_texts=True)

@@ -209,12 +209,8 @@ fn prepare(
         Ok(made) => match made.value {
             Ok(value) => {
                 metadata.length = made.text.map(|about| u64::from(about.characters));
-                let prepared = mode.prepare(
-                    value,
-                    made.kept,
-                    &collection.store,
-                    interest.cancellation(),
-                );
+                let prepared =
+                    mode.prepare(value, made.kept, &collection.store, interest.cancellation());
                 match prepared {
                     Ok(what) => Prepared::Ready { id, what, metadata },
                     Err(error) => refused(error.into()),
