@@ -122,6 +122,16 @@ fn utf_16_is_named() {
     assert_eq!(got.codes()[0], "1 utf_16");
 }
 
+/// What JSON calls white space makes a blank line, and nothing else does.
+#[test]
+fn a_line_of_other_white_space_is_told() {
+    let folder = Folder::new();
+    let lines = "{\"id\":1,\"text\":\"a\"}\n \t\r\n\u{c}\n\u{b}\r\n{\"id\":2,\"text\":\"b\"}\n";
+    let got = read(&inputs(folder.file("a.jsonl", lines)));
+    assert_eq!(got.documents, ["1=a", "2=b"]);
+    assert_eq!(got.codes(), ["3 json", "4 json"]);
+}
+
 fn limited(path: &std::path::Path, limits: Limits) -> Inputs {
     Inputs::resolve(&[path], ReadOptions { limits, ..ReadOptions::default() }).expect("inputs")
 }

@@ -335,7 +335,8 @@ impl Repair<'_> {
                 Ok(contents) => contents,
                 Err(error) => {
                     bad = true;
-                    repaired.lost_log_bytes += synced;
+                    // A forged manifest may name any length.
+                    repaired.lost_log_bytes = repaired.lost_log_bytes.saturating_add(synced);
                     repaired.notes.push(format!("{error}: its operations are lost"));
                     continue;
                 }
@@ -344,8 +345,8 @@ impl Repair<'_> {
             if let Some(at) = contents.damage(synced, crate::log::Tail::MayBeTorn) {
                 bad = true;
                 let length = contents.whole + contents.dropped;
-                let lost = contents.skip_damage() + synced.saturating_sub(length);
-                repaired.lost_log_bytes += lost;
+                let lost = contents.skip_damage().saturating_add(synced.saturating_sub(length));
+                repaired.lost_log_bytes = repaired.lost_log_bytes.saturating_add(lost);
                 repaired.notes.push(format!(
                     "{}: damaged at byte {at}: {lost} bytes of operations are lost",
                     path.display()
@@ -356,7 +357,8 @@ impl Repair<'_> {
                     Some(_) => payloads.push(payload.to_vec()),
                     None => {
                         bad = true;
-                        repaired.lost_log_bytes += payload.len() as u64;
+                        repaired.lost_log_bytes =
+                            repaired.lost_log_bytes.saturating_add(payload.len() as u64);
                         let note = "a frame is none of this version: its operations are lost";
                         repaired.notes.push(format!("{}: {note}", path.display()));
                     }

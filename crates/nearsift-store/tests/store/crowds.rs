@@ -47,8 +47,7 @@ fn copies_are_found_in_crowds() {
     for copy in copies {
         documents.insert(random.below(documents.len()), copy);
     }
-    let insert =
-        |(n, value): (u64, &Value)| Op::Insert(SHAPE.id(n), value.clone(), Metadata::default());
+    let insert = |(n, value): (u64, &Value)| Op::Insert(SHAPE.id(n), *value, Metadata::default());
     let ops: Vec<Op> = (0..).zip(&documents).map(insert).collect();
     let (first, second) = ops.split_at(ops.len() / 2);
     let ask = Ask {
