@@ -1,8 +1,8 @@
 """Pages with gold text, each with what trafilatura finds: extract.py OUT FOLDER... writes OUT/pages.jsonl and OUT/N.html.
 
-Layouts: ground-truth.json with html/ (also inside a tar.zst), ground-truth/ID.json with html/ (WCXB), base.json with
-htmls/ (magic-html), Original/ with cleaned/ (Chinese web content), and EVAL_PAGES with cache/ (trafilatura's own, whose
-gold are sentences that must and must not be found).
+Layouts: ground-truth.json with html/ (also inside a tar.zst); ground-truth/ID.json with html/ (WCXB: a folder for each
+split); base.json with htmls/ (magic-html); cleaned/ with Original/ (Chinese web content); evaldata.json, eval_*.json or a
+script with EVAL_PAGES, beside cache/ and eval/ (trafilatura's own: its gold are passages that must and must not be found).
 """
 import ast, gzip, json, pathlib, subprocess, sys, tempfile
 
@@ -35,11 +35,9 @@ def pages(folder):
         for path in sorted(truths.glob("*.json")):
             page = json.loads(path.read_text("utf-8"))
             gold = page.get("ground_truth", page)
-            kind = page.get("page_type") or gold.get("page_type")
-            kind = kind or next((v["page_type"] for v in page.values() if isinstance(v, dict) and v.get("page_type")), "page")
-            if isinstance(kind, dict):
-                kind = kind.get("primary", "page")
-            yield "WCXB", str(kind), read(truths.parent / "html" / f"{path.stem}.html"), gold.get("main_content"), [], []
+            kind = page.get("_internal", {}).get("page_type", {}).get("primary", "page")
+            html = read(truths.parent / "html" / f"{path.stem}.html")
+            yield f"WCXB {truths.parent.name}", kind, html, gold.get("main_content"), [], []
     for base in sorted(folder.rglob("base.json")):
         for name, page in sorted(json.loads(base.read_text("utf-8")).items()):
             html = read(base.parent / "htmls" / f"{name}.html")
@@ -48,16 +46,25 @@ def pages(folder):
         for path in sorted(cleaned.glob("*.txt")):
             html = next((h for h in map(read, (cleaned.parent / d / f"{path.stem}.html" for d in ("Original", "original"))) if h), None)
             yield "Chinese web content", "article", html, path.read_bytes().decode("utf-8", "replace"), [], []
-    for data in sorted(folder.rglob("*.py")):
-        source = data.read_text("utf-8", "replace")
-        if "EVAL_PAGES" not in source or "with" not in source:
-            continue
-        for node in ast.parse(source).body:
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EVAL_PAGES":
-                for page in ast.literal_eval(node.value).values():
-                    found = (read(data.parent / d / page["file"]) for d in ("cache", "eval"))
-                    html = next((h for h in found if h), None)
-                    yield "trafilatura", "article", html, None, page.get("with", []), page.get("without", [])
+    for data in sorted([*folder.rglob("*.py"), *folder.rglob("eval*.json")]):
+        for page in passages(data).values():
+            found = (read(data.parent / d / page["file"]) for d in ("cache", "eval"))
+            html = next((h for h in found if h), None)
+            yield "trafilatura", "article", html, None, page.get("with", []), page.get("without", [])
+
+
+def passages(path):
+    """The pages that a file of trafilatura's evaluation names."""
+    source = path.read_text("utf-8", "replace")
+    if path.suffix == ".json":
+        pages = json.loads(source)
+        return pages if isinstance(pages, dict) and all(isinstance(p, dict) and "file" in p for p in pages.values()) else {}
+    if "EVAL_PAGES" not in source:
+        return {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "EVAL_PAGES":
+            return ast.literal_eval(node.value) if isinstance(node.value, ast.Dict) and node.value.keys else {}
+    return {}
 
 
 def main():

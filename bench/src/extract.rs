@@ -2,7 +2,7 @@
 //!
 //! The measure is that of tokens as a multiset: a token is a run of letters and digits in lower case, or one character of
 //! Chinese, Japanese and the like. Of each page precision, recall and F1; the figures are means over pages. A set whose
-//! gold are sentences counts them: found ones that must be and are not to be found.
+//! gold are passages that must and must not be found counts them, over all its pages together, as its authors do.
 
 use std::collections::{BTreeMap, HashMap};
 use std::process::Command;
@@ -27,31 +27,66 @@ struct Page {
     peer: Option<String>,
 }
 
+/// How well a text meets its page's gold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Score {
+    /// The shares of common tokens in what was found and in what was wanted.
+    Tokens { precision: f64, recall: f64 },
+    /// Passages: found rightly, found wrongly, and not found.
+    Passages { right: f64, wrong: f64, missed: f64 },
+}
+
 /// Sums over pages.
 #[derive(Debug, Default, Clone, Copy)]
 struct Sums {
     pages: f64,
+    /// Of pages with a text as gold.
     precision: f64,
     recall: f64,
     f1: f64,
+    /// Of pages with passages as gold.
+    right: f64,
+    wrong: f64,
+    missed: f64,
 }
 
 impl Sums {
-    fn add(&mut self, (precision, recall): (f64, f64)) {
-        let sum = precision + recall;
+    fn add(&mut self, score: Score) {
         self.pages += 1.0;
-        self.precision += precision;
-        self.recall += recall;
-        self.f1 += if sum > 0.0 { 2.0 * precision * recall / sum } else { 0.0 };
+        match score {
+            Score::Tokens { precision, recall } => {
+                self.precision += precision;
+                self.recall += recall;
+                self.f1 += f1(precision, recall);
+            }
+            Score::Passages { right, wrong, missed } => {
+                self.right += right;
+                self.wrong += wrong;
+                self.missed += missed;
+            }
+        }
     }
 
     fn row(&self, name: String) -> Row {
+        let (precision, recall, f1) = if self.right + self.missed > 0.0 {
+            let share = |of: f64| if of > 0.0 { self.right / of } else { 0.0 };
+            let (precision, recall) =
+                (share(self.right + self.wrong), share(self.right + self.missed));
+            (precision, recall, f1(precision, recall))
+        } else {
+            (self.precision / self.pages, self.recall / self.pages, self.f1 / self.pages)
+        };
         Row::new(name)
-            .with("F1", self.f1 / self.pages)
-            .with("precision", self.precision / self.pages)
-            .with("recall", self.recall / self.pages)
+            .with("F1", f1)
+            .with("precision", precision)
+            .with("recall", recall)
             .with("pages", self.pages)
     }
+}
+
+fn f1(precision: f64, recall: f64) -> f64 {
+    let sum = precision + recall;
+    if sum > 0.0 { 2.0 * precision * recall / sum } else { 0.0 }
 }
 
 /// Extracts every page of the folders by both.
@@ -103,16 +138,19 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
 }
 
 impl Page {
-    /// Precision and recall of a text.
-    fn score(&self, text: &str) -> (f64, f64) {
+    fn score(&self, text: &str) -> Score {
         if let Some(gold) = &self.gold {
-            return overlap(gold, text);
+            let (precision, recall) = overlap(gold, text);
+            return Score::Tokens { precision, recall };
         }
-        let holds = |wanted: &&String| text.contains(wanted.as_str());
-        let found = self.with.iter().filter(holds).count() as f64;
-        let wrong = self.without.iter().filter(holds).count() as f64;
-        let share = |of: f64| if of > 0.0 { found / of } else { 0.0 };
-        (share(found + wrong), share(self.with.len() as f64))
+        let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = spaced(text);
+        let found = |wanted: &[String]| {
+            wanted.iter().filter(|wanted| text.contains(&spaced(wanted))).count() as f64
+        };
+        let right = found(&self.with);
+        let missed = self.with.len() as f64 - right;
+        Score::Passages { right, wrong: found(&self.without), missed }
     }
 }
 

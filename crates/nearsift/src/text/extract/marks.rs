@@ -41,6 +41,25 @@ pub(super) const HOLDS_CONTENT: Marks = 1 << 15;
 /// Has a text about cookies.
 pub(super) const COOKIE_TEXT: Marks = 1 << 16;
 
+/// Is named as a post, an answer, a comment or a part of one.
+pub(super) const RECORD: Marks = 1 << 17;
+/// Is named as a comment, a reply or a review, which stand below articles too.
+pub(super) const COMMENT: Marks = 1 << 25;
+/// Who wrote a post, and when, and what can be done with it.
+pub(super) const BYLINE: Marks = 1 << 18;
+/// Holds the description or the specification of a product.
+pub(super) const DESCRIBES: Marks = 1 << 19;
+/// Stands beside a product: reviews, other products, delivery.
+pub(super) const BESIDE: Marks = 1 << 20;
+/// A discussion, a question or an answer, by its microdata.
+pub(super) const DISCUSSION: Marks = 1 << 21;
+/// A product, by its microdata.
+pub(super) const PRODUCT: Marks = 1 << 22;
+/// The caption or the credit of a picture.
+pub(super) const CAPTION: Marks = 1 << 24;
+/// An article, by its microdata.
+pub(super) const ARTICLE: Marks = 1 << 23;
+
 /// What an element inherits from those that it holds.
 pub(super) const UPWARDS: Marks = HOLDS_CONTENT | COOKIE_TEXT;
 
@@ -59,6 +78,7 @@ pub(super) enum Attribute {
     Style,
     AriaHidden,
     AriaModal,
+    Itemtype,
 }
 
 pub(super) fn attribute(name: &[u8]) -> Option<Attribute> {
@@ -67,6 +87,7 @@ pub(super) fn attribute(name: &[u8]) -> Option<Attribute> {
         b"style" => Attribute::Style,
         b"aria-hidden" => Attribute::AriaHidden,
         b"aria-modal" => Attribute::AriaModal,
+        b"itemtype" => Attribute::Itemtype,
         _ => return None,
     })
 }
@@ -76,6 +97,7 @@ pub(super) fn of_name(name: &[u8]) -> Marks {
         b"nav" | b"footer" | b"aside" => FRAME,
         b"dialog" => DIALOG,
         b"main" => MAIN,
+        b"figcaption" => CAPTION,
         b"input" | b"textarea" => CONTROL,
         _ => 0,
     }
@@ -97,6 +119,22 @@ pub(super) fn of_value(attribute: Attribute, value: &[u8]) -> Marks {
         Attribute::Style if hides(value) => HIDDEN,
         Attribute::AriaHidden if value == b"true" => INERT,
         Attribute::AriaModal if value == b"true" => DIALOG,
+        Attribute::Itemtype => of_type(&String::from_utf8_lossy(&value[..value.len().min(200)])),
+        _ => 0,
+    }
+}
+
+/// Of a schema.org type, with or without its address.
+pub(super) fn of_type(name: &str) -> Marks {
+    match name.rsplit('/').next().unwrap_or_default() {
+        "DiscussionForumPosting" | "QAPage" | "Question" | "Answer" => DISCUSSION,
+        "Product" | "ProductGroup" => PRODUCT,
+        "Article"
+        | "NewsArticle"
+        | "ReportageNewsArticle"
+        | "BlogPosting"
+        | "TechArticle"
+        | "Report" => ARTICLE,
         _ => 0,
     }
 }
@@ -125,7 +163,7 @@ pub(super) fn of_tokens(class: &str, id: &str, itemprop: &str) -> Marks {
     let mut about_age = false;
     for value in [class, id] {
         for name in value.split(' ') {
-            marks |= of_whole(&name.to_ascii_lowercase());
+            marks |= of_whole(&name.to_ascii_lowercase()) | of_ends(name);
         }
         each_word(value, |word| {
             marks |= of_word(word);
@@ -151,8 +189,12 @@ pub(super) fn of_tokens(class: &str, id: &str, itemprop: &str) -> Marks {
     if about_browser && about_age {
         marks |= BROWSER;
     }
-    if itemprop.split(' ').any(|name| name == "text") {
-        marks |= POST;
+    for name in itemprop.split(' ') {
+        marks |= match name {
+            "text" => RECORD,
+            "description" => DESCRIBES,
+            _ => 0,
+        };
     }
     if id.starts_with("S:") && id.len() > 2 {
         marks |= STREAMED;
@@ -181,26 +223,120 @@ fn of_word(word: &str) -> Marks {
     if word.contains("cookie") || word.contains("consent") {
         return CONSENT;
     }
-    match word {
-        "gdpr" | "ccpa" | "dsgvo" | "onetrust" | "didomi" | "cookiebot" | "usercentrics"
-        | "truste" | "cmp" | "cmpbox" | "qc" => CONSENT,
-        "modal" | "modals" | "popup" | "popups" | "popin" | "popover" | "lightbox" | "dialog"
-        | "dialogue" | "dialogs" | "fancybox" | "tooltip" | "toast" | "snackbar" | "layer" => POPUP,
-        "browsehappy" | "browserupgrade" | "browserupdate" | "chromeframe" | "oldbrowser"
-        | "outdatedbrowser" | "nojs" | "noscript" => BROWSER,
-        "splash" | "loader" | "preloader" | "preload" | "loading" | "spinner" | "skeleton" => {
-            SPLASH
+    post_of(word)
+        | match word {
+            "gdpr" | "ccpa" | "dsgvo" | "onetrust" | "didomi" | "cookiebot" | "usercentrics"
+            | "truste" | "cmp" | "cmpbox" | "qc" => CONSENT,
+            "modal" | "modals" | "popup" | "popups" | "popin" | "popover" | "lightbox"
+            | "dialog" | "dialogue" | "dialogs" | "fancybox" | "tooltip" | "toast" | "snackbar"
+            | "layer" => POPUP,
+            "browsehappy" | "browserupgrade" | "browserupdate" | "chromeframe" | "oldbrowser"
+            | "outdatedbrowser" | "nojs" | "noscript" => BROWSER,
+            "splash" | "loader" | "preloader" | "preload" | "loading" | "spinner" | "skeleton" => {
+                SPLASH
+            }
+            "notice" | "notices" | "announcement" | "announcements" | "announce" | "rules"
+            | "guest" => NOTICE,
+            "nav" | "navbar" | "navigation" | "menu" | "breadcrumb" | "breadcrumbs" | "crumbs"
+            | "footer" | "sidebar" | "share" | "sharing" | "social" | "related" | "recommended"
+            | "recommendations" | "recommend" | "pagination" | "pager" | "newsletter"
+            | "subscribe" | "advert" | "advertisement" | "ads" | "ad" | "promo" | "sponsored"
+            | "login" | "toolbar" | "byline" | "tags" | "comments" => ASIDE,
+            "signature" | "sig" | "signatures" => SIGNATURE,
+            "caption" | "captions" | "figcaption" | "credit" | "credits" | "gallery"
+            | "slideshow" => CAPTION,
+            "description" | "descriptions" | "desc" | "spec" | "specs" | "specification"
+            | "specifications" | "feature" | "features" | "detail" | "details" | "overview"
+            | "highlights" | "ingredients" | "attributes" => DESCRIBES,
+            "rating" | "ratings" | "upsell" | "upsells" | "recently" | "similar" | "carousel"
+            | "slider" | "cart" | "price" | "prices" | "pricing" | "quantity" | "delivery"
+            | "shipping" | "returns" | "swatch" | "swatches" | "stock" => BESIDE,
+            _ => 0,
         }
-        "notice" | "notices" | "announcement" | "announcements" | "announce" | "rules"
-        | "guest" => NOTICE,
-        "nav" | "navbar" | "navigation" | "menu" | "breadcrumb" | "breadcrumbs" | "crumbs"
-        | "footer" | "sidebar" | "share" | "sharing" | "social" | "related" | "recommended"
-        | "recommendations" | "recommend" | "pagination" | "pager" | "newsletter" | "subscribe"
-        | "advert" | "advertisement" | "ads" | "ad" | "promo" | "sponsored" | "login"
-        | "toolbar" | "byline" | "tags" | "comments" => ASIDE,
-        "signature" | "sig" | "signatures" => SIGNATURE,
-        _ => 0,
+}
+
+/// The words by which people who write templates name a post and its parts.
+fn post_of(word: &str) -> Marks {
+    let begins = |with: &str| word.starts_with(with);
+    let is_comment = begins("comment")
+        || matches!(
+            word,
+            "reply" | "replies" | "response" | "responses" | "review" | "reviews" | "pinglun"
+        );
+    let is_post = begins("answer")
+        || begins("message")
+        || (begins("post") && !begins("poster") && !begins("postal"))
+        || matches!(
+            word,
+            "msg" | "question" | "floor" | "topic" | "thread" | "discussion" | "tiezi" | "huifu"
+        );
+    match () {
+        () if is_comment => RECORD | COMMENT,
+        () if is_post => RECORD,
+        () => 0,
     }
+}
+
+/// A by-line, by the first or the last word of a class: a class of another place (`comment-author-ann`) may hold the
+/// word too.
+fn of_ends(name: &str) -> Marks {
+    let (mut first, mut last) = (String::new(), String::new());
+    each_word(name, |word| {
+        if first.is_empty() {
+            first.push_str(word);
+        }
+        last.clear();
+        last.push_str(word);
+    });
+    let is_byline = |word: &str| {
+        matches!(
+            word,
+            "author"
+                | "authors"
+                | "username"
+                | "userinfo"
+                | "userdetails"
+                | "poster"
+                | "meta"
+                | "metadata"
+                | "date"
+                | "time"
+                | "timestamp"
+                | "datetime"
+                | "avatar"
+                | "profile"
+                | "byline"
+                | "actions"
+                | "controls"
+                | "buttons"
+                | "permalink"
+                | "rank"
+                | "badge"
+                | "badges"
+                | "votes"
+                | "voting"
+                | "score"
+                | "likes"
+                | "reactions"
+                | "stats"
+                | "subscribe"
+        )
+    };
+    if is_byline(&first) || is_byline(&last) { BYLINE } else { 0 }
+}
+
+/// The class or id by which an element says that it is a post or a part of one, without numbers and in lower case.
+pub(super) fn post_name(attributes: [&str; 3]) -> Option<String> {
+    let [class, id, itemprop] = attributes;
+    let mut names = class.split(' ').chain(id.split(' '));
+    let is_post = |name: &&str| {
+        let mut is = of_whole(&name.to_ascii_lowercase()) != 0;
+        each_word(name, |word| is |= post_of(word) != 0);
+        is
+    };
+    let name = names.find(is_post);
+    let name = name.or_else(|| itemprop.split(' ').find(|name| *name == "text"))?;
+    Some(name.chars().filter(|c| !c.is_ascii_digit()).map(|c| c.to_ascii_lowercase()).collect())
 }
 
 /// Classes and ids by which forum software marks the text of a post.
@@ -209,12 +345,12 @@ fn of_whole(name: &str) -> Marks {
         name,
         // Discourse, phpBB, XenForo, vBulletin, Discuz!, NGA, Tieba, Stack Exchange, Reddit, Hacker News.
         "cooked" | "crawler-post" | "postbody" | "bbwrapper" | "messagetext" | "message-body" | "postcontent" | "post_message"
-            | "t_f" | "t_fsz" | "pcb" | "d_post_content" | "s-prose" | "js-post-body" | "post-text"
+            | "t_f" | "t_fsz" | "pcb" | "d_post_content" | "s-prose" | "js-post-body"
             | "usertext-body" | "commtext"
             // MyBB, SMF, Invision, Khoros, Flarum, bbPress, NodeBB, FluxBB, Vanilla, V2EX.
-            | "post_body" | "cpost_contentwrap" | "ipstype_richtext" | "lia-message-body-content" | "post-body"
+            | "post_body" | "cpost_contentwrap" | "ipstype_richtext" | "lia-message-body-content"
             | "bbp-reply-content" | "bbp-topic-content" | "postmsg" | "usercontent" | "topic_content"
-            | "reply_content" | "post__content" | "forum-post-content" | "js-comment-body" | "forumpost"
+            | "reply_content" | "forum-post-content" | "js-comment-body" | "forumpost"
     ) || name.starts_with("post_message_")
         || name.starts_with("postmessage_")
         || name.starts_with("post_content_");

@@ -23,7 +23,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dom_smoothie::{Config, Readability, TextMode};
 
-use densest::{Densest, densest, everything, in_frames, outside_frames};
+use densest::{Densest, everything, in_frames, outside_frames};
+use marks::Marks;
 use page::{Page, push_collapsed};
 use view::{Blocks, View};
 
@@ -130,67 +131,103 @@ const ARTICLE_HALF_WORDS: u64 = 100;
 pub fn extract(html: &str, limits: &Limits) -> Extracted {
     let page = page::parse(html);
     let view = View::of(&page);
-    let blocks = view.blocks();
     let title = Some(page.title.clone()).filter(|title| !title.is_empty());
-    let found = |kind, text, fallback| {
-        let identity = match (kind, &title) {
-            (PageKind::NavigationOnly | PageKind::Empty, _) => String::new(),
-            (_, Some(title)) => title.clone(),
-            (_, None) => everything(&view.with_frames().blocks()),
-        };
-        Extracted { title: title.clone(), text, kind, fallback, identity }
+    let main = main_text(&view, past_limits(html, &page, limits));
+    let identity = match (main.kind, &title) {
+        (PageKind::NavigationOnly | PageKind::Empty, _) => String::new(),
+        (_, Some(title)) => title.clone(),
+        (_, None) => everything(&view.with_frames().blocks()),
     };
-    let body = structured::article_body(&page);
-    let has_body = |than: u64| {
-        let words = half_words(&body);
-        words >= FEWEST_HALF_WORDS && words > 2 * than
-    };
-    if blocks.blocks.is_empty() {
-        if has_body(0) {
-            return found(PageKind::Article, body, None);
-        }
-        let shown = everything(&view.with_frames().blocks());
-        let kind = if shown.is_empty() { PageKind::Empty } else { PageKind::NavigationOnly };
-        return found(kind, shown, None);
+    Extracted { title, text: main.text, kind: main.kind, fallback: main.fallback, identity }
+}
+
+/// What is chosen of a page.
+struct MainText {
+    kind: PageKind,
+    text: String,
+    fallback: Option<Fallback>,
+}
+
+impl MainText {
+    fn article(text: String) -> MainText {
+        MainText { kind: PageKind::Article, text, fallback: None }
     }
-    let mut densest = densest(&blocks);
+}
+
+/// The posts of a discussion; else what its structured data hold, where the page shows less; else the article, what
+/// describes the product, or the main area; else the densest text; else all that it shows. `past_limits`: why no tree
+/// may be built.
+fn main_text(view: &View<'_>, past_limits: Option<Fallback>) -> MainText {
+    let blocks = view.blocks();
+    let structured = structured::read(view.page);
+    let types = view.page.nodes.iter().fold(structured.types, |types, node| types | node.marks);
+    let body_words = half_words(&structured.body);
+    let has_body = |than: u64| body_words >= FEWEST_HALF_WORDS && body_words > 2 * than;
+    let is_product = types & marks::PRODUCT != 0;
+    if !is_product && let Some(posts) = posts::posts(view, &blocks, types) {
+        return MainText::article(posts.text);
+    }
+    let mut densest = posts::densest_without(view, &blocks, marks::COMMENT);
+    if densest.half_words < FEWEST_HALF_WORDS {
+        densest = densest::densest(&blocks);
+    }
     if densest.half_words < FEWEST_HALF_WORDS {
         // A page of nothing but short lines has no dense run: all of them are the text.
         densest = outside_frames(&blocks);
         if densest.text.is_empty() || is_mostly_links(&blocks) {
             if has_body(densest.half_words) {
-                return found(PageKind::Article, body, None);
+                return MainText::article(structured.body);
             }
-            return found(PageKind::NavigationOnly, everything(&view.with_frames().blocks()), None);
+            let text = everything(&view.with_frames().blocks());
+            let kind = if text.is_empty() { PageKind::Empty } else { PageKind::NavigationOnly };
+            return MainText { kind, text, fallback: None };
         }
     }
-    if let Some(posts) = posts::posts(&view, &blocks)
-        && posts.half_words * 3 >= densest.half_words
+    let article = past_limits.map_or_else(|| article(&view.html()), Err);
+    let article = article.and_then(|text| match implausible(&text, &blocks, &densest) {
+        None => Ok(text),
+        Some(why) => Err(why),
+    });
+    let words = article.as_ref().map_or(0, |text| half_words(text));
+    if is_product
+        && let Some(product) = posts::product(view, &blocks, &structured.description, words)
     {
-        return found(PageKind::Article, posts.text, None);
+        return MainText::article(product.text);
     }
-    let why = match past_limits(html, &page, limits).map_or_else(|| article(&view.html()), Err) {
-        Ok(text) => match implausible(&text, &blocks, &densest) {
-            None => {
-                let words = half_words(&text);
-                if words < ARTICLE_HALF_WORDS && has_body(words) {
-                    return found(PageKind::Article, body, None);
-                }
-                let area = posts::main_area(&view, &blocks);
-                let text = match area {
-                    Some(area) if words * 5 < area.half_words * 2 => area.text,
-                    _ => text,
-                };
-                return found(PageKind::Article, text, None);
-            }
-            Some(why) => why,
-        },
-        Err(why) => why,
-    };
-    if densest.half_words < ARTICLE_HALF_WORDS && has_body(densest.half_words) {
-        return found(PageKind::Article, body, None);
+    match article {
+        Ok(_) if words < ARTICLE_HALF_WORDS && has_body(words) => {
+            MainText::article(structured.body)
+        }
+        Ok(text) => {
+            let longer = longer_than_article(view, &blocks, words, types);
+            MainText::article(longer.unwrap_or(text))
+        }
+        Err(_) if densest.half_words < ARTICLE_HALF_WORDS && has_body(densest.half_words) => {
+            MainText::article(structured.body)
+        }
+        Err(why) => MainText { kind: PageKind::Densest, text: densest.text, fallback: Some(why) },
     }
-    found(PageKind::Densest, densest.text, Some(why))
+}
+
+/// What is taken in place of an article that is a small part of the page: the element that says that it is the main
+/// area or, where nothing says that the page is an article, the densest text.
+fn longer_than_article(
+    view: &View<'_>,
+    blocks: &Blocks,
+    words: u64,
+    types: Marks,
+) -> Option<String> {
+    if let Some(area) = posts::main_area(view, blocks)
+        && words * 5 < area.half_words * 2
+    {
+        return Some(area.text);
+    }
+    if words >= 2 * ARTICLE_HALF_WORDS || types & marks::ARTICLE != 0 {
+        return None;
+    }
+    let aside = marks::ASIDE | marks::COMMENT | marks::SIGNATURE;
+    let densest = posts::densest_without(view, blocks, aside);
+    (words * 2 < densest.half_words).then_some(densest.text)
 }
 
 /// A long article may well stand among longer comments; a crumb beside a long text is none, nor is one

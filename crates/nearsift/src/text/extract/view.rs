@@ -52,7 +52,7 @@ pub(super) struct Block {
 }
 
 /// The paragraphs of the nodes that are read.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Blocks {
     /// The text of all blocks, one after the other.
     pub(super) text: String,
@@ -126,6 +126,17 @@ impl<'a> View<'a> {
         let asks_for_consent =
             node.has(marks::COOKIE_TEXT) && words <= 300 && words * 2 <= whole && fields > 0;
         if asks_for_consent && !holds && matches!(node.name, "div" | "section" | "aside" | "form") {
+            return Status::Frame;
+        }
+        if node.has(marks::CAPTION) && !holds && words * 4 <= whole && words <= 400 {
+            return Status::Frame;
+        }
+        if node.has(marks::ASIDE)
+            && !holds
+            && words <= 60
+            && words * 4 <= whole
+            && parts_text(node.name)
+        {
             return Status::Frame;
         }
         let is_form = node.name == "form" && fields > 0 && !holds;
