@@ -70,7 +70,7 @@ const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "batches",
-        about: "batches of the durable index of which no document may be near another, up to 10,000",
+        about: "batches of the durable index whose documents may not be near each other, up to 10,000",
         run: store::batches::run,
     },
     Benchmark {

@@ -1,7 +1,7 @@
 //! Large documents are let in by what they take, so that all that are worked on at once stay within `--memory`.
 //!
-//! A thread's usual working memory has a share of its own; what a large document takes beside it is asked for first. Whoever
-//! asks waits until others are done: it holds nothing yet, so nobody waits for ever. A document that would not fit alone is
+//! A thread's usual working memory has a share of its own; a thread asks for what a large document takes beside it first,
+//! and waits until others are done: it holds nothing yet, so no thread waits for ever. A document that would not fit alone is
 //! refused with the limit that it needs.
 
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
@@ -28,13 +28,13 @@ const SHORT: usize = (FREE / A_BYTE / 11) as usize;
 
 static LIMIT: OnceLock<Admission> = OnceLock::new();
 
-/// Bounds what large documents take from now on, all together: so many bytes of all that the process may take.
+/// Bounds what large documents take from now on, all together, in bytes: a part of what the process may take.
 pub fn limit(bytes: u64, of: u64) {
     // A process has one `--memory`.
     LIMIT.get_or_init(|| Admission::new(bytes, of));
 }
 
-/// Waits until the main text of a page of so many bytes may be looked for.
+/// Waits until the main text of a page of `bytes` bytes may be extracted.
 ///
 /// # Errors
 /// It would not fit alone.
@@ -42,7 +42,7 @@ pub fn for_page(bytes: usize) -> Result<Ticket<'static>, TooLarge> {
     enter(bytes as u64 * OF_PAGE)
 }
 
-/// Waits until a text may be worked on, which is of a record of so many bytes.
+/// Waits until a text may be worked on that stood in a record of `record` bytes.
 ///
 /// # Errors
 /// It would not fit alone.
@@ -53,7 +53,7 @@ pub fn for_text(text: &str, record: usize) -> Result<Ticket<'static>, TooLarge> 
     enter(cost(normalised_len(text), record as u64))
 }
 
-/// Waits until two normalised texts may be compared, the longer of which has so many bytes.
+/// Waits until two normalised texts may be compared, of at most `longer` bytes each.
 ///
 /// # Errors
 /// It would not fit alone.
@@ -66,7 +66,7 @@ pub fn cost(normalised: u64, record: u64) -> u64 {
     normalised * A_BYTE + record * COPIES
 }
 
-/// The largest record of a plain text that fits in so many bytes.
+/// The largest record of a plain text, in bytes, that fits in `bytes`.
 pub fn largest_record(bytes: u64) -> u64 {
     bytes / (A_BYTE + COPIES)
 }

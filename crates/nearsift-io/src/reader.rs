@@ -314,7 +314,7 @@ impl Unread {
         self.changed.notify_all();
     }
 
-    /// Waits while there are so many bytes or more.
+    /// Waits while the batches ahead hold this many bytes or more.
     fn wait_below(&self, most: usize) {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         while bytes.is_some_and(|bytes| bytes >= most) {

@@ -64,7 +64,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A name, the name of the file, and a file of about so many bytes.
+/// A name, the name of the file, and a file of about the given size.
 type Shape = (&'static str, &'static str, fn(usize) -> Vec<u8>);
 
 fn repeat(unit: &str, bytes: usize) -> String {
@@ -82,7 +82,7 @@ fn numbered(bytes: usize, unit: impl Fn(u32) -> String) -> String {
     text
 }
 
-/// Responses of a WARC file, with so many lines in the head of each and a body in chunks.
+/// Responses of a WARC file, each with `lines` lines in its head and a body in chunks.
 fn warc(bytes: usize, lines: u32, chunk: usize) -> Vec<u8> {
     let fields: String = (0..lines).map(|i| format!("X-{i}: {i}\r\n")).collect();
     let body = repeat("<p>中 a page ", bytes.min(1 << 16) / 4);
@@ -102,7 +102,7 @@ fn warc(bytes: usize, lines: u32, chunk: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Members of a tar archive, each of so many bytes; every name is in a header of its own where names are long.
+/// Members of a tar archive, each of about `member` bytes; every name is in a header of its own where names are long.
 fn tar(bytes: usize, member: usize, name: usize) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     let content = format!("{{\"id\":1,\"text\":\"{}\"}}\n", repeat("文本", member));

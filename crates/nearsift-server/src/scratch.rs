@@ -18,7 +18,7 @@ const BYTES_EACH: usize = 64;
 /// Texts and pages up to this many bytes are not counted: even all workers together take little for them.
 const SMALL: usize = 64 << 10;
 
-/// A share of so many bytes is worth a call to give its memory back.
+/// A share of this size, in bytes, is worth a call that gives its memory back.
 const LARGE: usize = 32 << 20;
 
 self_cell! {

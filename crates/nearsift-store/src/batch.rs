@@ -71,7 +71,7 @@ impl Batch {
         self.hashes.len()
     }
 
-    /// Bytes of the operations, of which there are at most [`MAX_BATCH_BYTES`].
+    /// Bytes of the operations, at most [`MAX_BATCH_BYTES`].
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }

@@ -69,7 +69,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A name, and a text of about so many bytes.
+/// A name, and a text of about the given size.
 type Shape = (&'static str, fn(usize) -> String);
 
 fn repeat(unit: &str, bytes: usize) -> String {
@@ -165,7 +165,7 @@ const STEPS: [Step; 13] = [
     ("verify", verify),
     ("differences", |text| _ = black_box(differences(text, &edited(text)))),
     ("seeds", |text| _ = black_box(Seeder::default().seeds(text))),
-    // Whoever asks the service names a recipe.
+    // A client of the service names a recipe.
     ("a recipe's name", |text| _ = black_box(Recipe::parse(&format!("simhash64:{text}")))),
 ];
 

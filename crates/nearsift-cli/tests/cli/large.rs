@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::{Folder, Run};
 use testkit::random::Random;
 
-/// A line of about so many bytes of text, Chinese or English.
+/// A line of about `bytes` bytes of text, Chinese or English.
 fn line(id: usize, bytes: usize) -> String {
     let random = &mut Random::of_item(8, id as u64);
     let mut text = String::with_capacity(bytes + 16);

@@ -217,7 +217,7 @@ fn crowding_words_cost_what_others_cost_in_every_route() {
         ("/v1/collections/sketch/compare", &two),
     ];
     for (path, body) in cases {
-        // The least of several: whoever else works on this machine makes it no smaller.
+        // The least of several: other work on the machine makes it no smaller.
         let least = |text: &str| {
             let body = body(text);
             let time = |_| {

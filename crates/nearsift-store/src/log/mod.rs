@@ -411,7 +411,7 @@ enum Next {
     Frame(u64, Range<usize>),
     /// No whole frame.
     End,
-    /// So many frames that overlap that no store wrote them.
+    /// More overlapping frames than any store writes.
     Unknown,
 }
 
@@ -461,7 +461,7 @@ mod tests {
 
     const IDENTITY: LogIdentity = LogIdentity { store: 1, number: 1, version: 1 };
 
-    /// Appends a frame's header whose own checksum fits, for a payload of so many bytes.
+    /// Appends a frame's header whose own checksum fits, for a payload of `len` bytes.
     fn push_header(bytes: &mut Vec<u8>, len: usize, number: u64, checksum: u64) {
         let start = bytes.len();
         bytes.put(&FRAME_MAGIC);

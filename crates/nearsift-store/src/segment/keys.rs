@@ -25,12 +25,12 @@ const MOST_IN_CROWDS: u64 = 1 << 16;
 const CROWD_ENTRIES: u64 = 8;
 
 impl Most {
-    /// What all crowds of a search may take that usually compares so many.
+    /// The entries that all crowds of a search may add, by the number that it usually compares.
     pub(crate) fn in_crowds(usual: u64) -> u64 {
         usual.saturating_mul(IN_CROWDS).min(MOST_IN_CROWDS).max(usual)
     }
 
-    /// So many, whatever crowds there are.
+    /// A fixed number, whatever crowds there are.
     pub(crate) fn at_all(documents: u64) -> Most {
         Most { usual: documents, in_crowd: documents }
     }
@@ -276,7 +276,7 @@ impl TableReader<'_> {
 /// Entries of crowded keys that are read for each document that may be told.
 const ENTRIES: u64 = 16;
 
-/// Leaves out what lies beyond so many entries of all runs, and tells whether that is nothing.
+/// Drops the entries of all runs beyond a number; returns whether there were none.
 fn truncate(runs: &mut [Run<'_>], mut entries: u64) -> bool {
     let all: u64 = runs.iter().map(Run::len).sum();
     let are_all = all <= entries;

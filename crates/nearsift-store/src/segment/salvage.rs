@@ -92,7 +92,7 @@ impl Segment {
         self.file.is_forgiving()
     }
 
-    /// Documents of which a piece cannot be read.
+    /// Documents with a piece that cannot be read.
     fn lose_pieces(&self, pieces: Pieces, lost: &mut BTreeSet<u32>) -> Result<(), StoreError> {
         let (bytes, _) = pieces.sections();
         if self.contents.section(bytes).is_empty() {

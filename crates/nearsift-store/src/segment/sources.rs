@@ -267,7 +267,7 @@ pub(super) struct PieceReader<'a> {
     bytes: Cursor<'a>,
 }
 
-/// The record of a document of which nothing is known.
+/// The record of a document without a source.
 const PLAIN: &[u8] = &[0];
 
 impl<'a> PieceReader<'a> {

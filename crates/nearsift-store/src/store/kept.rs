@@ -109,7 +109,7 @@ impl Detached {
     }
 }
 
-/// Brings hits into order, and keeps so many of them.
+/// Sorts hits and keeps the nearest `most`.
 pub(super) fn keep_nearest(found: &mut Found, most: usize) {
     let Found { hits, outcome } = found;
     if hits.len() > most {

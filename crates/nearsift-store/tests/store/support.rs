@@ -73,7 +73,7 @@ impl Whole<'_> {
     }
 }
 
-/// Texts of which some are near one another, whatever the values are that go with them.
+/// Texts, some near one another, whatever values go with them.
 const TEXTS: [&str; 10] = [
     "今天北京的天气晴朗，适合出门散步，晚上可能有小雨，请带好雨伞",
     "今天北京的天气晴朗，适合出门散步，晚上可能有大雨，请带好雨伞！",

@@ -262,7 +262,7 @@ impl<'c> Crowd<'c> {
         self.level(at) == LEVELS
     }
 
-    /// Notes that two are neighbours, at so many levels.
+    /// Notes that two are neighbours, at this number of levels.
     fn note(&mut self, a: usize, b: usize, levels: usize) {
         for (at, neighbour) in [(a, b), (b, a)] {
             let bit = self.neighbours.bit_of(self.document(neighbour));
