@@ -245,6 +245,27 @@ fn text_keys_are_of_letters_and_lengths_of_words() {
 }
 
 #[test]
+fn pages_are_the_same_by_text_and_identity() {
+    let recipe = Recipe::parse("sketch").expect("a recipe");
+    let mut fingerprinter = recipe.fingerprinter().expect("complete");
+    let mut key = |text: &str, identity: &str| {
+        let _ = fingerprinter.sketch(text);
+        fingerprinter.page_key(identity)
+    };
+    let text = "停电通知：明日停电。";
+    let page = key(text, "Notice 1");
+    assert_eq!(page, key("停电通知 明日停电", "NOTICE 1!"), "letters after normalisation");
+    assert_ne!(page, key(text, "Notice 2"), "another title");
+    assert_ne!(page, key("停电通知：后天停电。", "Notice 1"), "another text");
+    // Without an identity a page is its text.
+    assert_eq!(key(text, ""), text_key(text));
+    assert_eq!(key(text, " — "), text_key(text));
+    // The title of one page is no part of the text of another.
+    assert_ne!(key("ab", "c"), key("a", "bc"));
+    assert_eq!(key("", "Notice 1"), None);
+}
+
+#[test]
 fn a_forged_text_is_not_the_same() {
     let Some(cases) = testkit::cases_dir("attack") else { return };
     let text = |name| String::from_utf8(testkit::read(&cases.join(name))).expect("UTF-8");
