@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stderr, reason = "tests say on standard error why they skip")]
 
+pub mod allocations;
 pub mod command;
 pub mod examples;
 pub mod prose;

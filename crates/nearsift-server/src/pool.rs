@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_job_learns_that_its_answer_is_not_wanted() {
-        /// Works until it is told, and tells that it was.
+        /// Works until it is cancelled, and reports that it was.
         fn works(told: mpsc::Sender<&'static str>, why: &'static str) -> impl FnOnce(Interest<'_>) {
             move |interest| {
                 let begun = Instant::now();

@@ -96,7 +96,7 @@ impl From<Sketched> for Value {
     }
 }
 
-/// What a document is, or what is asked for: its value, and its text where the store keeps texts.
+/// What a document is, or a query: its value, and its text where the store keeps texts.
 #[derive(Debug, Clone, Copy)]
 pub struct Content<'a> {
     /// Its fingerprint or sketch.

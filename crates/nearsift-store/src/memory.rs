@@ -341,8 +341,8 @@ impl Memory {
         })
     }
 
-    /// Appends the slots of documents that share a key, each once, and tells whether there are more than `most` says. A
-    /// table is small, so that all of a crowd are told.
+    /// Appends the slots of documents that share a key, each once, and returns whether there are more than `most` says. A
+    /// table is small, so that all documents of a hot key are returned.
     pub(crate) fn candidates(&self, keys: &Keys, most: Most, to: &mut Vec<u32>) -> bool {
         let Finder::Sketches(chains) = &self.finder else { return false };
         let latest = |t: usize| chains.latest[t].get(&keys[t]).copied().unwrap_or(NO_SLOT);

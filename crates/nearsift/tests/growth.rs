@@ -4,15 +4,12 @@
 //! Memory is counted, so the test gives the same answer on every machine. Times decide nothing:
 //! `cargo test --release -p nearsift --test growth -- --ignored --nocapture` prints them beside what is counted.
 
-#![expect(unsafe_code, reason = "an allocator that counts: it hands every call on to the system's")]
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "the ignored test prints figures"
 )]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -24,47 +21,7 @@ use nearsift::text::decode::{Hints, decode};
 use nearsift::text::extract::{Limits, extract};
 use nearsift::text::normalise::normalise;
 use nearsift::verify::{Profile, Verifier};
-
-thread_local! {
-    static COUNTED: Cell<Counted> = const { Cell::new(Counted { held: 0, peak: 0, bytes: 0, calls: 0 }) };
-}
-
-/// What a thread has asked of the allocator.
-#[derive(Debug, Clone, Copy)]
-struct Counted {
-    /// Bytes that it holds, and the most that it held.
-    held: i64,
-    peak: i64,
-    /// Bytes of all that it asked for, and how often.
-    bytes: i64,
-    calls: i64,
-}
-
-struct Counting;
-
-fn count(allocated: i64, freed: i64) {
-    let mut counted = COUNTED.get();
-    counted.held += allocated - freed;
-    counted.peak = counted.peak.max(counted.held);
-    counted.bytes += allocated;
-    counted.calls += i64::from(allocated > 0);
-    COUNTED.set(counted);
-}
-
-// SAFETY: each call is the system allocator's own with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64, 0);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        count(0, layout.size() as i64);
-        // SAFETY: the caller keeps the contract.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
+use testkit::allocations::{Counted, Counting, counted};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -171,12 +128,7 @@ const STEPS: [Step; 13] = [
 
 /// What a step asks of the allocator, beside its input.
 fn cost(step: fn(&str), text: &str) -> Counted {
-    let before = COUNTED.get();
-    COUNTED.set(Counted { held: 0, peak: 0, bytes: 0, calls: 0 });
-    step(text);
-    let counted = COUNTED.get();
-    COUNTED.set(Counted { held: before.held + counted.held, ..before });
-    counted
+    counted(|| step(text))
 }
 
 /// What a step may ask for and hold whatever it reads: tables that it makes each time, blocks of a fixed size.

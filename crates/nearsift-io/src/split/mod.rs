@@ -236,7 +236,7 @@ fn is_utf16(start: &[u8]) -> Option<bool> {
     Some(matches!((nuls(0), nuls(1)), (0, 4..) | (4.., 0)))
 }
 
-/// Of JSON lines, whose white space is that of JSON: a line of a form feed is no document, and is not passed over.
+/// Of JSON lines, whose white space is that of JSON: a line of a form feed is no document, and is reported, not skipped.
 fn line_kind(line: &[u8]) -> Kind {
     let is_blank = line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
     if is_blank { Kind::Gap } else { Kind::Record }

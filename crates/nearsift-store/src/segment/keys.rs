@@ -17,7 +17,7 @@ pub(crate) struct Most {
     pub(crate) in_crowd: u64,
 }
 
-/// How many times the usual a search may compare because of crowds, and with how many documents at the most.
+/// How many times the usual comparisons a search may make because of hot keys, and the most documents of them.
 const IN_CROWDS: u64 = 16;
 const MOST_IN_CROWDS: u64 = 1 << 16;
 

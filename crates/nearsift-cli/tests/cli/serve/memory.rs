@@ -44,7 +44,7 @@ impl Running {
 
 /// Says what was seen, and holds it to bounds of now and of the most ever.
 #[track_caller]
-#[allow(clippy::print_stderr, reason = "counts are told on standard error")]
+#[allow(clippy::print_stderr, reason = "counts are printed on standard error")]
 fn check(service: &Running, what: &str, now_at_most: u64, ever_at_most: u64) {
     let Some((now, ever)) = service.memory() else {
         return skip("this system has no /proc/PID/status");
