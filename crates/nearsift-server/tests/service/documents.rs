@@ -224,8 +224,8 @@ fn pages_are_decoded_and_ready_sketches_are_taken() {
 fn an_inserted_page_tells_that_not_all_were_compared() {
     let service = Service::start();
     let made = service.post("/v1/fingerprint", &json!({"text": text(1)})).ok();
-    // Unlike the page, and with all its keys.
-    for first in (0..5000).step_by(1000) {
+    // Unlike the page, and with all its keys: more of them than a search goes through.
+    for first in (0..17_000).step_by(1000) {
         let document =
             |n: i32| json!({"id": format!("{n}"), "sketch": "0".repeat(128), "keys": made["keys"]});
         let documents: Vec<Value> = (first..first + 1000).map(document).collect();
