@@ -7,7 +7,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use nearsift::feature::frequency::DocumentFrequencies;
-use nearsift::feature::shingle::Reduced;
 use nearsift::text::normalise::normalise;
 use nearsift::verify::{Profile, Profiler, Verifier};
 
@@ -161,7 +160,6 @@ pub(crate) fn unpack(packed: &[u8]) -> Option<String> {
 /// What compares texts, and keeps its working memory from one to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
-    reduced: Reduced,
     profiler: Profiler,
     verifier: Verifier,
     /// The longest text that was compared, in bytes.
@@ -184,10 +182,9 @@ impl Tools {
     fn profile(&mut self, packed: &[u8]) -> Option<Profile> {
         let text = unpack(packed)?;
         self.longest = self.longest.max(text.len());
-        self.reduced.fill(&text).ok()?;
         let frequencies = DocumentFrequencies::shipped();
         let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
-        Some(self.profiler.profile(&self.reduced, idf))
+        self.profiler.profile(&text, idf).ok()
     }
 }
 

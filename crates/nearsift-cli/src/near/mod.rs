@@ -5,6 +5,7 @@ mod order;
 mod recent;
 mod runs;
 mod search;
+mod templates;
 mod texts;
 mod verify;
 
@@ -17,8 +18,9 @@ use nearsift::verify::MIN_SCORE;
 
 pub use runs::{Sorted, Sorter, Stored};
 pub use search::{Candidates, Decision, Extent, Near, PairLine, Workspace, decide};
+pub use templates::Templates;
 pub use texts::{Cut, IN_MEMORY, TextSource, Texts, Wanted, read_at};
-pub use verify::{judge, profiles, verify};
+pub use verify::{Made, Material, judge, verify};
 
 use crate::args::{Matching, Method, RecipeArgs, Verify};
 use crate::commands::max_distance;

@@ -12,15 +12,16 @@ use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Plan, SketchJoin, Work};
 
-use nearsift::verify::Verified;
+use nearsift::verify::{Facts, Verified};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::crowds::{Crowds, best};
 use super::order::by_neighbourhood;
 use super::runs::{Sorted, Sorter, Stored};
+use super::templates::{SlotReader, Templates, slots};
 use super::texts::{PARTS, TextSource, Wanted};
-use super::verify::{Profiles, judge, profiles, verify, verify_in_order};
+use super::verify::{Made, Material, judge, verify, verify_in_order};
 use super::{Rule, pair_of};
 use crate::commands::dedup::collect::Ids;
 use crate::failure::Failure;
@@ -29,7 +30,7 @@ use crate::progress::Progress;
 use crate::state::State;
 use crate::state::file::Taken;
 
-/// Two different texts that are near duplicates; 36 bytes.
+/// Two different texts that are near duplicates; 48 bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Near {
     /// The earlier document.
@@ -54,6 +55,25 @@ pub struct TextMeasures {
     pub alignment: f32,
     pub jaccard: f32,
     pub containment: f32,
+    /// The score before what differs in their facts was taken from it.
+    #[serde(skip)]
+    pub form: f32,
+    /// In how many values they agree and differ.
+    #[serde(flatten, skip_serializing_if = "are_no_evidence")]
+    pub facts: Facts,
+}
+
+/// Whether values say nothing about two texts: none of them differ.
+fn are_no_evidence(facts: &Facts) -> bool {
+    facts.differ == 0
+}
+
+impl TextMeasures {
+    /// See [`Verified::with_facts`].
+    fn with_facts(self, facts: Facts, letters: usize) -> TextMeasures {
+        let cost = facts.cost(letters) as f32;
+        TextMeasures { score: (self.form - cost).clamp(0.0, self.score), facts, ..self }
+    }
 }
 
 impl From<Verified> for TextMeasures {
@@ -64,6 +84,8 @@ impl From<Verified> for TextMeasures {
             alignment: texts.alignment as f32,
             jaccard: texts.jaccard as f32,
             containment: texts.containment as f32,
+            form: texts.form as f32,
+            facts: texts.facts,
         }
     }
 }
@@ -124,10 +146,14 @@ impl Near {
         content.extend_from_slice(&self.a.to_le_bytes());
         content.extend_from_slice(&self.b.to_le_bytes());
         content.extend_from_slice(&self.sketches.points().to_le_bytes());
-        if let Some(TextMeasures { score, cosine, alignment, jaccard, containment }) = self.texts {
-            for measure in [score, cosine, alignment, jaccard, containment] {
+        if let Some(texts) = self.texts {
+            let TextMeasures { score, cosine, alignment, jaccard, containment, form, facts } =
+                texts;
+            for measure in [score, cosine, alignment, jaccard, containment, form] {
                 content.extend_from_slice(&measure.to_le_bytes());
             }
+            content.extend_from_slice(&facts.agree.to_le_bytes());
+            content.extend_from_slice(&facts.differ.to_le_bytes());
         }
     }
 
@@ -140,6 +166,8 @@ impl Near {
             alignment: content.f32()?,
             jaccard: content.f32()?,
             containment: content.f32()?,
+            form: content.f32()?,
+            facts: Facts { agree: content.u32()?, differ: content.u32()? },
         });
         Some(near)
     }
@@ -147,7 +175,7 @@ impl Near {
 
 impl Stored for Near {
     type Key = (u32, u32);
-    const BYTES: usize = 30;
+    const BYTES: usize = 42;
 
     fn key(&self) -> (u32, u32) {
         (self.a, self.b)
@@ -222,8 +250,9 @@ pub struct Decision<'c, T> {
     rule: Rule,
     texts: T,
     frequencies: DocumentFrequencies,
+    templates: Templates,
     /// Of documents that were compared after the candidates.
-    profiles: Profiles,
+    made: Made,
 }
 
 /// Where the pairs of some earlier documents stand among all: what is searched there lies in few cache lines.
@@ -415,10 +444,15 @@ pub fn decide<'c, T: TextSource>(
             texts
         }
     };
-    let pairs = near.finish()?;
-    let mut accepted = Vec::with_capacity(usize::try_from(pairs.len()).unwrap_or(0));
-    for pair in pairs.iter() {
-        accepted.push(pair?.accepted());
+    let mut pairs = near.finish()?;
+    let mut accepted = accepted_of(&pairs)?;
+    let mut templates = Templates::default();
+    if let Rule::Verified(min_score) = rule {
+        templates = Templates::among(&accepted, &texts)?;
+        if !templates.is_empty() {
+            pairs = look_again(&pairs, &templates, &texts, min_score, workspace.folder)?;
+            accepted = accepted_of(&pairs)?;
+        }
     }
     Ok(Decision {
         pairs,
@@ -433,8 +467,56 @@ pub fn decide<'c, T: TextSource>(
         rule,
         texts,
         frequencies,
-        profiles: profiles(),
+        templates,
+        made: Made::default(),
     })
+}
+
+/// Pairs as the clustering rules take them.
+fn accepted_of(pairs: &Sorted<Near>) -> Result<Vec<Accepted>, Failure> {
+    let mut accepted = Vec::with_capacity(usize::try_from(pairs.len()).unwrap_or(0));
+    for pair in pairs.iter() {
+        accepted.push(pair?.accepted());
+    }
+    Ok(accepted)
+}
+
+/// The pairs that are near duplicates, too, where it is known what varies around their documents.
+fn look_again(
+    pairs: &Sorted<Near>,
+    templates: &Templates,
+    texts: &impl TextSource,
+    min_score: f64,
+    folder: &Path,
+) -> Result<Sorted<Near>, Failure> {
+    let kept = slots();
+    let mut near = Sorter::new(folder);
+    let mut rest = pairs.iter();
+    loop {
+        let part: Vec<Near> = rest.by_ref().take(PART).collect::<Result<_, Failure>>()?;
+        if part.is_empty() {
+            return near.finish();
+        }
+        interrupt::check()?;
+        let looked: Vec<Option<Near>> = part
+            .into_par_iter()
+            .map_init(
+                || SlotReader::new(texts, &kept),
+                |reader, pair| {
+                    let Some(measures) = pair.texts.filter(|_| templates.concern(pair.a, pair.b))
+                    else {
+                        return Ok(Some(pair));
+                    };
+                    let facts = templates.facts(reader, pair.a, pair.b)?;
+                    let measures = measures
+                        .with_facts(facts, reader.letters(pair.a)? + reader.letters(pair.b)?);
+                    let is_near = f64::from(measures.score) >= min_score;
+                    Ok(is_near.then_some(Near { texts: Some(measures), ..pair }))
+                },
+            )
+            .collect::<Result<_, Failure>>()?;
+        looked.into_iter().flatten().try_for_each(|pair| near.push(pair))?;
+    }
 }
 
 /// Candidates that are compared between two looks at whether to go on; with a state, they are kept
@@ -496,7 +578,9 @@ impl Part {
         if let Some(near) = known {
             return Ok(Compared { number, is_known: true, near });
         }
-        let measured = verify_in_order(&pairs, &order, texts, frequencies, min_score)?;
+        let templates = &Templates::default();
+        let material = Material { texts, frequencies, templates };
+        let measured = verify_in_order(&pairs, &order, material, min_score)?;
         let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
         let near = measured.into_iter().map(near).collect();
         Ok(Compared { number, is_known: false, near })
@@ -676,7 +760,7 @@ impl<T: TextSource> Decision<'_, T> {
         self.measured = match self.rule {
             Rule::Scored(_) => pairs.iter().map(|pair| Near::of(pair, None).accepted()).collect(),
             // A text that is not at hand is like no other.
-            Rule::Verified(_) => verify(&pairs, &self.texts, &self.frequencies, f64::MIN_POSITIVE)?
+            Rule::Verified(_) => verify(&pairs, self.material(), f64::MIN_POSITIVE)?
                 .into_iter()
                 .map(|(place, texts)| Near::of(&pairs[place], Some(texts.into())).accepted())
                 .collect(),
@@ -689,7 +773,11 @@ impl<T: TextSource> Decision<'_, T> {
     ///
     /// A text that cannot be read back is like no other.
     pub fn judge(&self) -> impl FnMut(u32, u32) -> bool {
-        judge(self.rule, self.corpus, &self.texts, &self.frequencies, &self.profiles)
+        judge(self.rule, self.corpus, self.material(), &self.made)
+    }
+
+    fn material(&self) -> Material<'_, T> {
+        Material { texts: &self.texts, frequencies: &self.frequencies, templates: &self.templates }
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nearsift::dedup::SketchCorpus;
 use nearsift::feature::frequency::DocumentFrequencies;
-use nearsift::feature::shingle::Reduced;
 use nearsift::sketch::join::Pair;
 use nearsift::verify::{Profile, Profiler, Verified, Verifier};
 
 use super::Rule;
 use super::order::by_neighbourhood;
 use super::recent::Recent;
+use super::templates::{KeptSlots, SlotReader, Templates, slots};
 use super::texts::TextSource;
 use crate::admission;
 use crate::failure::Failure;
@@ -34,6 +34,34 @@ pub fn profiles() -> Profiles {
     Recent::new(KEPT, Profile::bytes)
 }
 
+/// What documents are compared by.
+pub struct Material<'t, T> {
+    pub texts: &'t T,
+    pub frequencies: &'t DocumentFrequencies,
+    /// What varies among documents of one form; nothing where that is not known.
+    pub templates: &'t Templates,
+}
+
+impl<T> Clone for Material<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Material<'_, T> {}
+
+/// What was made of the documents that were compared last, for any number of examiners.
+pub struct Made {
+    profiles: Profiles,
+    slots: KeptSlots,
+}
+
+impl Default for Made {
+    fn default() -> Made {
+        Made { profiles: profiles(), slots: slots() }
+    }
+}
+
 /// What those pairs measure that score `min_score` or more, each with its place among the pairs, in
 /// ascending order. The pairs may come in any order.
 ///
@@ -43,11 +71,10 @@ pub fn profiles() -> Profiles {
 /// When a text cannot be read back, or an interruption.
 pub fn verify(
     pairs: &[Pair],
-    texts: &impl TextSource,
-    frequencies: &DocumentFrequencies,
+    material: Material<'_, impl TextSource>,
     min_score: f64,
 ) -> Result<Vec<(usize, Verified)>, Failure> {
-    verify_in_order(pairs, &by_neighbourhood(pairs), texts, frequencies, min_score)
+    verify_in_order(pairs, &by_neighbourhood(pairs), material, min_score)
 }
 
 /// As [`verify`], given an order in which [those of the same documents are close](by_neighbourhood).
@@ -57,16 +84,15 @@ pub fn verify(
 pub fn verify_in_order(
     pairs: &[Pair],
     order: &[u32],
-    texts: &impl TextSource,
-    frequencies: &DocumentFrequencies,
+    material: Material<'_, impl TextSource>,
     min_score: f64,
 ) -> Result<Vec<(usize, Verified)>, Failure> {
     // Pairs of the same documents follow each other, so that each profile is made about once, and the
     // workers take turns along that order, so that they need the same profiles at the same time.
-    let profiles = profiles();
+    let made = Made::default();
     let next = AtomicUsize::new(0);
     let work = |_: rayon::BroadcastContext<'_>| {
-        let mut examiner = Examiner::new(texts, frequencies, min_score, &profiles);
+        let mut examiner = Examiner::new(material, min_score, &made);
         let mut found = Vec::new();
         loop {
             interrupt::check()?;
@@ -95,12 +121,11 @@ pub fn verify_in_order(
 pub fn judge<'t, T: TextSource>(
     rule: Rule,
     corpus: &'t SketchCorpus,
-    texts: &'t T,
-    frequencies: &'t DocumentFrequencies,
-    profiles: &'t Profiles,
+    material: Material<'t, T>,
+    made: &'t Made,
 ) -> impl FnMut(u32, u32) -> bool {
     let mut examiner = match rule {
-        Rule::Verified(least) => Some(Examiner::new(texts, frequencies, least, profiles)),
+        Rule::Verified(least) => Some(Examiner::new(material, least, made)),
         Rule::Scored(_) => None,
     };
     move |a, b| {
@@ -113,43 +138,43 @@ pub fn judge<'t, T: TextSource>(
 
 /// Compares documents one pair after another.
 struct Examiner<'t, T> {
-    texts: &'t T,
-    frequencies: &'t DocumentFrequencies,
+    material: Material<'t, T>,
     min_score: f64,
-    reduced: Reduced,
     profiler: Profiler,
     verifier: Verifier,
     profiles: &'t Profiles,
+    slots: SlotReader<'t, T>,
 }
 
 impl<'t, T: TextSource> Examiner<'t, T> {
-    fn new(
-        texts: &'t T,
-        frequencies: &'t DocumentFrequencies,
-        min_score: f64,
-        profiles: &'t Profiles,
-    ) -> Examiner<'t, T> {
+    fn new(material: Material<'t, T>, min_score: f64, made: &'t Made) -> Examiner<'t, T> {
         Examiner {
-            texts,
-            frequencies,
+            material,
             min_score,
-            reduced: Reduced::default(),
             profiler: Profiler::default(),
             verifier: Verifier::new(),
-            profiles,
+            profiles: &made.profiles,
+            slots: SlotReader::new(material.texts, &made.slots),
         }
     }
 
     /// What two documents measure when they are alike enough.
     fn compare(&mut self, a: u32, b: u32) -> Result<Option<Verified>, Failure> {
-        let longer = self.texts.len_of(a).max(self.texts.len_of(b));
+        let Material { texts, templates, .. } = self.material;
+        let longer = texts.len_of(a).max(texts.len_of(b));
         // The first pass lets no text in that would not fit; the text of a reference may be longer.
         let ticket = admission::for_pair(longer)
             .map_err(|too_large| too_large.at("a document of --against"))?;
-        let (a, b) = (self.profile(a)?, self.profile(b)?);
-        let verified = self.verifier.compare_at_least(&a, &b, self.min_score);
+        let (x, y) = (self.profile(a)?, self.profile(b)?);
+        let mut verified = self.verifier.compare_at_least(&x, &y, self.min_score);
         if ticket.is_large() {
             self.verifier = Verifier::new();
+        }
+        if let Some(by_numbers) = verified.filter(|_| templates.concern(a, b)) {
+            let facts = templates.facts(&mut self.slots, a, b)?;
+            let letters = x.characters() + y.characters();
+            verified = Some(by_numbers.with_facts(facts, letters))
+                .filter(|verified| verified.score >= self.min_score);
         }
         Ok(verified)
     }
@@ -158,13 +183,16 @@ impl<'t, T: TextSource> Examiner<'t, T> {
         if let Some(profile) = self.profiles.get(document) {
             return Ok(profile);
         }
-        // One of 4 GiB or more has no letter here, and is like no other.
-        self.texts.with_text(document, |text| _ = self.reduced.fill(text))?;
-        let idf = |hash| u32::from(self.frequencies.idf_sixteenths(hash));
-        let profile = Arc::new(self.profiler.profile(&self.reduced, idf));
-        if self.reduced.text().len() > LARGE {
+        let idf = |hash| u32::from(self.material.frequencies.idf_sixteenths(hash));
+        let mut profile = Profile::default();
+        self.material.texts.with_text(document, |text| {
+            // One that is too long has no letter here, and is like no other.
+            profile = self.profiler.profile(text, idf).unwrap_or_default();
+        })?;
+        let profile = Arc::new(profile);
+        if profile.characters() > LARGE {
             // What was taken for it would stay while it is compared.
-            (self.reduced, self.profiler) = (Reduced::default(), Profiler::default());
+            self.profiler = Profiler::default();
         }
         self.profiles.keep(document, Arc::clone(&profile));
         Ok(profile)

@@ -73,7 +73,7 @@ struct TextMeasures {
 
 impl From<Verified> for TextMeasures {
     fn from(verified: Verified) -> TextMeasures {
-        let Verified { score, value, cosine, alignment, jaccard, containment } = verified;
+        let Verified { score, value, cosine, alignment, jaccard, containment, .. } = verified;
         TextMeasures { score, value, cosine, alignment, jaccard, containment }
     }
 }

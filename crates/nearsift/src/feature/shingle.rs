@@ -146,6 +146,11 @@ impl Reduced {
         in_word
     }
 
+    /// The bytes of text that it has room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.text.capacity()
+    }
+
     /// The reduced text.
     pub fn text(&self) -> &str {
         &self.text

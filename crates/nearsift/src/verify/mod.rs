@@ -6,6 +6,12 @@
 //! length of the longest common subsequence) / (both lengths), does mind order, and an edit costs it
 //! no more than the characters that were edited. The *value* of a pair is the quadratic mean of the two.
 //!
+//! Three kinds of texts need more:
+//! - Lines that stand in another order count as aligned.
+//! - The value of texts with code is the mean of that value and the value of their *bodies*: of source code without
+//!   comments, of a page with examples without these. Source code that defines other names is less alike.
+//! - Texts of one form differ in [facts](Facts): what differs in their slots takes from the score.
+//!
 //! ```
 //! use nearsift::verify::{Profile, Verifier};
 //! let of = |text| Profile::of(text, |_| 16).expect("below 4 GiB");
@@ -31,11 +37,15 @@
 
 mod align;
 mod anchor;
+mod facts;
+mod lines;
+mod parts;
 mod profile;
 mod sort;
 #[cfg(test)]
 mod tests;
 
+pub use facts::{Facts, Slots, Varying};
 pub use profile::{Profile, Profiler};
 
 use std::ops::Range;
@@ -43,6 +53,8 @@ use std::ops::Range;
 use serde::Serialize;
 
 use align::Aligner;
+use parts::Kind;
+use profile::Parts;
 
 /// How alike two documents are, by exact measures from 0 to 1.
 ///
@@ -50,23 +62,39 @@ use align::Aligner;
 /// one: nothing was seen that could be alike.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Verified {
-    /// The value on one scale for all scripts: near duplicates begin at [`MIN_SCORE`].
+    /// How alike they are on one scale for all scripts and kinds: near duplicates begin at [`MIN_SCORE`].
     pub score: f64,
-    /// The quadratic mean of `cosine` and `alignment`.
+    /// The score before what differs in their facts was taken from it.
+    pub form: f64,
+    /// The quadratic mean of `cosine` and `alignment`; of long texts the cosine counts for at most so much more than the
+    /// alignment, because unrelated ones share more short features the longer they are.
     pub value: f64,
     /// The cosine of the angle between the weight vectors.
     pub cosine: f64,
     /// 2 x (the length of the longest common subsequence of letters and digits) / (both lengths). Of
-    /// texts that are too long for the exact length a lower bound, close where edits are few.
+    /// texts that are too long for the exact length a lower bound, close where edits are few. Where more letters
+    /// stand in lines that both texts have, in whatever order, these instead.
     pub alignment: f64,
     /// The sum of the smaller weights / the sum of the larger weights.
     pub jaccard: f64,
     /// The sum of the smaller weights / the sum of the weights of the document where it is smaller: 1
     /// when one document contains the other.
     pub containment: f64,
+    /// The value of the bodies of two texts with code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<f64>,
+    /// In how many values they agree and differ.
+    pub facts: Facts,
 }
 
 impl Verified {
+    /// The same of two documents with so many letters together of which more facts are known: the
+    /// score falls, or stays.
+    pub fn with_facts(self, facts: Facts, letters: usize) -> Verified {
+        let score = (self.form - facts.cost(letters)).clamp(0.0, self.score);
+        Verified { score, facts, ..self }
+    }
+
     /// The score on an integer scale from 0 to 2^32 - 1, rounded down: an order of pairs.
     pub fn strength(&self) -> u32 {
         (self.score * f64::from(u32::MAX)) as u32
@@ -76,31 +104,106 @@ impl Verified {
 /// The least score of near duplicates, unless another is asked.
 pub const MIN_SCORE: f64 = 0.63;
 
-/// The value that has the score [`MIN_SCORE`] where words are written with spaces: one wrong letter
-/// costs such a text a word and five shingles, and unrelated ones share less.
-const SPACED: f64 = 0.605;
+/// How a pair's texts are written, which decides what values near duplicates have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Script {
+    /// Without spaces, for the most part.
+    Unspaced,
+    /// With spaces: one wrong letter costs such a text a word and five shingles, and unrelated ones share less.
+    Spaced,
+    /// Source code: few words make all of it, and much of it is alike.
+    Code,
+}
 
-/// The score of a value: both lines from 0 and from 1 meet where near duplicates begin.
-fn score(value: f64, spaced: bool) -> f64 {
-    match spaced {
-        false => value,
-        true if value <= SPACED => value * (MIN_SCORE / SPACED),
-        true => MIN_SCORE + (value - SPACED) * ((1.0 - MIN_SCORE) / (1.0 - SPACED)),
+impl Script {
+    fn of(a: &Profile, b: &Profile) -> Script {
+        let is_spaced = 2 * (a.spaced + b.spaced) > a.characters() + b.characters();
+        match (Bodies::of(a, b), is_spaced) {
+            (Some(Bodies { names: Some(_), .. }), _) => Script::Code,
+            (_, true) => Script::Spaced,
+            (_, false) => Script::Unspaced,
+        }
+    }
+
+    /// The least value of near duplicates: it has the score [`MIN_SCORE`].
+    fn least(self) -> f64 {
+        match self {
+            Script::Unspaced => MIN_SCORE,
+            Script::Spaced => 0.605,
+            Script::Code => 0.8,
+        }
+    }
+
+    /// The score of a value: both lines from 0 and from 1 meet where near duplicates begin.
+    fn score(self, value: f64) -> f64 {
+        match self {
+            Script::Unspaced => value,
+            _ if value <= self.least() => value * (MIN_SCORE / self.least()),
+            _ => MIN_SCORE + (value - self.least()) * ((1.0 - MIN_SCORE) / (1.0 - self.least())),
+        }
+    }
+
+    /// The value of a score, but for rounding.
+    fn value(self, score: f64) -> f64 {
+        match self {
+            Script::Unspaced => score,
+            _ if score <= MIN_SCORE => score * (self.least() / MIN_SCORE),
+            _ => self.least() + (score - MIN_SCORE) * ((1.0 - self.least()) / (1.0 - MIN_SCORE)),
+        }
     }
 }
 
-/// The value of a score, but for rounding.
-fn value(score: f64, spaced: bool) -> f64 {
-    match spaced {
-        false => score,
-        true if score <= MIN_SCORE => score * (SPACED / MIN_SCORE),
-        true => SPACED + (score - MIN_SCORE) * ((1.0 - SPACED) / (1.0 - MIN_SCORE)),
+/// What source code loses from its value that defines none of the names that the other defines.
+const OTHER_NAMES: f64 = 0.1;
+
+/// The parts of two texts that are compared once more.
+struct Bodies<'p> {
+    a: &'p Profile,
+    b: &'p Profile,
+    /// Of source code the share of the names that only one of both defines.
+    names: Option<f64>,
+}
+
+impl<'p> Bodies<'p> {
+    /// Both are code, or one is a page with examples and the other is no code.
+    fn of(a: &'p Profile, b: &'p Profile) -> Option<Bodies<'p>> {
+        let kind = |of: &Profile| of.parts.as_ref().map_or(Kind::Prose, |parts| parts.kind);
+        fn body(of: &Profile) -> &Profile {
+            of.parts.as_ref().map_or(of, |parts| &parts.body)
+        }
+        let names = match (kind(a), kind(b)) {
+            (Kind::Prose, Kind::Prose) => return None,
+            (Kind::Code, Kind::Code) => {
+                let names =
+                    |of: &'p Profile| of.parts.as_deref().map_or(&[][..], |p: &Parts| &p.names);
+                Some(share_of_others(names(a), names(b)))
+            }
+            (Kind::Code, _) | (_, Kind::Code) => return None,
+            _ => None,
+        };
+        Some(Bodies { a: body(a), b: body(b), names })
     }
 }
 
-/// Whether most letters of two documents are of scripts that are written with spaces.
-fn is_spaced(a: &Profile, b: &Profile) -> bool {
-    2 * (a.spaced + b.spaced) > a.characters() + b.characters()
+/// The share of names that are in one of two ascending lists alone.
+fn share_of_others(a: &[u32], b: &[u32]) -> f64 {
+    let both = a.iter().filter(|name| b.binary_search(name).is_ok()).count();
+    let all = a.len() + b.len();
+    if all == 0 { 0.0 } else { 1.0 - (2 * both) as f64 / all as f64 }
+}
+
+/// Texts with fewer characters may have any cosine: a power of two.
+const LONG: u32 = 14;
+
+/// By how much a cosine counts that is larger than the alignment, of texts with so many characters on average. It
+/// falls by .06 for each doubling from 16,384 on, to .2: two unrelated books of 1 MB in English have a cosine of .7.
+fn most_beyond_alignment(characters: usize) -> f64 {
+    let doublings = characters.max(1).ilog2();
+    if doublings < LONG {
+        return 0.7;
+    }
+    let part = characters as f64 / (1u64 << doublings) as f64 - 1.0;
+    (0.7 - 0.06 * (f64::from(doublings - LONG) + part)).max(0.2)
 }
 
 /// Compares profiles, and keeps its working memory from pair to pair.
@@ -135,41 +238,62 @@ impl Verifier {
 
     /// All measures of two documents whose weights follow from the same document frequencies.
     pub fn compare(&mut self, a: &Profile, b: &Profile) -> Verified {
-        self.measure(a, b, Overlap::of(a, b), 0)
+        self.measure(a, b, 0.0)
     }
 
     /// All measures of two documents whose score is `minimum` or more; `None` for all others, which
     /// cost less than [`Verifier::compare`] does.
     pub fn compare_at_least(&mut self, a: &Profile, b: &Profile, minimum: f64) -> Option<Verified> {
-        let least = value(minimum, is_spaced(a, b));
-        let overlap = Overlap::of(a, b);
-        // What the alignment must have in common, less one for the rounding of the two lines.
-        let both = (a.characters() + b.characters()) as f64;
-        let cosine = overlap.cosine(a, b);
-        let alignment = (2.0 * least * least - cosine * cosine).max(0.0).sqrt();
-        let needed = (alignment * both / 2.0).floor() - 1.0;
-        if needed > a.characters().min(b.characters()) as f64 {
-            return None;
-        }
-        let verified = self.measure(a, b, overlap, needed.max(0.0) as usize);
+        let verified = self.measure(a, b, Script::of(a, b).value(minimum));
         (verified.score >= minimum).then_some(verified)
     }
 
-    /// All measures; a wrong and lower alignment when less than `least` characters are in common.
-    fn measure(&mut self, a: &Profile, b: &Profile, overlap: Overlap, least: usize) -> Verified {
+    /// All measures; wrong and lower ones when the value is below `least`.
+    fn measure(&mut self, a: &Profile, b: &Profile, least: f64) -> Verified {
+        let bodies = Bodies::of(a, b);
+        // No value is above 1: of a mean at least this is in either part.
+        let body =
+            bodies.as_ref().map(|of| self.measure_whole(of.a, of.b, 2.0 * least - 1.0).value);
+        let whole = match body {
+            Some(body) => self.measure_whole(a, b, 2.0 * least - body),
+            None => self.measure_whole(a, b, least),
+        };
+        let names = bodies.and_then(|of| of.names).unwrap_or(0.0);
+        let value =
+            body.map_or(whole.value, |body| (whole.value + body) / 2.0) - OTHER_NAMES * names;
+        let form = Script::of(a, b).score(value.max(0.0));
+        let facts = Facts::between(&a.numbers, &b.numbers, [&Varying::default(); 2]);
+        Verified { score: form, form, body, ..whole }
+            .with_facts(facts, a.characters() + b.characters())
+    }
+
+    /// The measures of whole texts; wrong and lower ones when the value is below `least`.
+    fn measure_whole(&mut self, a: &Profile, b: &Profile, least: f64) -> Verified {
+        let overlap = Overlap::of(a, b);
         let cosine = overlap.cosine(a, b);
         let both = (a.characters() + b.characters()) as u64;
+        // What the alignment must have in common, less two for the rounding of the lines.
+        let alignment = (2.0 * least * least.abs() - cosine * cosine).max(0.0).sqrt();
+        let needed = ((alignment * both as f64 / 2.0).floor() - 2.0).max(0.0) as usize;
         let likely = ((1.0 - likely_loss(cosine)) * both as f64 / 2.0) as usize;
-        let common = self.aligner.common(a.letters(), b.letters(), least, likely);
-        let alignment = ratio(2 * common as u64, both);
-        let value = ((cosine * cosine + alignment * alignment) / 2.0).sqrt();
+        let of_lines = a.lines.common(&b.lines);
+        let common = match needed > a.characters().min(b.characters()) {
+            true => 0,
+            false => self.aligner.common(a.letters(), b.letters(), needed.max(of_lines), likely),
+        };
+        let alignment = ratio(2 * common.max(of_lines) as u64, both);
+        let counted = cosine.min(alignment + most_beyond_alignment(both as usize / 2));
+        let value = ((counted * counted + alignment * alignment) / 2.0).sqrt();
         Verified {
-            score: score(value, is_spaced(a, b)),
+            score: value,
+            form: value,
             value,
             cosine,
             alignment,
             jaccard: ratio(overlap.smaller, a.sum + b.sum - overlap.smaller),
             containment: ratio(overlap.smaller, a.sum.min(b.sum)),
+            body: None,
+            facts: Facts::default(),
         }
     }
 }

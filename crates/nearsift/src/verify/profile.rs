@@ -2,6 +2,9 @@
 
 use bytemuck::{must_cast_slice, must_cast_slice_mut};
 
+use super::facts::Slots;
+use super::lines::Lines;
+use super::parts::{Kind, parts};
 use super::sort::HashSorter;
 use crate::feature::by_script::hash_features;
 use crate::feature::shingle::Reduced;
@@ -19,7 +22,8 @@ pub(super) const HALF: u64 = 1 << 63;
 /// text without punctuation and white space.
 ///
 /// It takes some 10 bytes for each distinct feature and 4 for each letter or digit: 24 KB for a
-/// Chinese text of 1,000 characters.
+/// Chinese text of 1,000 characters; 32 bytes for each number, 16 for each line, and a text with code up to
+/// twice as much.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Profile {
     /// The hashes of the features, their weights, and the letters and digits, each from a word of its own on: in
@@ -35,6 +39,19 @@ pub struct Profile {
     pub(super) square: u64,
     /// How many of the letters and digits are of scripts that are written with spaces.
     pub(super) spaced: usize,
+    /// The slots of numbers.
+    pub(super) numbers: Slots,
+    pub(super) lines: Lines,
+    pub(super) parts: Option<Box<Parts>>,
+}
+
+/// The part of a text with code that is compared once more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Parts {
+    pub(super) kind: Kind,
+    pub(super) body: Profile,
+    /// The hashes of the names that the code defines, ascending.
+    pub(super) names: Box<[u32]>,
 }
 
 /// Weights and characters in a word.
@@ -60,9 +77,7 @@ impl Profile {
         normalised: &str,
         idf_sixteenths: impl Fn(u64) -> u32,
     ) -> Result<Profile, TextTooLong> {
-        let mut reduced = Reduced::default();
-        reduced.fill(normalised)?;
-        Ok(Profiler::default().profile(&reduced, idf_sixteenths))
+        Profiler::default().profile(normalised, idf_sixteenths)
     }
 
     /// The number of distinct features.
@@ -77,7 +92,12 @@ impl Profile {
 
     /// The memory that it takes, in bytes.
     pub fn bytes(&self) -> usize {
-        size_of::<Profile>() + size_of_val(&*self.words)
+        let of_parts = |parts: &Parts| parts.body.bytes() + size_of_val(&*parts.names);
+        size_of::<Profile>()
+            + size_of_val(&*self.words)
+            + self.numbers.bytes()
+            + self.lines.bytes()
+            + self.parts.as_deref().map_or(0, of_parts)
     }
 
     /// The features' hashes, distinct and ascending, and the weight of each.
@@ -96,6 +116,7 @@ impl Profile {
 /// Makes profiles, and keeps its working memory from text to text.
 #[derive(Debug, Clone, Default)]
 pub struct Profiler {
+    reduced: Reduced,
     hashes: Vec<u64>,
     sorter: HashSorter<u64>,
     /// Where the occurrences of each feature end.
@@ -106,21 +127,51 @@ pub struct Profiler {
     characters: Vec<u64>,
 }
 
+/// In longer texts the numbers count for nothing.
+const MOST_WITH_NUMBERS: usize = 1 << 20;
+
 /// Memory for more occurrences than this is not kept.
 const HUGE: usize = 1 << 20;
 
 impl Profiler {
-    /// The profile of a reduced text, with the inverse document frequency of a feature in sixteenths
+    /// The profile of a normalised text, with the inverse document frequency of a feature in sixteenths
     /// of a bit.
+    ///
+    /// # Errors
+    /// [`TextTooLong`] past [`MAX_TEXT_BYTES`](crate::text::words::MAX_TEXT_BYTES).
     ///
     /// # Complexity
     /// O(n) for n occurrences of features whose hashes are spread, O(n log n) for any; 28 bytes for each
     /// while it runs.
-    pub fn profile(&mut self, reduced: &Reduced, idf_sixteenths: impl Fn(u64) -> u32) -> Profile {
-        if self.hashes.capacity() > HUGE {
+    pub fn profile(
+        &mut self,
+        normalised: &str,
+        idf_sixteenths: impl Fn(u64) -> u32,
+    ) -> Result<Profile, TextTooLong> {
+        if self.hashes.capacity() > HUGE || self.reduced.capacity() > HUGE {
             *self = Profiler::default();
         }
-        let Profiler { hashes, sorter, ends, idfs, weights, characters } = self;
+        let mut profile = self.whole(normalised, &idf_sixteenths)?;
+        if profile.characters <= MOST_WITH_NUMBERS {
+            profile.numbers = Slots::of_numbers(&self.reduced);
+        }
+        profile.lines = Lines::of(normalised);
+        if let Some(parts) = parts(normalised) {
+            let body = self.whole(&parts.body, &idf_sixteenths)?;
+            let names = parts.names.into();
+            profile.parts = Some(Box::new(Parts { kind: parts.kind, body, names }));
+        }
+        Ok(profile)
+    }
+
+    /// The features and the letters of a text.
+    fn whole(
+        &mut self,
+        normalised: &str,
+        idf_sixteenths: impl Fn(u64) -> u32,
+    ) -> Result<Profile, TextTooLong> {
+        let Profiler { reduced, hashes, sorter, ends, idfs, weights, characters } = self;
+        reduced.fill(normalised)?;
         hashes.clear();
         hash_features(reduced, hashes);
         sorter.sort(hashes, |&hash| hash);
@@ -147,7 +198,7 @@ impl Profiler {
         let words_of_characters = fill(characters, count.div_ceil(CHARACTERS));
         let letters: &mut [u32] = must_cast_slice_mut(words_of_characters);
         letters.iter_mut().zip(reduced.text().chars()).for_each(|(letter, c)| *letter = c.into());
-        Profile {
+        Ok(Profile {
             words: [&hashes[..], words_of_weights, words_of_characters].concat().into(),
             features: hashes.len(),
             characters: count,
@@ -159,7 +210,8 @@ impl Profiler {
                 .filter(|(class, _)| *class == Class::Alphabetic)
                 .map(|(_, stretch)| stretch.chars().count())
                 .sum(),
-        }
+            ..Profile::default()
+        })
     }
 }
 

@@ -28,7 +28,7 @@ use crate::commands::dedup;
 use crate::commands::dedup::collect::Ids;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::near::{TextSource, verify};
+use crate::near::{Material, Templates, TextSource, verify};
 
 /// Comparisons of fingerprints, at most: some seconds.
 const COMPARISONS: u64 = 1 << 34;
@@ -78,7 +78,9 @@ impl Run<'_> {
         let texts = self.texts(&collected, of_anchors.iter().chain(&random))?;
         watch.reading_again = watch.lap();
         let frequencies = DocumentFrequencies::shipped();
-        let scores = verify(&of_anchors, &texts, frequencies, 0.0)?;
+        let templates = Templates::default();
+        let material = Material { texts: &texts, frequencies, templates: &templates };
+        let scores = verify(&of_anchors, material, 0.0)?;
         let pair_of = |place: usize| (of_anchors[place].a, of_anchors[place].b);
         let score_of: HashMap<(u32, u32), Verified> =
             scores.into_iter().map(|(place, texts)| (pair_of(place), texts)).collect();
@@ -98,10 +100,7 @@ impl Run<'_> {
             random_distances[distance] += 1;
         }
         report.random = Random::of(
-            verify(&random, &texts, frequencies, 0.0)?
-                .into_iter()
-                .map(|(_, texts)| texts.score)
-                .collect(),
+            verify(&random, material, 0.0)?.into_iter().map(|(_, texts)| texts.score).collect(),
         );
         report.threshold = self.threshold(&seen, asked);
         let accepted = report.threshold.max_distance.unwrap_or(asked);

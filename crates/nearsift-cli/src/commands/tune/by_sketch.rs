@@ -18,7 +18,9 @@ use super::{MAX_PAIRS, Run, documents};
 use crate::Status;
 use crate::commands::dedup::collect::{Collected, Ids, Sketched};
 use crate::failure::Failure;
-use crate::near::{Rule, TextSource, Texts, join_settings, judge, pair_of, profiles, verify};
+use crate::near::{
+    Made, Material, Rule, Templates, TextSource, Texts, join_settings, judge, pair_of, verify,
+};
 
 /// Texts that score less are not told apart further.
 const FLOOR: f64 = 0.25;
@@ -67,12 +69,12 @@ impl Run<'_> {
         let texts = self.texts(&collected, pairs.iter().chain(&random))?;
         watch.reading_again = watch.lap();
         let frequencies = frequencies.table(DocumentFrequencies::shipped());
-        let verified = verify(&pairs, &texts, &frequencies, floor)?;
+        let templates = Templates::default();
+        let material = Material { texts: &texts, frequencies: &frequencies, templates: &templates };
+        let verified = verify(&pairs, material, floor)?;
         watch.verifying = watch.lap();
-        let random_scores: Vec<f64> = verify(&random, &texts, &frequencies, 0.0)?
-            .into_iter()
-            .map(|(_, texts)| texts.score)
-            .collect();
+        let random_scores: Vec<f64> =
+            verify(&random, material, 0.0)?.into_iter().map(|(_, texts)| texts.score).collect();
         let measured: Vec<Measured> =
             verified.into_iter().map(|(place, texts)| (pairs[place], texts)).collect();
         let scores: Vec<f64> = measured.iter().map(|(_, texts)| texts.score).collect();
@@ -101,8 +103,8 @@ impl Run<'_> {
         let removed = match anchors.are_all() {
             true => {
                 let rule = Rule::Verified(min_score);
-                let profiles = profiles();
-                let judges = || judge(rule, corpus, &texts, &frequencies, &profiles);
+                let made = Made::default();
+                let judges = || judge(rule, corpus, material, &made);
                 Estimate::counted(removed_near(corpus, &accepted, judges))
             }
             false => removed,

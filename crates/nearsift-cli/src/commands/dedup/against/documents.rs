@@ -17,7 +17,7 @@ use crate::commands::dedup::budget;
 use crate::commands::dedup::collect::{Collected, Ids, Records, Sketched, collect};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::near::{Rule, TextSource, Texts, Wanted, verify};
+use crate::near::{Material, Rule, Templates, TextSource, Texts, Wanted, verify};
 use crate::state::{FileKeys, Manifest, State, key_source};
 
 /// Candidates that are compared between two looks at whether to go on.
@@ -178,12 +178,14 @@ impl Run<'_> {
         let shift = collected.corpus.corpus.len() as u32;
         let both = Both { own, other, shift };
         let frequencies = collected.corpus.sample.table(DocumentFrequencies::shipped());
+        let templates = Templates::default();
+        let material = Material { texts: &both, frequencies: &frequencies, templates: &templates };
         for part in candidates.chunks(PART) {
             interrupt::check()?;
             let pair =
                 |of: &CrossPair| Pair { a: of.document, b: shift + of.reference, score: of.score };
             let pairs: Vec<Pair> = part.iter().map(pair).collect();
-            for (place, measured) in verify(&pairs, &both, &frequencies, min_score)? {
+            for (place, measured) in verify(&pairs, material, min_score)? {
                 Decided::offer(decided, &part[place], measured.score as f32);
             }
         }

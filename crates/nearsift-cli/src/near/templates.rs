@@ -1,0 +1,182 @@
+//! Documents of one form: what varies among those that are near each other counts for more than what they share.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use nearsift::dedup::Accepted;
+use nearsift::feature::shingle::Reduced;
+use nearsift::verify::{Facts, Slots, Varying};
+use rayon::prelude::*;
+
+use super::recent::Recent;
+use super::texts::TextSource;
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// The neighbours of a document that are looked at: the nearest, of equal ones the earliest.
+const NEIGHBOURS: usize = 16;
+
+/// With fewer neighbours nothing is known to vary.
+const FEWEST: usize = 5;
+
+/// Documents that one worker takes at a time.
+const CHUNK: usize = 64;
+
+/// Longer texts are not looked at, in bytes: few values count for nothing in them.
+const LONGEST: usize = 1 << 20;
+
+/// Bytes of slots that are kept.
+const KEPT: usize = 64 << 20;
+
+/// The slots that vary among a document and its near neighbours, for each document that has any.
+#[derive(Default)]
+pub struct Templates {
+    varying: HashMap<u32, Varying>,
+    none: Varying,
+}
+
+impl Templates {
+    /// Those of documents that are in pairs. Documents with few neighbours have none.
+    ///
+    /// 24 bytes for each pair of a document with many neighbours while it runs, and some 100 for each such document.
+    ///
+    /// # Errors
+    /// When a text cannot be read back, or an interruption.
+    pub fn among(pairs: &[Accepted], texts: &impl TextSource) -> Result<Templates, Failure> {
+        let neighbours = nearest(pairs, |document| texts.len_of(document) <= LONGEST);
+        let groups: Vec<&[Neighbour]> = neighbours.chunk_by(|x, y| x.of == y.of).collect();
+        let kept = slots();
+        let next = AtomicUsize::new(0);
+        let work = |_: rayon::BroadcastContext<'_>| {
+            let mut reader = SlotReader::new(texts, &kept);
+            let mut found = Vec::new();
+            loop {
+                interrupt::check()?;
+                let from = next.fetch_add(CHUNK, Ordering::Relaxed).min(groups.len());
+                if from == groups.len() {
+                    return Ok(found);
+                }
+                for group in &groups[from..(from + CHUNK).min(groups.len())] {
+                    let own = reader.slots(group[0].of)?;
+                    let others = group.iter().map(|neighbour| reader.slots(neighbour.document));
+                    let others: Vec<Arc<Slots>> = others.collect::<Result<_, Failure>>()?;
+                    let others: Vec<&Slots> = others.iter().map(|slots| &**slots).collect();
+                    let varying = Varying::among(&own, &others);
+                    if !varying.is_empty() {
+                        found.push((group[0].of, varying));
+                    }
+                }
+            }
+        };
+        let found: Vec<Vec<(u32, Varying)>> =
+            rayon::broadcast(work).into_iter().collect::<Result<_, Failure>>()?;
+        Ok(Templates { varying: found.into_iter().flatten().collect(), none: Varying::default() })
+    }
+
+    /// Whether no document has any.
+    pub fn is_empty(&self) -> bool {
+        self.varying.is_empty()
+    }
+
+    /// Whether something is known to vary around one of two documents.
+    pub fn concern(&self, a: u32, b: u32) -> bool {
+        self.varying.contains_key(&a) || self.varying.contains_key(&b)
+    }
+
+    /// In how many values two documents agree and differ.
+    ///
+    /// # Errors
+    /// When a text cannot be read back.
+    pub fn facts<T: TextSource>(
+        &self,
+        reader: &mut SlotReader<'_, T>,
+        a: u32,
+        b: u32,
+    ) -> Result<Facts, Failure> {
+        let varying = |document| self.varying.get(&document).unwrap_or(&self.none);
+        let (x, y) = (reader.slots(a)?, reader.slots(b)?);
+        Ok(Facts::between(&x, &y, [varying(a), varying(b)]))
+    }
+}
+
+/// A document near another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Neighbour {
+    of: u32,
+    strength: Reverse<u32>,
+    document: u32,
+}
+
+/// The nearest wanted neighbours of each document that has enough of them, in the order of these documents.
+fn nearest(pairs: &[Accepted], is_wanted: impl Fn(u32) -> bool + Sync) -> Vec<Neighbour> {
+    let documents = pairs.iter().map(|pair| pair.b as usize + 1).max().unwrap_or(0);
+    let mut counts = vec![0u32; documents];
+    for pair in pairs {
+        counts[pair.a as usize] += 1;
+        counts[pair.b as usize] += 1;
+    }
+    let has_many =
+        |document: u32| counts[document as usize] as usize >= FEWEST && is_wanted(document);
+    let both = pairs.iter().flat_map(|pair| {
+        let strength = Reverse(pair.strength);
+        let of = |of, document| Neighbour { of, strength, document };
+        [of(pair.a, pair.b), of(pair.b, pair.a)]
+    });
+    let mut neighbours: Vec<Neighbour> =
+        both.filter(|neighbour| has_many(neighbour.of) && is_wanted(neighbour.document)).collect();
+    neighbours.par_sort_unstable();
+    let (mut of, mut nth) = (None, 0);
+    neighbours.retain(|neighbour| {
+        nth = if of == Some(neighbour.of) { nth + 1 } else { 0 };
+        of = Some(neighbour.of);
+        nth < NEIGHBOURS
+    });
+    neighbours
+}
+
+/// The slots of the documents that were looked at last.
+pub type KeptSlots = Recent<u32, Slots>;
+
+/// None yet.
+pub fn slots() -> KeptSlots {
+    Recent::new(KEPT, Slots::bytes)
+}
+
+/// Reads the slots of documents.
+pub struct SlotReader<'t, T> {
+    texts: &'t T,
+    kept: &'t KeptSlots,
+    reduced: Reduced,
+}
+
+impl<'t, T: TextSource> SlotReader<'t, T> {
+    pub fn new(texts: &'t T, kept: &'t KeptSlots) -> SlotReader<'t, T> {
+        SlotReader { texts, kept, reduced: Reduced::default() }
+    }
+
+    /// The letters and digits of a document.
+    ///
+    /// # Errors
+    /// When its text cannot be read back.
+    pub fn letters(&mut self, document: u32) -> Result<usize, Failure> {
+        Ok(self.slots(document)?.letters())
+    }
+
+    fn slots(&mut self, document: u32) -> Result<Arc<Slots>, Failure> {
+        if let Some(slots) = self.kept.get(document) {
+            return Ok(slots);
+        }
+        let mut slots = Slots::default();
+        self.texts.with_text(document, |text| {
+            // A text that is too long has no letter here.
+            if self.reduced.fill(text).is_ok() {
+                slots = Slots::of(&self.reduced);
+            }
+        })?;
+        let slots = Arc::new(slots);
+        self.kept.keep(document, Arc::clone(&slots));
+        Ok(slots)
+    }
+}

@@ -1,0 +1,342 @@
+//! What two texts of one form differ in: the values at equal places.
+//!
+//! Reports of one template, forms that were filled in, and records of a catalogue share most of their letters. What
+//! they say stands in few *slots*: the forecast 'a temperature of 12 degrees' in the slot 'temperature of _ degrees'. A
+//! slot is found by the letters beside it, five before or five after, in whatever document it stands. Two documents
+//! *agree* in a slot when both have the same value there, and *differ* when they have different ones; a passage that one
+//! of them lacks is neither.
+//!
+//! Which slots count: those of numbers, in any two texts, and those of words that *vary*
+//! among a document's near neighbours, so that no value is that of many. An edit makes no such slot: where
+//! one copy of a story has another word, the other copies agree with each other.
+
+use crate::feature::shingle::Reduced;
+use crate::split_mix::split_mix;
+use crate::text::script::Class;
+
+/// Letters beside a value that make its slot.
+const CONTEXT: usize = 5;
+
+/// The fewest documents with a slot that tell whether it varies.
+const FEWEST: usize = 6;
+
+/// A slot varies when its most frequent value is in at most this share of the documents that have it: 9 of 20.
+const MOST_FREQUENT: (usize, usize) = (9, 20);
+
+/// Fewer values that differ than this say nothing.
+const FEWEST_DIFFERENT: u32 = 3;
+
+/// The letters that a value counts for which differs.
+const LETTERS_OF_VALUE: f64 = 40.0;
+
+/// Shorter texts count as if they had as many letters.
+const SHORTEST: f64 = 40.0;
+
+/// A slot, and a value in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Slot {
+    /// The hash of the letters beside it, of their side, and of whether the value is a number.
+    place: u32,
+    /// The hash of the value.
+    value: u32,
+    /// The pairs of letters in a word, each a bit; all bits of a number.
+    letters: u64,
+}
+
+impl Slot {
+    /// The lowest bit of a place tells numbers from words.
+    fn is_number(&self) -> bool {
+        self.place & 1 == 1
+    }
+
+    /// Whether two different values of one slot may be the same word, damaged or inflected: most pairs of letters
+    /// are the same.
+    fn resembles(&self, other: &Slot) -> bool {
+        let both = (self.letters & other.letters).count_ones();
+        !self.is_number() && 5 * both >= self.letters.count_ones() + other.letters.count_ones()
+    }
+}
+
+/// The slots of a document, with their values.
+///
+/// 16 bytes for each number or word, twice; an unspaced letter counts as a word.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Slots {
+    slots: Box<[Slot]>,
+    letters: usize,
+}
+
+/// The slots of a document that vary among its neighbours.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Varying(Box<[u32]>);
+
+impl Slots {
+    /// All slots of a text.
+    ///
+    /// # Complexity
+    /// O(n log n) for n letters.
+    pub fn of(reduced: &Reduced) -> Slots {
+        Slots::filled(reduced, |_| true)
+    }
+
+    /// Those of numbers.
+    pub(super) fn of_numbers(reduced: &Reduced) -> Slots {
+        if !reduced.text().bytes().any(|byte| byte.is_ascii_digit()) {
+            return Slots::default();
+        }
+        Slots::filled(reduced, Slot::is_number)
+    }
+
+    fn filled(reduced: &Reduced, is_wanted: impl Fn(&Slot) -> bool) -> Slots {
+        let (tokens, letters) = tokens(reduced);
+        let mut slots = Vec::new();
+        for (at, token) in tokens.iter().enumerate() {
+            // With the letter beside it, a letter of a script without spaces says as much as a word.
+            let with = |beside: Option<usize>| {
+                let beside = beside.and_then(|at| tokens.get(at));
+                beside.filter(|beside| [beside.kind, token.kind] == [Kind::Letter; 2])
+            };
+            let before = token.start.checked_sub(CONTEXT).map(|from| &letters[from..token.start]);
+            let after = letters.get(token.end()..token.end() + CONTEXT);
+            let both = [
+                before
+                    .map(|letters| token.slot(0, letters, [Some(token), with(at.checked_add(1))])),
+                after.map(|letters| token.slot(1, letters, [with(at.checked_sub(1)), Some(token)])),
+            ];
+            slots.extend(both.into_iter().flatten().filter(&is_wanted));
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        Slots { slots: slots.into(), letters: reduced.text().chars().count() }
+    }
+
+    /// The memory that they take beside their own size, in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.slots)
+    }
+
+    /// The letters and digits of the text.
+    pub fn letters(&self) -> usize {
+        self.letters
+    }
+
+    /// The values of each slot.
+    fn places(&self) -> impl Iterator<Item = &[Slot]> {
+        self.slots.chunk_by(|a, b| a.place == b.place)
+    }
+
+    /// The value of a slot, of which the document has one and not several.
+    fn only_value(&self, place: u32) -> Option<u32> {
+        let from = self.slots.partition_point(|slot| slot.place < place);
+        let mut values = self.slots[from..].iter().take_while(|slot| slot.place == place);
+        values.next().filter(|_| values.next().is_none()).map(|slot| slot.value)
+    }
+}
+
+impl Varying {
+    /// The slots of a document that vary in it and its neighbours: documents that are near it in form.
+    ///
+    /// # Complexity
+    /// O(slots x neighbours x log slots).
+    pub fn among(own: &Slots, neighbours: &[&Slots]) -> Varying {
+        if neighbours.len() + 1 < FEWEST {
+            return Varying::default();
+        }
+        let mut values = Vec::with_capacity(neighbours.len() + 1);
+        let mut varies = |place: u32| {
+            let all = std::iter::once(&own).chain(neighbours);
+            values.clear();
+            values.extend(all.filter_map(|slots| slots.only_value(place)));
+            values.sort_unstable();
+            let most = values.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
+            values.len() >= FEWEST && most * MOST_FREQUENT.1 <= values.len() * MOST_FREQUENT.0
+        };
+        let of_words = own.places().filter(|slots| !slots[0].is_number());
+        Varying(of_words.map(|slots| slots[0].place).filter(|&place| varies(place)).collect())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn contains(&self, place: u32) -> bool {
+        self.0.binary_search(&place).is_ok()
+    }
+}
+
+/// In how many values two documents agree and differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Facts {
+    /// Different values that both have in the same slot.
+    pub agree: u32,
+    /// Pairs of different values that stand in the same slot.
+    pub differ: u32,
+}
+
+impl Facts {
+    /// Compares the values in the slots of numbers, and in those that vary among the neighbours of either document.
+    pub fn between(a: &Slots, b: &Slots, varying: [&Varying; 2]) -> Facts {
+        let (mut agreed, mut differing) = (Vec::new(), Vec::new());
+        let mut rest = &*b.slots;
+        for x in a.places() {
+            let place = x[0].place;
+            let from = rest.iter().take_while(|slot| slot.place < place).count();
+            rest = &rest[from..];
+            let y = &rest[..rest.iter().take_while(|slot| slot.place == place).count()];
+            let counts = x[0].is_number() || varying.iter().any(|slots| slots.contains(place));
+            if y.is_empty() || !counts {
+                continue;
+            }
+            // Numbers that follow each other have the same letters beside them.
+            let in_both =
+                |slot: &&Slot, other: &[Slot]| other.iter().any(|o| o.value == slot.value);
+            agreed.extend(x.iter().filter(|slot| in_both(slot, y)).map(|slot| slot.value));
+            if x.len() != y.len() {
+                // One text has more numbers there: which of them stand for each other is not known.
+                continue;
+            }
+            let only_x = x.iter().filter(|slot| !in_both(slot, y));
+            let only_y = y.iter().filter(|slot| !in_both(slot, x));
+            let pairs = only_x.zip(only_y).filter(|(x, y)| !x.resembles(y));
+            differing.extend(pairs.map(|(x, y)| (x.value, y.value)));
+        }
+        // What differs in many places may be one fact: a version in every link of a page.
+        agreed.sort_unstable();
+        agreed.dedup();
+        differing.sort_unstable();
+        differing.dedup();
+        Facts { agree: agreed.len() as u32, differ: differing.len() as u32 }
+    }
+
+    /// What the values that differ take from the score of two documents with so many letters together.
+    ///
+    /// Each counts for as much as it has a share in the values of both, so that a few that differ among many that
+    /// agree, as edits and damage make them, take little.
+    pub fn cost(self, letters: usize) -> f64 {
+        let Facts { agree, differ } = self;
+        if differ < FEWEST_DIFFERENT {
+            return 0.0;
+        }
+        let share = f64::from(differ) / f64::from(agree + differ);
+        LETTERS_OF_VALUE * f64::from(differ) * share / (letters as f64 / 2.0).max(SHORTEST)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Word,
+    /// Of a script without spaces.
+    Letter,
+}
+
+/// A number, a word, or a letter of a script without spaces.
+#[derive(Debug, Clone, Copy)]
+struct Token<'t> {
+    kind: Kind,
+    text: &'t str,
+    /// How many letters stand before it, digits not among them.
+    start: usize,
+    letters: usize,
+}
+
+impl Token<'_> {
+    fn end(&self) -> usize {
+        self.start + self.letters
+    }
+
+    /// The slot before or after some letters, with the value that these tokens make.
+    fn slot(&self, side: u32, beside: &[char], value: [Option<&Token<'_>>; 2]) -> Slot {
+        let is_number = self.kind == Kind::Number;
+        let (mut hash, mut letters, mut last) = (Hash::default(), 0u64, None);
+        for c in value.into_iter().flatten().flat_map(|token| token.text.chars()) {
+            hash.add(c.into());
+            // A word of one letter has one bit, too.
+            if let Some(last) = last.replace(c) {
+                letters |= 1 << (Hash::of([u32::from(last), u32::from(c)]).finish() & 63);
+            }
+        }
+        if let (0, Some(last)) = (letters, last) {
+            letters = 1 << (Hash::of([u32::from(last)]).finish() & 63);
+        }
+        let kind = side << 1 | u32::from(is_number);
+        let place = Hash::of(beside.iter().map(|&c| c.into()).chain([kind])).finish();
+        Slot { place: place & !1 | u32::from(is_number), value: hash.finish(), letters }
+    }
+}
+
+/// The tokens of a text in order, and its letters without digits.
+fn tokens(reduced: &Reduced) -> (Vec<Token<'_>>, Vec<char>) {
+    let (mut tokens, mut letters): (Vec<Token<'_>>, Vec<char>) = (Vec::new(), Vec::new());
+    let mut words = reduced.words();
+    for (class, stretch) in reduced.stretches() {
+        match class {
+            Class::Alphabetic => {
+                let mut left = stretch.len();
+                while left > 0 {
+                    let Some(word) = words.next() else { break };
+                    left -= word.len();
+                    for (is_number, text) in runs_by(word, char::is_numeric) {
+                        let start = letters.len();
+                        let kind = if is_number { Kind::Number } else { Kind::Word };
+                        if !is_number {
+                            letters.extend(text.chars());
+                        }
+                        tokens.push(Token { kind, text, start, letters: letters.len() - start });
+                    }
+                }
+            }
+            _ => {
+                for (at, c) in stretch.char_indices() {
+                    let text = &stretch[at..at + c.len_utf8()];
+                    tokens.push(Token {
+                        kind: Kind::Letter,
+                        text,
+                        start: letters.len(),
+                        letters: 1,
+                    });
+                    letters.push(c);
+                }
+            }
+        }
+    }
+    (tokens, letters)
+}
+
+/// A text as runs of characters of which `is` says the same.
+fn runs_by(text: &str, is: impl Fn(char) -> bool + Copy) -> impl Iterator<Item = (bool, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = is(rest.chars().next()?);
+        let end = rest.find(|c| is(c) != first).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end);
+        rest = after;
+        Some((first, run))
+    })
+}
+
+/// The hash of a name.
+pub(super) fn hash_of_name(name: &str) -> u32 {
+    Hash::of(name.chars().map(u32::from)).finish()
+}
+
+/// A hash of few numbers.
+#[derive(Default)]
+struct Hash(u64);
+
+impl Hash {
+    fn of(numbers: impl IntoIterator<Item = u32>) -> Hash {
+        let mut hash = Hash::default();
+        numbers.into_iter().for_each(|number| hash.add(number));
+        hash
+    }
+
+    fn add(&mut self, number: u32) {
+        self.0 = split_mix(self.0, u64::from(number) + 1);
+    }
+
+    fn finish(&self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
