@@ -20,7 +20,7 @@ pub use runs::{Sorted, Sorter, Stored};
 pub use search::{Candidates, Decision, Extent, Near, PairLine, Workspace, decide};
 pub use templates::Templates;
 pub use texts::{Cut, IN_MEMORY, TextSource, Texts, Wanted, read_at};
-pub use verify::{Made, Material, judge, verify};
+pub use verify::{Material, verify};
 
 use crate::args::{Matching, Method, RecipeArgs, Verify};
 use crate::commands::max_distance;

@@ -35,6 +35,16 @@ pub trait TextSource: Sync {
     }
 }
 
+impl<T: TextSource> TextSource for &T {
+    fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Failure> {
+        T::with_text(self, document, f)
+    }
+
+    fn len_of(&self, document: u32) -> usize {
+        T::len_of(self, document)
+    }
+}
+
 /// How the records of an input are cut into the documents of a search: each is one, or its pieces are.
 pub trait Cut: Sync {
     /// The documents of a record, in order; none for one that could not be read.

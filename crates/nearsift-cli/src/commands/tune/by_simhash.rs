@@ -1,8 +1,7 @@
 //! Tuning of SimHash: the largest distance at which pairs are near duplicates, judged by their texts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use nearsift::cluster::{Clusters, KeepOrder};
 use nearsift::dedup::Corpus;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::fingerprint::Fingerprints;
@@ -12,16 +11,14 @@ use nearsift::recipe::Recipe;
 use nearsift::sketch::Score;
 use nearsift::sketch::join::Pair;
 use nearsift::tune::{
-    Anchors, AtDistance, Estimate, RandomPairs, Reservoir, max_distance, near_before,
+    Anchors, AtDistance, BestF1, RandomPairs, Reservoir, best_f1, max_distance, near_before,
 };
 use nearsift::verify::{MIN_SCORE, Verified};
 use rayon::prelude::*;
 
 use super::examples::{chosen, example};
-use super::forecast::{Cost, Stopwatch};
-use super::report::{
-    Band, Basis, Distance, Example, Forecast, Random, Report, Sample, Seen, Threshold,
-};
+use super::forecast::{Cost, Repeats, Stopwatch, counted, estimated};
+use super::report::{Band, Basis, Distance, Example, F1, Random, Report, Sample, Seen, Threshold};
 use super::{MAX_PAIRS, Run, documents};
 use crate::Status;
 use crate::commands::dedup;
@@ -36,6 +33,23 @@ const COMPARISONS: u64 = 1 << 34;
 const VERIFIED: usize = 1_000;
 /// A document's columns beside its fingerprint: its number, the key of its text, the keep policy's value.
 const COLUMNS: u64 = 4 + 16 + 16;
+
+/// The range of distances grows by this part of the fingerprint's bits, and F1 must turn as far within it.
+const MARGIN: u32 = 16;
+
+/// What a search up to some distance found.
+struct Range<T> {
+    anchors: Anchors,
+    near: Vec<Near>,
+    /// Those that were compared exactly.
+    verified: Vec<Near>,
+    texts: T,
+    score_of: HashMap<(u32, u32), Verified>,
+    seen: Vec<AtDistance>,
+    best: Option<BestF1>,
+    /// Whether F1 turns well within the range.
+    turns: bool,
+}
 
 impl Run<'_> {
     pub(super) fn by_simhash(
@@ -61,37 +75,49 @@ impl Run<'_> {
             }
         }
         let bits = recipe.bits().count();
-        let farthest = asked.max(bits / 5);
-        let (anchors, near) = self.search(&fingerprints, farthest)?;
-        watch.searching = watch.lap();
-
-        let at = |near: &Near| (population[near.a as usize], population[near.b as usize]);
-        let verified = sampled(&near, farthest);
-        let pair = |(a, b)| Pair { a, b, score: Score::MAX };
-        let mut of_anchors: Vec<Pair> = verified.iter().map(|near| pair(at(near))).collect();
-        of_anchors.sort_unstable();
+        let frequencies = DocumentFrequencies::shipped();
         let drawn = RandomPairs::new(args.seed, population.len() as u32, args.random_pairs);
+        let pair = |(a, b)| Pair { a, b, score: Score::MAX };
         let mut random: Vec<Pair> =
             drawn.map(|(a, b)| pair((population[a as usize], population[b as usize]))).collect();
         random.sort_unstable();
-        watch.lap();
-        let texts = self.texts(&collected, of_anchors.iter().chain(&random))?;
-        watch.reading_again = watch.lap();
-        let frequencies = DocumentFrequencies::shipped();
         let templates = Templates::default();
-        let material = Material { texts: &texts, frequencies, templates: &templates };
-        let scores = verify(&of_anchors, material, 0.0)?;
-        let pair_of = |place: usize| (of_anchors[place].a, of_anchors[place].b);
-        let score_of: HashMap<(u32, u32), Verified> =
-            scores.into_iter().map(|(place, texts)| (pair_of(place), texts)).collect();
 
-        let mut seen = vec![AtDistance::default(); farthest as usize + 1];
-        near.iter().for_each(|near| seen[near.distance as usize].pairs += 1);
-        for near in &verified {
-            let own = &mut seen[near.distance as usize];
-            own.verified += 1;
-            own.near += u64::from(score_of.get(&at(near)).is_some_and(|t| t.score >= MIN_SCORE));
-        }
+        // The range grows until F1 turns well within it.
+        let most = (bits * 3 / 8).max(asked);
+        let mut farthest = asked.max(bits / 5);
+        let range = loop {
+            watch.lap();
+            let (anchors, near) = self.search(&fingerprints, farthest)?;
+            watch.searching = watch.lap();
+            let at = |near: &Near| (population[near.a as usize], population[near.b as usize]);
+            let verified = sampled(&near, farthest);
+            let mut of_anchors: Vec<Pair> = verified.iter().map(|near| pair(at(near))).collect();
+            of_anchors.sort_unstable();
+            let texts = self.texts(&collected, of_anchors.iter().chain(&random))?;
+            watch.reading_again = watch.lap();
+            let material = Material { texts: &texts, frequencies, templates: &templates };
+            let scores = verify(&of_anchors, material, 0.0)?;
+            let pair_of = |place: usize| (of_anchors[place].a, of_anchors[place].b);
+            let score_of: HashMap<(u32, u32), Verified> =
+                scores.into_iter().map(|(place, texts)| (pair_of(place), texts)).collect();
+            let mut seen = vec![AtDistance::default(); farthest as usize + 1];
+            near.iter().for_each(|near| seen[near.distance as usize].pairs += 1);
+            for near in &verified {
+                let own = &mut seen[near.distance as usize];
+                own.verified += 1;
+                let is_near = |texts: &Verified| texts.score >= MIN_SCORE;
+                own.near += u64::from(score_of.get(&at(near)).is_some_and(is_near));
+            }
+            let best = best_f1(&seen);
+            let turns = best.is_none_or(|best| best.distance + bits / MARGIN <= farthest);
+            if turns || farthest == most {
+                break Range { anchors, near, verified, texts, score_of, seen, best, turns };
+            }
+            farthest = (farthest + bits / MARGIN).min(most);
+        };
+        let Range { anchors, near, verified, texts, score_of, seen, best, turns } = range;
+        let at = |near: &Near| (population[near.a as usize], population[near.b as usize]);
         let mut random_distances = Vec::new();
         for pair in &random {
             let both = corpus.fingerprint(pair.a).zip(corpus.fingerprint(pair.b));
@@ -100,10 +126,11 @@ impl Run<'_> {
             random_distances[distance] += 1;
         }
         report.random = Random::of(
-            verify(&random, material, 0.0)?.into_iter().map(|(_, texts)| texts.score).collect(),
+            verify(&random, Material { texts: &texts, frequencies, templates: &templates }, 0.0)?.into_iter().map(|(_, texts)| texts.score).collect(),
         );
         report.threshold = self.threshold(&seen, asked);
         let accepted = report.threshold.max_distance.unwrap_or(asked);
+        report.random.accepted = random_distances.iter().take(accepted as usize + 1).sum();
         report.sample = Sample {
             population: anchors.population(),
             anchors: anchors.count() as u64,
@@ -122,6 +149,14 @@ impl Run<'_> {
                 })
                 .collect(),
             random_distances,
+            farthest,
+            best_f1: best.map(|best| F1 {
+                distance: best.distance,
+                f1: best.f1,
+                precision: best.precision,
+                recall_within_range: best.recall,
+                turns_within_range: turns,
+            }),
             chance_neighbours: chance_neighbours(population.len() as u64, bits, accepted),
         };
         let documents: Vec<(u32, u32, u32)> = verified
@@ -134,19 +169,21 @@ impl Run<'_> {
         report.bands =
             self.distance_bands(&documents, &seen, accepted, &score_of, &texts, &collected.ids)?;
 
-        let within: Vec<Near> =
-            near.iter().copied().filter(|near| near.distance <= accepted).collect();
-        let same_text = report.documents.same_text;
-        let (pairs, removed) = found(&within, &anchors);
-        let pairs_found = pairs.value as u64;
-        let forecast = Forecast {
-            pairs: pairs.plus(Estimate::counted(same_text)).into(),
-            removed_same_text: same_text,
-            removed_near: removed.into(),
-            ..Forecast::default()
-        };
         let options = dedup::search(args.searching.memory, accepted);
         let explanation = corpus.explain(&options).map_err(Failure::new)?;
+        let forecast = match anchors.are_all() {
+            true => {
+                // Everything is at hand, so dedup decides here as it will.
+                let mut pairs = 0;
+                let found = corpus.find(&options, |_| pairs += 1).map_err(Failure::new)?;
+                counted(&found, pairs)
+            }
+            false => {
+                let within = near.iter().filter(|near| near.distance <= accepted);
+                estimated(within.map(|near| at(near).1), &anchors, &Repeats::of(&first))
+            }
+        };
+        let pairs_found = forecast.pairs.value;
         let documents = report.documents.documents;
         let cost = Cost {
             documents,
@@ -207,7 +244,8 @@ impl Run<'_> {
                 (asked, Basis::Default, because.to_owned())
             }
         };
-        Threshold { min_score: None, max_distance: Some(distance), basis, because }
+        let precision = None;
+        Threshold { min_score: None, max_distance: Some(distance), basis, because, precision }
     }
 
     /// Pairs of every distance, the smallest first.
@@ -264,19 +302,4 @@ fn sampled(near: &[Near], farthest: u32) -> Vec<Near> {
         sample.extend(of_distance().step_by(step));
     }
     sample
-}
-
-/// How many pairs there are in all, and how many documents have one with an earlier document; when all
-/// are at hand, how many go because others hold them together.
-fn found(within: &[Near], anchors: &Anchors) -> (Estimate, Estimate) {
-    let mut of_each: BTreeMap<u32, u64> = BTreeMap::new();
-    within.iter().for_each(|near| *of_each.entry(near.b).or_default() += 1);
-    let pairs = Estimate::total(anchors, of_each.values().copied());
-    if !anchors.are_all() {
-        return (pairs, Estimate::total(anchors, of_each.values().map(|_| 1)));
-    }
-    let documents = anchors.population() as usize;
-    let links = within.iter().map(|near| (near.a, near.b));
-    let clusters = Clusters::components(documents, links, &KeepOrder::first(documents));
-    (pairs, Estimate::counted(clusters.removed().count() as u64))
 }

@@ -1,25 +1,27 @@
 //! Tuning of dual sketches: the score of the texts from which pairs are near duplicates.
 
-use std::collections::BTreeMap;
-
-use nearsift::dedup::{Accepted, Clustering, Grouping, Reason, SketchCorpus};
+use nearsift::dedup::{Clustering, Grouping, SketchCorpus};
+use nearsift::evaluate::ScoredPair;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 use nearsift::sketch::join::Pair;
-use nearsift::tune::{Anchors, Estimate, Histogram, Proposal, RandomPairs, Reservoir};
+use nearsift::tune::{
+    Anchors, Evidence, Histogram, Proposal, RandomPairs, Reservoir, expected_precision,
+};
 use nearsift::verify::{MIN_SCORE, Verified};
 
 use super::examples::{chosen, example};
-use super::forecast::{Cost, FREQUENCIES, JOIN_COLUMNS, SKETCH_COLUMNS, Stopwatch};
-use super::report::{
-    Band, Example, Forecast, Random, Report, STEPS, Sample, Seen, Threshold, steps,
+use super::forecast::{
+    Cost, FREQUENCIES, JOIN_COLUMNS, Repeats, SKETCH_COLUMNS, Stopwatch, counted, estimated,
 };
+use super::report::{Band, Example, Random, Report, STEPS, Sample, Seen, Threshold, steps};
 use super::{MAX_PAIRS, Run, documents};
 use crate::Status;
 use crate::commands::dedup::collect::{Collected, Ids, Sketched};
 use crate::failure::Failure;
 use crate::near::{
-    Made, Material, Rule, Templates, TextSource, Texts, join_settings, judge, pair_of, verify,
+    Candidates, Extent, Material, Rule, Templates, TextSource, Texts, Workspace, decide, join_settings,
+    pair_of, verify,
 };
 
 /// Texts that score less are not told apart further.
@@ -77,7 +79,10 @@ impl Run<'_> {
             verify(&random, material, 0.0)?.into_iter().map(|(_, texts)| texts.score).collect();
         let measured: Vec<Measured> =
             verified.into_iter().map(|(place, texts)| (pairs[place], texts)).collect();
-        let scores: Vec<f64> = measured.iter().map(|(_, texts)| texts.score).collect();
+        let scored: Vec<ScoredPair> = measured
+            .iter()
+            .map(|(pair, texts)| ScoredPair { a: pair.a, b: pair.b, score: texts.score })
+            .collect();
 
         report.sample = Sample {
             population: anchors.population(),
@@ -88,37 +93,46 @@ impl Run<'_> {
         report.seen = Seen::Sketch {
             sketch_scores: steps(candidates.iter().map(|pair| pair.score.value())),
             random_sketch_scores: steps(random.iter().map(|pair| pair.score.value())),
-            scores: steps(scores.iter().copied()),
+            scores: steps(scored.iter().map(|pair| pair.score)),
             random_scores: steps(random_scores.iter().copied()),
         };
-        report.random = Random::of(random_scores);
-        let proposal = Proposal::of_scores(&scores, report.random.p99);
+        let random_of_score = |least: f64| random_scores.iter().filter(|s| **s >= least).count();
+        let p99 = Random::of(random_scores.clone()).p99;
+        let proposal = Proposal::of_pairs(&scored, p99);
         report.threshold = Threshold::of_score(&proposal, asked, MIN_SCORE);
         let min_score = report.threshold.min_score.unwrap_or(MIN_SCORE);
+        if let Evidence::Valley(valley) = proposal.evidence {
+            let expected = expected_precision(&scored, &valley, min_score, args.seed);
+            report.threshold.precision = expected.map(Into::into);
+        }
+        let accepted_at_random = random_of_score(min_score) as u64;
+        report.random = Random { accepted: accepted_at_random, ..Random::of(random_scores) };
         report.bands = self.bands(&measured, &anchors, min_score, &texts, &collected.ids)?;
 
-        let accepted: Vec<Measured> =
-            measured.into_iter().filter(|(_, texts)| texts.score >= min_score).collect();
-        let (found, removed) = found(&accepted, &anchors);
-        let removed = match anchors.are_all() {
+        let rule = Rule::Verified(min_score);
+        let forecast = match anchors.are_all() {
             true => {
-                let rule = Rule::Verified(min_score);
-                let made = Made::default();
-                let judges = || judge(rule, corpus, material, &made);
-                Estimate::counted(removed_near(corpus, &accepted, judges))
+                // Everything is at hand, so dedup decides here as it will.
+                let join = corpus
+                    .join(join_settings(rule, corpus.len(), args.searching.memory))
+                    .map_err(Failure::new)?;
+                let clustering = Clustering::Majority;
+                let links = Candidates::find(corpus, &join, Extent::Links(clustering), rule);
+                let folder = std::env::temp_dir();
+                let workspace = Workspace { state: None, folder: &folder };
+                let decision = decide(corpus, links, frequencies, rule, workspace, |_| Ok(&texts))?;
+                let grouping = Grouping { clustering, ..Grouping::default() };
+                let found = corpus.find(&decision.accepted, &grouping, || decision.judge());
+                counted(&found, decision.accepted.len() as u64 + report.documents.same_text)
             }
-            false => removed,
-        };
-        let same_text = report.documents.same_text;
-        let forecast = Forecast {
-            pairs: found.plus(Estimate::counted(same_text)).into(),
-            removed_same_text: same_text,
-            removed_near: removed.into(),
-            ..Forecast::default()
+            false => {
+                let accepted = scored.iter().filter(|pair| pair.score >= min_score);
+                estimated(accepted.map(|pair| pair.b), &anchors, &Repeats::of(&first))
+            }
         };
         let each = watch.verifying / pairs.len().max(1) as f64;
         let mut candidates = candidates;
-        candidates.retain(|pair| Rule::Verified(min_score).looks_at(corpus, pair));
+        candidates.retain(|pair| rule.looks_at(corpus, pair));
         let compared = in_pairs(&candidates).len() as u64;
         let documents = report.documents.documents;
         let texts_bytes = u128::from(report.documents.text_bytes) * u128::from(compared)
@@ -211,29 +225,4 @@ fn in_pairs<'p>(pairs: impl IntoIterator<Item = &'p Pair>) -> Vec<u32> {
     documents.sort_unstable();
     documents.dedup();
     documents
-}
-
-/// How many pairs there are in all, and how many documents have one with an earlier document.
-fn found(accepted: &[Measured], anchors: &Anchors) -> (Estimate, Estimate) {
-    let mut of_each: BTreeMap<u32, u64> = BTreeMap::new();
-    for (pair, _) in accepted {
-        *of_each.entry(pair.b).or_default() += 1;
-    }
-    let pairs = Estimate::total(anchors, of_each.values().copied());
-    (pairs, Estimate::total(anchors, of_each.values().map(|_| 1)))
-}
-
-/// How many documents go for being near another, when all pairs are at hand: as `dedup` decides it.
-fn removed_near<J: FnMut(u32, u32) -> bool>(
-    corpus: &SketchCorpus,
-    accepted: &[Measured],
-    judges: impl Fn() -> J + Sync,
-) -> u64 {
-    let links: Vec<Accepted> = accepted
-        .iter()
-        .map(|(pair, texts)| Accepted { a: pair.a, b: pair.b, strength: texts.strength() })
-        .collect();
-    let grouping = Grouping { clustering: Clustering::Majority, ..Grouping::default() };
-    let found = corpus.find(&links, &grouping, judges);
-    found.removals().filter(|removal| removal.reason == Reason::Near).count() as u64
 }

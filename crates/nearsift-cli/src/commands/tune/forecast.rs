@@ -1,8 +1,10 @@
 //! What `dedup` will cost, from what this run cost.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
-use nearsift::tune::Growth;
+use nearsift::dedup::{Found, Reason};
+use nearsift::tune::{Anchors, Estimate, Growth};
 
 use super::report::{Between, Forecast, Larger};
 
@@ -85,7 +87,7 @@ impl Cost {
 
     fn larger(&self, forecast: &Forecast, documents: u64) -> Larger {
         let grown = |value: f64| Growth::of(value, self.documents, documents);
-        let removed = forecast.removed_same_text + forecast.removed_near.value;
+        let removed = forecast.removed_same_text.value + forecast.removed_near.value;
         let others = documents.saturating_sub(1) as f64;
         let texts = (self.text_bytes as f64 * documents as f64 / self.documents.max(1) as f64)
             .min(TEXTS as f64);
@@ -108,5 +110,77 @@ impl Cost {
             ),
             seconds: between(grown(self.linear_seconds).linear, each),
         }
+    }
+}
+
+/// What dedup removes, and the pairs that hold its groups together.
+pub fn counted(found: &Found<'_>, pairs: u64) -> Forecast {
+    let (mut same_text, mut near) = (0, 0);
+    for removal in found.removals() {
+        match removal.reason {
+            Reason::Exact => same_text += 1,
+            Reason::Near => near += 1,
+        }
+    }
+    Forecast {
+        pairs: Estimate::counted(pairs).into(),
+        removed_same_text: Estimate::counted(same_text).into(),
+        removed_near: Estimate::counted(near).into(),
+        ..Forecast::default()
+    }
+}
+
+/// The same as the anchors' pairs tell it: a document that is near an earlier one goes, and what repeats its text
+/// goes with it.
+///
+/// `accepted` is the later document of each accepted pair.
+pub fn estimated(
+    accepted: impl IntoIterator<Item = u32>,
+    anchors: &Anchors,
+    repeats: &Repeats,
+) -> Forecast {
+    let mut of_each: BTreeMap<u32, u64> = BTreeMap::new();
+    accepted.into_iter().for_each(|later| *of_each.entry(later).or_default() += 1);
+    let of_anchors = |of: fn(u64) -> u64| {
+        Estimate::total(anchors, of_each.keys().map(|&document| of(repeats.of_text(document))))
+    };
+    let repeated = repeats.all();
+    let pairs = Estimate::total(anchors, of_each.values().copied());
+    // What stays has a document at least, and what repeats a text is counted.
+    let near = of_anchors(|repeats| 1 + repeats);
+    let with_them = of_anchors(|repeats| repeats);
+    let most = (anchors.population() + repeated).saturating_sub(1) as f64;
+    let same_text = (repeated as f64 - with_them.value).max(0.0);
+    Forecast {
+        pairs: pairs.plus(Estimate::counted(repeated)).into(),
+        removed_same_text: Estimate { value: same_text, ..with_them }.into(),
+        removed_near: Estimate { value: near.value.min(most - same_text), ..near }.into(),
+        ..Forecast::default()
+    }
+}
+
+/// How many later documents repeat the text of the first that has it.
+pub struct Repeats(BTreeMap<u32, u64>);
+
+impl Repeats {
+    /// Given the first document of each text.
+    pub fn of(first: &[u32]) -> Repeats {
+        let mut repeats = BTreeMap::new();
+        for (document, &first) in (0u32..).zip(first) {
+            if document != first {
+                *repeats.entry(first).or_default() += 1;
+            }
+        }
+        Repeats(repeats)
+    }
+
+    /// Those of one text, given the first document that has it.
+    pub fn of_text(&self, first: u32) -> u64 {
+        self.0.get(&first).copied().unwrap_or(0)
+    }
+
+    /// Those of all texts.
+    pub fn all(&self) -> u64 {
+        self.0.values().sum()
     }
 }

@@ -48,6 +48,7 @@ pub fn print(out: &mut Out, report: &Report) -> Result<(), Failure> {
         Basis::Asked => "as asked",
     };
     out.line(&format!("threshold     {value}, {basis}: {}", threshold.because))?;
+    precision(out, report)?;
     for band in &report.bands {
         examples(out, band)?;
     }
@@ -56,6 +57,28 @@ pub fn print(out: &mut Out, report: &Report) -> Result<(), Failure> {
     out.line("")?;
     out.line("settings")?;
     report.settings.lines().try_for_each(|line| out.line(&format!("    {}", escaped(line))))
+}
+
+/// What share of the accepted pairs are copies.
+fn precision(out: &mut Out, report: &Report) -> Result<(), Failure> {
+    if let Seen::Sketch { .. } = report.seen {
+        out.line(&match &report.threshold.precision {
+            Some(expected) => format!(
+                "precision     {:.3} expected, 95% interval {:.3} to {:.3}, of pairs of different texts: related pairs are taken to thin out above the valley as they do on the slope towards it",
+                expected.value, expected.low, expected.high
+            ),
+            None => "precision     not known: without a valley the pairs do not tell which of them are only related".to_owned(),
+        })?;
+    }
+    let random = &report.random;
+    if 100 * random.accepted > random.pairs {
+        out.line(&format!(
+            "warning       the threshold accepts {} of {}: much of the input is near to much of it, as pages of one form are, or copies of one text",
+            grouped(random.accepted),
+            plural(random.pairs, "random pair")
+        ))?;
+    }
+    Ok(())
 }
 
 /// The histograms side by side.
@@ -84,7 +107,14 @@ fn seen(out: &mut Out, report: &Report) -> Result<(), Failure> {
                 out.line(line.trim_end())?;
             }
         }
-        Seen::Simhash { distances, random_distances, chance_neighbours, bits } => {
+        Seen::Simhash {
+            distances,
+            random_distances,
+            farthest,
+            best_f1,
+            chance_neighbours,
+            bits,
+        } => {
             out.line(&format!(
                 "{:<10}{:>12} {:>10} {:>16} {:>10}",
                 "distance", "pairs", "compared", "near duplicates", "random"
@@ -103,6 +133,17 @@ fn seen(out: &mut Out, report: &Report) -> Result<(), Failure> {
                 );
                 out.line(line.trim_end())?;
             }
+            out.line(&match best_f1 {
+                Some(best) if best.turns_within_range => format!(
+                    "F1 is highest up to distance {}: {:.3} (precision {:.3}, recall {:.3} of the near duplicates up to distance {farthest}, where the search ended)",
+                    best.distance, best.f1, best.precision, best.recall_within_range
+                ),
+                Some(best) => format!(
+                    "F1 still rises at distance {}, {:.3}; the search ended at distance {farthest}, beyond which chance pairs are too many",
+                    best.distance, best.f1
+                ),
+                None => format!("no near duplicate up to distance {farthest}, where the search ended"),
+            })?;
             out.line(&format!(
                 "evenly spread fingerprints of {bits} bits would have {chance_neighbours:.2e} neighbours by chance"
             ))?;
@@ -146,7 +187,7 @@ fn forecast(out: &mut Out, report: &Report) -> Result<(), Failure> {
     out.line(&format!("  pairs       {}", number(forecast.pairs)))?;
     out.line(&format!(
         "  removed     {} with the same text, {} near",
-        grouped(forecast.removed_same_text),
+        number(forecast.removed_same_text),
         number(forecast.removed_near)
     ))?;
     out.line(&format!("  memory      {}", bytes(forecast.memory_bytes as f64)))?;

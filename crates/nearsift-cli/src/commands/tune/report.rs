@@ -1,6 +1,6 @@
 //! What tuning found, as it is printed and written.
 
-use nearsift::tune::{Estimate, Evidence, Growth, Histogram, Proposal};
+use nearsift::tune::{Estimate, Evidence, Growth, Histogram, Precision, Proposal, Valley};
 use serde::Serialize;
 
 /// What `--json` prints. Nothing but `forecast.seconds` depends on time, threads or the machine.
@@ -55,6 +55,8 @@ pub struct Random {
     pub median: f64,
     pub p99: f64,
     pub highest: f64,
+    /// How many of the pairs the threshold accepts.
+    pub accepted: u64,
 }
 
 /// How many pairs are how near.
@@ -74,6 +76,10 @@ pub enum Seen {
         bits: u32,
         distances: Vec<Distance>,
         random_distances: Vec<u64>,
+        /// The end of the range that was searched, inclusive.
+        farthest: u32,
+        /// Where F1 is highest within it.
+        best_f1: Option<F1>,
         /// Unrelated documents near to one, if fingerprints were spread evenly.
         chance_neighbours: f64,
     },
@@ -88,6 +94,18 @@ pub struct Distance {
     pub near: u64,
 }
 
+/// How the pairs up to a distance agree with the comparison of their texts.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct F1 {
+    pub distance: u32,
+    pub f1: f64,
+    pub precision: f64,
+    /// Near duplicates beyond the range are not known.
+    pub recall_within_range: f64,
+    /// Whether F1 falls from there on, or the range just ends.
+    pub turns_within_range: bool,
+}
+
 /// Where near duplicates begin.
 #[derive(Debug, Serialize)]
 pub struct Threshold {
@@ -97,6 +115,24 @@ pub struct Threshold {
     pub max_distance: Option<u32>,
     pub basis: Basis,
     pub because: String,
+    /// The share of the accepted pairs of different texts that are copies, as expected; `None` where nothing tells.
+    pub precision: Option<Expected>,
+}
+
+/// An expectation with a 95% interval, to four places.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Expected {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl From<Precision> for Expected {
+    fn from(precision: Precision) -> Expected {
+        let rounded = |share: f64| (share * 1e4).round() / 1e4;
+        let Precision { value, low, high } = precision;
+        Expected { value: rounded(value), low: rounded(low), high: rounded(high) }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -114,21 +150,33 @@ impl Threshold {
     pub fn of_score(proposal: &Proposal, asked: Option<f64>, default: f64) -> Threshold {
         let (min_score, basis, because) = match (asked, proposal.evidence) {
             (Some(asked), _) => (asked, Basis::Asked, "--min-score".to_owned()),
-            (None, Evidence::Valley { from, to, depth }) => {
+            (None, Evidence::Valley(valley)) => {
+                let Valley { from, to, depth, joined, .. } = valley;
                 let percent = (100.0 * depth).round();
                 let chosen = match proposal.min_score {
                     score if score == default => ", the default among them",
                     score if score > to => ", and lower than this is never proposed",
                     _ => "",
                 };
-                let because = format!(
+                let mut because = format!(
                     "few pairs score {from:.2} to {to:.2}{chosen}: {percent}% as many as on the lower side"
                 );
+                if let Some(joined) = joined {
+                    because += &format!(
+                        "; the pairs below, from {default} on, join a document with {joined:.0} others on average, as pages of one form do"
+                    );
+                }
                 (proposal.min_score, Basis::Proposed, because)
             }
             (None, Evidence::Default(why)) => (default, Basis::Default, why.to_string()),
         };
-        Threshold { min_score: Some(min_score), max_distance: None, basis, because }
+        Threshold {
+            min_score: Some(min_score),
+            max_distance: None,
+            basis,
+            because,
+            precision: None,
+        }
     }
 }
 
@@ -166,7 +214,7 @@ pub struct Example {
 pub struct Forecast {
     /// Pairs that hold groups together, as `pairs.jsonl` of dedup has them.
     pub pairs: Number,
-    pub removed_same_text: u64,
+    pub removed_same_text: Number,
     pub removed_near: Number,
     pub memory_bytes: u64,
     pub seconds: f64,
@@ -239,6 +287,7 @@ impl Report {
                 max_distance: None,
                 basis: Basis::Default,
                 because: String::new(),
+                precision: None,
             },
             bands: Vec::new(),
             forecast: Forecast::default(),
@@ -255,7 +304,8 @@ impl Random {
             let place = ((scores.len() as f64 * share).ceil() as usize).max(1) - 1;
             scores.get(place).copied().unwrap_or(0.0)
         };
-        Random { pairs: scores.len() as u64, median: at(0.5), p99: at(0.99), highest: at(1.0) }
+        let (median, p99, highest) = (at(0.5), at(0.99), at(1.0));
+        Random { pairs: scores.len() as u64, median, p99, highest, accepted: 0 }
     }
 }
 

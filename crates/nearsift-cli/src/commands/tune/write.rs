@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::report::{Basis, Report};
+use super::report::{Basis, Expected, Report};
 use crate::args::Tune;
 use crate::failure::Failure;
 
@@ -132,6 +132,10 @@ pub fn settings(args: &Tune, report: &Report) -> String {
         line("charset", charset.as_str().into());
     }
     text += &format!("# {basis}: {}\n", report.threshold.because);
+    if let Some(expected) = report.threshold.precision {
+        let Expected { value, low, high } = expected;
+        text += &format!("# expected precision {value:.3}, 95% interval {low:.3} to {high:.3}\n");
+    }
     if let Some(score) = report.threshold.min_score {
         text += &format!("min-score = {score:?}\n");
     }
