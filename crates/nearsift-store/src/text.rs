@@ -237,9 +237,17 @@ impl<'a> Comparer<'a> {
             None => own.insert(tools.profile(packed).ok_or(Unreadable)?),
         };
         let other = tools.profile(candidate).ok_or(Unreadable)?;
+        #[cfg(test)]
+        COMPARISONS.set(COMPARISONS.get() + 1);
         let found = tools.verifier.compare_at_least(own, &other, least.value());
         Ok(found.map_or(Compared::Far, |found| Compared::Near(TextScore::of(found.score))))
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Comparisons of texts by this thread.
+    pub(crate) static COMPARISONS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 #[cfg(test)]

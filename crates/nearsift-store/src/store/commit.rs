@@ -123,12 +123,15 @@ struct DecidedGroup<'a> {
     decided: Vec<Decided<'a>>,
     latest: Latest,
     pending: Pending,
+    /// Of the batch that is being decided.
+    work: BatchWork,
 }
 
 impl<'a> DecidedGroup<'a> {
     fn new(operations: usize) -> DecidedGroup<'a> {
         let decided = Vec::with_capacity(operations);
-        DecidedGroup { decided, latest: Latest::new(operations), pending: Pending::new(operations) }
+        let (latest, pending) = (Latest::new(operations), Pending::new(operations));
+        DecidedGroup { decided, latest, pending, work: BatchWork::default() }
     }
 
     /// The last operation with an id, by its number.
@@ -143,19 +146,46 @@ impl<'a> DecidedGroup<'a> {
     }
 }
 
-/// Those of a group's documents whose texts are compared with one's: the nearest by value.
+/// Comparisons of a batch's documents with those that the same group of writes adds before them. Texts that somebody
+/// wrote for one value are all near each other by value and all far by text: each of them is added, and all later
+/// ones are compared with it, while the writer waits.
 #[derive(Default)]
+struct BatchWork {
+    /// Comparisons that found a text far.
+    far: usize,
+}
+
+impl BatchWork {
+    /// Comparisons that may find a text far before the others of the batch have fewer.
+    const FREE: usize = 64 * COMPARED;
+    /// The most that each of the others has.
+    const THEN: usize = COMPARED / 16;
+
+    /// How many texts the next document is compared with, at most: the nearest by value. What is not compared counts as not
+    /// near.
+    fn most(&self) -> usize {
+        if self.far < BatchWork::FREE { COMPARED } else { BatchWork::THEN }
+    }
+}
+
+/// Those of a group's documents whose texts are compared with one's: the nearest by value.
 struct Candidates {
+    /// How many, at most.
+    most: usize,
     /// The farthest first.
     nearest: BinaryHeap<(u32, OwnId, Vec<u8>)>,
 }
 
 impl Candidates {
+    fn new(most: usize) -> Candidates {
+        Candidates { most, nearest: BinaryHeap::new() }
+    }
+
     fn take(&mut self, near: Near, id: Id<'_>, text: &[u8]) {
         let is_nearer = |farthest: &(u32, OwnId, Vec<u8>)| {
             (farthest.0, farthest.1.as_id()) <= (near.rank(), id)
         };
-        let is_full = self.nearest.len() == COMPARED;
+        let is_full = self.nearest.len() == self.most;
         if is_full && self.nearest.peek().is_some_and(is_nearer) {
             return;
         }
@@ -340,6 +370,7 @@ impl Shared {
         for request in group {
             let mut outcomes = Vec::with_capacity(request.hashes.len());
             let mut sightings = request.sightings.iter().peekable();
+            of_group.work = BatchWork::default();
             for number in 0..request.hashes.len() as u32 {
                 let sighting = sightings.next_if(|sighting| sighting.0 == number);
                 let ((operation, hash), place) = asked.next().expect("as many as were given");
@@ -402,7 +433,7 @@ impl Shared {
         tools: &mut Tools,
         now: u64,
     ) -> Result<Outcome, StoreError> {
-        let DecidedGroup { decided, latest, pending } = group;
+        let DecidedGroup { decided, latest, pending, work } = group;
         let mut comparer =
             self.schema.texts.map(|least| Comparer::new(tools, operation.text, least));
         let is_replaced = |stored: &OwnId| {
@@ -428,7 +459,7 @@ impl Shared {
                 self.nearest(state, &words, keys.as_ref(), comparer, now, &is_replaced)?
             }
         };
-        let mut candidates = Candidates::default();
+        let mut candidates = Candidates::new(work.most());
         pending.each_near(&self.schema, decided, operation, now, &mut |near, id, text| {
             match &comparer {
                 None => take_nearer(&mut nearest, near, id),
@@ -443,7 +474,7 @@ impl Shared {
                     Compared::Near(score) => {
                         take_nearer(&mut nearest, Near::Text(score), id.as_id());
                     }
-                    Compared::Far => {}
+                    Compared::Far => work.far += 1,
                     Compared::TooMuch => break,
                 }
             }
@@ -613,4 +644,79 @@ pub(super) fn replay(
     }
     apply(state, &group.decided)?;
     Ok(Some(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use nearsift::recipe::Recipe;
+
+    use super::*;
+    use crate::disk::SimDisk;
+    use crate::document::{Content, Metadata, Value};
+    use crate::schema::{IdKind, Kind, RecipeMark, Settings};
+    use crate::store::{Options, Store};
+    use crate::text::{CANDIDATE_SCORE, COMPARISONS, Text, TextScore};
+    use nearsift::sketch::Score;
+
+    fn store_of_texts() -> Store {
+        let disk = SimDisk::new();
+        crate::disk::Disk::create_dir(&disk, Path::new("/")).expect("a folder");
+        let recipe = Recipe::parse("sketch").expect("a recipe");
+        let settings = Settings {
+            kind: Kind::Sketches { min_score: Score::at_least(CANDIDATE_SCORE) },
+            ids: IdKind::Texts,
+            recipe: RecipeMark::of(&recipe),
+            hash_key: Some([3, 4]),
+            texts: Some(TextScore::NEAR),
+        };
+        let options = Options { disk: Arc::new(disk), ..Options::default() };
+        Store::create_with(Path::new("/store"), &settings, options).expect("made")
+    }
+
+    /// A batch of texts that share one value and nothing else: each is added, and the comparisons grow with the batch,
+    /// by few for each.
+    #[test]
+    fn texts_that_share_a_value_alone_cost_little() {
+        let count = 1_500;
+        let text = |number: usize| {
+            let letter = |place: usize| {
+                let code = (number * 7_919 + place * place * 104_729 + place * number) % 20_000;
+                char::from_u32(0x4e00 + code as u32).expect("a letter")
+            };
+            Text::new(&(0..40).map(letter).collect::<String>()).expect("it is short")
+        };
+        let recipe = Recipe::parse("sketch").expect("a recipe");
+        let mut fingerprinter = recipe.fingerprinter().expect("no tables");
+        let value = "图书馆自下月一日起延长开放时间，周一至周五早上八点开门，晚上十点闭馆。";
+        let value: Value = fingerprinter.sketch(value).expect("enough text").into();
+        let run = || {
+            let store = store_of_texts();
+            let mut batch = store.batch();
+            for number in 0..=count {
+                // The last one is a copy of the first, as near by value as all others.
+                let text = text(number % count);
+                let id = format!("{number:05}");
+                let content = Content::with_text(&value, &text);
+                let added =
+                    batch.insert_unless_near(id.as_str().into(), content, &Metadata::default());
+                added.expect("it fits");
+            }
+            let before = COMPARISONS.get();
+            let outcomes = store.write(&batch).expect("written");
+            (outcomes, COMPARISONS.get() - before)
+        };
+        let (outcomes, comparisons) = run();
+        assert!(outcomes[..count].iter().all(|outcome| *outcome == Outcome::Added));
+        // What is not compared is not near, and nothing else is.
+        assert!(match &outcomes[count] {
+            Outcome::Near { id, .. } => id.to_string() == "00000",
+            outcome => *outcome == Outcome::Added,
+        });
+        let most = BatchWork::FREE + COMPARED + BatchWork::THEN * count;
+        assert!((BatchWork::FREE..=most).contains(&comparisons), "{comparisons} of {most}");
+        assert!(8 * most < COMPARED * count, "{most}");
+        assert_eq!(run(), (outcomes, comparisons));
+    }
 }
