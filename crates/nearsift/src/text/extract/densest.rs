@@ -18,19 +18,29 @@ pub(super) struct Densest {
 }
 
 pub(super) fn densest(page: &Blocks) -> Densest {
-    let content: Vec<bool> = (0..page.blocks.len()).map(|i| is_content(&page.blocks, i)).collect();
-    let run = best_run(page.blocks.iter().zip(&content).map(|(block, &is)| score(block, is)));
-    text_of(page, run)
+    densest_outside(page, |_| false)
+}
+
+/// The densest text outside some blocks, which are as framed as others that no main text stands in.
+///
+/// # Complexity
+/// Linear in the number of blocks, and in the text of the run that is returned.
+pub(super) fn densest_outside(page: &Blocks, is_barred: impl Fn(&Block) -> bool) -> Densest {
+    let bar = |block: &Block| Block { framed: block.framed || is_barred(block), ..*block };
+    let blocks: Vec<Block> = page.blocks.iter().map(bar).collect();
+    let content: Vec<bool> = (0..blocks.len()).map(|i| is_content(&blocks, i)).collect();
+    let run = best_run(blocks.iter().zip(&content).map(|(block, &is)| score(block, is)));
+    text_of(paragraphs_of(&page.text, &blocks, run))
 }
 
 /// All text but navigation, footers, what is hidden, and links.
 pub(super) fn outside_frames(page: &Blocks) -> Densest {
-    text_of(page, 0..page.blocks.len())
+    text_of(paragraphs(page, 0..page.blocks.len()))
 }
 
-fn text_of(page: &Blocks, run: Range<usize>) -> Densest {
+fn text_of<'p>(paragraphs: impl Iterator<Item = (&'p Block, &'p str)>) -> Densest {
     let mut densest = Densest { text: String::new(), half_words: 0 };
-    for (block, text) in paragraphs(page, run) {
+    for (block, text) in paragraphs {
         if !block.framed && u64::from(block.link_half_words) * 2 <= u64::from(block.half_words) {
             push_line(&mut densest.text, text);
             densest.half_words += u64::from(block.half_words);
@@ -64,11 +74,20 @@ pub(super) fn push_line(out: &mut String, line: &str) {
 
 pub(super) fn paragraphs(
     page: &Blocks,
-    blocks: Range<usize>,
+    run: Range<usize>,
 ) -> impl Iterator<Item = (&Block, &str)> + '_ {
-    blocks.map(|i| {
-        let begin = if i == 0 { 0 } else { page.blocks[i - 1].end };
-        (&page.blocks[i], &page.text[begin..page.blocks[i].end])
+    paragraphs_of(&page.text, &page.blocks, run)
+}
+
+/// The blocks of a run, each with its part of a page's text.
+fn paragraphs_of<'p>(
+    text: &'p str,
+    blocks: &'p [Block],
+    run: Range<usize>,
+) -> impl Iterator<Item = (&'p Block, &'p str)> {
+    run.map(move |i| {
+        let begin = if i == 0 { 0 } else { blocks[i - 1].end };
+        (&blocks[i], &text[begin..blocks[i].end])
     })
 }
 

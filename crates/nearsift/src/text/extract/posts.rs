@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::densest::{Densest, densest, paragraphs, push_line};
+use super::densest::{Densest, densest_outside, paragraphs, push_line};
 use super::marks::{self, Marks};
 use super::view::{Block, Blocks, View};
 use super::{ARTICLE_HALF_WORDS, FEWEST_HALF_WORDS};
@@ -127,15 +127,6 @@ fn post_around(view: &View<'_>) -> Vec<u32> {
         };
     }
     around
-}
-
-/// The densest text outside some blocks.
-fn densest_outside(blocks: &Blocks, is_barred: impl Fn(&Block) -> bool) -> Densest {
-    let mut outside = blocks.clone();
-    for block in &mut outside.blocks {
-        block.framed |= is_barred(block);
-    }
-    densest(&outside)
 }
 
 /// The densest text outside elements with one of these marks.

@@ -52,7 +52,7 @@ pub(super) struct Block {
 }
 
 /// The paragraphs of the nodes that are read.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub(super) struct Blocks {
     /// The text of all blocks, one after the other.
     pub(super) text: String,
