@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::trim::{Stays, Unit};
@@ -226,7 +227,7 @@ pub struct Dedup {
     #[command(flatten)]
     pub configured: Configured,
     /// The folder for the results; it must be empty or not exist.
-    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
     pub output: PathBuf,
     #[command(flatten)]
     pub recipe: RecipeArgs,
@@ -315,7 +316,7 @@ pub struct Trim {
     #[command(flatten)]
     pub input: Input,
     /// The folder for the results; it must be empty or not exist.
-    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
     pub output: PathBuf,
     /// What texts are cut into.
     #[arg(help_heading = "What repeats", long, value_name = "UNIT", default_value = "line")]
@@ -468,7 +469,7 @@ pub struct Eval {
     #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "1")]
     pub seed: u64,
     /// A folder for eval.json, the same content as --json; it must be empty or not exist.
-    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
     pub output: Option<PathBuf>,
 }
 
@@ -504,7 +505,7 @@ pub struct Tune {
     pub examples: u8,
     /// Write the settings, for --config: a folder, in which nearsift.toml is written, or a file that
     /// ends in .toml.
-    #[arg(help_heading = "What comes out", short, long, value_name = "DIR")]
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
     pub output: Option<PathBuf>,
     /// Replace a settings file that is there.
     #[arg(help_heading = "What comes out", long, requires = "output")]
@@ -630,6 +631,17 @@ pub struct BenchHamming {
     /// Rounds of each measurement; figures are medians.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub rounds: u32,
+}
+
+/// A folder or file for results; `-` is neither.
+fn output() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        false => Ok(path),
+        true => {
+            Err("the results are files and need a folder, not standard output: name a new folder; \
+             `nearsift pairs` prints pairs (a folder of this name is ./-)")
+        }
+    })
 }
 
 /// Bytes from a number with an optional unit: KB, MB, GB, TB (powers of 1000) or KiB ... (of 1024).

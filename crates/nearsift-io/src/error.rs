@@ -185,7 +185,8 @@ pub struct Note {
 }
 
 impl Note {
-    pub(crate) fn new(file: impl Into<String>, line: Option<u64>, reason: Reason) -> Self {
+    /// A note about a place in a file, or about all of it.
+    pub fn new(file: impl Into<String>, line: Option<u64>, reason: Reason) -> Self {
         Self { file: file.into(), line, reason }
     }
 }
@@ -204,15 +205,40 @@ impl std::error::Error for Note {}
 
 impl Serialize for Note {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut s = serializer.serialize_struct("Note", 3 + usize::from(self.line.is_some()))?;
+        let lack = self.reason.lack();
+        let fields = 3 + usize::from(self.line.is_some()) + usize::from(lack.is_some());
+        let mut s = serializer.serialize_struct("Note", fields)?;
         s.serialize_field("file", &self.file)?;
         match self.line {
             Some(line) => s.serialize_field("line", &line)?,
             None => s.skip_field("line")?,
         }
         s.serialize_field("reason", self.reason.code())?;
+        match lack {
+            Some(lack) => s.serialize_field("field_is", &lack)?,
+            None => s.skip_field("field_is")?,
+        }
         s.serialize_field("message", &self.reason.to_string())?;
         s.end()
+    }
+}
+
+/// How a record has no value in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lack {
+    /// There is no field of the name.
+    Missing,
+    /// The field is null.
+    Null,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Lack::Missing => "missing",
+            Lack::Null => "null",
+        })
     }
 }
 
@@ -377,8 +403,8 @@ pub enum Reason {
     MissingField {
         /// The text field.
         field: String,
-        /// `missing` or `null`.
-        got: &'static str,
+        /// How it lacks.
+        got: Lack,
     },
     /// The text field is no string.
     #[error("no text: expected a string in the field {field:?}, got {got}")]
@@ -421,6 +447,15 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// How a record has no text in the field that should hold it: also where the whole table has no such column.
+    pub fn lack(&self) -> Option<Lack> {
+        match self {
+            Self::MissingField { got, .. } => Some(*got),
+            Self::NoColumn { .. } => Some(Lack::Missing),
+            _ => None,
+        }
+    }
+
     /// A stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {

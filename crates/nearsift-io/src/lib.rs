@@ -57,7 +57,7 @@ mod table;
 mod write;
 
 pub use batch::{Batch, Place, Record};
-pub use error::{Error, Note, Reason};
+pub use error::{Error, Lack, Note, Reason};
 pub use inputs::{InputFile, Inputs, Skipped};
 pub use options::{Format, Limits, Links, ReadOptions};
 pub use output::{prepare_output, prepare_output_around};

@@ -679,3 +679,23 @@ fn quiet() {
     let error = folder.dedup(&["missing.jsonl"], "out", &["-q"]).expect(2);
     assert!(error.stderr.starts_with("error: missing.jsonl"), "{}", error.stderr);
 }
+
+/// Standard output is no folder, and no command reads its input to find that out.
+#[test]
+fn results_do_not_go_to_standard_output() {
+    let folder = Folder::new();
+    let says = "the results are files and need a folder, not standard output: name a new folder";
+    for command in [
+        &["dedup", "none.jsonl"][..],
+        &["trim", "none.jsonl"],
+        &["tune", "none.jsonl"],
+        &["eval", "none.jsonl", "--truth", "none.tsv"],
+    ] {
+        for output in [&["--output", "-"][..], &["-o", "-"], &["--output=-"]] {
+            let run = folder.run([command, output].concat()).expect(2);
+            assert!(run.stderr.contains(says) && !run.stderr.contains("none"), "{}", run.stderr);
+            assert!(run.stdout.is_empty());
+        }
+    }
+    assert!(folder.tree("").is_empty());
+}

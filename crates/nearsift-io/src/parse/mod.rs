@@ -11,7 +11,7 @@ use std::sync::Arc;
 use encoding_rs::Encoding;
 
 use crate::batch::Record;
-use crate::{Error, Format, Inputs, Note, ReadOptions, Reason};
+use crate::{Error, Format, Inputs, Lack, Note, ReadOptions, Reason};
 
 pub(crate) use json::text_range as json_text_range;
 pub(crate) use rows::{Columns, text_range as row_text_range};
@@ -381,8 +381,10 @@ impl Parser {
         let field = || path.full.clone();
         let body = match std::mem::replace(&mut slots[0], Slot::Missing) {
             Slot::Value(Value::Text(text)) => Body::Text(text),
-            Slot::Missing => return Err(Reason::MissingField { field: field(), got: "missing" }),
-            Slot::Null => return Err(Reason::MissingField { field: field(), got: "null" }),
+            Slot::Missing => {
+                return Err(Reason::MissingField { field: field(), got: Lack::Missing });
+            }
+            Slot::Null => return Err(Reason::MissingField { field: field(), got: Lack::Null }),
             Slot::Value(Value::Number(_)) => {
                 return Err(Reason::WrongType { field: field(), got: "a number" });
             }

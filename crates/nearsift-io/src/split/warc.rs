@@ -1,5 +1,7 @@
 //! Where the records of a WARC or ARC file end.
 
+use std::borrow::Cow;
+
 use memchr::memchr;
 use memchr::memmem;
 
@@ -240,11 +242,28 @@ fn length_and_kind(head: &[u8]) -> Option<(u64, Kind)> {
     }
     let mut length = None;
     let mut kind = None;
-    for line in head.split(|b| *b == b'\n').skip(1) {
-        let Some(colon) = memchr(b':', line) else { continue };
-        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+    let mut lines = head.split(|b| *b == b'\n').skip(1).peekable();
+    while let Some(line) = lines.next() {
+        let is_folded = |next: &&[u8]| matches!(next.first(), Some(b' ' | b'\t'));
+        let mut value = Cow::Borrowed(&b""[..]);
+        let name = match memchr(b':', line) {
+            Some(colon) => {
+                value = Cow::Borrowed(line[colon + 1..].trim_ascii());
+                &line[..colon]
+            }
+            None => &b""[..],
+        };
+        // A line that begins with a blank goes on with the value before it.
+        while let Some(more) = lines.next_if(is_folded) {
+            let more = more.trim_ascii();
+            if value.is_empty() {
+                value = Cow::Borrowed(more);
+            } else if !more.is_empty() {
+                value = Cow::Owned([&value[..], more].join(&b' '));
+            }
+        }
         if name.eq_ignore_ascii_case(b"content-length") {
-            length = std::str::from_utf8(value).ok()?.parse().ok();
+            length = std::str::from_utf8(&value).ok()?.parse().ok();
         } else if name.eq_ignore_ascii_case(b"warc-type") {
             let is_document = [&b"response"[..], b"resource", b"conversion"]
                 .iter()
@@ -281,6 +300,31 @@ pub(crate) fn arc_header(line: &[u8]) -> Option<ArcHeader<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_and_kinds() {
+        let check = |fields: &str, expect: Option<(u64, Kind)>| {
+            let head = format!("WARC/1.0\r\n{fields}\r\n");
+            assert_eq!(length_and_kind(head.as_bytes()), expect, "{fields:?}");
+        };
+        check("WARC-Type: response\r\nContent-Length: 12\r\n", Some((12, Kind::Record)));
+        check("content-length:0\nwarc-type:request\n", Some((0, Kind::Gap)));
+        // Folded values, as parsers of the header read them.
+        check("WARC-Type:\r\n  response\r\nContent-Length:\r\n\t12\r\n", Some((12, Kind::Record)));
+        check(
+            "WARC-Type: \r\n \r\n\tresource \r\nX: a\r\n b: c\r\nContent-Length: 7\r\n  \r\n",
+            Some((7, Kind::Record)),
+        );
+        // What goes on is no field of its own, and a number in two parts is none.
+        check("WARC-Type: response\r\nX: a\r\n Content-Length: 3\r\n", None);
+        check("WARC-Type: response\r\nContent-Length: 1\r\n 2\r\n", None);
+        check("WARC-Type: res\r\n ponse\r\nContent-Length: 1\r\n", Some((1, Kind::Gap)));
+        check("WARC-Type: response\r\n", None);
+        check(
+            "no field\r\nContent-Length: 2\r\nWARC-Type: conversion\r\n",
+            Some((2, Kind::Record)),
+        );
+    }
 
     #[test]
     fn arc_headers() {

@@ -63,11 +63,6 @@ impl Folder {
         manifest: Option<&Manifest>,
         start: Start,
     ) -> Result<Begun, Failure> {
-        if output.as_os_str() == "-" {
-            return Err(Failure::new(
-                "--output -: the results are several files and need a folder, not standard output: name a new folder; `nearsift pairs` prints pairs (a folder of this name is ./-)",
-            ));
-        }
         let earlier = output.join(UNFINISHED);
         let has_work = State::is_in(&earlier.join(STATE));
         match start {
