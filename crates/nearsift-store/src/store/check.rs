@@ -384,3 +384,51 @@ impl Repair<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use nearsift::fingerprint::{Bits, Fingerprint};
+
+    use super::*;
+    use crate::disk::SimDisk;
+    use crate::document::Metadata;
+    use crate::schema::{IdKind, Kind, RecipeMark, Settings};
+
+    /// A manifest whose checksum fits may name logs of any length: what is lost is added up without an overflow.
+    #[test]
+    fn lengths_of_logs_that_a_forged_manifest_names() {
+        let check = |lengths: &[u64], removed: bool| {
+            let disk = SimDisk::new();
+            disk.create_dir(Path::new("/")).expect("a folder");
+            let options = Options { disk: Arc::new(disk.clone()), ..Options::default() };
+            let settings = Settings {
+                kind: Kind::Fingerprints { bits: Bits::B64, max_distance: 3 },
+                ids: IdKind::Numbers,
+                recipe: RecipeMark { written: "simhash64".to_owned(), digest: 0 },
+                hash_key: Some([3, 4]),
+                texts: None,
+            };
+            let dir = Path::new("/store");
+            let store = Store::create_with(dir, &settings, options.clone()).expect("made");
+            let value = crate::Value::from(Fingerprint::from_u64(7));
+            store.insert(crate::Id::Number(1), &value, &Metadata::default()).expect("written");
+            store.close().expect("closed");
+            let mut manifest = Manifest::load(&disk, dir).expect("a manifest");
+            manifest.log_lengths = lengths.to_vec();
+            manifest.generation += 1;
+            assert!(manifest.publish(&disk, dir).is_ok());
+            if removed {
+                disk.remove(&Name::Log(manifest.first_log).in_dir(dir)).expect("removed");
+            }
+            repair(dir, &options).map(|repaired| repaired.lost_log_bytes)
+        };
+        for removed in [false, true] {
+            for lengths in [&[u64::MAX][..], &[u64::MAX; 3], &[u64::MAX, 1, u64::MAX - 1]] {
+                // Of one log what is there is not lost.
+                let lost = check(lengths, removed).expect("repaired");
+                assert!(lost > u64::MAX / 2, "{lengths:?}: {lost}");
+                assert!(lengths.len() == 1 || lost == u64::MAX, "{lengths:?}: {lost}");
+            }
+        }
+    }
+}
