@@ -78,7 +78,11 @@ impl Collection {
         scratch: &Arc<Scratch>,
     ) -> Result<Collection, ServeError> {
         // Requests should not wait for a processor that makes segments.
-        let options = Options { priority: Priority::Low, ..Options::default() };
+        let options = Options {
+            priority: Priority::Low,
+            text_memory: scratch.for_comparisons(),
+            ..Options::default()
+        };
         let store = Store::open_with(dir, options)?;
         let mark = store.recipe();
         let recipe = Recipe::parse(&mark.written).and_then(|recipe| {

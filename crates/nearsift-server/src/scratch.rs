@@ -1,12 +1,12 @@
 //! The memory of work on documents: bounded for all together by estimate before the work begins, kept for the next
 //! document when it is little, given back when it is much, and shared by collections of one recipe.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nearsift::recipe::{Fingerprinter, Recipe};
 use nearsift::text::normalise::normalise_into;
-use nearsift_store::RecipeMark;
+use nearsift_store::{RecipeMark, TextMemory};
 use self_cell::self_cell;
 
 use crate::problem::{Kind, Problem};
@@ -50,13 +50,19 @@ pub(crate) struct Share<'a> {
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
-        if self.bytes > 0 {
-            *lock(&self.scratch.free) += self.bytes;
-            self.scratch.freed.notify_all();
-        }
-        if self.bytes >= LARGE {
-            give_back();
-        }
+        self.scratch.take_back(self.bytes);
+    }
+}
+
+/// Memory in which a store compares texts, until it is dropped.
+struct Lent {
+    scratch: Arc<Scratch>,
+    bytes: usize,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.scratch.take_back(self.bytes);
     }
 }
 
@@ -132,6 +138,30 @@ impl Scratch {
             ));
         }
         self.share(needed)
+    }
+
+    /// The memory in which a store compares texts. A comparison that needs more than there is waits for all of it. None is refused,
+    /// so that what is near is told however busy the service is; a comparison waits for nothing else, so the
+    /// memory that others have comes back.
+    pub(crate) fn for_comparisons(self: &Arc<Scratch>) -> TextMemory {
+        let scratch = Arc::clone(self);
+        TextMemory::Lent(Arc::new(move |bytes| {
+            let bytes = bytes.min(scratch.all);
+            let free = lock(&scratch.free);
+            let waited = scratch.freed.wait_while(free, |free| *free < bytes);
+            *waited.unwrap_or_else(PoisonError::into_inner) -= bytes;
+            Box::new(Lent { scratch: Arc::clone(&scratch), bytes })
+        }))
+    }
+
+    fn take_back(&self, bytes: usize) {
+        if bytes > 0 {
+            *lock(&self.free) += bytes;
+            self.freed.notify_all();
+        }
+        if bytes >= LARGE {
+            give_back();
+        }
     }
 
     fn share(&self, bytes: usize) -> Result<Share<'_>, Problem> {
@@ -228,6 +258,29 @@ mod tests {
         assert!(scratch.for_text(&"a".repeat(200_000)).is_ok());
         drop(second);
         assert_eq!(*lock(&scratch.free), scratch.all);
+    }
+
+    /// Texts that a store compares take their memory from that of all work, and wait for it.
+    #[test]
+    fn comparisons_wait_for_memory() {
+        let scratch = Arc::new(Scratch::new(1 << 20, 2, Duration::from_millis(20)));
+        let TextMemory::Lent(lend) = scratch.for_comparisons() else { panic!("it is lent") };
+        assert_eq!(*lock(&scratch.free), 1 << 20);
+        drop(lend(0));
+        let first = lend(700_000);
+        assert_eq!(*lock(&scratch.free), (1 << 20) - 700_000);
+        let kind = |result: Result<Share<'_>, Problem>| result.err().map(|problem| problem.kind);
+        let page = (1 << 20) / BYTES_EACH - 1;
+        // Small pages are not counted, and this service has memory for no other.
+        assert_eq!(kind(scratch.for_page(page)), None);
+        let waiting = {
+            let lend = Arc::clone(&lend);
+            // More than there is at all.
+            std::thread::spawn(move || drop(lend(usize::MAX)))
+        };
+        drop(first);
+        waiting.join().expect("it had all the memory, and gave it back");
+        assert_eq!(*lock(&scratch.free), 1 << 20);
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub use error::StoreError;
 pub use priority::Priority;
 pub use schema::{IdKind, Kind, RecipeMark, Settings};
 pub use store::{
-    Access, Answer, Ask, Clock, Documents, Evidence, Maintenance, Match, Near, Options, Repaired,
-    SegmentStats, Sighting, Stats, Store, Verified, repair, restore, verify,
+    Access, Answer, Ask, Clock, Documents, Evidence, Loan, Maintenance, Match, Near, Options,
+    Repaired, SegmentStats, Sighting, Stats, Store, TextMemory, Verified, repair, restore, verify,
 };
 pub use text::{CANDIDATE_SCORE, MAX_TEXT_BYTES, Text, TextScore};

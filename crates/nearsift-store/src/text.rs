@@ -12,6 +12,7 @@ use nearsift::verify::{Profile, Profiler, Verifier};
 
 use crate::StoreError;
 use crate::codec::{Input, Output};
+use crate::store::{Loan, TextMemory};
 
 /// The longest text that is kept, in bytes of UTF-8, before and after normalisation: 1.4 million Chinese characters.
 pub const MAX_TEXT_BYTES: usize = 4 << 20;
@@ -164,27 +165,50 @@ pub(crate) struct Tools {
     verifier: Verifier,
     /// The longest text that was compared, in bytes.
     longest: usize,
+    /// Where the memory for long texts is from.
+    memory: TextMemory,
 }
 
 /// Tools that have compared a longer text are not kept, with the memory that it took.
 const USUAL_BYTES: usize = 256 << 10;
 
+/// Bytes of memory for each letter: of a profile, while it is made, and of the longer text while two are compared.
+const PROFILE: usize = 24;
+const PROFILING: usize = 100;
+const ALIGNING: usize = 32;
+
+/// Comparisons of texts of fewer letters together are not counted: all of them at a time take little.
+const SMALL: usize = 64 << 10;
+
+/// The memory that comparing a text with another one takes, in bytes, given the letters of both: the profile of the first is
+/// at hand while that of the other is made and the two are aligned.
+fn comparison_bytes(own: usize, other: usize) -> usize {
+    match own + other {
+        ..=SMALL => 0,
+        _ => PROFILE * own + (PROFILING + ALIGNING) * own.max(other),
+    }
+}
+
 impl Tools {
+    /// That take the memory for long texts from somewhere.
+    pub(crate) fn new(memory: TextMemory) -> Tools {
+        Tools { memory, ..Tools::default() }
+    }
+
     /// Whether their memory is worth keeping.
     pub(crate) fn are_kept(&self) -> bool {
         self.longest <= USUAL_BYTES
     }
 
-    /// What is compared of a packed text; `None` if the bytes are none.
+    /// What is compared of a text; `None` if it is too long.
     ///
     /// # Complexity
     /// Linear in the text's bytes: some 100 bytes of memory for each letter while it runs, and 24 after that.
-    fn profile(&mut self, packed: &[u8]) -> Option<Profile> {
-        let text = unpack(packed)?;
+    fn profile(&mut self, text: &str) -> Option<Profile> {
         self.longest = self.longest.max(text.len());
         let frequencies = DocumentFrequencies::shipped();
         let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
-        self.profiler.profile(&text, idf).ok()
+        self.profiler.profile(text, idf).ok()
     }
 }
 
@@ -195,10 +219,13 @@ const MOST_BYTES: usize = 32 << 20;
 pub(crate) struct Comparer<'a> {
     tools: &'a mut Tools,
     packed: &'a [u8],
-    /// That of the text, made when it is first compared.
-    own: Option<Profile>,
+    /// That of the text, made when it is first compared, and its letters.
+    own: Option<(Profile, usize)>,
     least: TextScore,
     bytes: usize,
+    /// Bytes of memory that are lent.
+    lent: usize,
+    loan: Option<Loan>,
 }
 
 /// What came of comparing a candidate.
@@ -218,7 +245,7 @@ pub(crate) struct Unreadable;
 impl<'a> Comparer<'a> {
     /// Compares a text with others that must score at least so much.
     pub(crate) fn new(tools: &'a mut Tools, packed: &'a [u8], least: TextScore) -> Comparer<'a> {
-        Comparer { tools, packed, own: None, least, bytes: 0 }
+        Comparer { tools, packed, own: None, least, bytes: 0, lent: 0, loan: None }
     }
 
     /// Compares it with a candidate.
@@ -231,16 +258,36 @@ impl<'a> Comparer<'a> {
             return Ok(Compared::TooMuch);
         }
         self.bytes += length;
-        let Comparer { tools, packed, own, least, .. } = self;
-        let own = match own {
-            Some(own) => own,
-            None => own.insert(tools.profile(packed).ok_or(Unreadable)?),
+        let text = unpack(candidate).ok_or(Unreadable)?;
+        let letters = text.chars().count();
+        let (unpacked, own_letters) = match &self.own {
+            Some((_, letters)) => (None, *letters),
+            None => {
+                let own = unpack(self.packed).ok_or(Unreadable)?;
+                let letters = own.chars().count();
+                (Some(own), letters)
+            }
         };
-        let other = tools.profile(candidate).ok_or(Unreadable)?;
+        self.borrow(comparison_bytes(own_letters, letters));
+        let Comparer { tools, own, least, .. } = self;
+        if let Some(text) = unpacked {
+            *own = Some((tools.profile(&text).ok_or(Unreadable)?, own_letters));
+        }
+        let Some((own, _)) = own else { return Err(Unreadable) };
+        let other = tools.profile(&text).ok_or(Unreadable)?;
         #[cfg(test)]
         COMPARISONS.set(COMPARISONS.get() + 1);
         let found = tools.verifier.compare_at_least(own, &other, least.value());
         Ok(found.map_or(Compared::Far, |found| Compared::Near(TextScore::of(found.score))))
+    }
+
+    /// Borrows so much memory in all. What is lent already is given back before more is waited for.
+    fn borrow(&mut self, bytes: usize) {
+        if bytes > self.lent {
+            self.loan = None;
+            self.loan = self.tools.memory.borrow(bytes);
+            self.lent = bytes;
+        }
     }
 }
 
@@ -327,5 +374,43 @@ mod tests {
         let compared = (0..12)
             .take_while(|_| comparer.compare(long.packed()).expect("a text") != Compared::TooMuch);
         assert_eq!(compared.count(), MOST_BYTES / MAX_TEXT_BYTES);
+    }
+
+    /// Comparisons of long texts borrow their memory, one loan at a time, and give it back; short ones do not.
+    #[test]
+    fn memory_for_long_texts_is_borrowed() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        struct Lent(Arc<[AtomicUsize; 2]>, usize);
+        impl Drop for Lent {
+            fn drop(&mut self) {
+                self.0[0].fetch_sub(self.1, Ordering::Relaxed);
+            }
+        }
+        let counts = Arc::new([const { AtomicUsize::new(0) }; 2]);
+        let lender = Arc::clone(&counts);
+        let memory = TextMemory::Lent(Arc::new(move |bytes| {
+            assert_eq!(lender[0].fetch_add(bytes, Ordering::Relaxed), 0, "one loan at a time");
+            lender[1].fetch_add(1, Ordering::Relaxed);
+            Box::new(Lent(Arc::clone(&lender), bytes))
+        }));
+        let at_work = || counts.each_ref().map(|count| count.load(Ordering::Relaxed));
+        let mut tools = Tools::new(memory);
+        let text = |letters: usize| Text::new(&"长".repeat(letters)).expect("it fits");
+        let (short, long, longer) = (text(1_000), text(100_000), text(200_000));
+        let mut comparer = Comparer::new(&mut tools, short.packed(), TextScore::NEAR);
+        let mut check = |candidate: &Text, expect: [usize; 2]| {
+            comparer.compare(candidate.packed()).expect("a text");
+            assert_eq!(at_work(), expect);
+        };
+        check(&short, [0, 0]);
+        check(&long, [comparison_bytes(1_000, 100_000), 1]);
+        // What is lent is enough for less.
+        check(&short, [comparison_bytes(1_000, 100_000), 1]);
+        check(&longer, [comparison_bytes(1_000, 200_000), 2]);
+        drop(comparer);
+        assert_eq!(at_work(), [0, 2]);
+        // Two of the longest texts of Chinese took 210 MB when it was measured.
+        let longest = MAX_TEXT_BYTES / 3;
+        assert!((210_000_000..300_000_000).contains(&comparison_bytes(longest, longest)));
     }
 }

@@ -52,7 +52,7 @@ use crate::text::{TextScore, Tools};
 pub use check::{Repaired, Verified, repair, verify};
 pub use copy::restore;
 pub use look::Sighting;
-pub use options::{Access, Clock, Maintenance, Options};
+pub use options::{Access, Clock, Loan, Maintenance, Options, TextMemory};
 pub use query::{Answer, Ask, Documents, Evidence, Match, Near};
 pub use stats::{SegmentStats, Stats};
 

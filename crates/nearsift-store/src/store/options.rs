@@ -37,6 +37,8 @@ pub struct Options {
     pub threads: Threads,
     /// What tells the time, for documents that expire.
     pub clock: Clock,
+    /// Whose memory texts are compared in.
+    pub text_memory: TextMemory,
 }
 
 impl Default for Options {
@@ -53,6 +55,7 @@ impl Default for Options {
             priority: Priority::Usual,
             threads: Threads::One,
             clock: Clock::System,
+            text_memory: TextMemory::Own,
         }
     }
 }
@@ -89,6 +92,39 @@ pub enum Maintenance {
     Background,
     /// The thread that writes, after it has written: the same operations then make the same files.
     Inline,
+}
+
+/// Whose memory texts are compared in: where texts are kept, two long ones take hundreds of MB.
+#[derive(Clone, Default)]
+pub enum TextMemory {
+    /// The store's own, as much as comparisons take at a time.
+    #[default]
+    Own,
+    /// The caller's, who lends so many bytes by estimate for comparisons of long texts, until the loan is dropped. The function may
+    /// wait: a thread that waits holds no other loan, and one that has its loan waits for no other.
+    Lent(Arc<dyn Fn(usize) -> Loan + Send + Sync>),
+}
+
+/// Memory that is lent until this is dropped.
+pub type Loan = Box<dyn std::any::Any + Send>;
+
+impl TextMemory {
+    /// Borrows so many bytes; `None` where the memory is the store's own.
+    pub(crate) fn borrow(&self, bytes: usize) -> Option<Loan> {
+        match self {
+            TextMemory::Own => None,
+            TextMemory::Lent(lend) => Some(lend(bytes)),
+        }
+    }
+}
+
+impl fmt::Debug for TextMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TextMemory::Own => "Own",
+            TextMemory::Lent(_) => "Lent",
+        })
+    }
 }
 
 /// What tells the time.

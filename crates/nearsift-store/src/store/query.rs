@@ -459,7 +459,8 @@ impl Shared {
 
     /// What compares texts, with the memory of what was compared before.
     pub(super) fn tools(&self) -> Tools {
-        held(&self.tools).pop().unwrap_or_default()
+        let idle = held(&self.tools).pop();
+        idle.unwrap_or_else(|| Tools::new(self.options.text_memory.clone()))
     }
 
     /// Keeps that memory for the next one.
