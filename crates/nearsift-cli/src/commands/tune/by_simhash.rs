@@ -118,6 +118,7 @@ impl Run<'_> {
         };
         let Range { anchors, near, verified, texts, score_of, seen, best, turns } = range;
         let at = |near: &Near| (population[near.a as usize], population[near.b as usize]);
+        let material = Material { texts: &texts, frequencies, templates: &templates };
         let mut random_distances = Vec::new();
         for pair in &random {
             let both = corpus.fingerprint(pair.a).zip(corpus.fingerprint(pair.b));
@@ -126,7 +127,7 @@ impl Run<'_> {
             random_distances[distance] += 1;
         }
         report.random = Random::of(
-            verify(&random, Material { texts: &texts, frequencies, templates: &templates }, 0.0)?.into_iter().map(|(_, texts)| texts.score).collect(),
+            verify(&random, material, 0.0)?.into_iter().map(|(_, texts)| texts.score).collect(),
         );
         report.threshold = self.threshold(&seen, asked);
         let accepted = report.threshold.max_distance.unwrap_or(asked);

@@ -20,8 +20,8 @@ use crate::Status;
 use crate::commands::dedup::collect::{Collected, Ids, Sketched};
 use crate::failure::Failure;
 use crate::near::{
-    Candidates, Extent, Material, Rule, Templates, TextSource, Texts, Workspace, decide, join_settings,
-    pair_of, verify,
+    Candidates, Extent, Material, Rule, Templates, TextSource, Texts, Workspace, decide,
+    join_settings, pair_of, verify,
 };
 
 /// Texts that score less are not told apart further.
