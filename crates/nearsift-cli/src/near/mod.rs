@@ -17,7 +17,7 @@ use nearsift::sketch::{self, Score};
 use nearsift::verify::MIN_SCORE;
 
 pub use runs::{Sorted, Sorter, Stored};
-pub use search::{Candidates, Decision, Extent, Near, PairLine, Workspace, decide};
+pub use search::{Candidates, Decision, Extent, Near, OfOneForm, PairLine, Workspace, decide};
 pub use templates::Templates;
 pub use texts::{Cut, IN_MEMORY, TextSource, Texts, Wanted, read_at};
 pub use verify::{Material, verify};

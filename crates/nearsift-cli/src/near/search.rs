@@ -1,12 +1,12 @@
 //! From a corpus of sketches to its near-duplicate pairs.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-use nearsift::cluster::Components;
+use nearsift::cluster::{Clusters, Components};
 use nearsift::dedup::{Accepted, Clustering, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::sketch::Score;
@@ -21,7 +21,7 @@ use super::order::by_neighbourhood;
 use super::runs::{Sorted, Sorter, Stored};
 use super::templates::{SlotReader, Templates, slots};
 use super::texts::{PARTS, TextSource, Wanted};
-use super::verify::{Made, Material, judge, verify, verify_in_order};
+use super::verify::{Least, Made, Material, judge, verify, verify_in_order};
 use super::{Rule, pair_of};
 use crate::commands::dedup::collect::Ids;
 use crate::failure::Failure;
@@ -135,6 +135,18 @@ impl Near {
         self.texts.map_or(self.sketches.value() as f32, |texts| texts.score)
     }
 
+    /// In how many values the texts agree and differ.
+    pub fn facts(&self) -> Facts {
+        self.texts.map_or(Facts::default(), |texts| texts.facts)
+    }
+
+    /// Whether the two may have no more than a form in common: two of five values that stand at the same places
+    /// differ, or more.
+    fn is_of_one_form(&self) -> bool {
+        let Facts { agree, differ } = self.facts();
+        differ >= 2 && 3 * differ >= 2 * agree
+    }
+
     /// The pair as the clustering rules take it.
     fn accepted(&self) -> Accepted {
         // The bits of numbers that are not negative are in the order of the numbers.
@@ -244,6 +256,8 @@ pub struct Decision<'c, T> {
     pub candidates: u64,
     /// Of documents with very many candidates, those that were not looked at.
     pub passed_over: u64,
+    /// Pairs of one form that differ in their facts.
+    pub apart: Apart,
     pub work: Work,
     pub plan: Plan,
     corpus: &'c SketchCorpus,
@@ -446,13 +460,11 @@ pub fn decide<'c, T: TextSource>(
     };
     let mut pairs = near.finish()?;
     let mut accepted = accepted_of(&pairs)?;
-    let mut templates = Templates::default();
+    let (mut templates, mut apart) = (Templates::default(), Apart::default());
     if let Rule::Verified(min_score) = rule {
         templates = Templates::among(&accepted, &texts)?;
-        if !templates.is_empty() {
-            pairs = look_again(&pairs, &templates, &texts, min_score, workspace.folder)?;
-            accepted = accepted_of(&pairs)?;
-        }
+        (pairs, apart) = by_facts(&pairs, &templates, &texts, min_score, workspace.folder)?;
+        accepted = accepted_of(&pairs)?;
     }
     Ok(Decision {
         pairs,
@@ -465,6 +477,7 @@ pub fn decide<'c, T: TextSource>(
         plan,
         corpus,
         rule,
+        apart,
         texts,
         frequencies,
         templates,
@@ -481,41 +494,58 @@ fn accepted_of(pairs: &Sorted<Near>) -> Result<Vec<Accepted>, Failure> {
     Ok(accepted)
 }
 
-/// The pairs that are near duplicates, too, where it is known what varies around their documents.
-fn look_again(
+/// Pairs of one form that differ in their facts: they are no near duplicates.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Apart {
+    pub pairs: u64,
+    /// The one of which most values differ, of equal ones the first.
+    pub example: Option<Near>,
+}
+
+impl Apart {
+    fn add(&mut self, pair: Near) {
+        self.pairs += 1;
+        if self.example.is_none_or(|example| example.facts().differ < pair.facts().differ) {
+            self.example = Some(pair);
+        }
+    }
+}
+
+/// The pairs of one form that score `min_score` or more with what is known of their facts.
+fn by_facts(
     pairs: &Sorted<Near>,
     templates: &Templates,
     texts: &impl TextSource,
     min_score: f64,
     folder: &Path,
-) -> Result<Sorted<Near>, Failure> {
+) -> Result<(Sorted<Near>, Apart), Failure> {
     let kept = slots();
-    let mut near = Sorter::new(folder);
+    let look = |reader: &mut SlotReader<'_, _>, pair: Near| match pair.texts {
+        Some(measures) if templates.concern(pair.a, pair.b) => {
+            let facts = templates.facts(reader, pair.a, pair.b)?;
+            let letters = reader.letters(pair.a)? + reader.letters(pair.b)?;
+            Ok(Near { texts: Some(measures.with_facts(facts, letters)), ..pair })
+        }
+        _ => Ok(pair),
+    };
+    let (mut near, mut apart) = (Sorter::new(folder), Apart::default());
     let mut rest = pairs.iter();
     loop {
         let part: Vec<Near> = rest.by_ref().take(PART).collect::<Result<_, Failure>>()?;
         if part.is_empty() {
-            return near.finish();
+            return Ok((near.finish()?, apart));
         }
         interrupt::check()?;
-        let looked: Vec<Option<Near>> = part
+        let looked: Vec<Near> = part
             .into_par_iter()
-            .map_init(
-                || SlotReader::new(texts, &kept),
-                |reader, pair| {
-                    let Some(measures) = pair.texts.filter(|_| templates.concern(pair.a, pair.b))
-                    else {
-                        return Ok(Some(pair));
-                    };
-                    let facts = templates.facts(reader, pair.a, pair.b)?;
-                    let measures = measures
-                        .with_facts(facts, reader.letters(pair.a)? + reader.letters(pair.b)?);
-                    let is_near = f64::from(measures.score) >= min_score;
-                    Ok(is_near.then_some(Near { texts: Some(measures), ..pair }))
-                },
-            )
+            .map_init(|| SlotReader::new(texts, &kept), look)
             .collect::<Result<_, Failure>>()?;
-        looked.into_iter().flatten().try_for_each(|pair| near.push(pair))?;
+        for pair in looked {
+            match pair.score() >= min_score as f32 {
+                true => near.push(pair)?,
+                false => apart.add(pair),
+            }
+        }
     }
 }
 
@@ -580,7 +610,7 @@ impl Part {
         }
         let templates = &Templates::default();
         let material = Material { texts, frequencies, templates };
-        let measured = verify_in_order(&pairs, &order, material, min_score)?;
+        let measured = verify_in_order(&pairs, &order, material, Least::Form(min_score))?;
         let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
         let near = measured.into_iter().map(near).collect();
         Ok(Compared { number, is_known: false, near })
@@ -678,7 +708,42 @@ fn links(
     (crowds.finish(), work)
 }
 
+/// Groups with a pair whose texts may have no more than a form in common.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OfOneForm {
+    pub groups: u64,
+    /// All documents in these groups.
+    pub documents: u64,
+    /// The first such pair.
+    pub example: Option<Near>,
+}
+
 impl<T: TextSource> Decision<'_, T> {
+    /// The groups with a pair whose texts may have no more than a form in common.
+    ///
+    /// # Errors
+    /// When pairs that were kept aside cannot be read back.
+    pub fn of_one_form(&self, clusters: &Clusters) -> Result<OfOneForm, Failure> {
+        let mut found = OfOneForm::default();
+        let mut labels = HashSet::new();
+        for pair in self.pairs.iter() {
+            let pair = pair?;
+            let label = clusters.label(pair.a);
+            if pair.is_of_one_form() && label == clusters.label(pair.b) {
+                found.example.get_or_insert(pair);
+                labels.insert(label);
+            }
+        }
+        found.groups = labels.len() as u64;
+        if !labels.is_empty() {
+            let documents = 0..clusters.documents() as u32;
+            found.documents = documents
+                .filter(|&document| labels.contains(&clusters.label(document)))
+                .count() as u64;
+        }
+        Ok(found)
+    }
+
     /// The pairs, and each document that repeats a text with the first that has it: in ascending order,
     /// given the first document of each text.
     pub fn with_same_texts(&self, first: &[u32]) -> impl Iterator<Item = Result<Near, Failure>> {

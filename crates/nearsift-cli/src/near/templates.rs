@@ -75,11 +75,6 @@ impl Templates {
         Ok(Templates { varying: found.into_iter().flatten().collect(), none: Varying::default() })
     }
 
-    /// Whether no document has any.
-    pub fn is_empty(&self) -> bool {
-        self.varying.is_empty()
-    }
-
     /// Whether something is known to vary around one of two documents.
     pub fn concern(&self, a: u32, b: u32) -> bool {
         self.varying.contains_key(&a) || self.varying.contains_key(&b)

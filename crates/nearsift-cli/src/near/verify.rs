@@ -62,7 +62,16 @@ impl Default for Made {
     }
 }
 
-/// What those pairs measure that score `min_score` or more, each with its place among the pairs, in
+/// Which pairs are wanted.
+#[derive(Debug, Clone, Copy)]
+pub enum Least {
+    /// Those that score so much or more.
+    Score(f64),
+    /// Those whose form does, whatever facts they differ in.
+    Form(f64),
+}
+
+/// What those pairs measure that are wanted, each with its place among the pairs, in
 /// ascending order. The pairs may come in any order.
 ///
 /// 16 bytes a pair while it runs, and 64 for each that is returned.
@@ -74,7 +83,7 @@ pub fn verify(
     material: Material<'_, impl TextSource>,
     min_score: f64,
 ) -> Result<Vec<(usize, Verified)>, Failure> {
-    verify_in_order(pairs, &by_neighbourhood(pairs), material, min_score)
+    verify_in_order(pairs, &by_neighbourhood(pairs), material, Least::Score(min_score))
 }
 
 /// As [`verify`], given an order in which [those of the same documents are close](by_neighbourhood).
@@ -85,14 +94,14 @@ pub fn verify_in_order(
     pairs: &[Pair],
     order: &[u32],
     material: Material<'_, impl TextSource>,
-    min_score: f64,
+    least: Least,
 ) -> Result<Vec<(usize, Verified)>, Failure> {
     // Pairs of the same documents follow each other, so that each profile is made about once, and the
     // workers take turns along that order, so that they need the same profiles at the same time.
     let made = Made::default();
     let next = AtomicUsize::new(0);
     let work = |_: rayon::BroadcastContext<'_>| {
-        let mut examiner = Examiner::new(material, min_score, &made);
+        let mut examiner = Examiner::new(material, least, &made);
         let mut found = Vec::new();
         loop {
             interrupt::check()?;
@@ -125,7 +134,7 @@ pub fn judge<'t, T: TextSource>(
     made: &'t Made,
 ) -> impl FnMut(u32, u32) -> bool {
     let mut examiner = match rule {
-        Rule::Verified(least) => Some(Examiner::new(material, least, made)),
+        Rule::Verified(least) => Some(Examiner::new(material, Least::Score(least), made)),
         Rule::Scored(_) => None,
     };
     move |a, b| {
@@ -139,7 +148,7 @@ pub fn judge<'t, T: TextSource>(
 /// Compares documents one pair after another.
 struct Examiner<'t, T> {
     material: Material<'t, T>,
-    min_score: f64,
+    least: Least,
     profiler: Profiler,
     verifier: Verifier,
     profiles: &'t Profiles,
@@ -147,10 +156,10 @@ struct Examiner<'t, T> {
 }
 
 impl<'t, T: TextSource> Examiner<'t, T> {
-    fn new(material: Material<'t, T>, min_score: f64, made: &'t Made) -> Examiner<'t, T> {
+    fn new(material: Material<'t, T>, least: Least, made: &'t Made) -> Examiner<'t, T> {
         Examiner {
             material,
-            min_score,
+            least,
             profiler: Profiler::default(),
             verifier: Verifier::new(),
             profiles: &made.profiles,
@@ -166,15 +175,22 @@ impl<'t, T: TextSource> Examiner<'t, T> {
         let ticket = admission::for_pair(longer)
             .map_err(|too_large| too_large.at("a document of --against"))?;
         let (x, y) = (self.profile(a)?, self.profile(b)?);
-        let mut verified = self.verifier.compare_at_least(&x, &y, self.min_score);
+        let mut verified = match self.least {
+            Least::Score(least) => self.verifier.compare_at_least(&x, &y, least),
+            Least::Form(least) => self.verifier.compare_form_at_least(&x, &y, least),
+        };
         if ticket.is_large() {
             self.verifier = Verifier::new();
         }
         if let Some(by_numbers) = verified.filter(|_| templates.concern(a, b)) {
             let facts = templates.facts(&mut self.slots, a, b)?;
             let letters = x.characters() + y.characters();
-            verified = Some(by_numbers.with_facts(facts, letters))
-                .filter(|verified| verified.score >= self.min_score);
+            let by_facts = by_numbers.with_facts(facts, letters);
+            let is_wanted = match self.least {
+                Least::Score(least) => by_facts.score >= least,
+                Least::Form(_) => true,
+            };
+            verified = Some(by_facts).filter(|_| is_wanted);
         }
         Ok(verified)
     }

@@ -6,9 +6,10 @@
 //! *agree* in a slot when both have the same value there, and *differ* when they have different ones; a passage that one
 //! of them lacks is neither.
 //!
-//! Which slots count: those of numbers, in any two texts, and those of words that *vary*
-//! among a document's near neighbours, so that no value is that of many. An edit makes no such slot: where
-//! one copy of a story has another word, the other copies agree with each other.
+//! Which slots count: those that *vary* among a document's near neighbours, so that no value is that of many. An edit
+//! makes no such slot: where one copy of a story has another word, the other copies agree with each other. Of two texts
+//! alone nothing is known to vary; then the slots of numbers count, and take no more than [`MOST_OF_NUMBERS`]: a table with new
+//! figures may be the same table.
 
 use crate::feature::shingle::Reduced;
 use crate::split_mix::split_mix;
@@ -28,6 +29,9 @@ const FEWEST_DIFFERENT: u32 = 3;
 
 /// The letters that a value counts for which differs.
 const LETTERS_OF_VALUE: f64 = 40.0;
+
+/// The most that numbers take from a score where nothing is known of what varies.
+const MOST_OF_NUMBERS: f64 = 0.2;
 
 /// Shorter texts count as if they had as many letters.
 const SHORTEST: f64 = 40.0;
@@ -125,7 +129,7 @@ impl Slots {
         self.slots.chunk_by(|a, b| a.place == b.place)
     }
 
-    /// The value of a slot, of which the document has one and not several.
+    /// The value in a slot where the document has one and not several.
     fn only_value(&self, place: u32) -> Option<u32> {
         let from = self.slots.partition_point(|slot| slot.place < place);
         let mut values = self.slots[from..].iter().take_while(|slot| slot.place == place);
@@ -151,8 +155,7 @@ impl Varying {
             let most = values.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
             values.len() >= FEWEST && most * MOST_FREQUENT.1 <= values.len() * MOST_FREQUENT.0
         };
-        let of_words = own.places().filter(|slots| !slots[0].is_number());
-        Varying(of_words.map(|slots| slots[0].place).filter(|&place| varies(place)).collect())
+        Varying(own.places().map(|slots| slots[0].place).filter(|&place| varies(place)).collect())
     }
 
     /// Whether there is none.
@@ -175,8 +178,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Compares the values in the slots of numbers, and in those that vary among the neighbours of either document.
+    /// Compares the values in the slots that vary among the neighbours of either document.
     pub fn between(a: &Slots, b: &Slots, varying: [&Varying; 2]) -> Facts {
+        Facts::in_slots(a, b, |place| varying.iter().any(|slots| slots.contains(place)))
+    }
+
+    /// Compares the values in all slots of two documents.
+    pub(super) fn in_all(a: &Slots, b: &Slots) -> Facts {
+        Facts::in_slots(a, b, |_| true)
+    }
+
+    fn in_slots(a: &Slots, b: &Slots, counts: impl Fn(u32) -> bool) -> Facts {
         let (mut agreed, mut differing) = (Vec::new(), Vec::new());
         let mut rest = &*b.slots;
         for x in a.places() {
@@ -184,8 +196,7 @@ impl Facts {
             let from = rest.iter().take_while(|slot| slot.place < place).count();
             rest = &rest[from..];
             let y = &rest[..rest.iter().take_while(|slot| slot.place == place).count()];
-            let counts = x[0].is_number() || varying.iter().any(|slots| slots.contains(place));
-            if y.is_empty() || !counts {
+            if y.is_empty() || !counts(place) {
                 continue;
             }
             // Numbers that follow each other have the same letters beside them.
@@ -213,6 +224,8 @@ impl Facts {
     ///
     /// Each counts for as much as it has a share in the values of both, so that a few that differ among many that
     /// agree, as edits and damage make them, take little.
+    ///
+    /// From 0 on, and above 1 where nearly all is said in few letters.
     pub fn cost(self, letters: usize) -> f64 {
         let Facts { agree, differ } = self;
         if differ < FEWEST_DIFFERENT {
@@ -221,6 +234,14 @@ impl Facts {
         let share = f64::from(differ) / f64::from(agree + differ);
         LETTERS_OF_VALUE * f64::from(differ) * share / (letters as f64 / 2.0).max(SHORTEST)
     }
+}
+
+/// What the numbers of two texts take from their score, of which nothing more is known.
+pub(super) fn cost_of_numbers(facts: Facts, letters: usize) -> f64 {
+    // Few that differ among many that agree are damage more often than other facts.
+    let Facts { agree, differ } = facts;
+    let share = f64::from(differ) / f64::from(agree + differ).max(1.0);
+    (facts.cost(letters) * share).min(MOST_OF_NUMBERS)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -244,8 +244,19 @@ impl Verifier {
     /// All measures of two documents whose score is `minimum` or more; `None` for all others, which
     /// cost less than [`Verifier::compare`] does.
     pub fn compare_at_least(&mut self, a: &Profile, b: &Profile, minimum: f64) -> Option<Verified> {
+        let verified = self.compare_form_at_least(a, b, minimum);
+        verified.filter(|verified| verified.score >= minimum)
+    }
+
+    /// All measures of two documents whose form scores `minimum` or more, whatever facts they differ in.
+    pub fn compare_form_at_least(
+        &mut self,
+        a: &Profile,
+        b: &Profile,
+        minimum: f64,
+    ) -> Option<Verified> {
         let verified = self.measure(a, b, Script::of(a, b).value(minimum));
-        (verified.score >= minimum).then_some(verified)
+        (verified.form >= minimum).then_some(verified)
     }
 
     /// All measures; wrong and lower ones when the value is below `least`.
@@ -262,9 +273,9 @@ impl Verifier {
         let value =
             body.map_or(whole.value, |body| (whole.value + body) / 2.0) - OTHER_NAMES * names;
         let form = Script::of(a, b).score(value.max(0.0));
-        let facts = Facts::between(&a.numbers, &b.numbers, [&Varying::default(); 2]);
-        Verified { score: form, form, body, ..whole }
-            .with_facts(facts, a.characters() + b.characters())
+        let facts = Facts::in_all(&a.numbers, &b.numbers);
+        let cost = facts::cost_of_numbers(facts, a.characters() + b.characters());
+        Verified { score: (form - cost).max(0.0), form, body, facts, ..whole }
     }
 
     /// The measures of whole texts; wrong and lower ones when the value is below `least`.

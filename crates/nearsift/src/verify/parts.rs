@@ -5,6 +5,7 @@
 //! once more by itself: of source code the lines that are no comments, of other texts the lines that are no code.
 
 use super::facts::hash_of_name;
+use crate::text::script::{Class, class};
 
 /// What a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,7 +65,10 @@ pub(super) fn parts(text: &str) -> Option<Parts> {
     let mut reader = Reader::default();
     for line in text.lines() {
         let (kind, is_fenced) = reader.read(line);
-        letters[kind as usize] += weight(line);
+        let [alphabetic, unspaced] = weights(line);
+        letters[kind as usize] += alphabetic;
+        // Code is written in letters of the other kind: these are what it talks about.
+        letters[if kind == Line::Code { Line::Prose } else { kind } as usize] += unspaced;
         counts[kind as usize] += 1;
         lines.push((kind, is_fenced, line));
     }
@@ -254,16 +258,21 @@ fn is_prose(line: &str) -> bool {
 /// A line with so many plain words is prose.
 const PROSE_WORDS: usize = 6;
 
-/// Letters and digits, those of scripts without spaces more than once.
+/// Letters and digits of scripts with spaces, and of those without, which count more than once.
+fn weights(text: &str) -> [usize; 2] {
+    let mut weights = [0; 2];
+    for c in text.chars() {
+        match class(c) {
+            Class::Separator => {}
+            Class::Alphabetic => weights[0] += 1,
+            Class::Unspaced => weights[1] += UNSPACED,
+        }
+    }
+    weights
+}
+
 fn weight(text: &str) -> usize {
-    use crate::text::script::{Class, class};
-    text.chars()
-        .map(|c| match class(c) {
-            Class::Separator => 0,
-            Class::Alphabetic => 1,
-            Class::Unspaced => UNSPACED,
-        })
-        .sum()
+    weights(text).iter().sum()
 }
 
 /// The names that a line of code defines.

@@ -46,7 +46,7 @@ impl Run<'_> {
             let wanted = wanted.past_changes();
             Texts::read(self.inputs, &collected.records, wanted, texts, &folder)
         })?;
-        let search = Search::of_sketches(rule, &decision);
+        let search = Search::of_sketches(rule, &decision, &collected.ids);
         let mut summary =
             Summary::new(self.inputs, &collected, &recipe, &self.keep, self.clustering, search);
 
@@ -72,6 +72,7 @@ impl Run<'_> {
             || corpus.find(&decision.accepted, &grouping, || decision.judge()),
         );
         written?;
+        summary.tell_same_form(&decision.of_one_form(found.clusters())?, &collected.ids);
         // Most were candidates; of each that goes it is told how alike it is to what stays.
         decision.measure(found.clusters().removed(), &first)?;
         let score = |document, representative| decision.score_of(document, representative, &first);

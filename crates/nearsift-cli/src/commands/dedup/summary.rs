@@ -9,6 +9,7 @@ use nearsift::cluster::{Capped, Cluster};
 use nearsift::dedup::{Clustering, Found, Keep, Reason};
 use nearsift::hamming::CHANCE_WARNING;
 use nearsift::recipe::Recipe;
+use nearsift::verify::Facts;
 use nearsift_io::{Error, InputFile, Inputs, Note};
 use serde::Serialize;
 
@@ -18,7 +19,7 @@ use super::folder::Folder;
 use super::{kept_and_removed, member_line};
 use crate::commands::partial::PartialSummary;
 use crate::failure::Failure;
-use crate::near::{Decision, Rule};
+use crate::near::{Decision, Near, OfOneForm, Rule};
 use crate::output::{Level, Out, escaped, tell};
 use crate::report::{
     Example, Gone, Group, Nearness, Report, Setting, Sizes, SourceTable, grouped, is_zero, visible,
@@ -119,16 +120,58 @@ pub enum Search {
         candidates_passed_over: u64,
         crowded_keys: u64,
         comparisons_passed_over: u64,
+        /// Pairs of one form that were kept apart, because they differ in their facts.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        same_form_apart: Option<SameForm>,
+        /// Groups whose documents may have no more than a form in common.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        same_form_together: Option<SameForm>,
         /// How many pairs score from 0 to 0.05, from 0.05 to 0.1, and so on; the last includes 1.
         scores: Vec<u64>,
     },
+}
+
+/// Documents of one form: many values that stand at the same places differ.
+#[derive(Debug, Serialize)]
+pub struct SameForm {
+    #[serde(skip_serializing_if = "is_zero")]
+    groups: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    documents: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    pairs: u64,
+    /// Two of them.
+    a: String,
+    b: String,
+    /// In how many values these two agree and differ.
+    #[serde(flatten)]
+    facts: Facts,
+}
+
+impl SameForm {
+    fn of_pair(pair: &Near, ids: &Ids) -> SameForm {
+        SameForm {
+            groups: 0,
+            documents: 0,
+            pairs: 0,
+            a: ids.get(pair.a).into_owned(),
+            b: ids.get(pair.b).into_owned(),
+            facts: pair.facts(),
+        }
+    }
+
+    fn example(&self) -> String {
+        let Facts { agree, differ } = self.facts;
+        let [a, b] = [&self.a, &self.b].map(|id| escaped(id));
+        format!("such as {a} and {b}: {differ} of {} values differ", agree + differ)
+    }
 }
 
 /// The bins of the scores' histogram.
 const SCORE_BINS: usize = 20;
 
 impl Search {
-    pub fn of_sketches<T>(rule: Rule, decision: &Decision<'_, T>) -> Search {
+    pub fn of_sketches<T>(rule: Rule, decision: &Decision<'_, T>, ids: &Ids) -> Search {
         let expected =
             [0.2, 0.3, 0.4, 0.5, 0.6, 0.8].map(|s| (s.to_string(), decision.plan.recall(s)));
         Search::Sketch {
@@ -144,7 +187,25 @@ impl Search {
             candidates_passed_over: decision.passed_over,
             crowded_keys: decision.work.crowded_keys,
             comparisons_passed_over: decision.work.passed_over,
+            same_form_apart: decision.apart.example.map(|pair| SameForm {
+                pairs: decision.apart.pairs,
+                ..SameForm::of_pair(&pair, ids)
+            }),
+            same_form_together: None,
             scores: Vec::new(),
+        }
+    }
+
+    /// Says which groups may have no more than a form in common.
+    fn tell_same_form(&mut self, groups: &OfOneForm, ids: &Ids) {
+        if let Search::Sketch { same_form_together: told, .. } = self
+            && let Some(pair) = &groups.example
+        {
+            *told = Some(SameForm {
+                groups: groups.groups,
+                documents: groups.documents,
+                ..SameForm::of_pair(pair, ids)
+            });
         }
     }
 
@@ -459,6 +520,11 @@ impl Summary {
         Ok(())
     }
 
+    /// Says which groups may have no more than a form in common.
+    pub fn tell_same_form(&mut self, groups: &OfOneForm, ids: &Ids) {
+        self.search.tell_same_form(groups, ids);
+    }
+
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let mut warn = |count: u64, line: String| {
@@ -577,8 +643,32 @@ impl Summary {
                 candidates_passed_over,
                 crowded_keys,
                 comparisons_passed_over,
+                same_form_apart,
+                same_form_together,
                 ..
             } => {
+                if let Some(form) = same_form_together {
+                    warn(
+                        form.groups,
+                        format!(
+                            "{} of {} may have only a form in common ({}): look at them in report.html. Where they are different documents, run 'nearsift tune' on the input, or give a higher --min-score.",
+                            plural(form.groups, "group"),
+                            plural(form.documents, "document"),
+                            form.example()
+                        ),
+                    );
+                }
+                if let Some(form) = same_form_apart {
+                    warn(
+                        form.pairs,
+                        format!(
+                            "{} of one form {} no near duplicates, because their values differ ({}).",
+                            plural(form.pairs, "pair"),
+                            if form.pairs == 1 { "is" } else { "are" },
+                            form.example()
+                        ),
+                    );
+                }
                 warn(
                     *candidates_passed_over,
                     format!(
