@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, PoisonError, RwLock, mpsc};
@@ -164,10 +165,7 @@ pub(crate) struct Collections {
 }
 
 fn at(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> ServeError {
-    move |error| ServeError::File {
-        path: path.to_owned(),
-        problem: format!("cannot {doing}: {error}"),
-    }
+    move |source| ServeError::Io { path: path.to_owned(), doing: doing.to_owned(), source }
 }
 
 /// Makes the entries of a folder durable.
@@ -404,7 +402,7 @@ impl Collections {
             let path = folder.join(&name);
             match fs::create_dir(&path) {
                 Ok(()) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(problem_of(at(&path, "make the folder")(error))),
             }
             if let Err(error) = collection.store.snapshot(&path) {
@@ -456,7 +454,7 @@ impl Collections {
         for part in [SNAPSHOTS, &collection.name.0] {
             folder.push(part);
             if let Err(error) = fs::create_dir(&folder)
-                && error.kind() != std::io::ErrorKind::AlreadyExists
+                && error.kind() != ErrorKind::AlreadyExists
             {
                 return Err(at(&folder, "make the folder")(error));
             }
@@ -525,7 +523,9 @@ fn problem_of(error: ServeError) -> Problem {
         ServeError::Recipe(error) => {
             Problem::new(problem::Kind::InvalidField, error.to_string()).at("/recipe")
         }
-        ServeError::File { .. } if error.to_string().contains("os error 28") => {
+        ServeError::Io { ref source, .. }
+            if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
+        {
             Problem::new(problem::Kind::DiskFull, error.to_string())
         }
         other => {
@@ -541,6 +541,21 @@ fn problem_of(error: ServeError) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_known_by_its_kind() {
+        let check = |error: std::io::Error, expect: problem::Kind| {
+            let said = format!("/data/a: cannot sync: {error}");
+            let error = at(Path::new("/data/a"), "sync")(error);
+            assert_eq!(error.to_string(), said);
+            assert_eq!(problem_of(error).kind, expect, "{said}");
+        };
+        check(ErrorKind::StorageFull.into(), problem::Kind::DiskFull);
+        check(ErrorKind::QuotaExceeded.into(), problem::Kind::DiskFull);
+        check(ErrorKind::PermissionDenied.into(), problem::Kind::Internal);
+        // Words say nothing.
+        check(std::io::Error::other("no file of os error 28"), problem::Kind::Internal);
+    }
 
     #[test]
     fn names() {

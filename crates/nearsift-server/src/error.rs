@@ -35,6 +35,16 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
+    /// A file or folder cannot be worked on.
+    #[error("{}: cannot {doing}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What was to be done.
+        doing: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A file or folder cannot be used.
     #[error("{}: {problem}", path.display())]
     File {
