@@ -519,3 +519,28 @@ fn a_summary_of_very_many_files_is_short() {
     assert_eq!(all.len(), 1002);
     assert_eq!(results.summary()["inputs"][999], all[999]);
 }
+
+/// Numbers that JSON does not have become null where records are converted, which is counted; where they are not,
+/// records stay byte for byte.
+#[test]
+fn numbers_that_become_null_are_counted() {
+    let folder = Folder::new();
+    let record = |id: u64, more: &str| {
+        format!("{{\"id\":{id},\"text\":{},{more}}}\n", serde_json::json!(article(id)))
+    };
+    let lines =
+        record(1, "\"a\":NaN,\"b\":[Infinity,1,-Infinity]") + &record(2, "\"a\":1,\"b\":[]");
+    // What goes is not counted.
+    folder.file("in.jsonl", lines.clone() + &record(1, "\"a\":NaN,\"b\":[]"));
+    folder.dedup(&["in.jsonl"], "as-is", &["-q"]).expect(0);
+    let kept = std::fs::read_to_string(folder.path("as-is/kept/in.jsonl")).expect("kept");
+    assert_eq!(kept, lines);
+    assert!(folder.results("as-is").summary()["numbers_as_null"].is_null());
+    for format in ["jsonl", "parquet", "csv"] {
+        let output = format!("as-{format}");
+        let run = folder.dedup(&["in.jsonl"], &output, &["--output-format", format]).expect(0);
+        assert_eq!(folder.results(&output).summary()["numbers_as_null"], 3, "{format}");
+        let says = "3 numbers that JSON does not have, NaN or Infinity, became null";
+        assert!(run.stderr.contains(says), "{format}: {}", run.stderr);
+    }
+}

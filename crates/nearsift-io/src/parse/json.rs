@@ -23,7 +23,7 @@ pub(super) fn parse<'a>(bytes: &'a [u8], plan: &Plan) -> Result<(Slots<'a>, u64)
         },
         Err(_) => None,
     };
-    let (repaired, replaced) = repair(bytes);
+    let Repaired { text: repaired, replaced, .. } = repair(bytes);
     match (repaired, first) {
         // There was nothing to repair: the first answer stands.
         (None, Some(reason)) => Err(reason),
@@ -39,7 +39,7 @@ pub(super) fn parse_owned(bytes: &[u8], plan: &Plan) -> Result<Slots<'static>, R
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err(Reason::Json { message: "not UTF-8".to_owned(), column: 1, is_cut: false });
     };
-    let slots = match (parse_str(text, plan), repair(bytes).0) {
+    let slots = match (parse_str(text, plan), repair(bytes).text) {
         (Err(Reason::Json { .. }), Some(repaired)) => {
             return Ok(parse_str(&repaired, plan)?.into_iter().map(Slot::into_owned).collect());
         }
@@ -87,7 +87,7 @@ pub(super) fn texts(bytes: &[u8], plan: &Plan) -> Vec<(String, usize)> {
         }
     }
     let mut found = Vec::new();
-    if let Ok(serde_json::Value::Object(object)) = serde_json::from_str(&clean(bytes, plan)) {
+    if let Ok(serde_json::Value::Object(object)) = serde_json::from_str(&clean(bytes, plan).0) {
         walk(&object, "", &mut found);
     }
     found
@@ -356,25 +356,37 @@ fn scalar<'de, E: serde::de::Error>(raw: &'de str) -> Result<Slot<'de>, E> {
     })
 }
 
-/// A record as JSON that every parser takes.
-pub(crate) fn clean<'a>(bytes: &'a [u8], plan: &Plan) -> Cow<'a, str> {
+/// A record as JSON that every parser takes, and how many numbers became null for it.
+pub(crate) fn clean<'a>(bytes: &'a [u8], plan: &Plan) -> (Cow<'a, str>, u64) {
     let text = match plan.encoding {
         Some(encoding) => super::decode(encoding, bytes).0,
         None => decode_utf8(bytes).0,
     };
-    match repair(text.as_bytes()).0 {
-        Some(repaired) => Cow::Owned(repaired),
-        None => text,
+    match repair(text.as_bytes()) {
+        Repaired { text: Some(repaired), nulls, .. } => (Cow::Owned(repaired), nulls),
+        Repaired { text: None, .. } => (text, 0),
     }
 }
 
+/// A JSON text that was put right.
+#[derive(Debug, PartialEq, Eq)]
+struct Repaired {
+    /// `None`: there was nothing to do.
+    text: Option<String>,
+    /// What became U+FFFD.
+    replaced: u64,
+    /// Numbers that became null.
+    nulls: u64,
+}
+
 /// A JSON text with what parsers refuse put right. In strings bytes that are no UTF-8 and escapes of lone surrogates become
-/// U+FFFD, which is counted, and control characters become escapes. Outside of them the numbers that JSON does not have,
-/// as Python writes them, become null: `NaN`, `Infinity` and `-Infinity`. `None`: nothing to do.
-fn repair(bytes: &[u8]) -> (Option<String>, u64) {
+/// U+FFFD, and control characters become escapes. Outside of them the numbers that JSON does not have,
+/// as Python writes them, become null: `NaN`, `Infinity` and `-Infinity`.
+fn repair(bytes: &[u8]) -> Repaired {
     let (text, mut replaced) = decode_utf8(bytes);
     let mut out = String::with_capacity(text.len() + 16);
     let mut changed = replaced > 0;
+    let mut nulls = 0;
     let mut in_string = false;
     let mut rest: &str = &text;
     let is_found = |c: char, in_string: bool| match c {
@@ -406,6 +418,7 @@ fn repair(bytes: &[u8]) -> (Option<String>, u64) {
             first @ (b'N' | b'I' | b'-') if !in_string => match no_number(found) {
                 Some(len) if out.trim_end().ends_with([':', '[', ',']) => {
                     out.push_str("null");
+                    nulls += 1;
                     changed = true;
                     len
                 }
@@ -423,7 +436,7 @@ fn repair(bytes: &[u8]) -> (Option<String>, u64) {
         rest = &found[taken..];
     }
     out.push_str(rest);
-    (changed.then_some(out), replaced)
+    Repaired { text: changed.then_some(out), replaced, nulls }
 }
 
 /// The length of a number at the start of a text that JSON does not have.
@@ -468,23 +481,25 @@ mod tests {
 
     #[test]
     fn numbers_that_json_does_not_have_are_null() {
-        let check = |input: &str, expect: Option<&str>| {
-            assert_eq!(repair(input.as_bytes()), (expect.map(str::to_owned), 0), "{input}");
+        let check = |input: &str, expect: Option<&str>, nulls: u64| {
+            let text = expect.map(str::to_owned);
+            assert_eq!(repair(input.as_bytes()), Repaired { text, replaced: 0, nulls }, "{input}");
         };
         check(
             r#"{"a":NaN,"b":[-Infinity, Infinity],"c":-1}"#,
             Some(r#"{"a":null,"b":[null, null],"c":-1}"#),
+            3,
         );
-        check(r#"{"text":"NaN, \"Infinity\" -Infinity","b":2}"#, None);
-        check(r#"{"a":NaNs,"b":Infinity1,"c":- Infinity,"d":N}"#, None);
+        check(r#"{"text":"NaN, \"Infinity\" -Infinity","b":2}"#, None, 0);
+        check(r#"{"a":NaNs,"b":Infinity1,"c":- Infinity,"d":N}"#, None, 0);
     }
 
     #[test]
     fn repairs() {
         let check = |input: &[u8], expect: Option<&str>, replaced| {
-            let (text, n) = repair(input);
+            let repaired = repair(input);
             assert_eq!(
-                (text.as_deref(), n),
+                (repaired.text.as_deref(), repaired.replaced),
                 (expect, replaced),
                 "{:?}",
                 input.escape_ascii().to_string()

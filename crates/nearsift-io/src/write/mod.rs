@@ -67,6 +67,8 @@ pub struct Written {
     pub unreadable: u64,
     /// Uncompressed bytes of the kept documents, with what stands between them; those of tables do not count.
     pub bytes: u64,
+    /// Numbers that JSON does not have (`NaN`, `Infinity`), of records that were converted: they were written as null.
+    pub nulls: u64,
 }
 
 impl Written {
@@ -85,6 +87,7 @@ impl AddAssign for Written {
         self.dropped += other.dropped;
         self.unreadable += other.unreadable;
         self.bytes += other.bytes;
+        self.nulls += other.nulls;
     }
 }
 

@@ -55,6 +55,8 @@ struct KeptFiles {
     carried_over: u64,
     /// Rows that could not be converted.
     unconverted: Vec<Note>,
+    /// Numbers that became null in what was converted.
+    nulls: u64,
 }
 
 #[derive(Serialize)]
@@ -317,7 +319,8 @@ impl Run<'_> {
         let write_tables = || self.write_tables(collected, found, against, &mut summary, &score);
         let (tables, kept) = rayon::join(write_tables, write_kept);
         tables?;
-        let KeptFiles { changed, carried_over, unconverted } = kept?;
+        let KeptFiles { changed, carried_over, unconverted, nulls } = kept?;
+        summary.numbers_as_null = nulls;
         summary.changed_files = changed;
         summary.carried_over = carried_over;
         summary.put_aside(&unconverted, &self.folder.path("unreadable.jsonl"))?;
@@ -488,6 +491,7 @@ impl Run<'_> {
             Some(_) => Marks::default(),
         };
         let changed = Mutex::new(Vec::new());
+        let nulls = AtomicU64::new(0);
         let written = (0..self.inputs.files().len()).into_par_iter().try_for_each(|number| {
             interrupt::check()?;
             if marks.has(number) {
@@ -501,7 +505,8 @@ impl Run<'_> {
                     changed.push((number, file));
                     Ok(())
                 }
-                Ok(_) => {
+                Ok(written) => {
+                    nulls.fetch_add(written.nulls, Ordering::Relaxed);
                     let folders = [folder.path("kept"), folder.path("unreadable")];
                     marks.set(number, &folders, &self.inputs.output_path(file))
                 }
@@ -515,7 +520,8 @@ impl Run<'_> {
         changed.sort_by_key(|(number, _)| *number);
         let changed = changed.into_iter().map(|(_, file)| file).collect();
         let unconverted = writer.take_unconverted();
-        Ok(KeptFiles { changed, carried_over: writer.carried_over(), unconverted })
+        let (carried_over, nulls) = (writer.carried_over(), nulls.into_inner());
+        Ok(KeptFiles { changed, carried_over, unconverted, nulls })
     }
 }
 

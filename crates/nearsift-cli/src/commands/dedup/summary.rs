@@ -63,6 +63,9 @@ pub struct Summary {
     /// Rows among the unreadable ones that could be read, and not be converted.
     #[serde(skip_serializing_if = "is_zero")]
     pub unconverted: u64,
+    /// Numbers that JSON does not have, such as NaN, that became null in what was converted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub numbers_as_null: u64,
     without_text: u64,
     navigation_only: u64,
     too_few_features: u64,
@@ -370,6 +373,7 @@ impl Summary {
             unreadable: collected.problems.count(),
             carried_over: 0,
             unconverted: 0,
+            numbers_as_null: 0,
             without_text: counts.without_text,
             navigation_only: counts.navigation_only,
             too_few_features: counts.too_few_features,
@@ -550,6 +554,13 @@ impl Summary {
                 "{} no record with the text field: {} in kept/ as in the input, byte for byte.",
                 plural_of(self.carried_over, ["file has", "files have"]),
                 if self.carried_over == 1 { "it is" } else { "they are" },
+            ),
+        );
+        warn(
+            self.numbers_as_null,
+            format!(
+                "{} that JSON does not have, NaN or Infinity, became null in the converted files: without --output-format records stay as they are.",
+                plural(self.numbers_as_null, "number")
             ),
         );
         warn(

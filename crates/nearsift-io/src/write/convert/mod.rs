@@ -266,6 +266,7 @@ impl KeptWriter {
             }
         }
         if any {
+            written.nulls = rows.nulls;
             written.bytes = rows.write(&mut target)?;
             target.publish()?;
         }

@@ -32,6 +32,8 @@ pub(in crate::write) struct RowSpool {
     lines: BufWriter<File>,
     columns: Columns,
     count: u64,
+    /// Numbers that JSON does not have, of records that became rows: they are null there.
+    pub(super) nulls: u64,
     /// A table that is converted as such, while it is all that there is, and the rows that are left out.
     table: Option<(Format, Shared, Vec<u64>)>,
 }
@@ -53,6 +55,7 @@ impl RowSpool {
             lines,
             columns: Columns::default(),
             count: 0,
+            nulls: 0,
             table: None,
         })
     }
@@ -103,7 +106,9 @@ impl RowSpool {
                     let bytes = &buffer[range];
                     let row = match format {
                         Format::JsonLines | Format::Json => {
-                            compact(&json::clean(bytes, &self.plan))
+                            let (text, nulls) = json::clean(bytes, &self.plan);
+                            self.nulls += nulls;
+                            compact(&text)
                         }
                         Format::Csv | Format::Tsv => {
                             let values = rows::fields(bytes, delimiter, &self.plan);
