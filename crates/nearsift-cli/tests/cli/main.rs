@@ -10,6 +10,7 @@ mod examples;
 mod faults;
 mod index;
 mod large;
+mod one_form;
 mod partial;
 mod report;
 mod resume;
