@@ -60,17 +60,40 @@ pub(super) fn parts(text: &str) -> Option<Parts> {
     if !may_have_code(text) {
         return None;
     }
+    let kind = kind(text)?;
+    // Read twice rather than kept: a text may be all lines.
+    let (mut body, mut names) = (String::new(), Vec::new());
+    for (line, is_fenced, content) in lines(text) {
+        let is_of_body = match kind {
+            Kind::Code => line != Line::Comment,
+            // What begins as a comment is a heading there, or an item of a list.
+            _ => line != Line::Code && !is_fenced,
+        };
+        if is_of_body {
+            body += content;
+            body.push('\n');
+        }
+        if line == Line::Code {
+            names.extend(defined(content).map(hash_of_name));
+        }
+    }
+    if kind == Kind::Mixed && weight(&body) < SHORTEST_BODY {
+        return None;
+    }
+    names.sort_unstable();
+    names.dedup();
+    Some(Parts { kind, body, names })
+}
+
+/// What a text is; `None` for prose.
+fn kind(text: &str) -> Option<Kind> {
     let (mut letters, mut counts) = ([0usize; 4], [0usize; 4]);
-    let mut lines = Vec::new();
-    let mut reader = Reader::default();
-    for line in text.lines() {
-        let (kind, is_fenced) = reader.read(line);
-        let [alphabetic, unspaced] = weights(line);
-        letters[kind as usize] += alphabetic;
+    for (line, _, content) in lines(text) {
+        let [alphabetic, unspaced] = weights(content);
+        letters[line as usize] += alphabetic;
         // Code is written in letters of the other kind: these are what it talks about.
-        letters[if kind == Line::Code { Line::Prose } else { kind } as usize] += unspaced;
-        counts[kind as usize] += 1;
-        lines.push((kind, is_fenced, line));
+        letters[if line == Line::Code { Line::Prose } else { line } as usize] += unspaced;
+        counts[line as usize] += 1;
     }
     let [code, _, prose, short] = letters;
     let [code_lines, comment_lines, ..] = counts;
@@ -79,22 +102,16 @@ pub(super) fn parts(text: &str) -> Option<Parts> {
         return None;
     }
     let is_code = code >= MOSTLY * prose && 2 * code >= short;
-    let kind = if is_code { Kind::Code } else { Kind::Mixed };
-    let is_of_body = |&(line, is_fenced): &(Line, bool)| match kind {
-        Kind::Code => line != Line::Comment,
-        // What begins as a comment is a heading there, or an item of a list.
-        _ => line != Line::Code && !is_fenced,
-    };
-    let of_body = lines.iter().filter(|(line, is_fenced, _)| is_of_body(&(*line, *is_fenced)));
-    let body = of_body.fold(String::new(), |body, (.., line)| body + line + "\n");
-    if kind == Kind::Mixed && weight(&body) < SHORTEST_BODY {
-        return None;
-    }
-    let code = lines.iter().filter(|(line, ..)| *line == Line::Code);
-    let mut names: Vec<u32> = code.flat_map(|(.., line)| defined(line)).map(hash_of_name).collect();
-    names.sort_unstable();
-    names.dedup();
-    Some(Parts { kind, body, names })
+    Some(if is_code { Kind::Code } else { Kind::Mixed })
+}
+
+/// The lines of a text, what each is, and whether it stands between fences.
+fn lines(text: &str) -> impl Iterator<Item = (Line, bool, &str)> {
+    let mut reader = Reader::default();
+    text.lines().map(move |content| {
+        let (line, is_fenced) = reader.read(content);
+        (line, is_fenced, content)
+    })
 }
 
 /// Whether signs that code is full of are in a text, and lines.

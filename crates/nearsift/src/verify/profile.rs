@@ -127,8 +127,8 @@ pub struct Profiler {
     characters: Vec<u64>,
 }
 
-/// In longer texts the numbers count for nothing.
-const MOST_WITH_NUMBERS: usize = 1 << 20;
+/// In longer texts few numbers count for nothing, and code is data; in bytes.
+const MOST_WITH_PARTS: usize = 1 << 20;
 
 /// Memory for more occurrences than this is not kept.
 const HUGE: usize = 1 << 20;
@@ -152,10 +152,11 @@ impl Profiler {
             *self = Profiler::default();
         }
         let mut profile = self.whole(normalised, &idf_sixteenths)?;
-        if profile.characters <= MOST_WITH_NUMBERS {
-            profile.numbers = Slots::of_numbers(&self.reduced);
-        }
         profile.lines = Lines::of(normalised);
+        if normalised.len() > MOST_WITH_PARTS {
+            return Ok(profile);
+        }
+        profile.numbers = Slots::of_numbers(&self.reduced);
         if let Some(parts) = parts(normalised) {
             let body = self.whole(&parts.body, &idf_sixteenths)?;
             let names = parts.names.into();
