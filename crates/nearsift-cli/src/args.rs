@@ -177,9 +177,34 @@ pub struct Matching {
     pub max_distance: Option<u32>,
     /// The smallest score, inclusive, from 0 to 1: of sketches that are verified, from the cosine
     /// and the alignment of the texts [default: 0.63]; of sketches that are not, their own [default:
-    /// 0.4]; of fingerprints, 1 - 2 x distance / bits.
+    /// 0.46, of an index 0.4]; of fingerprints, 1 - 2 x distance / bits.
     #[arg(long, value_name = "S", value_parser = parse_score)]
     pub min_score: Option<f64>,
+    /// The smallest score for a kind of text, where the default is for articles and pages.
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["min_score", "max_distance"])]
+    pub preset: Option<Preset>,
+}
+
+impl Matching {
+    /// The smallest score that was asked for, by itself or by a preset.
+    pub fn min_score(&self) -> Option<f64> {
+        self.min_score.or(self.preset.map(Preset::min_score))
+    }
+}
+
+/// Kinds of text for which another score than the default is near enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Preset {
+    /// Records of one form, where a few fields tell them apart: bibliographic records, contacts, products (score 0.9).
+    Records,
+}
+
+impl Preset {
+    fn min_score(self) -> f64 {
+        match self {
+            Preset::Records => 0.9,
+        }
+    }
 }
 
 /// What a search of a whole corpus has beside [`Matching`].
@@ -247,10 +272,11 @@ pub struct Dedup {
     /// ranked:FIELD=VALUE,VALUE,... (the value that is named first stays, as of sources).
     #[arg(help_heading = "What comes out", long, value_name = "POLICY", default_value = "first")]
     pub keep: String,
-    /// How pairs become groups [default: majority for sketches, components for SimHash].
+    /// How pairs become groups [default: majority for sketches and for SimHash beyond an eighth
+    /// of the bits, else components].
     #[arg(help_heading = "What comes out", long, value_name = "RULE")]
     pub cluster: Option<ClusterRule>,
-    /// With majority: the most different texts in a group; what is beyond is kept apart, and said.
+    /// With majority: the most different texts that a document stands for. Of n that are alike about n / N stay.
     #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..))]
     pub max_cluster: u32,
     /// The field that says where a document comes from, such as site or dump: the report tells how much
@@ -455,7 +481,8 @@ pub struct Eval {
     pub matching: Matching,
     #[command(flatten)]
     pub searching: Searching,
-    /// How accepted pairs become clusters [default: majority for sketches, components for all else].
+    /// How accepted pairs become clusters [default: as `dedup` for nearsift's pairs, components for
+    /// others].
     #[arg(help_heading = "What is measured", long, value_name = "RULE")]
     pub cluster: Option<ClusterRule>,
     /// Add what exact similarities of all pairs reach at their best threshold: Jaccard and IDF cosine

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nearsift::recipe::{Fingerprinter, Outcome};
-use nearsift_io::{Batch, Body, Inputs, Note, Parser, Place, Reader, Record, Value};
+use nearsift_io::{Batch, Body, DocumentId, Inputs, Note, Parser, Place, Reader, Record, Value};
 use rayon::prelude::*;
 
 use crate::admission::{self, TooLarge};
@@ -18,7 +18,7 @@ use crate::progress::Progress;
 /// A document as a worker sees it.
 pub struct Seen<'a> {
     pub place: Place,
-    pub id: &'a str,
+    pub id: &'a DocumentId<'a>,
     pub text: &'a Text<'a>,
     /// The values of the fields that were asked for.
     pub fields: &'a [Option<Value<'a>>],

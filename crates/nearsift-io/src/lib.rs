@@ -27,7 +27,7 @@
 //! while let Some(batch) = reader.next_batch()? {
 //!     for record in batch.records() {
 //!         decisions.push(match parser.parse(&record) {
-//!             Ok(document) if document.id == "2" => Decision::Drop,
+//!             Ok(document) if document.id.as_str() == "2" => Decision::Drop,
 //!             Ok(_) => Decision::Keep,
 //!             Err(_note) => Decision::Unreadable,
 //!         });
@@ -61,6 +61,6 @@ pub use error::{Error, Lack, Note, Reason};
 pub use inputs::{InputFile, Inputs, Skipped};
 pub use options::{Format, Limits, Links, ReadOptions};
 pub use output::{prepare_output, prepare_output_around};
-pub use parse::{Body, Document, Parser, Value};
+pub use parse::{Body, Document, DocumentId, Parser, Value};
 pub use reader::Reader;
 pub use write::{Codec, Conversion, Decide, Decision, KeptWriter, Rewriting, TextOf, Written};

@@ -74,7 +74,7 @@ fn read_all(inputs: &Inputs) -> (Vec<Read>, Vec<String>) {
                         Body::Text(text) => Some(text.into_owned()),
                         Body::Plain { .. } | Body::Html { .. } => None,
                     };
-                    Ok((document.id.into_owned(), text))
+                    Ok((document.id.as_str().to_owned(), text))
                 }
                 Err(note) => Err(note.to_string()),
             };

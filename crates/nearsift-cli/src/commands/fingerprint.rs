@@ -3,6 +3,7 @@
 use nearsift::recipe::{Fingerprinter, Outcome, Recipe};
 use serde::Serialize;
 
+use super::dedup::collect::Id;
 use crate::Status;
 use crate::args::FingerprintArgs;
 use crate::documents::{read_options, resolve};
@@ -12,7 +13,7 @@ use crate::scan::{Pass, Problems, Seen, scan};
 
 #[derive(Serialize)]
 struct Line {
-    id: String,
+    id: Id<'static>,
     #[serde(flatten)]
     value: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +41,7 @@ fn line(document: &Seen<'_>, fingerprinter: &mut Fingerprinter<'_>, recipe: &Rec
         };
         (Value::Fingerprint(outcome.fingerprint().map(|f| f.to_string())), reason)
     };
-    Line { id: document.id.to_owned(), value, reason: reason.map(|r| r.to_string()) }
+    Line { id: Id::of(document.id).into_owned(), value, reason: reason.map(|r| r.to_string()) }
 }
 
 pub fn run(args: &FingerprintArgs) -> Result<Status, Failure> {

@@ -169,7 +169,7 @@ pub fn run(args: &IndexArgs, global: &Global) -> Result<Status, Failure> {
 }
 
 fn create(args: &Create) -> Result<Status, Failure> {
-    let min_score = args.matching.min_score;
+    let min_score = args.matching.min_score();
     let (recipe, kind) = match way(&args.recipe, &args.matching, None)? {
         Way::Simhash { recipe, max_distance } => {
             let bits = recipe.bits();
@@ -250,7 +250,7 @@ fn valued(
         (Some(_), Ok(_)) => Some(Text::new(&document.text.text)?),
         _ => None,
     };
-    let (id, length) = (document.id.to_owned(), document.text.text.len() as u64);
+    let (id, length) = (document.id.as_str().to_owned(), document.text.text.len() as u64);
     Ok(Valued { id, length, value, text })
 }
 
@@ -327,7 +327,7 @@ fn add(args: &Add) -> Result<Status, Failure> {
         &Pass::new("indexing"),
         || recipe.counter(),
         |fingerprinter, document| {
-            let id = document.id.to_owned();
+            let id = document.id.as_str().to_owned();
             valued(&document, fingerprinter, &recipe, &store).map_err(|error| (id, error))
         },
         |_, done| {
@@ -442,7 +442,7 @@ fn query(args: &Query) -> Result<Status, Failure> {
         &Pass::new("asking"),
         || recipe.counter(),
         |fingerprinter, document| -> (String, Result<Answer, StoreError>) {
-            let id = document.id.to_owned();
+            let id = document.id.as_str().to_owned();
             let answer = valued(&document, fingerprinter, &recipe, &store).and_then(|valued| {
                 let Valued { value, text, .. } = valued;
                 value.map_or(Ok(Answer::default()), |value| {

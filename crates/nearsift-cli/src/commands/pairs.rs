@@ -1,6 +1,5 @@
 //! `nearsift pairs`: near-duplicate pairs as JSON lines.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use nearsift::compare::score_of_distance;
@@ -10,7 +9,7 @@ use nearsift::recipe::Recipe;
 use nearsift_io::Inputs;
 use serde::Serialize;
 
-use super::dedup::collect::{Collected, Ids, Records, Sketched, collect};
+use super::dedup::collect::{Collected, Id, Ids, Records, Sketched, collect};
 use super::partial::{Source, each_passage};
 use super::with_corpus;
 use crate::Status;
@@ -25,8 +24,8 @@ use crate::output::{Out, explain};
 
 #[derive(Serialize)]
 struct Line<'a> {
-    a: Cow<'a, str>,
-    b: Cow<'a, str>,
+    a: Id<'a>,
+    b: Id<'a>,
     score: f64,
     distance: u32,
 }

@@ -1,7 +1,6 @@
 //! `--partial` of `pairs` and `dedup`: passages that documents share, found beside the whole
 //! near duplicates.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use nearsift_io::Inputs;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::dedup::collect::{Ids, Records};
+use super::dedup::collect::{Id, Ids, Records};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::{TextSource, Texts, Wanted};
@@ -22,8 +21,8 @@ use crate::scan::{Pass, plural, scan};
 /// A passage as a JSON line.
 #[derive(Debug, Serialize)]
 pub struct PartialLine<'a> {
-    a: Cow<'a, str>,
-    b: Cow<'a, str>,
+    a: Id<'a>,
+    b: Id<'a>,
     kind: Kind,
     /// In characters of the original text, the end not included.
     a_range: [u64; 2],

@@ -39,9 +39,20 @@ impl Way {
     /// How pairs become groups, unless it is said.
     pub fn clustering(&self) -> Clustering {
         match self {
-            Way::Simhash { .. } => Clustering::Components,
+            Way::Simhash { recipe, max_distance } => {
+                clustering_within(*max_distance, recipe.bits().count())
+            }
             Way::Sketch { .. } => Clustering::Majority,
         }
+    }
+}
+
+/// How fingerprints within a distance become groups, unless it is said: components, which lose nothing, up to an eighth of
+/// the bits; beyond, chance links and texts of one form join them into chains, and majority link. docs/QUALITY.md has the figures.
+pub fn clustering_within(max_distance: u32, bits: u32) -> Clustering {
+    match 8 * max_distance <= bits {
+        true => Clustering::Components,
+        false => Clustering::Majority,
     }
 }
 
@@ -66,6 +77,10 @@ const LONG_CANDIDATE: f64 = 0.24;
 /// See [`LONG_CANDIDATE`].
 const CLOSE: f64 = 0.6;
 
+/// The least score of near duplicates where sketches decide alone, unless another is asked: the best mean F1 over the
+/// development sets, of which docs/QUALITY.md has the curve. A store keeps [`sketch::MIN_SCORE`], which its schema records.
+const SKETCHES_ALONE: f64 = 0.46;
+
 impl Rule {
     /// The least score of a near duplicate, from 0 to 1.
     pub fn min_score(self) -> f64 {
@@ -86,11 +101,6 @@ impl Rule {
             _ => true,
         };
         is_near_enough && pair.score >= self.candidate(corpus.len())
-    }
-
-    /// The same of two documents; not when one of them has no sketch.
-    pub fn looks_at_documents(self, corpus: &SketchCorpus, a: u32, b: u32) -> bool {
-        pair_of(corpus, a, b).is_some_and(|pair| self.looks_at(corpus, &pair))
     }
 
     /// The least score of sketches that are near where there is no text to look at.
@@ -168,6 +178,11 @@ pub fn way(
                     "--verify is of --method sketch, and SimHash was asked by --method, --max-distance, --bits or --recipe: leave it out",
                 ));
             }
+            if matching.preset.is_some() {
+                return Err(Failure::new(
+                    "--preset is for --method sketch, and SimHash was chosen by --method, --max-distance, --bits or --recipe: use --max-distance instead",
+                ));
+            }
             if let Some(written) = written.filter(|written| is_sketch(written)) {
                 return Err(Failure::new(format!(
                     "--recipe {written} makes sketches, and SimHash was asked by --method, --max-distance or --bits: leave one of them out"
@@ -185,9 +200,14 @@ pub fn way(
         Method::Sketch => {
             let recipe = crate::recipes::recipe(recipe, "sketch")?;
             let rule = match verify.unwrap_or(Verify::Exact) {
-                Verify::Exact => Rule::Verified(matching.min_score.unwrap_or(MIN_SCORE)),
+                Verify::Exact => Rule::Verified(matching.min_score().unwrap_or(MIN_SCORE)),
+                Verify::Off if matching.preset.is_some() => {
+                    return Err(Failure::new(
+                        "--preset sets the score of compared texts, and --verify off compares none: leave one of them out",
+                    ));
+                }
                 Verify::Off => {
-                    Rule::Scored(Score::at_least(matching.min_score.unwrap_or(sketch::MIN_SCORE)))
+                    Rule::Scored(Score::at_least(matching.min_score.unwrap_or(SKETCHES_ALONE)))
                 }
             };
             Ok(Way::Sketch { recipe, rule })

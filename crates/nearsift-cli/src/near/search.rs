@@ -1,6 +1,5 @@
 //! From a corpus of sketches to its near-duplicate pairs.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
@@ -16,14 +15,14 @@ use nearsift::verify::{Facts, Verified};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::Rule;
 use super::crowds::{Crowds, best};
 use super::order::by_neighbourhood;
 use super::runs::{Sorted, Sorter, Stored};
 use super::templates::{SlotReader, Templates, slots};
 use super::texts::{PARTS, TextSource, Wanted};
-use super::verify::{Least, Made, Material, judge, verify, verify_in_order};
-use super::{Rule, pair_of};
-use crate::commands::dedup::collect::Ids;
+use super::verify::{Least, Made, Material, judge, verify_in_order};
+use crate::commands::dedup::collect::{Id, Ids};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -93,8 +92,8 @@ impl From<Verified> for TextMeasures {
 /// A pair as a JSON line.
 #[derive(Debug, Serialize)]
 pub struct PairLine<'a> {
-    a: Cow<'a, str>,
-    b: Cow<'a, str>,
+    a: Id<'a>,
+    b: Id<'a>,
     /// What decided: from the texts where these were compared, else from the sketches.
     score: f32,
     /// The Hamming distance of the sketches' SimHash halves, in bits of 256.
@@ -126,7 +125,7 @@ impl Near {
         Near { a, b, sketches: Score::MAX, same_text: true, texts: None }
     }
 
-    fn of(pair: &Pair, texts: Option<TextMeasures>) -> Near {
+    pub(super) fn of(pair: &Pair, texts: Option<TextMeasures>) -> Near {
         Near { a: pair.a, b: pair.b, sketches: pair.score, same_text: false, texts }
     }
 
@@ -148,7 +147,7 @@ impl Near {
     }
 
     /// The pair as the clustering rules take it.
-    fn accepted(&self) -> Accepted {
+    pub(super) fn accepted(&self) -> Accepted {
         // The bits of numbers that are not negative are in the order of the numbers.
         Accepted { a: self.a, b: self.b, strength: self.score().to_bits() }
     }
@@ -250,8 +249,8 @@ pub struct Decision<'c, T> {
     /// The same as the clustering rules take them; the strength is the bits of the score.
     pub accepted: Vec<Accepted>,
     places: Places,
-    /// Pairs that were measured for another reason, ascending.
-    measured: Vec<Accepted>,
+    /// Pairs that a judge accepted while groups were made, ascending.
+    judged: Vec<Accepted>,
     /// Pairs whose sketches scored high enough to be looked at.
     pub candidates: u64,
     /// Of documents with very many candidates, those that were not looked at.
@@ -470,7 +469,7 @@ pub fn decide<'c, T: TextSource>(
         pairs,
         places: Places::of_earlier(&accepted, corpus.len()),
         accepted,
-        measured: Vec::new(),
+        judged: Vec::new(),
         candidates: count,
         passed_over,
         work,
@@ -793,51 +792,27 @@ impl<T: TextSource> Decision<'_, T> {
         }))
     }
 
-    /// How alike two documents are, given the first document of each text: what decided about them, or what was
-    /// [measured](Decision::measure) since; `None` for all others.
+    /// How alike two documents are, given the first document of each text: what decided about them, among the candidates or
+    /// [since](Decision::take_up); `None` for all others.
     pub fn score_of(&self, a: u32, b: u32, first: &[u32]) -> Option<f32> {
         let pair = ordered(first[a as usize], first[b as usize]);
         let among = |accepted: &[Accepted]| {
             let place = accepted.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
             Some(f32::from_bits(accepted[place].strength))
         };
-        among(&self.accepted[self.places.of(pair.0)]).or_else(|| among(&self.measured))
+        among(&self.accepted[self.places.of(pair.0)]).or_else(|| among(&self.judged))
     }
 
-    /// Measures how alike some documents are that were not compared with each other, given the first document of each
-    /// text. Where a text is not at hand, they are not.
-    ///
-    /// # Errors
-    /// When a text cannot be read back, or an interruption.
-    pub fn measure(
-        &mut self,
-        documents: impl Iterator<Item = (u32, u32)>,
-        first: &[u32],
-    ) -> Result<(), Failure> {
-        let firsts = documents.map(|(a, b)| ordered(first[a as usize], first[b as usize]));
-        let mut open: Vec<(u32, u32)> = firsts.filter(|(a, b)| a != b).collect();
-        open.par_sort_unstable();
-        open.dedup();
-        let is_open = |&(a, b): &(u32, u32)| self.score_of(a, b, first).is_none();
-        let open: Vec<(u32, u32)> = open.into_par_iter().filter(is_open).collect();
-        let pairs: Vec<Pair> =
-            open.into_iter().filter_map(|(a, b)| pair_of(self.corpus, a, b)).collect();
-        self.measured = match self.rule {
-            Rule::Scored(_) => pairs.iter().map(|pair| Near::of(pair, None).accepted()).collect(),
-            // A text that is not at hand is like no other.
-            Rule::Verified(_) => verify(&pairs, self.material(), f64::MIN_POSITIVE)?
-                .into_iter()
-                .map(|(place, texts)| Near::of(&pairs[place], Some(texts.into())).accepted())
-                .collect(),
-        };
-        Ok(())
+    /// Takes up pairs that its [judges](Decision::judge) accepted, ascending.
+    pub fn take_up(&mut self, judged: &[Accepted]) {
+        self.judged = judged.to_vec();
     }
 
-    /// Whether two documents that are in no accepted pair are near duplicates all the same: what is
+    /// How alike two documents are that are in no accepted pair, when they are near duplicates all the same: what is
     /// asked of pairs that no shared key made a candidate, on any number of threads.
     ///
     /// A text that cannot be read back is like no other.
-    pub fn judge(&self) -> impl FnMut(u32, u32) -> bool {
+    pub fn judge(&self) -> impl FnMut(u32, u32) -> Option<u32> {
         judge(self.rule, self.corpus, self.material(), &self.made)
     }
 

@@ -8,11 +8,12 @@ use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::sketch::join::Pair;
 use nearsift::verify::{Profile, Profiler, Verified, Verifier};
 
-use super::Rule;
 use super::order::by_neighbourhood;
 use super::recent::Recent;
+use super::search::Near;
 use super::templates::{KeptSlots, SlotReader, Templates, slots};
 use super::texts::TextSource;
+use super::{Rule, pair_of};
 use crate::admission;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -124,7 +125,8 @@ pub fn verify_in_order(
     Ok(found)
 }
 
-/// Whether two documents are near duplicates by the rule, though no shared key made them a candidate.
+/// How alike two documents are that no shared key made a candidate, as the bits of the score: when they are near
+/// duplicates by the rule.
 ///
 /// A text that cannot be read back is like no other.
 pub fn judge<'t, T: TextSource>(
@@ -132,16 +134,18 @@ pub fn judge<'t, T: TextSource>(
     corpus: &'t SketchCorpus,
     material: Material<'t, T>,
     made: &'t Made,
-) -> impl FnMut(u32, u32) -> bool {
+) -> impl FnMut(u32, u32) -> Option<u32> {
     let mut examiner = match rule {
         Rule::Verified(least) => Some(Examiner::new(material, Least::Score(least), made)),
         Rule::Scored(_) => None,
     };
     move |a, b| {
-        rule.looks_at_documents(corpus, a, b)
-            && examiner
-                .as_mut()
-                .is_none_or(|e| e.compare(a, b).is_ok_and(|measured| measured.is_some()))
+        let pair = pair_of(corpus, a, b).filter(|pair| rule.looks_at(corpus, pair))?;
+        let texts = match &mut examiner {
+            Some(examiner) => Some(examiner.compare(a, b).ok()??.into()),
+            None => None,
+        };
+        Some(Near::of(&pair, texts).accepted().strength)
     }
 }
 

@@ -281,8 +281,8 @@ pub const CROWD: Answer = answer(
 pub const LARGE_GROUP: Answer = answer(
     "Group beyond `--max-cluster`",
     0,
-    "would be larger than --max-cluster allows and were kept apart (",
-    "Its parts are groups of their own; how many links they were kept apart against is in `summary.json`.",
+    "documents stand for as many documents as --max-cluster allows, and more are like them (",
+    "Each document that stays is a group with those that it stands for, full groups first: of n documents that are alike about n / N stay. How many are full, and their links with more, is in `summary.json`.",
 );
 pub const SCORE_OUT_OF_RANGE: Answer = answer(
     "Threshold out of range",

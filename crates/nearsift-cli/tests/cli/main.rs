@@ -8,6 +8,7 @@ mod data;
 mod eval;
 mod examples;
 mod faults;
+mod groups;
 mod index;
 mod large;
 mod one_form;

@@ -85,7 +85,7 @@ fn a_larger_score_leaves_out_what_is_below_it() {
     // The default is written as it is said in the help.
     assert_eq!(pairs(&folder, &["--min-score", "0.63"]), pairs(&folder, &[]));
     assert_eq!(
-        pairs(&folder, &["--verify", "off", "--min-score", "0.4"]),
+        pairs(&folder, &["--verify", "off", "--min-score", "0.46"]),
         pairs(&folder, &["--verify", "off"])
     );
 }
@@ -132,6 +132,11 @@ fn cluster_rules() {
     };
     assert_eq!(by_default(&[], "of-sketches"), "majority");
     assert_eq!(by_default(&["--method", "simhash"], "of-fingerprints"), "components");
+    assert_eq!(by_default(&["--max-distance", "8"], "within-8"), "components");
+    // Beyond an eighth of the bits components chain.
+    assert_eq!(by_default(&["--max-distance", "9"], "within-9"), "majority");
+    assert_eq!(by_default(&["--bits", "256", "--max-distance", "32"], "within-32"), "components");
+    assert_eq!(by_default(&["--bits", "256", "--max-distance", "33"], "within-33"), "majority");
 }
 
 #[test]

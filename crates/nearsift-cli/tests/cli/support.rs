@@ -199,6 +199,9 @@ impl Results {
         for line in &removed {
             let partner = line["representative_record"].as_u64().expect("a number");
             assert!(!gone.contains(&partner), "the representative stays: {line}");
+            let least = self.summary().pointer("/min_score").and_then(Value::as_f64);
+            let score = line["score"].as_f64().expect("a score");
+            assert!(least.is_none_or(|least| score >= least), "near what stays: {line}");
             assert!(
                 ["exact-duplicate", "near-duplicate"]
                     .contains(&line["reason"].as_str().expect("a string"))

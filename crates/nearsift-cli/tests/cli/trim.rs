@@ -219,18 +219,18 @@ fn pieces_that_are_nearly_the_same_go_when_asked() {
         [texts[0].clone(), own(2), own(3)]
     );
     let gone = folder.results("near").lines("removed.jsonl");
-    let first = json!({"id": "1", "record": 1, "piece": 2});
+    let first = json!({"id": 1, "record": 1, "piece": 2});
     let score = gone[0]["score"].as_f64().expect("a score");
     assert!((0.63..1.0).contains(&score), "{score}");
     let nearly = |record: u32, piece: u32| {
-        json!({"id": record.to_string(), "record": record, "piece": piece, "reason": "nearly-repeated",
+        json!({"id": record, "record": record, "piece": piece, "reason": "nearly-repeated",
                "score": gone[0]["score"], "first": first})
     };
     let expect = [
         nearly(2, 1),
         nearly(3, 2),
-        json!({"id": "4", "record": 4, "piece": 1, "reason": "repeated", "first": first}),
-        json!({"id": "4", "record": 4, "reason": "nothing-left"}),
+        json!({"id": 4, "record": 4, "piece": 1, "reason": "repeated", "first": first}),
+        json!({"id": 4, "record": 4, "reason": "nothing-left"}),
     ];
     assert_eq!(gone, expect);
 

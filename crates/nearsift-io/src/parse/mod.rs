@@ -20,10 +20,10 @@ pub(crate) use rows::{Columns, text_range as row_text_range};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Document<'a> {
-    /// The id field, a number as its digits are written; without one (missing, null, or neither string nor number)
+    /// The id field, a string or a number; without one (missing, null, or neither string nor number)
     /// `FILE:LINE` as [`Place::line`](crate::Place::line) counts. The id of a text or HTML file is its
     /// [name](crate::InputFile::name). Ids are not checked to be unique.
-    pub id: Cow<'a, str>,
+    pub id: DocumentId<'a>,
     /// The text.
     pub body: Body<'a>,
     /// The values of [`ReadOptions::fields`], in that order; `None` where a field is missing, null, an
@@ -35,6 +35,30 @@ pub struct Document<'a> {
     /// The bytes of the text where some of it became U+FFFD, so that different bytes stay different: those of the field, or
     /// of the whole record where they cannot be told apart. `None` of [`Body::Plain`] and [`Body::Html`], which are bytes.
     pub raw: Option<Cow<'a, [u8]>>,
+}
+
+/// The id of a document, with the JSON type that it has in the input: `1` and `"1"` are two ids.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DocumentId<'a> {
+    /// A string in JSON, any field in CSV, the name of a file.
+    Text(Cow<'a, str>),
+    /// A number, as written: `1` and `1.0` are two ids. Always a number of JSON's grammar; NaN is a text.
+    Number(Cow<'a, str>),
+}
+
+impl DocumentId<'_> {
+    /// The text, or the number as written.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Text(id) | Self::Number(id) => id,
+        }
+    }
+}
+
+/// Whether a number is one in JSON, too.
+fn is_json_number(number: &str) -> bool {
+    number.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+        && serde_json::from_str::<&serde_json::value::RawValue>(number).is_ok()
 }
 
 /// The text of a document, decoded or not.
@@ -359,8 +383,11 @@ impl Parser {
         replaced: u64,
     ) -> Result<Document<'a>, Reason> {
         let id = match &slots[self.plan.id] {
-            Slot::Value(Value::Text(id) | Value::Number(id)) => id.clone(),
-            _ => Cow::Owned(format!("{}:{}", self.file_name(record), record.place.line)),
+            Slot::Value(Value::Number(id)) if is_json_number(id) => DocumentId::Number(id.clone()),
+            Slot::Value(Value::Text(id) | Value::Number(id)) => DocumentId::Text(id.clone()),
+            _ => {
+                DocumentId::Text(format!("{}:{}", self.file_name(record), record.place.line).into())
+            }
         };
         let too_long = |bytes| {
             let limit = self.inputs.options().limits.record_bytes;
@@ -399,7 +426,7 @@ impl Parser {
     }
 
     fn file<'a>(&self, record: &Record<'a>, body: Body<'a>) -> Document<'a> {
-        let id = Cow::Owned(self.file_name(record));
+        let id = DocumentId::Text(self.file_name(record).into());
         Document { id, body, fields: vec![None; self.plan.fields.len()], replaced: 0, raw: None }
     }
 

@@ -120,7 +120,7 @@ pub fn show(document: &Document<'_>) -> String {
     } else {
         String::new()
     };
-    format!("{}={text}{replaced}", document.id)
+    format!("{}={text}{replaced}", document.id.as_str())
 }
 
 /// The first pass.

@@ -78,7 +78,7 @@ fn header_fields() {
     let parser = nearsift_io::Parser::new(&inputs);
     let batch = nearsift_io::Reader::new(&inputs).next_batch().expect("a batch").expect("one");
     let document = parser.parse(&batch.record(0)).expect("a document");
-    assert_eq!(document.id, "http://a/1");
+    assert_eq!(document.id.as_str(), "http://a/1");
     let fields: Vec<_> =
         document.fields.iter().map(|f| f.as_ref().map(nearsift_io::Value::as_str)).collect();
     assert_eq!(fields, [Some("response"), None]);

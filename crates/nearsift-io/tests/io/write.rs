@@ -199,7 +199,7 @@ fn a_pass_past_changes() {
                 for i in 0..batch.len() {
                     let record = batch.record(i);
                     assert_eq!(record.place.index, batch.first_index() + i as u64);
-                    let id = parser.parse(&record).expect("a document").id.to_string();
+                    let id = parser.parse(&record).expect("a document").id.as_str().to_owned();
                     assert_eq!(seen.insert(record.place.index, (record.place.file, id)), None);
                 }
             }

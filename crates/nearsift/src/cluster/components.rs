@@ -82,7 +82,7 @@ impl Components {
         for root in &mut roots {
             *root = smallest[*root as usize];
         }
-        Clusters { labels: roots, representatives }
+        Clusters { labels: roots, representatives, divided: Vec::new() }
     }
 }
 
@@ -127,6 +127,6 @@ impl Clusters {
         keep.check_covers(join.documents());
         let labels = join.components();
         let (representatives, _) = best_of_each(&labels, keep, vec![0; labels.len()]);
-        Clusters { labels, representatives }
+        Clusters { labels, representatives, divided: Vec::new() }
     }
 }

@@ -95,6 +95,11 @@ impl KeepOrder {
         order
     }
 
+    /// The same order of documents that have other numbers: each is given its old one.
+    pub(crate) fn renumbered(&self, documents: &[u32]) -> KeepOrder {
+        KeepOrder { ranks: documents.iter().map(|&document| self.rank(document)).collect() }
+    }
+
     pub(super) fn check_covers(&self, documents: usize) {
         assert_eq!(self.len(), documents, "the order of keeping must rank every document");
     }

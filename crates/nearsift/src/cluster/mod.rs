@@ -4,6 +4,9 @@
 //! documents that are not alike. A *star* holds only documents that are directly linked to its
 //! representative. A group by *majority link* holds documents most of whose pairs are alike. Which document is better is the caller's policy, given as a [`KeepOrder`].
 //!
+//! [`Clusters::by_majority`] and [`Clusters::by_components`] keep as many documents of a group as it takes for
+//! each other one to be near the one that stands for it.
+//!
 //! ```
 //! use nearsift::cluster::{Clusters, KeepOrder};
 //! use nearsift::fingerprint::{Bits, Fingerprints};
@@ -24,6 +27,7 @@
 //! ```
 
 mod components;
+mod cover;
 mod id;
 mod keep;
 mod majority;
@@ -34,17 +38,20 @@ mod tests;
 pub use components::Components;
 pub use id::ClusterId;
 pub use keep::{KeepOrder, KeepOrderError};
-pub use majority::{Capped, Link, MajorityLink};
+pub use majority::{Capped, Grouped, Link, MajorityLink};
 
-/// The cluster of every document and the representative of every cluster; 8 bytes a document.
+/// The cluster of every document and the document that is kept in its place; 8 bytes a document, and 8 for each cluster
+/// that keeps several.
 ///
 /// A document that is like no other is a cluster of one and its own representative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clusters {
     /// The smallest member of each document's cluster.
     labels: Vec<u32>,
-    /// The kept member of each document's cluster.
+    /// The kept document of its cluster that stands for each document.
     representatives: Vec<u32>,
+    /// The label and the best kept document of each cluster that keeps several, by label.
+    divided: Vec<(u32, u32)>,
 }
 
 impl Clusters {
@@ -58,17 +65,26 @@ impl Clusters {
         self.labels[document as usize]
     }
 
-    /// The member that is kept of the document's cluster.
+    /// The document of the same cluster that is kept in this one's place, or this one itself.
     pub fn representative(&self, document: u32) -> u32 {
         self.representatives[document as usize]
     }
 
-    /// Whether the document is kept: it is the representative of its cluster.
+    /// The best of the kept documents of the document's cluster.
+    pub fn best(&self, document: u32) -> u32 {
+        let label = self.label(document);
+        match self.divided.binary_search_by_key(&label, |&(label, _)| label) {
+            Ok(place) => self.divided[place].1,
+            Err(_) => self.representative(label),
+        }
+    }
+
+    /// Whether the document is kept: it is its own representative.
     pub fn is_kept(&self, document: u32) -> bool {
         self.representative(document) == document
     }
 
-    /// The kept documents, ascending: one of each cluster.
+    /// The kept documents, ascending: one or more of each cluster.
     pub fn kept(&self) -> impl Iterator<Item = u32> {
         (0..self.documents() as u32).filter(|&document| self.is_kept(document))
     }
@@ -123,7 +139,7 @@ impl Clusters {
         (0..self.documents() as u32)
             .map(|label| Oversized {
                 label,
-                representative: self.representative(label),
+                representative: self.best(label),
                 documents: sizes[label as usize],
             })
             .filter(|cluster| cluster.documents > most)
@@ -138,15 +154,50 @@ impl Clusters {
         sizes
     }
 
-    /// Clusters by their representatives.
+    /// Clusters that keep one document each, by their representatives.
     pub(crate) fn by_representative(representatives: Vec<u32>) -> Clusters {
+        Clusters::of_kept(representatives, |representative| representative)
+    }
+
+    /// Clusters by the representative of each document, and the best kept document of each representative's
+    /// cluster.
+    pub(crate) fn of_kept(representatives: Vec<u32>, best_of: impl Fn(u32) -> u32) -> Clusters {
         let mut smallest = vec![u32::MAX; representatives.len()];
-        for (document, &representative) in representatives.iter().enumerate() {
-            let smallest = &mut smallest[representative as usize];
-            *smallest = (*smallest).min(document as u32);
+        for (document, &representative) in (0..).zip(&representatives) {
+            let smallest = &mut smallest[best_of(representative) as usize];
+            *smallest = (*smallest).min(document);
         }
-        let labels = representatives.iter().map(|&r| smallest[r as usize]).collect();
-        Clusters { labels, representatives }
+        let label = |&r: &u32| smallest[best_of(r) as usize];
+        let labels: Vec<u32> = representatives.iter().map(label).collect();
+        let mut divided: Vec<(u32, u32)> = (0..)
+            .zip(&representatives)
+            .filter(|&(document, &representative)| document == representative)
+            .map(|(kept, _)| (kept, best_of(kept)))
+            .filter(|(kept, best)| kept != best)
+            .map(|(_, best)| (labels[best as usize], best))
+            .collect();
+        divided.sort_unstable();
+        divided.dedup();
+        Clusters { labels, representatives, divided }
+    }
+
+    /// The same clusters, given the document that each one here stands for and the number here of each document.
+    pub(crate) fn renumbered(&self, documents: &[u32], numbers: &[u32]) -> Clusters {
+        let document = |number: u32| documents[number as usize];
+        let number = |document: u32| numbers[document as usize];
+        let representatives = numbers.iter().map(|&n| document(self.representative(n))).collect();
+        Clusters::of_kept(representatives, |kept| document(self.best(number(kept))))
+    }
+
+    /// These clusters, of which other ones that lie within them and keep their best say what is kept.
+    pub(crate) fn keeping(&self, kept: &Clusters) -> Clusters {
+        Clusters::of_kept(kept.representatives.clone(), |kept| self.best(kept))
+    }
+
+    /// The clusters of other documents, each of which goes where its leader is: a leader leads itself.
+    pub(crate) fn following(&self, leaders: &[u32]) -> Clusters {
+        let representatives = leaders.iter().map(|&leader| self.representative(leader)).collect();
+        Clusters::of_kept(representatives, |representative| self.best(representative))
     }
 }
 
@@ -155,7 +206,7 @@ impl Clusters {
 pub struct Oversized {
     /// Its smallest member.
     pub label: u32,
-    /// The member that is kept.
+    /// The member that is kept, or the best of several.
     pub representative: u32,
     /// Its size.
     pub documents: u32,
@@ -174,7 +225,7 @@ pub struct Members<'a> {
 pub struct Cluster<'a> {
     /// Its smallest member, which names it.
     pub label: u32,
-    /// The member that is kept.
+    /// The member that is kept, or the best of several.
     pub representative: u32,
     /// All members, ascending, the representative among them.
     pub members: &'a [u32],
@@ -198,7 +249,7 @@ impl Members<'_> {
             let members = &self.documents[start..end as usize];
             start = end as usize;
             let label = members[0];
-            Cluster { label, representative: self.clusters.representative(label), members }
+            Cluster { label, representative: self.clusters.best(label), members }
         })
     }
 

@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod by_content;
 mod keep;
 mod sketches;
 
@@ -30,6 +31,8 @@ use std::ops::ControlFlow;
 
 pub use keep::Keep;
 pub use sketches::{Accepted, Grouping, SHORT_FEATURES, SketchCorpus, SketchEntry};
+
+use by_content::ByContent;
 
 use crate::cluster::{Capped, Clusters, Link, MajorityLink};
 use crate::compare::score_of_distance;
@@ -74,13 +77,14 @@ pub struct Corpus {
     values: Vec<Option<f64>>,
 }
 
-/// How pairs become groups.
+/// How pairs become groups. By every rule a removed document is near the one that stays in its place: of a group that
+/// one document cannot stand for, several are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Clustering {
     /// Everything that is linked, also through others.
     #[default]
     Components,
-    /// Only what is linked to the representative itself.
+    /// Each document that stays with those that are near it.
     Star,
     /// Groups that join only when at least half of the sampled pairs across them are linked.
     Majority,
@@ -93,6 +97,8 @@ pub struct Options {
     pub max_distance: u32,
     /// How pairs become groups.
     pub clustering: Clustering,
+    /// The bounds of [`Clustering::Majority`].
+    pub majority: MajorityLink,
     /// Which member of a group stays.
     pub keep: Keep,
     /// Who searches.
@@ -109,6 +115,7 @@ impl Options {
         Options {
             max_distance,
             clustering: Clustering::Components,
+            majority: MajorityLink::default(),
             keep: Keep::First,
             threads: Threads::One,
             memory_bytes: None,
@@ -135,8 +142,7 @@ pub struct Removal {
     pub representative: u32,
     /// Why.
     pub reason: Reason,
-    /// The distance of the two fingerprints in bits, where both have one. Members of a component
-    /// may be farther from their representative than the largest distance: others lie between.
+    /// The distance of the two fingerprints in bits, where both have one.
     pub distance: Option<u32>,
     /// How alike the fingerprints or sketches of the two are, from 0 to 1, where both have one.
     pub score: Option<f64>,
@@ -234,7 +240,8 @@ impl Corpus {
         Ok(exact.try_for_each(each))
     }
 
-    /// Groups near duplicates and chooses what stays.
+    /// Groups near duplicates and chooses what stays: every removed document has its representative's text or is within the
+    /// largest distance of it, and no two documents that stay are, but where one of them stands for as many as it may.
     ///
     /// `each_link` is called with the pairs that hold the groups together, in ascending order: of
     /// documents with equal fingerprints, each with the first of them; of different fingerprints,
@@ -285,25 +292,40 @@ impl Corpus {
             ControlFlow::<Infallible>::Continue(())
         });
         exact.for_each(each_link);
+        // The links are all pairs of different fingerprints: no judge knows of more.
+        let nothing_more = || |_: u32, _: u32| None;
+        let mut capped = Capped::default();
         let leaders = match options.clustering {
-            Clustering::Components => Clusters::components(self.len(), links, &keep),
             Clustering::Star => Clusters::stars(self.len(), links, &keep),
+            Clustering::Components => {
+                let groups = Clusters::components(self.len(), links.iter().copied(), &keep);
+                let stars = Clusters::stars(self.len(), links, &keep);
+                groups.keeping(&stars)
+            }
             Clustering::Majority => {
-                let distance = |a, b| {
+                let distance = |a: u32, b: u32| {
                     let both = self.fingerprint(a).zip(self.fingerprint(b));
-                    both.map(|(a, b)| a.distance(&b))
+                    both.map_or(u32::MAX, |(a, b)| a.distance(&b))
                 };
                 let links = links.into_iter().map(|(a, b)| {
-                    let strength = distance(a, b).map_or(0, |d| u32::MAX - d);
+                    let strength = u32::MAX - distance(a, b);
                     Link { a, b, strength }
                 });
-                let near = |a, b| distance(a, b).is_some_and(|d| d <= options.max_distance);
-                Clusters::by_majority(self.len(), links, MajorityLink::default(), &keep, || near).0
+                let order = ByContent::sorted_by_key(self.len(), |document| {
+                    self.fingerprint(document).map(|print| print.words().to_owned())
+                });
+                let rule = options.majority;
+                let found = order.group(&keep, |keep| {
+                    let links = links.map(|link| order.link(link));
+                    Clusters::by_majority(self.len(), links, rule, keep, nothing_more)
+                });
+                capped = found.capped;
+                found.clusters
             }
         };
-        let representatives = leader.iter().map(|&l| leaders.representative(l)).collect();
-        let clusters = Clusters::by_representative(representatives);
-        Ok(Found { columns: Columns::Fingerprints(self), clusters, capped: Capped::default() })
+        let clusters = leaders.following(&leader);
+        let columns = Columns::Fingerprints(self);
+        Ok(Found { columns, clusters, capped, judged: Vec::new() })
     }
 
     fn join(&self, options: &Options) -> Result<SelfJoin<'_>, JoinError> {
@@ -387,6 +409,7 @@ pub struct Found<'c> {
     columns: Columns<'c>,
     clusters: Clusters,
     capped: Capped,
+    judged: Vec<Accepted>,
 }
 
 /// What is known of the documents that were grouped.
@@ -400,6 +423,12 @@ impl Found<'_> {
     /// The groups, those of one document included.
     pub fn clusters(&self) -> &Clusters {
         &self.clusters
+    }
+
+    /// Pairs of removed documents and their representatives that were not among the accepted ones and that a judge
+    /// accepted, each document being the first with its text: ascending.
+    pub fn judged(&self) -> &[Accepted] {
+        &self.judged
     }
 
     /// What the largest size of a group kept apart: of this a user should be told.

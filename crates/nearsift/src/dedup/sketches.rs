@@ -1,7 +1,8 @@
 //! Columns of documents that have dual sketches, and what follows from accepted pairs.
 
+use super::by_content::ByContent;
 use super::{Clustering, Columns, Found, Keep, MAX_DOCUMENTS};
-use crate::cluster::{Capped, Clusters, KeepOrder, Link, MajorityLink};
+use crate::cluster::{Clusters, KeepOrder, Link, MajorityLink};
 use crate::recipe::Sketched;
 use crate::sketch::join::{
     KeyColumns, KeySource, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches,
@@ -42,7 +43,7 @@ pub struct SketchEntry {
 /// let (candidates, _) = corpus.candidates(&corpus.join(Settings::new(Score::at_least(0.3)))?);
 /// let accepted: Vec<_> =
 ///     candidates.iter().map(|p| Accepted { a: p.a, b: p.b, strength: 0 }).collect();
-/// let found = corpus.find(&accepted, &Grouping::default(), || |_, _| true);
+/// let found = corpus.find(&accepted, &Grouping::default(), || |_, _| Some(0));
 /// assert_eq!(found.clusters().kept().collect::<Vec<_>>(), [0, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -244,6 +245,11 @@ impl SketchCorpus {
     /// # Complexity
     /// O(n log n) time; 12 bytes a document while it runs.
     pub fn first_of_text(&self) -> Vec<u32> {
+        self.texts().0
+    }
+
+    /// For each document the first one with the same text, and all documents in the order of their texts' keys.
+    fn texts(&self) -> (Vec<u32>, ByContent) {
         // Sorted by the highest bits of the keys, which lie beside the numbers: to look keys up for each
         // comparison is to wait for memory. Few different keys have the same highest bits.
         let entry = |(document, key): (u32, &u128)| (key >> 96 << 32) as u64 | u64::from(document);
@@ -258,19 +264,24 @@ impl SketchCorpus {
                 }
             }
         }
-        first
+        (first, ByContent::new(order.into_iter().map(|entry| entry as u32).collect()))
     }
 
     /// Groups near duplicates and chooses what stays: documents with the same text belong together, and
-    /// the rule decides about the others.
+    /// the rule decides about the others. Every removed document has its representative's text, or the two are an accepted
+    /// pair, or a judge accepted them.
     ///
     /// `judges` makes judges, one for a thread of the rayon pool that this is called in. They are asked about
     /// pairs of documents that were not accepted, where the rule wants to know; each of them is the first with its text.
+    /// They return the strength of a pair that they accept.
     /// Accepted pairs are of any documents, in any order, each once.
+    ///
+    /// The groups depend on the pairs and the texts, not on the order of the documents; the keep policy says which stay, and
+    /// that may go by the order.
     ///
     /// # Complexity
     /// O(n log n + pairs log pairs).
-    pub fn find<J: FnMut(u32, u32) -> bool>(
+    pub fn find<J: FnMut(u32, u32) -> Option<u32>>(
         &self,
         accepted: &[Accepted],
         grouping: &Grouping,
@@ -285,7 +296,7 @@ impl SketchCorpus {
         };
         // The best document of each text leads all that share it: groups are made of leaders, and the
         // others follow theirs. So equal documents are never apart.
-        let first = self.first_of_text();
+        let (first, order) = self.texts();
         let mut leader: Vec<u32> = (0..self.len() as u32).collect();
         for document in 0..self.len() as u32 {
             let best = &mut leader[first[document as usize] as usize];
@@ -299,30 +310,37 @@ impl SketchCorpus {
         }
         let links = accepted.iter().filter(|pair| !self.same_text(pair.a, pair.b)).map(|pair| {
             let leader = |document: u32| leader[document as usize];
-            Link { a: leader(pair.a), b: leader(pair.b), strength: pair.strength }
+            order.link(Link { a: leader(pair.a), b: leader(pair.b), strength: pair.strength })
         });
-        let mut capped = Capped::default();
-        let leaders = match grouping.clustering {
-            Clustering::Components => {
-                Clusters::components(self.len(), links.map(|link| (link.a, link.b)), &keep)
-            }
-            Clustering::Star => {
-                Clusters::stars(self.len(), links.map(|link| (link.a, link.b)), &keep)
-            }
-            Clustering::Majority => {
-                let judges = || {
-                    let mut judge = judges();
-                    let first = |document: u32| first[document as usize];
-                    move |a, b| judge(first(a), first(b))
-                };
-                let found =
-                    Clusters::by_majority(self.len(), links, grouping.majority, &keep, judges);
-                capped = found.1;
-                found.0
+        let judges = || {
+            let mut judge = judges();
+            let (first, order) = (&first, &order);
+            move |a, b| {
+                let [a, b] = [a, b].map(|place| first[order.document(place) as usize]);
+                judge(a.min(b), a.max(b))
             }
         };
-        let representatives = leader.iter().map(|&l| leaders.representative(l)).collect();
-        let clusters = Clusters::by_representative(representatives);
-        Found { columns: Columns::Sketches(self), clusters, capped }
+        let found = order.group(&keep, |keep| match grouping.clustering {
+            Clustering::Majority => {
+                Clusters::by_majority(self.len(), links, grouping.majority, keep, judges)
+            }
+            Clustering::Components | Clustering::Star => {
+                Clusters::by_components(self.len(), links, keep, judges)
+            }
+        });
+        let clusters = match grouping.clustering {
+            Clustering::Star => {
+                let kept = leader.iter().map(|&leader| found.clusters.representative(leader));
+                Clusters::by_representative(kept.collect())
+            }
+            Clustering::Components | Clustering::Majority => found.clusters.following(&leader),
+        };
+        let of_first = |link: Link| {
+            let [a, b] = [link.a, link.b].map(|document| first[document as usize]);
+            Accepted { a: a.min(b), b: a.max(b), strength: link.strength }
+        };
+        let mut judged: Vec<Accepted> = found.judged.into_iter().map(of_first).collect();
+        judged.sort_unstable();
+        Found { columns: Columns::Sketches(self), clusters, capped: found.capped, judged }
     }
 }

@@ -57,14 +57,25 @@ proptest! {
         let order = keep.order(&documents.iter().map(|d| d.2).collect::<Vec<_>>());
         let all = naive.iter().map(|&(a, b)| (a as u32, b as u32));
         let components = Clusters::components(n, all.clone(), &order);
+        let stars = Clusters::stars(n, all, &order);
         match clustering {
-            Clustering::Components => prop_assert_eq!(found.clusters(), &components),
-            Clustering::Star => prop_assert_eq!(found.clusters(), &Clusters::stars(n, all, &order)),
+            Clustering::Components => {
+                prop_assert!((0..n as u32).all(|d| found.clusters().label(d) == components.label(d)));
+                prop_assert!((0..n as u32).all(|d| found.clusters().best(d) == components.representative(d)));
+                prop_assert_eq!(found.clusters().kept().collect::<Vec<_>>(), stars.kept().collect::<Vec<_>>());
+            }
+            Clustering::Star => prop_assert_eq!(found.clusters(), &stars),
             Clustering::Majority => {
                 let apart = |d: u32| components.label(d) != components.label(found.clusters().label(d));
                 prop_assert!(!(0..n as u32).any(apart), "a group lies within one component");
             }
         }
+        // What goes is near what stays, and what stays is near nothing that stays: a second pass removes nothing.
+        for (document, stays) in found.clusters().removed() {
+            prop_assert!(near(document as usize, stays as usize));
+        }
+        let kept: Vec<u32> = found.clusters().kept().collect();
+        prop_assert!(!naive.iter().any(|&(a, b)| kept.contains(&(a as u32)) && kept.contains(&(b as u32))));
 
         for removal in found.removals() {
             prop_assert!(found.clusters().is_kept(removal.representative));

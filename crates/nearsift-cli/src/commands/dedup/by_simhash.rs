@@ -5,10 +5,10 @@ use nearsift::dedup::{Corpus, Options};
 use nearsift::join::Threads;
 use nearsift::recipe::Recipe;
 use serde::Serialize;
-use std::borrow::Cow;
 
 use super::Run;
 use super::against::Against;
+use super::collect::Id;
 use super::examples::Sample;
 use super::summary::{Search, Summary};
 use crate::Status;
@@ -18,8 +18,8 @@ use crate::failure::Failure;
 
 #[derive(Serialize)]
 struct PairLine<'a> {
-    a: Cow<'a, str>,
-    b: Cow<'a, str>,
+    a: Id<'a>,
+    b: Id<'a>,
     score: f64,
     distance: u32,
 }
@@ -34,6 +34,7 @@ impl Run<'_> {
         let collected = self.collect(Corpus::new(recipe.bits()), &recipe)?;
         let options = Options {
             clustering: self.clustering,
+            majority: self.majority,
             keep: self.keep.clone(),
             threads: Threads::Current,
             memory_bytes: self.memory,

@@ -73,8 +73,7 @@ impl Run<'_> {
         );
         written?;
         summary.tell_same_form(&decision.of_one_form(found.clusters())?, &collected.ids);
-        // Most were candidates; of each that goes it is told how alike it is to what stays.
-        decision.measure(found.clusters().removed(), &first)?;
+        decision.take_up(found.judged());
         let score = |document, representative| decision.score_of(document, representative, &first);
         let summary = self.write(&collected, &found, &against, summary, &sample, score)?;
         if self.keep_state {

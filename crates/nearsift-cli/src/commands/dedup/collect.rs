@@ -12,7 +12,7 @@ use nearsift::sketch::{KEYS, Sketch, WORDS};
 use nearsift_io::{Batch, Inputs, Note, Place, Value};
 use serde::{Deserialize, Serialize};
 
-pub use super::ids::Ids;
+pub use super::ids::{Id, Ids};
 use super::lacking::Lacking;
 use super::shard::{self, Head, Shard};
 use crate::failure::Failure;
@@ -307,7 +307,7 @@ impl Columns for Sketched {
 }
 
 struct Row<E> {
-    id: String,
+    id: Id<'static>,
     entry: E,
     value: Option<f64>,
     why_not: Option<NoFingerprint>,
@@ -426,7 +426,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Failure>> Collecting<'_, '_, C, F>
         let mut shards = 0;
         let mut done = (0, 0);
         self.shards = shard::load(state, corpus, |head, own| {
-            own.iter().try_for_each(|id| ids.push(id))?;
+            own.iter().try_for_each(|id| ids.push_written(id))?;
             head.unreadable.iter().for_each(|&record| records.skip(record));
             head.notes.iter().try_for_each(|note| (self.on_note)(note))?;
             problems.restore(head.problems);
@@ -539,7 +539,7 @@ fn row<C: Columns>(
         }
     };
     Row {
-        id: document.id.to_owned(),
+        id: Id::of(document.id).into_owned(),
         entry,
         value,
         why_not,

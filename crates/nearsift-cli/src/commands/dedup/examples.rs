@@ -68,8 +68,8 @@ impl Sample {
                 let found = differences(text(pair.a), text(pair.b));
                 Example {
                     heading: pair.heading.clone(),
-                    a: visible_line(&ids.get(pair.a)),
-                    b: visible_line(&ids.get(pair.b)),
+                    a: visible_line(ids.get(pair.a).shown()),
+                    b: visible_line(ids.get(pair.b).shown()),
                     left: passages(&found, Side::OnlyB),
                     right: passages(&found, Side::OnlyA),
                 }

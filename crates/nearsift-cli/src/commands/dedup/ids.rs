@@ -1,10 +1,17 @@
 //! The ids of documents: in memory, and when they are many in a file without a name.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+
+use nearsift_io::DocumentId;
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 use crate::near::read_at;
@@ -24,7 +31,83 @@ const WRITTEN: usize = 64 * BLOCK;
 /// Blocks that were read last.
 const KEPT: usize = 256;
 
-/// The ids of documents by their numbers.
+/// An id with its JSON type, in one text: that of a string as it is, that of a number after a mark, and after
+/// another mark that of a string that begins with one. It is written to JSON with its type, and shown without.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Id<'a>(Cow<'a, str>);
+
+/// Before a number, and before a string that begins with it.
+const MARK: char = '\u{1}';
+
+impl<'a> Id<'a> {
+    /// The id of a document.
+    pub fn of(id: &'a DocumentId<'a>) -> Id<'a> {
+        match id {
+            DocumentId::Text(text) => Id::text(text),
+            DocumentId::Number(number) => Id(format!("{MARK}{number}").into()),
+        }
+    }
+
+    /// A string.
+    pub fn text(text: &'a str) -> Id<'a> {
+        match text.starts_with(MARK) {
+            true => Id(format!("{MARK}{text}").into()),
+            false => Id(text.into()),
+        }
+    }
+
+    /// The form in which it is kept: different ids have different forms.
+    pub fn written(&self) -> &str {
+        &self.0
+    }
+
+    /// The string, or the number as it is written.
+    pub fn shown(&self) -> &str {
+        self.0.strip_prefix(MARK).unwrap_or(&self.0)
+    }
+
+    fn is_number(&self) -> bool {
+        self.0.strip_prefix(MARK).is_some_and(|rest| !rest.starts_with(MARK))
+    }
+
+    pub fn into_owned(self) -> Id<'static> {
+        Id(Cow::Owned(self.0.into_owned()))
+    }
+}
+
+impl fmt::Display for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.shown())
+    }
+}
+
+impl Serialize for Id<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.is_number() {
+            true => {
+                let number: &RawValue =
+                    serde_json::from_str(self.shown()).map_err(S::Error::custom)?;
+                number.serialize(serializer)
+            }
+            false => serializer.serialize_str(self.shown()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Id<'static> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        match raw.get().starts_with('"') {
+            true => {
+                let text: String = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
+                Ok(Id::text(&text).into_owned())
+            }
+            false => Ok(Id::of(&DocumentId::Number(raw.get().into())).into_owned()),
+        }
+    }
+}
+
+/// The ids of documents by their numbers, each in its [written](Id::written) form.
 #[derive(Default)]
 pub struct Ids {
     /// Those that are in no file.
@@ -60,7 +143,15 @@ impl Ids {
     ///
     /// # Errors
     /// When the disk is full or refuses.
-    pub fn push(&mut self, id: &str) -> Result<(), Failure> {
+    pub fn push(&mut self, id: &Id<'_>) -> Result<(), Failure> {
+        self.push_written(id.written())
+    }
+
+    /// Appends an id in its written form.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn push_written(&mut self, id: &str) -> Result<(), Failure> {
         self.text.push_str(id);
         self.ends.push(self.text.len() as u64);
         let Some((folder, most)) = &self.bound else { return Ok(()) };
@@ -106,14 +197,14 @@ impl Ids {
     ///
     /// # Panics
     /// When there is no such document.
-    pub fn get(&self, document: u32) -> Cow<'_, str> {
+    pub fn get(&self, document: u32) -> Id<'_> {
         let document = document as usize;
         let place = match (&self.file, document.checked_sub(self.spilled())) {
-            (Some(file), None) => return Cow::Owned(file.get(document)),
+            (Some(file), None) => return Id(Cow::Owned(file.get(document))),
             (_, place) => place.unwrap_or(document),
         };
         let start = if place == 0 { 0 } else { self.ends[place - 1] };
-        Cow::Borrowed(&self.text[start as usize..self.ends[place] as usize])
+        Id(Cow::Borrowed(&self.text[start as usize..self.ends[place] as usize]))
     }
 
     /// Why an id could not be read, if one could not.
@@ -135,7 +226,7 @@ impl Ids {
     pub fn duplicates(&self) -> u64 {
         let documents = self.spilled() + self.ends.len();
         let mut hashes: Vec<u64> = (0..documents as u32)
-            .map(|document| nearsift::feature::hash_token(&self.get(document)))
+            .map(|document| nearsift::feature::hash_token(self.get(document).written()))
             .collect();
         hashes.sort_unstable();
         hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64
@@ -185,6 +276,37 @@ mod tests {
     use super::*;
 
     #[test]
+    fn ids_keep_their_type() {
+        let text = |text: &'static str| DocumentId::Text(text.into());
+        let number = |number: &'static str| DocumentId::Number(number.into());
+        let all = [
+            (text("1"), "\"1\""),
+            (number("1"), "1"),
+            (number("1.0"), "1.0"),
+            (number("-0"), "-0"),
+            (number("1e3"), "1e3"),
+            (number("123456789012345678901234567890"), "123456789012345678901234567890"),
+            (text(""), "\"\""),
+            (text("\u{1}1"), "\"\\u00011\""),
+            (text("\u{1}\u{1}1"), "\"\\u0001\\u00011\""),
+            (text("NaN"), "\"NaN\""),
+        ];
+        let mut ids = Ids::default();
+        for (id, _) in &all {
+            ids.push(&Id::of(id)).expect("kept");
+        }
+        assert_eq!(ids.duplicates(), 0);
+        for (document, (id, json)) in (0u32..).zip(&all) {
+            let kept = ids.get(document);
+            assert_eq!(serde_json::to_string(&kept).expect("JSON"), *json);
+            assert_eq!(kept.to_string(), id.as_str());
+            assert_eq!(serde_json::from_str::<Id<'_>>(json).expect("an id"), kept);
+        }
+        ids.push(&Id::of(&number("1"))).expect("kept");
+        assert_eq!(ids.duplicates(), 1);
+    }
+
+    #[test]
     fn ids_are_the_same_from_memory_and_from_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let all: Vec<String> =
@@ -192,12 +314,12 @@ mod tests {
         for most in [u64::MAX, 100_000, 0] {
             let mut ids = Ids::bounded(folder.path(), most);
             for (document, id) in (0u32..).zip(&all) {
-                ids.push(id).expect("kept");
-                assert_eq!(ids.get(document), *id);
+                ids.push(&Id::text(id)).expect("kept");
+                assert_eq!(ids.get(document).shown(), *id);
             }
             assert_eq!(ids.file.is_some(), most < u64::MAX);
             for document in (0..all.len()).rev().chain((0..all.len()).step_by(67)) {
-                assert_eq!(ids.get(document as u32), all[document]);
+                assert_eq!(ids.get(document as u32).shown(), all[document]);
             }
             let mut sorted = all.clone();
             sorted.sort_unstable();

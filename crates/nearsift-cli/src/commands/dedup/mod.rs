@@ -13,7 +13,6 @@ mod shard;
 mod sources;
 mod summary;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -39,7 +38,7 @@ use crate::scan::plural;
 use crate::state::{self, Manifest};
 use against::{Against, Removal};
 use budget::{Forecast, admit, write_took};
-use collect::{Collected, Columns, Ids, Records};
+use collect::{Collected, Columns, Id, Ids, Records};
 use folder::{Begun, Folder, Marks, Start, Table};
 use lacking::Lacking;
 use sources::Sources;
@@ -61,15 +60,15 @@ struct KeptFiles {
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
-    id: Cow<'a, str>,
+    id: Id<'a>,
     /// The number of the record over the whole input, from 1: ids need not be unique.
     record: u64,
     reason: &'static str,
-    representative: Cow<'a, str>,
+    representative: Id<'a>,
     representative_record: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<u32>,
-    /// What decided, where the two were compared with each other.
+    /// What decided: at least the smallest score that was asked for. Absent where a text could not be read again.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f32>,
     /// How alike the sketches are.
@@ -81,11 +80,11 @@ struct RemovedLine<'a> {
 /// A document that a reference has.
 #[derive(Serialize)]
 struct ReferredLine<'a> {
-    id: Cow<'a, str>,
+    id: Id<'a>,
     record: u64,
     reason: &'static str,
     /// The id of its partner in the reference, and the file or index where that is.
-    reference: &'a str,
+    reference: &'a Id<'a>,
     reference_file: &'a str,
     /// What decided.
     score: f32,
@@ -97,8 +96,12 @@ struct ClusterLine<'a> {
     /// A name that the same documents have in every run.
     name: String,
     size: usize,
-    representative: Cow<'a, str>,
-    members: Vec<Cow<'a, str>>,
+    /// The best of those that stay.
+    representative: Id<'a>,
+    /// All that stay, where that is more than one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<Id<'a>>,
+    members: Vec<Id<'a>>,
     records: Vec<u64>,
 }
 
@@ -389,7 +392,7 @@ impl Run<'_> {
                 distance: removal.distance,
                 score: decided,
                 sketch_score: removal.score.filter(|_| summary.is_of_sketches()),
-                cluster: cluster_of[removal.representative as usize],
+                cluster: cluster_of[found.clusters().label(removal.document) as usize],
             })?;
         }
         for later in referred {
@@ -402,7 +405,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the groups, and returns the number of each document's group by its representative.
+    /// Writes the groups, and returns the number of each group by its label.
     fn write_clusters<C>(
         &self,
         found: &Found<'_>,
@@ -415,16 +418,19 @@ impl Run<'_> {
         let mut number_of = vec![0; clusters.documents()];
         let mut table = self.folder.table("clusters.jsonl")?;
         for (number, group) in (1..).zip(clusters.members().duplicates()) {
-            number_of[group.representative as usize] = number;
+            number_of[group.label as usize] = number;
             summary.count_group(&group, found, ids, score);
-            let members: Vec<Cow<'_, str>> = group.members.iter().map(|&m| ids.get(m)).collect();
+            let members: Vec<Id<'_>> = group.members.iter().map(|&m| ids.get(m)).collect();
+            let kept = group.members.iter().filter(|&&m| clusters.is_kept(m));
+            let kept: Vec<Id<'_>> = kept.map(|&m| ids.get(m)).collect();
             table.line(&ClusterLine {
                 cluster: number,
-                name: ClusterId::of(members.iter().map(|id| id.as_bytes()))
+                name: ClusterId::of(members.iter().map(|id| id.written().as_bytes()))
                     .map(|name| name.to_string())
                     .unwrap_or_default(),
                 size: group.members.len(),
                 representative: ids.get(group.representative),
+                kept: if kept.len() > 1 { kept } else { Vec::new() },
                 members,
                 records: group.members.iter().map(|&m| records.of(m) + 1).collect(),
             })?;
@@ -527,7 +533,7 @@ impl Run<'_> {
 
 /// A line for the terminal about a member of a group.
 fn member_line(ids: &Ids, document: u32, what: &str) -> String {
-    format!("    {what:<9} {}", escaped(&ids.get(document)))
+    format!("    {what:<9} {}", escaped(ids.get(document).shown()))
 }
 
 /// `3 documents kept, 2 removed`.

@@ -4,14 +4,13 @@
 //! `N.columns` all else; it is written last, so a shard is there when that file is. Only the newest
 //! sample is kept: it counts the shards before it too.
 
-use std::borrow::Cow;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use serde::{Deserialize, Serialize};
 
-use super::collect::{Columns, Counts};
+use super::collect::{Columns, Counts, Id};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::state::State;
@@ -63,7 +62,7 @@ impl Shard {
     pub fn of<'i, C: Columns>(
         number: usize,
         head: &Head,
-        ids: impl Iterator<Item = Cow<'i, str>>,
+        ids: impl Iterator<Item = Id<'i>>,
         columns: &mut C,
         first: u32,
     ) -> Result<Shard, Failure> {
@@ -73,8 +72,9 @@ impl Shard {
         content.extend_from_slice(&head);
         for id in ids {
             // A record that holds an id of 4 GiB is not read.
+            let id = id.written().as_bytes();
             content.extend_from_slice(&(id.len() as u32).to_le_bytes());
-            content.extend_from_slice(id.as_bytes());
+            content.extend_from_slice(id);
         }
         columns.save(first, &mut content);
         Ok(Shard { number, keys, sample, columns: content })

@@ -14,7 +14,7 @@ use nearsift_io::{Error, InputFile, Inputs, Note};
 use serde::Serialize;
 
 use super::against::Reference;
-use super::collect::{Collected, Columns, Counts, Ids};
+use super::collect::{Collected, Columns, Counts, Id, Ids};
 use super::folder::Folder;
 use super::{kept_and_removed, member_line};
 use crate::commands::partial::PartialSummary;
@@ -84,7 +84,7 @@ pub struct Summary {
     largest_group: u64,
     group_sizes: BTreeMap<u64, u64>,
     pairs: u64,
-    /// Groups that were kept apart by the largest size, and links that would have joined them.
+    /// Documents that stand for as many as the largest size allows, and links with more that are near them.
     capped_groups: u32,
     capped_links: u64,
     /// What `--partial` found.
@@ -144,8 +144,8 @@ pub struct SameForm {
     #[serde(skip_serializing_if = "is_zero")]
     pairs: u64,
     /// Two of them.
-    a: String,
-    b: String,
+    a: Id<'static>,
+    b: Id<'static>,
     /// In how many values these two agree and differ.
     #[serde(flatten)]
     facts: Facts,
@@ -165,7 +165,7 @@ impl SameForm {
 
     fn example(&self) -> String {
         let Facts { agree, differ } = self.facts;
-        let [a, b] = [&self.a, &self.b].map(|id| escaped(id));
+        let [a, b] = [&self.a, &self.b].map(|id| escaped(id.shown()));
         format!("such as {a} and {b}: {differ} of {} values differ", agree + differ)
     }
 }
@@ -473,27 +473,34 @@ impl Summary {
             return;
         }
         let scored = self.is_of_sketches();
-        let gone = || members.iter().copied().filter(|&m| m != representative);
+        // Each document that stays, the best first, and those that go in its favour.
+        let mut order = members.to_vec();
+        order.sort_by_key(|&m| {
+            let stays = found.clusters().representative(m);
+            (stays != representative, stays, m != stays)
+        });
         let mut lines = vec![member_line(ids, representative, "kept")];
         let mut removed = Vec::new();
-        for m in gone().take(MEMBERS) {
+        for &m in order.iter().skip(1).take(MEMBERS) {
             let removal = found.removal(m);
             let what = match (removal.reason, removal.distance) {
+                _ if removal.representative == m => "kept".to_owned(),
                 (Reason::Exact, _) => "same text".to_owned(),
                 (Reason::Near, Some(distance)) if !scored => format!("near {distance}"),
-                (Reason::Near, _) => match score(m, representative) {
+                (Reason::Near, _) => match score(m, removal.representative) {
                     Some(score) => format!("near {score:.2}"),
-                    None => "linked".to_owned(),
+                    None => "near".to_owned(),
                 },
             };
             lines.push(member_line(ids, m, &what));
-            removed.push(Gone { id: visible_line(&ids.get(m)), why: what });
+            removed.push(Gone { id: visible_line(ids.get(m).shown()), why: what });
         }
         let more = (members.len() - 1).saturating_sub(MEMBERS);
         if more > 0 {
             lines.push(format!("    and {} more", grouped(more as u64)));
         }
-        let shown = Shown { size, kept: visible_line(&ids.get(representative)), removed, lines };
+        let shown =
+            Shown { size, kept: visible_line(ids.get(representative).shown()), removed, lines };
         // Equal sizes keep the order of their first members.
         let place = self.largest.partition_point(|s| s.size >= size);
         self.largest.insert(place, shown);
@@ -634,9 +641,8 @@ impl Summary {
         warn(
             u64::from(self.capped_groups),
             format!(
-                "{} would be larger than --max-cluster allows and {} kept apart ({}): look at the largest groups, a page template or a chain may hold them together.",
-                plural(self.capped_groups.into(), "group"),
-                if self.capped_groups == 1 { "was" } else { "were" },
+                "{} for as many documents as --max-cluster allows, and more are like them ({}), of which others stay: look at the largest groups, a page template may hold them together.",
+                plural_of(self.capped_groups.into(), ["document stands", "documents stand"]),
                 plural(self.capped_links, "link")
             ),
         );

@@ -51,7 +51,7 @@ impl Documents {
                     text.text = format!("{title} {}", text.text).into();
                 }
                 let script = script_of(&text.text);
-                (document.id.to_owned(), text.text.chars().count(), script, text)
+                (document.id.as_str().to_owned(), text.text.chars().count(), script, text)
             },
             |_, done| {
                 match done {

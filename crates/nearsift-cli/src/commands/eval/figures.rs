@@ -216,7 +216,7 @@ fn clusters(documents: usize, pairs: &[ScoredPair], threshold: f64, rule: Cluste
             });
             // All pairs are known: what was not accepted is not alike.
             let rule = MajorityLink { max_cluster: u32::MAX };
-            Clusters::by_majority(documents, links, rule, &keep, || |_, _| false).0
+            Clusters::by_majority(documents, links, rule, &keep, || |_, _| None).clusters
         }
     }
 }

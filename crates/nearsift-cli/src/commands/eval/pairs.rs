@@ -17,7 +17,9 @@ use super::table::{self, about};
 use crate::args::Eval;
 use crate::commands::dedup;
 use crate::failure::Failure;
-use crate::near::{Candidates, Extent, Rule, Way, Workspace, decide, join_settings, way};
+use crate::near::{
+    Candidates, Extent, Rule, Way, Workspace, clustering_within, decide, join_settings, way,
+};
 use crate::output::escaped;
 
 /// Pairs with scores, and which of them count as accepted.
@@ -142,7 +144,7 @@ fn by_simhash(
         threshold: score_of_distance(accepted, bits),
         searched: format!("distance {accepted} of {bits} bits, searched up to {floor}"),
         unknown: 0,
-        clustering: Clustering::Components,
+        clustering: clustering_within(accepted, bits),
     })
 }
 
@@ -198,8 +200,8 @@ pub fn given_pairs(
         )));
     }
     let lowest = pairs.iter().map(|p| p.score).reduce(f64::min);
-    let threshold = args.matching.min_score.or(lowest).unwrap_or(0.0);
-    let searched = match args.matching.min_score {
+    let threshold = args.matching.min_score().or(lowest).unwrap_or(0.0);
+    let searched = match args.matching.min_score() {
         Some(_) => "as given with --min-score",
         None => "every pair of the file",
     };

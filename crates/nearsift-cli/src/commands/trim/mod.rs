@@ -3,7 +3,6 @@
 mod near;
 mod pieces;
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::iter::Peekable;
 
@@ -16,7 +15,7 @@ use pieces::{Keys, Piece, Repeat, repeats};
 pub use pieces::{Stays, Unit};
 
 use super::dedup::ChangedFile;
-use super::dedup::collect::{Ids, Records, check_room};
+use super::dedup::collect::{Id, Ids, Records, check_room};
 use super::dedup::folder::{Begun, Folder, Start, Table};
 use crate::Status;
 use crate::args::{Global, Trim};
@@ -93,7 +92,7 @@ struct Found {
 
 /// What a worker sees of a document: its id, the bytes of its text, and the pieces that count.
 struct Row {
-    id: String,
+    id: Id<'static>,
     bytes: u64,
     pieces: Vec<(u128, u32)>,
 }
@@ -119,7 +118,7 @@ fn find(args: &Trim, inputs: &Inputs, folder: &Folder) -> Result<Found, Failure>
                 .zip(cut)
                 .filter_map(|(number, piece)| Some((keys.key(piece, args.min_bytes)?, number)));
             Row {
-                id: seen.id.to_owned(),
+                id: Id::of(seen.id).into_owned(),
                 bytes: text.len() as u64,
                 pieces: counted.take(MOST).collect(),
             }
@@ -215,7 +214,7 @@ struct Trimming<'a> {
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
-    id: Cow<'a, str>,
+    id: Id<'a>,
     /// The number of the record over the whole input, from 1.
     record: u64,
     /// The number of the line or paragraph in the text, from 1; none when the document goes.
@@ -232,7 +231,7 @@ struct RemovedLine<'a> {
 /// The first of the pieces that are the same, or nearly the same.
 #[derive(Serialize)]
 struct First<'a> {
-    id: Cow<'a, str>,
+    id: Id<'a>,
     record: u64,
     piece: u32,
 }

@@ -122,7 +122,7 @@ impl<'a> Different<'a> {
         let found = rayon::scope(|_| corpus.find(&decision.accepted, &grouping, judges));
         let (clusters, capped) = (found.clusters(), found.capped());
         let first: Vec<u32> = (0..corpus.len() as u32).collect();
-        decision.measure(clusters.removed(), &first)?;
+        decision.take_up(found.judged());
         let sketched = first.iter().filter(|&&piece| corpus.sketch(piece).is_some()).count();
         Ok(Groups {
             likeness: self.likeness(clusters, &decision, &first),

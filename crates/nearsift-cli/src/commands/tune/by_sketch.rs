@@ -42,7 +42,7 @@ impl Run<'_> {
             ));
         }
         let args = self.args;
-        let asked = args.matching.min_score;
+        let asked = args.matching.min_score();
         let mut watch = Stopwatch::start();
         let (collected, recipe) = self.collect(Sketched::default(), recipe, &mut watch)?;
         let Sketched { corpus, sample: frequencies } = &collected.corpus;

@@ -175,7 +175,11 @@ fn examples(out: &mut Out, band: &Band) -> Result<(), Failure> {
         let measures =
             measures.iter().filter_map(|(name, value)| Some(format!("{name} {:.3}", (*value)?)));
         let measures = measures.collect::<Vec<_>>().join(", ");
-        out.line(&format!("  {} | {}: {measures}", escaped(&pair.a), escaped(&pair.b)))?;
+        out.line(&format!(
+            "  {} | {}: {measures}",
+            escaped(pair.a.shown()),
+            escaped(pair.b.shown())
+        ))?;
         out.line(&format!("    {}", escaped(&pair.differences)))?;
     }
     Ok(())

@@ -3,6 +3,8 @@
 use nearsift::tune::{Estimate, Evidence, Growth, Histogram, Precision, Proposal, Valley};
 use serde::Serialize;
 
+use crate::commands::dedup::collect::Id;
+
 /// What `--json` prints. Nothing but `forecast.seconds` depends on time, threads or the machine.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -193,8 +195,8 @@ pub struct Band {
 /// Two documents.
 #[derive(Debug, Clone, Serialize)]
 pub struct Example {
-    pub a: String,
-    pub b: String,
+    pub a: Id<'static>,
+    pub b: Id<'static>,
     pub score: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cosine: Option<f64>,

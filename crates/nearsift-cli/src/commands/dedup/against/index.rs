@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::{Matched, Partner};
 use crate::commands::dedup::Run;
-use crate::commands::dedup::collect::{Collected, Sketched};
+use crate::commands::dedup::collect::{Collected, Id, Sketched};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::Rule;
@@ -62,7 +62,7 @@ impl Run<'_> {
                     nearest.transpose().map(|nearest| {
                         nearest.map(|near| Partner {
                             document,
-                            id: near.id.to_string(),
+                            id: Id::text(&near.id.to_string()).into_owned(),
                             file: file.clone(),
                             reason: Reason::Near,
                             score: match near.near {

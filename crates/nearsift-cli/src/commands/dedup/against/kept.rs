@@ -89,8 +89,9 @@ pub fn write(
         content.push(sketched.map_or(0, |sketched| sketched.features as u8));
         content.extend_from_slice(&text_key.unwrap_or(0).to_le_bytes());
         let id = collected.ids.get(document);
+        let id = id.written().as_bytes();
         content.extend_from_slice(&(id.len() as u32).to_le_bytes());
-        content.extend_from_slice(id.as_bytes());
+        content.extend_from_slice(id);
         if content.len() >= 1 << 20 {
             columns.write(&content).map_err(|e| error("columns", &e))?;
             content.clear();
@@ -194,7 +195,7 @@ impl Kept {
             }
             id.resize(len as usize, 0);
             reader.read(&mut id).map_err(|_| self.damaged("columns"))?;
-            ids.push(std::str::from_utf8(&id).map_err(|_| self.damaged("columns"))?)?;
+            ids.push_written(std::str::from_utf8(&id).map_err(|_| self.damaged("columns"))?)?;
             corpus.push(entry);
             if corpus.len() % (1 << 16) == 0 {
                 corpus.release_keys();

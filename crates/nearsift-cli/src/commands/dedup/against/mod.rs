@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Run;
-use super::collect::{Collected, Sketched};
+use super::collect::{Collected, Id, Sketched};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::near::Rule;
@@ -76,7 +76,7 @@ impl std::fmt::Display for Reference {
 pub struct Removal {
     pub document: u32,
     /// The id that its partner has in the reference.
-    pub id: String,
+    pub id: Id<'static>,
     /// The number of the partner's file.
     file: u32,
     is_exact: bool,
@@ -93,7 +93,7 @@ impl Removal {
 /// A partner in a reference, on the way to a [`Removal`].
 struct Partner {
     document: u32,
-    id: String,
+    id: Id<'static>,
     file: String,
     reason: Reason,
     score: f32,
