@@ -55,7 +55,9 @@ fn fields_of_pairs() {
             assert_eq!(number(&pair, "score"), 1.0, "the same letters and digits: {pair}");
             continue;
         }
-        check_fields(&pair, &[&of_sketches[..], &measures].concat());
+        // Values that differ are told where there are any.
+        let facts: &[&str] = if pair["differ"].is_null() { &[] } else { &["agree", "differ"] };
+        check_fields(&pair, &[&of_sketches[..], &measures, facts].concat());
         for measure in [&["score", "sketch_score"], &measures[..]].concat() {
             assert!((0.0..=1.0).contains(&number(&pair, measure)), "{measure}: {pair}");
         }
