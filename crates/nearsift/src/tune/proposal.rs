@@ -109,7 +109,7 @@ impl Proposal {
     /// 0.04 or more away, with no deeper point before it. What one standard error cannot tell from the deepest
     /// point belongs to the valley.
     ///
-    /// A valley above 0.75 is taken when the pairs from [`MIN_SCORE`] up to the valley join a document with 8 or more
+    /// A valley that begins above 0.75 is taken when the pairs from [`MIN_SCORE`] up to the valley join a document with 8 or more
     /// groups of copies, on average: the pages of a template do, and the versions of a text seldom. Of several the
     /// highest is taken. Otherwise the deepest of the others is taken. Its score nearest to [`MIN_SCORE`] is proposed,
     /// and at least 0.50: the default is left only as far as the pairs ask for it.
@@ -141,7 +141,7 @@ fn valley(pairs: &[ScoredPair], least: f64) -> Result<Valley, WhyNot> {
     let low = (least * STEPS as f64).floor() as usize + 1;
     let default = histogram.step(MIN_SCORE);
     let valleys = density.valleys(low, default);
-    let (usual, above) = valleys.split_at(valleys.partition_point(|basin| basin.deepest <= USUAL));
+    let (usual, above) = valleys.split_at(valleys.partition_point(|basin| basin.from <= USUAL));
     // From the highest down, the first that parts a form from copies.
     let mut rejected = None;
     for (place, basin) in above.iter().enumerate().rev() {
@@ -325,7 +325,7 @@ mod tests {
                     prop_assert!(from > least && from <= to && to <= 0.96 && depth <= 0.5);
                     let nearest = MIN_SCORE.clamp(from, to).max(0.5);
                     prop_assert_eq!(proposal.min_score, nearest);
-                    prop_assert_eq!(valley.joined.is_some(), valley.deepest > 0.75);
+                    prop_assert_eq!(valley.joined.is_some(), valley.from > 0.75);
                 }
                 Evidence::Default(_) => prop_assert_eq!(proposal.min_score, MIN_SCORE),
             }
