@@ -29,7 +29,7 @@ use crate::progress::Progress;
 use crate::state::State;
 use crate::state::file::Taken;
 
-/// Two different texts that are near duplicates; 48 bytes.
+/// Two different texts that are near duplicates; 52 bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Near {
     /// The earlier document.
@@ -142,7 +142,7 @@ impl Near {
     /// Whether the two may have no more than a form in common: two of five values that stand at the same places
     /// differ, or more.
     fn is_of_one_form(&self) -> bool {
-        let Facts { agree, differ } = self.facts();
+        let Facts { agree, differ, .. } = self.facts();
         differ >= 2 && 3 * differ >= 2 * agree
     }
 
@@ -165,6 +165,7 @@ impl Near {
             }
             content.extend_from_slice(&facts.agree.to_le_bytes());
             content.extend_from_slice(&facts.differ.to_le_bytes());
+            content.extend_from_slice(&facts.letters.to_le_bytes());
         }
     }
 
@@ -178,7 +179,7 @@ impl Near {
             jaccard: content.f32()?,
             containment: content.f32()?,
             form: content.f32()?,
-            facts: Facts { agree: content.u32()?, differ: content.u32()? },
+            facts: Facts { agree: content.u32()?, differ: content.u32()?, letters: content.u32()? },
         });
         Some(near)
     }
@@ -186,7 +187,7 @@ impl Near {
 
 impl Stored for Near {
     type Key = (u32, u32);
-    const BYTES: usize = 42;
+    const BYTES: usize = 46;
 
     fn key(&self) -> (u32, u32) {
         (self.a, self.b)

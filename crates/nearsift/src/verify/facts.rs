@@ -27,8 +27,13 @@ const MOST_FREQUENT: (usize, usize) = (9, 20);
 /// Fewer values that differ than this say nothing.
 const FEWEST_DIFFERENT: u32 = 3;
 
-/// The letters that a value counts for which differs.
-const LETTERS_OF_VALUE: f64 = 40.0;
+/// Values with no more letters from one to the next stand in one passage.
+const PASSAGE: u32 = 16;
+
+/// The letters that a passage counts for beyond its own in which values differ: the first of them, and each other. Values
+/// all over a text say more than those of one footer.
+const BESIDE_FIRST: u32 = 4;
+const BESIDE_OTHER: u32 = 56;
 
 /// The most that numbers take from a score where nothing is known of what varies.
 const MOST_OF_NUMBERS: f64 = 0.2;
@@ -43,8 +48,10 @@ struct Slot {
     place: u32,
     /// The hash of the value.
     value: u32,
-    /// The pairs of letters in a word, each a bit; all bits of a number.
+    /// The pairs of letters in a word, each a bit.
     letters: u64,
+    /// The letters before the value where it stands first; those of scripts without spaces count twice.
+    at: u32,
 }
 
 impl Slot {
@@ -63,7 +70,7 @@ impl Slot {
 
 /// The slots of a document, with their values.
 ///
-/// 16 bytes for each number or word, twice; an unspaced letter counts as a word.
+/// 24 bytes for each number or word, twice; an unspaced letter counts as a word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slots {
     slots: Box<[Slot]>,
@@ -110,7 +117,7 @@ impl Slots {
             slots.extend(both.into_iter().flatten().filter(&is_wanted));
         }
         slots.sort_unstable();
-        slots.dedup();
+        slots.dedup_by_key(|slot| (slot.place, slot.value));
         Slots { slots: slots.into(), letters: reduced.text().chars().count() }
     }
 
@@ -175,6 +182,9 @@ pub struct Facts {
     pub agree: u32,
     /// Pairs of different values that stand in the same slot.
     pub differ: u32,
+    /// The letters for which these count: those of the passages that they stand in, and some beside each.
+    #[serde(skip)]
+    pub letters: u32,
 }
 
 impl Facts {
@@ -189,7 +199,7 @@ impl Facts {
     }
 
     fn in_slots(a: &Slots, b: &Slots, counts: impl Fn(u32) -> bool) -> Facts {
-        let (mut agreed, mut differing) = (Vec::new(), Vec::new());
+        let (mut agreed, mut differing, mut at) = (Vec::new(), Vec::new(), Vec::new());
         let mut rest = &*b.slots;
         for x in a.places() {
             let place = x[0].place;
@@ -210,36 +220,45 @@ impl Facts {
             let only_x = x.iter().filter(|slot| !in_both(slot, y));
             let only_y = y.iter().filter(|slot| !in_both(slot, x));
             let pairs = only_x.zip(only_y).filter(|(x, y)| !x.resembles(y));
-            differing.extend(pairs.map(|(x, y)| (x.value, y.value)));
+            for (x, y) in pairs {
+                differing.push((x.value, y.value));
+                at.push(x.at.min(y.at));
+            }
         }
         // What differs in many places may be one fact: a version in every link of a page.
         agreed.sort_unstable();
         agreed.dedup();
         differing.sort_unstable();
         differing.dedup();
-        Facts { agree: agreed.len() as u32, differ: differing.len() as u32 }
+        at.sort_unstable();
+        let mut letters = 0;
+        for passage in at.chunk_by(|before, after| after - before <= PASSAGE) {
+            let beside = if letters == 0 { BESIDE_FIRST } else { BESIDE_OTHER };
+            letters += passage[passage.len() - 1] - passage[0] + beside;
+        }
+        Facts { agree: agreed.len() as u32, differ: differing.len() as u32, letters }
     }
 
     /// What the values that differ take from the score of two documents with so many letters together.
     ///
-    /// Each counts for as much as it has a share in the values of both, so that a few that differ among many that
+    /// They count for as much as they have a share in the values of both, so that a few that differ among many that
     /// agree, as edits and damage make them, take little.
     ///
     /// From 0 on, and above 1 where nearly all is said in few letters.
     pub fn cost(self, letters: usize) -> f64 {
-        let Facts { agree, differ } = self;
+        let Facts { agree, differ, letters: of_facts } = self;
         if differ < FEWEST_DIFFERENT {
             return 0.0;
         }
         let share = f64::from(differ) / f64::from(agree + differ);
-        LETTERS_OF_VALUE * f64::from(differ) * share / (letters as f64 / 2.0).max(SHORTEST)
+        f64::from(of_facts) * share / (letters as f64 / 2.0).max(SHORTEST)
     }
 }
 
 /// What the numbers of two texts take from their score, of which nothing more is known.
 pub(super) fn cost_of_numbers(facts: Facts, letters: usize) -> f64 {
     // Few that differ among many that agree are damage more often than other facts.
-    let Facts { agree, differ } = facts;
+    let Facts { agree, differ, .. } = facts;
     let share = f64::from(differ) / f64::from(agree + differ).max(1.0);
     (facts.cost(letters) * share).min(MOST_OF_NUMBERS)
 }
@@ -259,6 +278,8 @@ struct Token<'t> {
     text: &'t str,
     /// How many letters stand before it, digits not among them.
     start: usize,
+    /// The same with letters of scripts without spaces counted twice.
+    at: u32,
     letters: usize,
 }
 
@@ -283,7 +304,8 @@ impl Token<'_> {
         }
         let kind = side << 1 | u32::from(is_number);
         let place = Hash::of(beside.iter().map(|&c| c.into()).chain([kind])).finish();
-        Slot { place: place & !1 | u32::from(is_number), value: hash.finish(), letters }
+        let place = place & !1 | u32::from(is_number);
+        Slot { place, value: hash.finish(), letters, at: self.at }
     }
 }
 
@@ -291,6 +313,7 @@ impl Token<'_> {
 fn tokens(reduced: &Reduced) -> (Vec<Token<'_>>, Vec<char>) {
     let (mut tokens, mut letters): (Vec<Token<'_>>, Vec<char>) = (Vec::new(), Vec::new());
     let mut words = reduced.words();
+    let mut at = 0u32;
     for (class, stretch) in reduced.stretches() {
         match class {
             Class::Alphabetic => {
@@ -304,19 +327,18 @@ fn tokens(reduced: &Reduced) -> (Vec<Token<'_>>, Vec<char>) {
                         if !is_number {
                             letters.extend(text.chars());
                         }
-                        tokens.push(Token { kind, text, start, letters: letters.len() - start });
+                        let own = letters.len() - start;
+                        tokens.push(Token { kind, text, start, at, letters: own });
+                        at += own as u32;
                     }
                 }
             }
             _ => {
-                for (at, c) in stretch.char_indices() {
-                    let text = &stretch[at..at + c.len_utf8()];
-                    tokens.push(Token {
-                        kind: Kind::Letter,
-                        text,
-                        start: letters.len(),
-                        letters: 1,
-                    });
+                for (place, c) in stretch.char_indices() {
+                    let text = &stretch[place..place + c.len_utf8()];
+                    let start = letters.len();
+                    tokens.push(Token { kind: Kind::Letter, text, start, at, letters: 1 });
+                    at += 2;
                     letters.push(c);
                 }
             }

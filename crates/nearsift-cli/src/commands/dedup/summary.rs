@@ -125,10 +125,10 @@ pub enum Search {
         comparisons_passed_over: u64,
         /// Pairs of one form that were kept apart, because they differ in their facts.
         #[serde(skip_serializing_if = "Option::is_none")]
-        same_form_apart: Option<SameForm>,
+        same_form_apart: Option<Box<SameForm>>,
         /// Groups whose documents may have no more than a form in common.
         #[serde(skip_serializing_if = "Option::is_none")]
-        same_form_together: Option<SameForm>,
+        same_form_together: Option<Box<SameForm>>,
         /// How many pairs score from 0 to 0.05, from 0.05 to 0.1, and so on; the last includes 1.
         scores: Vec<u64>,
     },
@@ -164,7 +164,7 @@ impl SameForm {
     }
 
     fn example(&self) -> String {
-        let Facts { agree, differ } = self.facts;
+        let Facts { agree, differ, .. } = self.facts;
         let [a, b] = [&self.a, &self.b].map(|id| escaped(id.shown()));
         format!("such as {a} and {b}: {differ} of {} values differ", agree + differ)
     }
@@ -190,9 +190,9 @@ impl Search {
             candidates_passed_over: decision.passed_over,
             crowded_keys: decision.work.crowded_keys,
             comparisons_passed_over: decision.work.passed_over,
-            same_form_apart: decision.apart.example.map(|pair| SameForm {
-                pairs: decision.apart.pairs,
-                ..SameForm::of_pair(&pair, ids)
+            same_form_apart: decision.apart.example.map(|pair| {
+                let pairs = decision.apart.pairs;
+                Box::new(SameForm { pairs, ..SameForm::of_pair(&pair, ids) })
             }),
             same_form_together: None,
             scores: Vec::new(),
@@ -204,11 +204,8 @@ impl Search {
         if let Search::Sketch { same_form_together: told, .. } = self
             && let Some(pair) = &groups.example
         {
-            *told = Some(SameForm {
-                groups: groups.groups,
-                documents: groups.documents,
-                ..SameForm::of_pair(pair, ids)
-            });
+            let OfOneForm { groups, documents, .. } = *groups;
+            *told = Some(Box::new(SameForm { groups, documents, ..SameForm::of_pair(pair, ids) }));
         }
     }
 
