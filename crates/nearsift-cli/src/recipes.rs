@@ -19,11 +19,17 @@ pub fn recipe(args: &RecipeArgs, default: &str) -> Result<Recipe, Failure> {
     if let Some(bits) = &args.bits {
         written = with_bits(&written, bits)?;
     }
-    if let Some(idf) = &args.idf {
-        let source = if idf == "corpus" { "corpus" } else { "file" };
-        written = with_parameter(&written, "idf", source);
-    }
-    let recipe = Recipe::parse(&written)?;
+    let recipe = match &args.idf {
+        Some(idf) => {
+            let source = if idf == "corpus" { "corpus" } else { "file" };
+            Recipe::parse(&with_parameter(&written, "idf", source)).or_else(|error| {
+                // A recipe that has no such parameter is named with one that has.
+                Recipe::parse(&written).map_or(Ok(()), |recipe| refuse_unused(args, &recipe))?;
+                Err(Failure::from(error))
+            })?
+        }
+        None => Recipe::parse(&written)?,
+    };
     refuse_unused(args, &recipe)?;
     let mut tables = Tables::default();
     if let Some(path) = &args.user_dictionary {

@@ -9,7 +9,7 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 use jieba_rs::Jieba;
 use nearsift::text::decode::{CharsetSource, Content, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
-use nearsift::text::normalise::{normalise, to_simplified};
+use nearsift::text::normalise::{Chinese, Steps, normalise, to_simplified};
 use nearsift::text::script::runs;
 use nearsift::text::words::{Lexicon, Segmenter};
 
@@ -84,20 +84,22 @@ pub fn decode_seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The fast path gives what the definition gives, step by step; the result is a fixed point; the
-/// runs of a text join to it and change class at every border.
+/// The fast path gives what the definition gives, step by step; the result is a fixed point, and one of NFKC and of lower
+/// case; the runs of a text join to it and change class at every border.
 pub fn normalise_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let nfkc = ComposingNormalizerBorrowed::new_nfkc().normalize(&text).into_owned();
-    let lower: String = nfkc.chars().flat_map(char::to_lowercase).collect();
-    let naive: String = ComposingNormalizerBorrowed::new_nfc()
-        .normalize(&lower)
-        .chars()
-        .map(to_simplified)
-        .collect();
+    let steps = Steps { chinese: Chinese::Keep, ..Steps::default() };
+    let naive: String = steps.normalise(&text).chars().map(to_simplified).collect();
     let fast = normalise(&text);
     assert_same(&fast, &naive, "the fast path");
     assert_same(&normalise(&fast), &fast, "normalising again");
+    let nfkc = ComposingNormalizerBorrowed::new_nfkc();
+    assert_same(&nfkc.normalize(&fast), &fast, "NFKC");
+    assert_same(
+        &fast.chars().flat_map(char::to_lowercase).collect::<String>(),
+        &fast,
+        "lower case",
+    );
 
     let runs: Vec<_> = runs(&text).collect();
     assert_same(&runs.iter().map(|run| run.text).collect::<String>(), &text, "the runs joined");
@@ -112,6 +114,8 @@ pub fn normalise_seeds() -> Vec<Vec<u8>> {
         "각각 ｶﾞ が 각",
         "a\u{315}\u{300}\u{5ae}b \u{1d15e}\u{fb1d}",
         "乾隆皇后發現頭髮",
+        "co\u{ad}op 👩\u{200d}💻 അവന\u{d4d}\u{200d} \u{1f3f4}\u{e0067}\u{e007f}",
+        "كِتَاب كـتاب שָׁלוֹם Ὀδυσσεύς ΜΑΪΟΣ Straße ıi\u{307}",
     ];
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+use icu_normalizer::DecomposingNormalizerBorrowed;
+use icu_properties::props::GeneralCategory;
+use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+use nearsift::text::normalise::{Chinese, Steps};
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
 use unicode_normalization::{IsNormalized, is_nfc_quick};
 use unicode_script::{Script, UnicodeScript};
@@ -15,7 +18,7 @@ use super::Mode;
 use crate::sources::package_folder;
 
 /// The version of the mapping: it changes when any character of the table changes its value.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MAGIC: &[u8; 4] = b"NSNM";
 const TABLE: &str = "crates/nearsift/data/normalise.bin";
 const OPENCC: &str = "ferrous-opencc";
@@ -66,11 +69,7 @@ fn single(mut chars: impl Iterator<Item = char>) -> Option<char> {
 }
 
 fn table(simplified: &BTreeMap<char, char>) -> Vec<u8> {
-    let maker = Maker {
-        simplified,
-        nfkc: ComposingNormalizerBorrowed::new_nfkc(),
-        nfkd: DecomposingNormalizerBorrowed::new_nfkd(),
-    };
+    let maker = Maker { simplified, nfkd: DecomposingNormalizerBorrowed::new_nfkd() };
     let mut out = Vec::new();
     out.extend(MAGIC);
     out.extend(VERSION.to_le_bytes());
@@ -102,18 +101,16 @@ fn past_bmp(from: char, to: char) -> bool {
 
 struct Maker<'a> {
     simplified: &'a BTreeMap<char, char>,
-    nfkc: ComposingNormalizerBorrowed<'static>,
     nfkd: DecomposingNormalizerBorrowed<'static>,
 }
 
 impl Maker<'_> {
     /// The one unit that `c` becomes in whatever text it stands, or `None`.
     fn alone(&self, c: char) -> Option<u16> {
-        let composed = single(self.nfkc.normalize_iter([c].into_iter()))?;
-        let lower = single(composed.to_lowercase())?;
-        let to = self.simplified.get(&lower).copied().unwrap_or(lower);
-        let stable = self.nfkc.normalize_iter([lower].into_iter()).eq([lower]);
-        let starts = [c, composed, lower, to].into_iter().all(|c| self.starts(c));
+        let form = single(as_defined(c).chars())?;
+        let to = self.simplified.get(&form).copied().unwrap_or(form);
+        let stable = single(as_defined(form).chars()) == Some(form);
+        let starts = [c, form, to].into_iter().all(|c| self.starts(c));
         u16::try_from(u32::from(to)).ok().filter(|_| stable && starts)
     }
 
@@ -131,11 +128,16 @@ impl Maker<'_> {
     fn is_inert(&self, code: u32) -> bool {
         char::from_u32(code).is_none_or(|c| {
             self.starts(c)
-                && self.nfkc.normalize_iter([c].into_iter()).eq([c])
-                && c.to_lowercase().eq([c])
+                && single(as_defined(c).chars()) == Some(c)
                 && !self.simplified.contains_key(&c)
         })
     }
+}
+
+/// What all steps but the last make of a character, one by one: only all steps together look into the table that is made
+/// here.
+fn as_defined(c: char) -> String {
+    Steps { chinese: Chinese::Keep, ..Steps::default() }.normalise(c.encode_utf8(&mut [0; 4]))
 }
 
 /// The classes in two levels: for each 256 code points the number of a block, then the blocks, two
@@ -159,13 +161,29 @@ fn push_classes(out: &mut Vec<u8>) {
 const SEPARATOR: u8 = 0;
 const ALPHABETIC: u8 = 1;
 const UNSPACED: u8 = 2;
+const SIGN: u8 = 3;
+
+static CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
+    CodePointMapData::<GeneralCategory>::new();
+
+/// Whether a character that is no letter carries meaning by itself: mathematical and currency signs and other
+/// symbols (arrows, stars, emoji and their colours of skin), and the signs of parts of a whole, which are punctuation in
+/// Unicode. What stands for a character or an object that is not there is none.
+fn is_sign(c: char) -> bool {
+    use GeneralCategory as G;
+    match c {
+        '%' | '\u{66a}' | '\u{2030}' | '\u{2031}' | '\u{1f3fb}'..='\u{1f3ff}' => true,
+        '\u{fffc}' | '\u{fffd}' => false,
+        _ => matches!(CATEGORIES.get(c), G::MathSymbol | G::CurrencySymbol | G::OtherSymbol),
+    }
+}
 
 fn class_of(code: u32) -> u8 {
     let Some(c) = char::from_u32(code) else { return SEPARATOR };
     // Variation selectors and the like are marks that show nothing.
     let invisible = matches!(code, 0x34f | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0xfe00..=0xfe0f | 0xe0100..=0xe01ef);
     if invisible || !(c.is_alphabetic() || c.is_numeric() || is_combining_mark(c)) {
-        return SEPARATOR;
+        return if is_sign(c) { SIGN } else { SEPARATOR };
     }
     let unspaced = match c.script() {
         // Shared characters: unspaced when every script that uses them is.

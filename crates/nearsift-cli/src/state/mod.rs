@@ -91,7 +91,7 @@ impl Stamp {
 }
 
 // Version 1 had other keys of texts, and sizes and times of files alone.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 impl Manifest {
     /// `None` for input that cannot be read again: standard input and pipes.

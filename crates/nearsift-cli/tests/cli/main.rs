@@ -16,6 +16,7 @@ mod partial;
 mod report;
 mod resume;
 mod same_bytes;
+mod same_text;
 #[cfg(unix)]
 mod serve;
 mod sketch;

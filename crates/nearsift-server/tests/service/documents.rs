@@ -260,6 +260,18 @@ fn two_pages_are_compared() {
     let other = compare(&a, &b);
     assert_eq!(other["near_duplicates"], false, "{other}");
     assert_eq!(compare("短", "短")["same_text"], true);
+    assert_eq!(compare("★★", "★★")["same_text"], true);
+    assert_eq!(compare("Stra\u{df}e in İZMİR", "STRAS\u{ad}SE in izmir")["same_text"], true);
+    let lesson = |sign: &str| {
+        format!("Learn C{sign} in twenty short lessons with exercises and all answers")
+    };
+    let signs = compare(&lesson("++"), &lesson("#"));
+    assert_eq!(
+        (&signs["near_duplicates"], &signs["same_text"]),
+        (&json!(true), &json!(false)),
+        "{signs}"
+    );
+    assert!(signs["verified"]["score"].as_f64().unwrap() < 1.0, "{signs}");
     let wrong =
         service.post("/v1/compare", &json!({"a": {"text": "x"}, "b": {"html_base64": "%"}}));
     assert_eq!(wrong.problem("invalid-field")["pointer"], "/b/html_base64");

@@ -8,6 +8,7 @@ pub mod keywords;
 pub mod rarity;
 pub mod sample;
 pub mod shingle;
+mod signs;
 pub mod tokens;
 pub mod weight;
 

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::signs::{Sign, push_signs};
 use crate::text::script::{Class, ascii_prefix, class};
 use crate::text::words::{MAX_TEXT_BYTES, TextTooLong};
 
@@ -27,6 +28,7 @@ pub struct Reduced {
     text: String,
     stretches: Vec<(Class, Range<u32>)>,
     words: Vec<Range<u32>>,
+    signs: Vec<Sign>,
     ascii: AsciiPart,
 }
 
@@ -56,6 +58,7 @@ impl Reduced {
         self.text.clear();
         self.stretches.clear();
         self.words.clear();
+        self.signs.clear();
         if normalised.len() > MAX_TEXT_BYTES {
             return Err(TextTooLong { bytes: normalised.len() });
         }
@@ -107,6 +110,7 @@ impl Reduced {
                 in_word = true;
             }
         }
+        push_signs(normalised, &mut self.signs);
         Ok(())
     }
 
@@ -166,6 +170,21 @@ impl Reduced {
         self.words.iter().map(|range| self.slice(range))
     }
 
+    /// The signs that distinguish texts of the same letters, in order, each with the number of bytes of the reduced
+    /// text before it: mathematical and currency signs, symbols and emoji, a minus before a number, signs attached to a word
+    /// (`C#`, `AT&T`).
+    ///
+    /// ```
+    /// use nearsift::feature::shingle::Reduced;
+    /// let mut reduced = Reduced::default();
+    /// reduced.fill("c# at -5 °c, and more.")?;
+    /// assert_eq!(reduced.signs().collect::<Vec<_>>(), [(1, '#'), (3, '\u{2212}'), (4, '°')]);
+    /// # Ok::<(), nearsift::text::words::TextTooLong>(())
+    /// ```
+    pub fn signs(&self) -> impl Iterator<Item = (u32, char)> {
+        self.signs.iter().copied()
+    }
+
     /// Where in the reduced text they are.
     pub(super) fn places_of_words(&self) -> &[Range<u32>] {
         &self.words
@@ -207,13 +226,13 @@ fn next_run(text: &str) -> Option<(Class, &str, &str)> {
 
 /// The length in bytes of the characters from U+4E00 to U+9FBF that valid UTF-8 begins with: nearly all
 /// Han characters, told by their first two bytes.
-fn han_prefix(bytes: &[u8]) -> usize {
+pub(super) fn han_prefix(bytes: &[u8]) -> usize {
     3 * bytes.as_chunks::<3>().0.iter().take_while(|c| is_han([c[0], c[1]])).count()
 }
 
 /// Whether these are the first two bytes of U+4E00 to U+9FBF, all of which are Han.
 #[inline]
-fn is_han(first: [u8; 2]) -> bool {
+pub(super) fn is_han(first: [u8; 2]) -> bool {
     (0xe4b8..=0xe9be).contains(&u16::from_be_bytes(first))
 }
 
@@ -231,7 +250,7 @@ const ASCII: [Class; 128] = {
 };
 
 /// Whether an ASCII character is a letter or digit; all other bytes are none.
-const LETTERS: [bool; 256] = {
+pub(super) const LETTERS: [bool; 256] = {
     let mut letters = [false; 256];
     let mut byte = 0;
     while byte < 128 {

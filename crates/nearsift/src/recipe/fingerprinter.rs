@@ -82,6 +82,24 @@ pub fn bytes_key(bytes: &[u8]) -> u128 {
     content_key([b"\xff", bytes])
 }
 
+/// What keys of texts with letters begin with, and keys of others: no UTF-8 begins so, nor a key of bytes. The number counts
+/// the meanings that keys have had.
+const KEY_OF_WORDS: &[u8] = b"\xfe\x02w";
+const KEY_OF_SIGNS: &[u8] = b"\xfe\x02s";
+
+/// Appends the signs that carry meaning with their places.
+fn push_signs(reduced: &Reduced, out: &mut Vec<u8>) {
+    for (place, sign) in reduced.signs() {
+        out.extend_from_slice(&place.to_le_bytes());
+        out.extend_from_slice(&u32::from(sign).to_le_bytes());
+    }
+}
+
+/// White space, also where it is too narrow to be seen.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == '\u{200b}'
+}
+
 impl<'r> Fingerprinter<'r> {
     pub(super) fn new(recipe: &'r Recipe) -> Fingerprinter<'r> {
         Fingerprinter {
@@ -195,10 +213,13 @@ impl<'r> Fingerprinter<'r> {
         features
     }
 
-    /// What two documents share exactly when they have the same letters and digits in the same order,
-    /// cut into the same words, after normalisation; for the text of the last call. Punctuation and
-    /// white space do not matter, unless the text holds U+FFFD: then all of it has to be the same, and where the bytes
-    /// behind it are at hand, [`bytes_key`](super::bytes_key) of these is the better key. `None` when there is no letter and no digit.
+    /// What two documents share exactly when they are the same text after normalisation; for the text of the last call.
+    ///
+    /// They have the same letters and digits in the same order, cut into the same words, and at the same places the same
+    /// [signs that carry meaning](Reduced::signs). White space and other punctuation do not matter. Of texts without letters and digits all
+    /// has to be the same but for white space around them, and so of a text that holds U+FFFD: where the bytes
+    /// behind it are at hand, [`bytes_key`](super::bytes_key) of these is the better key. `None` for a text of white space, and
+    /// for one that is too long.
     ///
     /// It is 128 bits of a cryptographic hash, so a document cannot be built that shares the key of another
     /// document and not its words: see [`content_key`].
@@ -212,32 +233,41 @@ impl<'r> Fingerprinter<'r> {
         if self.normalised.contains(char::REPLACEMENT_CHARACTER) {
             return Some(bytes_key(self.normalised.as_bytes()));
         }
-        if self.reduced.text().is_empty() {
-            return None;
+        let letters = self.reduced.text();
+        if letters.is_empty() {
+            let text = self.normalised.trim_matches(is_blank);
+            return (!text.is_empty()).then(|| content_key([KEY_OF_SIGNS, text.as_bytes()]));
         }
-        self.scratch.clear();
+        let scratch = &mut self.scratch;
+        scratch.clear();
         for word in self.reduced.words() {
-            self.scratch.extend_from_slice(&(word.len() as u32).to_le_bytes());
+            scratch.extend_from_slice(&(word.len() as u32).to_le_bytes());
         }
-        Some(content_key([self.reduced.text().as_bytes(), &self.scratch]))
+        let words = (scratch.len() / 4) as u32;
+        push_signs(&self.reduced, scratch);
+        let lengths = [(letters.len() as u32).to_le_bytes(), words.to_le_bytes()];
+        Some(content_key([KEY_OF_WORDS, lengths.as_flattened(), letters.as_bytes(), scratch]))
     }
 
     /// The key of the last text as the main text of a web page: pages share it exactly when they share
     /// the text key and agree in `identity` too
-    /// ([`Extracted::identity`](crate::text::extract::Extracted::identity)), letters and digits after
-    /// normalisation.
+    /// ([`Extracted::identity`](crate::text::extract::Extracted::identity)): letters, digits and signs that carry meaning,
+    /// after normalisation.
     pub fn page_key(&mut self, identity: &str) -> Option<u128> {
         let text = self.text_key()?;
         let identity = normalise(identity);
         let mut reduced = Reduced::default();
+        let mut signs = Vec::new();
         let letters = match reduced.fill(&identity) {
             Ok(()) => reduced.text(),
             Err(_) => &identity,
         };
-        if letters.is_empty() {
+        push_signs(&reduced, &mut signs);
+        if letters.is_empty() && signs.is_empty() {
             return Some(text);
         }
-        Some(content_key([&text.to_le_bytes(), letters.as_bytes()]))
+        let length = (letters.len() as u32).to_le_bytes();
+        Some(content_key([&text.to_le_bytes(), length.as_slice(), letters.as_bytes(), &signs]))
     }
 
     /// The number of characters of the last text after normalisation.

@@ -44,7 +44,7 @@ pub use sketcher::Sketched;
 use spec::{Features, Form, Idf, Spec, WordBackend};
 
 /// The version of the native recipes. It changes when any fingerprint of theirs would.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The hidden Markov model is that of one version of one crate: another may guess other words.
 const HMM_MODEL: &str = "jieba-rs 0.11.0";
@@ -184,7 +184,7 @@ impl Recipe {
     ///
     /// # Errors
     /// [`RecipeError::Written`] with what was expected: an unknown name or parameter, a value out of
-    /// range, or parameters that do not fit together.
+    /// range, a parameter without effect, or parameters that do not fit together.
     pub fn parse(written: &str) -> Result<Recipe, RecipeError> {
         let error = |problem| RecipeError::Written {
             written: written.chars().take(120).collect(),
@@ -207,10 +207,11 @@ impl Recipe {
             .map_err(error)?;
         let kind = match native(name) {
             Some(mut spec) => {
-                for (key, value) in parameters {
+                for &(key, value) in &parameters {
                     spec.set(key, value).map_err(error)?;
                 }
                 spec.validate().map_err(error)?;
+                spec.check_used(parameters.iter().map(|parameter| parameter.0)).map_err(error)?;
                 Kind::Native(spec)
             }
             None => {

@@ -188,8 +188,10 @@ impl Spec {
             }
             "min-features" => self.min_features = number(key, value, 1, 1_000_000)?,
             _ => {
-                let known = "features, weight, idf, normalise, punctuation, top, rank, tags, words, min-features";
-                return Err(format!("'{key}' is not a parameter: expected one of {known}"));
+                return Err(format!(
+                    "'{key}' is not a parameter: expected one of {}",
+                    self.names_of_parameters()
+                ));
             }
         }
         Ok(())
@@ -219,6 +221,27 @@ impl Spec {
         }
         list.push(("min-features", self.min_features.to_string()));
         list
+    }
+
+    fn names_of_parameters(&self) -> String {
+        self.parameters().iter().map(|parameter| parameter.0).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Checks that parameters that were set have an effect together.
+    ///
+    /// # Errors
+    /// The first that has none, and those that have one.
+    pub fn check_used<'k>(&self, mut keys: impl Iterator<Item = &'k str>) -> Result<(), String> {
+        let parameters = self.parameters();
+        match keys.find(|key| parameters.iter().all(|parameter| parameter.0 != *key)) {
+            Some(key) => Err(format!(
+                "'{key}' has no effect with features={} and weight={}: its parameters are {}",
+                self.features,
+                self.weight,
+                self.names_of_parameters()
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Checks that the parameters fit together.

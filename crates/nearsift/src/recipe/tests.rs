@@ -77,23 +77,25 @@ proptest! {
     }
 
     #[test]
-    fn equal_keys_mean_equal_letters(a in "[ab1 .一二，]{0,12}", b in "[ab1 .一二，]{0,12}") {
+    fn equal_keys_mean_equal_letters_and_signs(a in "[ab1 .#★-一二，]{0,6}", b in "[ab1 .#★-一二，]{0,6}") {
         let recipe = Recipe::parse("simhash64").expect("a recipe");
         let mut fingerprinter = recipe.fingerprinter().expect("complete");
         let mut key = |text: &str| {
             fingerprinter.fingerprint(text);
             fingerprinter.text_key()
         };
-        let letters = |text: &str| {
+        let form = |text: &str| {
             let mut reduced = crate::feature::shingle::Reduced::default();
-            reduced.fill(text).expect("short");
-            (reduced.text().to_owned(), reduced.words().map(str::to_owned).collect::<Vec<_>>())
+            let normalised = crate::text::normalise::normalise(text);
+            reduced.fill(&normalised).expect("short");
+            let has_letters = !reduced.text().is_empty();
+            let text = if has_letters { reduced.text() } else { normalised.trim() }.to_owned();
+            let words: Vec<String> = reduced.words().map(str::to_owned).collect();
+            let signs: Vec<_> = reduced.signs().filter(|_| has_letters).collect();
+            (has_letters, text, words, signs)
         };
-        if letters(&a).0.is_empty() {
-            prop_assert_eq!(key(&a), None);
-        } else {
-            prop_assert_eq!(key(&a) == key(&b), letters(&a) == letters(&b));
-        }
+        prop_assert_eq!(key(&a).is_none(), form(&a).1.is_empty());
+        prop_assert_eq!(key(&a) == key(&b), form(&a) == form(&b));
     }
 }
 
@@ -149,6 +151,31 @@ fn what_cannot_be_is_refused_with_what_can() {
     check("simhash64:min-features=0", "a whole number from 1");
     check("keywords64:tags=n,v", "expected parameter=value");
     check("leonsim:window=3", "window");
+}
+
+#[test]
+fn parameters_without_effect_are_refused() {
+    for (written, unused, used) in [
+        (
+            "sketch:punctuation=keep",
+            "punctuation",
+            "features, weight, idf, normalise, min-features",
+        ),
+        ("sketch:top=5", "top", "features, weight, idf, normalise, min-features"),
+        ("simhash64:punctuation=drop", "punctuation", "features, weight, normalise, min-features"),
+        ("simhash64:idf=corpus", "idf", "features, weight, normalise, min-features"),
+        ("simhash64:features=char3,words=dictionary", "words", "punctuation"),
+        ("simhash64:features=word1,tags=n", "tags", "words"),
+        ("simhash64:features=word1,rank=textrank", "rank", "words"),
+        ("keywords64:features=auto,top=5", "top", "features, weight"),
+        ("keywords64:rank=textrank,weight=tf,idf=file", "idf", "top, rank, tags"),
+    ] {
+        let error = Recipe::parse(written).expect_err(written).to_string();
+        assert!(error.contains(&format!("'{unused}' has no effect")), "{written}: {error}");
+        assert!(error.contains(written) && error.contains(used), "{written}: {error}");
+    }
+    // In whatever order they are written.
+    assert!(Recipe::parse("simhash64:punctuation=keep,features=char3").is_ok());
 }
 
 #[test]
@@ -235,13 +262,77 @@ fn text_key(text: &str) -> Option<u128> {
 }
 
 #[test]
-fn text_keys_are_of_letters_and_lengths_of_words() {
+fn text_keys_are_of_letters_words_and_signs() {
     // By another implementation of BLAKE3, over the bytes that docs/RECIPES.md says.
-    let mut bytes = "我用rust写程序".as_bytes().to_vec();
-    bytes.extend(4u32.to_le_bytes());
+    let numbers =
+        |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
+    let bytes = [b"\xfe\x02w", &numbers(&[19, 1])[..], "我用rust写程序".as_bytes(), &numbers(&[4])]
+        .concat();
     let key = text_key("我用 Rust 写程序。").expect("letters");
     assert_eq!(key, crate::text::key::content_key([&bytes]));
-    assert_eq!(format!("{key:032x}"), "19d43f0c35678d7e7ac07498f5774ee7");
+    let with_sign = [&bytes[..], &numbers(&[19, u32::from('★')])].concat();
+    assert_eq!(text_key("我用 Rust 写程序★。"), Some(crate::text::key::content_key([&with_sign])));
+    let signs = crate::text::key::content_key(["\u{2026}"]);
+    assert_ne!(text_key("\u{2026}"), Some(signs), "no text has the key of other bytes");
+    assert_eq!(format!("{key:032x}"), "b2869e29cbbd802092f5d2b3095febd1");
+}
+
+#[test]
+fn signs_that_carry_meaning_are_part_of_the_key() {
+    let check = |a: &str, b: &str, same: bool| {
+        assert_eq!(text_key(a) == text_key(b), same, "{a:?} {b:?}");
+        assert!(text_key(a).is_some(), "{a:?}");
+    };
+    for (a, b) in [
+        ("Hotel ★★★★", "Hotel ★★"),
+        ("sehr gut 👍", "sehr gut 👎"),
+        ("sehr gut 👍🏻", "sehr gut 👍🏿"),
+        ("👩\u{200d}🚀 fliegt", "👩🚀 fliegt"),
+        (
+            "🏴\u{e0067}\u{e0062}\u{e0065}\u{e007f} win",
+            "🏴\u{e0067}\u{e0062}\u{e0073}\u{e007f} win",
+        ),
+        ("Go up ↑ here", "Go up ↓ here"),
+        ("Kurs C++ für alle", "Kurs C# für alle"),
+        ("Kurs C# für alle", "Kurs C für alle"),
+        (".NET jobs", "NET jobs"),
+        ("AT&T report", "AT/T report"),
+        ("x*y", "x/y"),
+        ("if a < b", "if a > b"),
+        ("if a = b", "if a ≠ b"),
+        ("a + b", "a - b"),
+        ("at -3 and 8 degrees", "at 3 and -8 degrees"),
+        ("at −3 degrees", "at 3 degrees"),
+        ("costs $5", "costs €5"),
+        ("costs 5 €", "costs 5"),
+        ("a rise of 5%", "a rise of 5‰"),
+        ("20 °", "20"),
+        ("它上涨了＋5", "它上涨了5"),
+        ("★", "☆"),
+        ("!!!", "???"),
+        ("— — —", "———"),
+    ] {
+        check(a, b, false);
+    }
+    for (a, b) in [
+        ("\"It's here,\" he said.", "“It’s here”, he said…"),
+        ("well-known, 2010-2020", "well–known 2010–2020"),
+        ("at -3 degrees", "at −3 degrees"),
+        ("# Title\n\n* one\n* two", "Title: one; two."),
+        ("你好，世界！", "你好 世界"),
+        ("价格＄５", "价格$5"),
+        ("Bundes\u{ad}tag", "Bundestag"),
+        ("İZMİR", "izmir"),
+        ("★ ☆ ★", "★ ☆ ★\n"),
+        ("……", "......"),
+        ("？！", "?!"),
+        ("👍\u{fe0f}", "👍"),
+    ] {
+        check(a, b, true);
+    }
+    for blank in ["", " \n\t", "\u{3000}", "\u{200b}\u{feff}"] {
+        assert_eq!(text_key(blank), None, "{blank:?}");
+    }
 }
 
 #[test]
@@ -257,6 +348,7 @@ fn pages_are_the_same_by_text_and_identity() {
     assert_eq!(page, key("停电通知 明日停电", "NOTICE 1!"), "letters after normalisation");
     assert_ne!(page, key(text, "Notice 2"), "another title");
     assert_ne!(page, key("停电通知：后天停电。", "Notice 1"), "another text");
+    assert_ne!(key(text, "Learn C++"), key(text, "Learn C#"), "another sign in the title");
     // Without an identity a page is its text.
     assert_eq!(key(text, ""), text_key(text));
     assert_eq!(key(text, " — "), text_key(text));

@@ -1,7 +1,8 @@
 //! How a character's script writes words: the question that decides between character n-grams and
 //! words as features.
 
-use super::table;
+use super::normalise::is_tag;
+use super::table::{self, SIGN};
 
 /// What a character is to feature extraction.
 ///
@@ -41,10 +42,18 @@ pub enum Class {
 #[inline]
 pub fn class(c: char) -> Class {
     match table::class_bits(c) {
-        0 => Class::Separator,
+        0 | SIGN => Class::Separator,
         1 => Class::Alphabetic,
         _ => Class::Unspaced,
     }
+}
+
+/// Whether a character that is no letter carries meaning by itself: a mathematical or currency sign or another symbol
+/// (general categories Sm, Sc and So, but for what stands for a character or object that is not there), a percent or permille
+/// sign, a colour of skin, and what joins or completes emoji of several characters.
+#[inline]
+pub(crate) fn is_sign(c: char) -> bool {
+    table::class_bits(c) == SIGN || c == '\u{200d}' || is_tag(c)
 }
 
 /// A stretch of characters of one class.

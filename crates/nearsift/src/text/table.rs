@@ -80,6 +80,9 @@ pub(super) fn is_inert_past_bmp(c: char) -> bool {
     INERT[block / 8] >> (block % 8) & 1 == 1
 }
 
+/// Class bits of a sign that carries meaning; those of the other classes are in [`class`](super::script::class).
+pub(super) const SIGN: u8 = 3;
+
 /// The two class bits of a character.
 #[inline]
 pub(super) fn class_bits(c: char) -> u8 {

@@ -63,6 +63,7 @@ use profile::Parts;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Verified {
     /// How alike they are on one scale for all scripts and kinds: near duplicates begin at [`MIN_SCORE`].
+    /// At most [`OTHER_SIGNS`] where nothing but signs that carry meaning differs.
     pub score: f64,
     /// The score before what differs in their facts was taken from it.
     pub form: f64,
@@ -113,6 +114,15 @@ enum Script {
     Spaced,
     /// Source code: few words make all of it, and much of it is alike.
     Code,
+}
+
+/// The most that two documents score whose letters and digits are the same and whose
+/// [signs that carry meaning](crate::feature::shingle::Reduced::signs) are not: they are near, and not the same text.
+pub const OTHER_SIGNS: f64 = 0.99;
+
+/// Whether two documents have the same letters and digits and different signs, which no other measure sees.
+fn only_signs_differ(a: &Profile, b: &Profile) -> bool {
+    a.signs != b.signs && a.letters() == b.letters()
 }
 
 impl Script {
@@ -275,7 +285,8 @@ impl Verifier {
         let form = Script::of(a, b).score(value.max(0.0));
         let facts = Facts::in_all(&a.numbers, &b.numbers);
         let cost = facts::cost_of_numbers(facts, a.characters() + b.characters());
-        Verified { score: (form - cost).max(0.0), form, body, facts, ..whole }
+        let most = if only_signs_differ(a, b) { OTHER_SIGNS } else { 1.0 };
+        Verified { score: (form - cost).clamp(0.0, most), form, body, facts, ..whole }
     }
 
     /// The measures of whole texts; wrong and lower ones when the value is below `least`.

@@ -1,6 +1,7 @@
 //! What is kept of a document to compare it exactly.
 
 use bytemuck::{must_cast_slice, must_cast_slice_mut};
+use xxhash_rust::xxh3::Xxh3Default;
 
 use super::facts::Slots;
 use super::lines::Lines;
@@ -39,6 +40,8 @@ pub struct Profile {
     pub(super) square: u64,
     /// How many of the letters and digits are of scripts that are written with spaces.
     pub(super) spaced: usize,
+    /// Of the [signs that carry meaning](Reduced::signs) with their places a hash; 0 where there is none.
+    pub(super) signs: u64,
     /// The slots of numbers.
     pub(super) numbers: Slots,
     pub(super) lines: Lines,
@@ -211,9 +214,23 @@ impl Profiler {
                 .filter(|(class, _)| *class == Class::Alphabetic)
                 .map(|(_, stretch)| stretch.chars().count())
                 .sum(),
+            signs: hash_of_signs(reduced),
             ..Profile::default()
         })
     }
+}
+
+fn hash_of_signs(reduced: &Reduced) -> u64 {
+    let mut signs = reduced.signs().peekable();
+    if signs.peek().is_none() {
+        return 0;
+    }
+    let mut hasher = Xxh3Default::new();
+    for (place, sign) in signs {
+        hasher.update(&place.to_le_bytes());
+        hasher.update(&u32::from(sign).to_le_bytes());
+    }
+    hasher.digest()
 }
 
 /// So many words, which are all to be written to but for some bytes of the last.

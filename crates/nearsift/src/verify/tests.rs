@@ -387,3 +387,27 @@ fn kinds_of_texts_are_told_by_their_lines() {
         Some(Kind::Mixed),
     );
 }
+
+#[test]
+fn texts_of_other_signs_are_near_and_not_the_same() {
+    let score =
+        |a: &str, b: &str| Verifier::new().compare(&profile_of(a, idf), &profile_of(b, idf)).score;
+    let text = "learn c++ in ten lessons, for $5 at -3 °c ★★★";
+    assert_eq!(score(text, "learn c++, in ten lessons: for $5 at -3 °c! ★★★"), 1.0);
+    for other in [
+        "learn c# in ten lessons, for $5 at -3 °c ★★★",
+        "learn c++ in ten lessons, for €5 at -3 °c ★★★",
+        "learn c++ in ten lessons, for $5 at 3 °c ★★★",
+        "learn c++ in ten lessons, for $5 at -3 °c ★☆☆",
+        "learn c++ in ten lessons, for $5 at -3 °c",
+    ] {
+        assert_eq!(score(text, other), OTHER_SIGNS, "{other}");
+        let (a, b) = (profile_of(text, idf), profile_of(other, idf));
+        assert!(Verifier::new().compare_at_least(&a, &b, OTHER_SIGNS).is_some());
+        assert_eq!(Verifier::new().compare_at_least(&a, &b, 0.995), None);
+    }
+    // Other letters cost what they cost.
+    let long = "a long story with all its words. ".repeat(200);
+    let (a, b) = (format!("{long}★ the end"), format!("{long}★ the and"));
+    assert!(score(&a, &b) > OTHER_SIGNS);
+}

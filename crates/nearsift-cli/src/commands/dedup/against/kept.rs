@@ -25,7 +25,7 @@ use crate::state::{FileKeys, key_source};
 
 const FOLDER: &str = "sketches";
 // Version 1 had other keys of texts.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
