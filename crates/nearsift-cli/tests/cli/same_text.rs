@@ -149,8 +149,7 @@ fn a_parameter_without_effect_ends_the_run() {
         ("simhash64:top=3", "top"),
         ("sketch:colour=red", "colour"),
     ] {
-        let run = folder.dedup(&["in.jsonl"], "out", &["--recipe", recipe]);
-        run.expect(2);
+        let run = folder.dedup(&["in.jsonl"], "out", &["--recipe", recipe]).expect(2);
         assert!(
             run.stderr.contains(recipe) && run.stderr.contains(&format!("'{parameter}'")),
             "{}",

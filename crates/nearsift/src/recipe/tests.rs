@@ -86,7 +86,7 @@ proptest! {
         };
         let form = |text: &str| {
             let mut reduced = crate::feature::shingle::Reduced::default();
-            let normalised = crate::text::normalise::normalise(text);
+            let normalised = normalise::normalise(text);
             reduced.fill(&normalised).expect("short");
             let has_letters = !reduced.text().is_empty();
             let text = if has_letters { reduced.text() } else { normalised.trim() }.to_owned();
