@@ -36,8 +36,8 @@ fn digests_are_pinned() {
         let recipe = Recipe::parse(recipe).unwrap();
         assert_eq!(format!("{:016x}", recipe.digest()), digest, "{recipe}");
     };
-    check("simhash64", "b431f95b3b956ab8");
-    check("keywords64", "0318e9819b6002a9");
+    check("simhash64", "8630283f68bbdad6");
+    check("keywords64", "9d78a31f48bbe782");
     check("leonsim", "6b632336b4f48493");
 }
 
