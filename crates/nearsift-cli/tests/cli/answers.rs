@@ -76,7 +76,7 @@ pub const EMPTY_TEXT: Answer = answer(
     "Empty text, or nothing but punctuation",
     0,
     "note: 3 documents had no fingerprint (3 without text, 0 with navigation only, 0 with too few features)",
-    "No fingerprint is made up: such a document is nobody's duplicate, and stays.",
+    "No fingerprint is made up. Punctuation and symbols are the same text where all of them are the same; an empty text is nobody's duplicate, and stays.",
 );
 pub const LONG_LINE: Answer = answer(
     "Line beyond `--max-record-bytes` (64 MiB unless said)",
