@@ -62,7 +62,7 @@ fn chinese_near_duplicates_by_fingerprints() {
 /// score from 0.63 to 0.8, which the program takes, most are alike by half and count as none here.
 #[test]
 fn chinese_near_duplicates_by_sketches() {
-    check_near_duplicates(&["--min-score", "0.8"], 0.99, 0.97, 0.98);
+    check_near_duplicates(&["--min-score", "0.8"], 0.99, 0.95, 0.98);
 }
 
 /// Precision and recall of the pairs, and precision of groups and removals, are at least these.

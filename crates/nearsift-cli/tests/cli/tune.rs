@@ -334,7 +334,8 @@ fn corpora_that_tell_nothing() {
     check(&(line("one", &article(1)) + &line("two", &article(2))), 2, 0);
     check(&line("same", &article(1)).repeat(3000), 3000, 2999);
     check(&line("empty", "").repeat(20_000), 20_000, 0);
-    check(&line("marks", "，。！ ").repeat(500), 500, 0);
+    // Texts without a letter are the same where all else is.
+    check(&line("marks", "，。！ ").repeat(500), 500, 499);
 }
 
 #[test]

@@ -24,7 +24,7 @@
 //! // 300 related pairs up to 0.55, and 200 copies from 0.7 on.
 //! let related = (0..300).map(|i| 0.25 + 0.001 * f64::from(i));
 //! let copies = (0..200).map(|i| 0.7 + 0.0015 * f64::from(i));
-//! let pair = |(number, score)| ScoredPair { a: 2 * number, b: 2 * number + 1, score };
+//! let pair = |(number, score): (u32, f64)| ScoredPair { a: 2 * number, b: 2 * number + 1, score };
 //! let pairs: Vec<ScoredPair> = (0..).zip(related.chain(copies)).map(pair).collect();
 //! let proposal = Proposal::of_pairs(&pairs, 0.3);
 //! let Evidence::Valley(valley) = proposal.evidence else { panic!("no valley") };

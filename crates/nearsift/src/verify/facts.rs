@@ -21,6 +21,11 @@ const CONTEXT: usize = 5;
 /// The fewest documents with a slot that tell whether it varies.
 const FEWEST: usize = 6;
 
+/// Values at equal places stand no further from each other than a tenth of the text, or so many letters: what is found
+/// elsewhere has the same letters beside it by chance.
+const SHIFT: u32 = 10;
+const LEAST_SHIFT: u32 = 64;
+
 /// A slot varies when its most frequent value is in at most this share of the documents that have it: 9 of 20.
 const MOST_FREQUENT: (usize, usize) = (9, 20);
 
@@ -75,6 +80,8 @@ impl Slot {
 pub struct Slots {
     slots: Box<[Slot]>,
     letters: usize,
+    /// By how many letters a value may stand elsewhere in another text and still be at an equal place.
+    shift: u32,
 }
 
 /// The slots of a document that vary among its neighbours.
@@ -118,7 +125,9 @@ impl Slots {
         }
         slots.sort_unstable();
         slots.dedup_by_key(|slot| (slot.place, slot.value));
-        Slots { slots: slots.into(), letters: reduced.text().chars().count() }
+        let end = tokens.last().map_or(0, |token| token.at);
+        let shift = (end / SHIFT).max(LEAST_SHIFT);
+        Slots { slots: slots.into(), letters: reduced.text().chars().count(), shift }
     }
 
     /// The memory that they take beside their own size, in bytes.
@@ -136,11 +145,12 @@ impl Slots {
         self.slots.chunk_by(|a, b| a.place == b.place)
     }
 
-    /// The value in a slot where the document has one and not several.
-    fn only_value(&self, place: u32) -> Option<u32> {
-        let from = self.slots.partition_point(|slot| slot.place < place);
-        let mut values = self.slots[from..].iter().take_while(|slot| slot.place == place);
-        values.next().filter(|_| values.next().is_none()).map(|slot| slot.value)
+    /// The value at the place of a slot where the document has one and not several.
+    fn only_value(&self, own: &Slot, shift: u32) -> Option<u32> {
+        let from = self.slots.partition_point(|slot| slot.place < own.place);
+        let mut values = self.slots[from..].iter().take_while(|slot| slot.place == own.place);
+        let only = values.next().filter(|_| values.next().is_none())?;
+        (only.at.abs_diff(own.at) <= shift).then_some(only.value)
     }
 }
 
@@ -154,15 +164,16 @@ impl Varying {
             return Varying::default();
         }
         let mut values = Vec::with_capacity(neighbours.len() + 1);
-        let mut varies = |place: u32| {
+        let mut varies = |slot: &Slot| {
             let all = std::iter::once(&own).chain(neighbours);
             values.clear();
-            values.extend(all.filter_map(|slots| slots.only_value(place)));
+            values.extend(all.filter_map(|slots| slots.only_value(slot, own.shift)));
             values.sort_unstable();
             let most = values.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
             values.len() >= FEWEST && most * MOST_FREQUENT.1 <= values.len() * MOST_FREQUENT.0
         };
-        Varying(own.places().map(|slots| slots[0].place).filter(|&place| varies(place)).collect())
+        let slots = own.places().map(|slots| &slots[0]).filter(|slot| varies(slot));
+        Varying(slots.map(|slot| slot.place).collect())
     }
 
     /// Whether there is none.
@@ -200,13 +211,14 @@ impl Facts {
 
     fn in_slots(a: &Slots, b: &Slots, counts: impl Fn(u32) -> bool) -> Facts {
         let (mut agreed, mut differing, mut at) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rest = &*b.slots;
+        let (mut rest, shift) = (&*b.slots, a.shift.max(b.shift));
         for x in a.places() {
             let place = x[0].place;
             let from = rest.iter().take_while(|slot| slot.place < place).count();
             rest = &rest[from..];
             let y = &rest[..rest.iter().take_while(|slot| slot.place == place).count()];
-            if y.is_empty() || !counts(place) {
+            let is_there = y.first().is_some_and(|y| x[0].at.abs_diff(y.at) <= shift);
+            if !is_there || !counts(place) {
                 continue;
             }
             // Numbers that follow each other have the same letters beside them.

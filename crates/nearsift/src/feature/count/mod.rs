@@ -40,12 +40,17 @@ impl Default for Secret {
     }
 }
 
+/// 2^64 divided by the golden ratio, odd.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Secret {
-    /// Where a hash belongs: all bits of both numbers decide, folded to 64.
+    /// Where a hash belongs: all bits of both numbers decide, folded to 64, and multiplied once more, because the low
+    /// bits of the fold alone repeat where the factor ends in zeros there.
     #[inline]
     fn place(&self, hash: u64) -> usize {
         let product = u128::from(hash ^ self.mask) * u128::from(self.factor);
-        ((product >> 64) as u64 ^ product as u64) as usize
+        let folded = (product >> 64) as u64 ^ product as u64;
+        (folded.wrapping_mul(SPREAD) >> 32) as usize
     }
 }
 
