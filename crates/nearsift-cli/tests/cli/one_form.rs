@@ -104,11 +104,11 @@ fn a_story_with_many_reprints_stays_one_group() {
     let story = [arrival(&mut random), arrival(&mut random)].join(" ");
     let words: Vec<&str> = story.split(' ').collect();
     let other: Vec<&str> = TOWNS.into_iter().chain(GOODS).chain(SHIPS).collect();
-    // Each with a tenth of its words replaced.
+    // Each with a twentieth of its words replaced, any two with a tenth.
     let documents: Vec<(String, String)> = (0..300)
         .map(|n| {
             let mut words = words.clone();
-            for _ in 0..words.len() / 10 {
+            for _ in 0..words.len() / 20 {
                 let at = random.below(words.len());
                 words[at] = other[random.below(other.len())];
             }
@@ -163,8 +163,11 @@ fn one_text_in_frames_of_other_sites_is_found() {
         }
     }
     let (results, _, _folder) = dedup(&documents, &[]);
-    let expect: BTreeSet<String> = (0..20).map(|n| format!("{n:02}-1")).collect();
-    assert_eq!(results.removed_ids().into_iter().collect::<BTreeSet<_>>(), expect);
+    let removed: BTreeSet<String> = results.removed_ids().into_iter().collect();
+    for n in 0..20 {
+        let of_text = [0, 1].map(|site| removed.contains(&format!("{n:02}-{site}")));
+        assert_eq!(of_text.into_iter().filter(|&is_removed| is_removed).count(), 1, "{removed:?}");
+    }
 }
 
 #[test]
