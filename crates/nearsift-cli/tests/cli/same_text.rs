@@ -143,7 +143,7 @@ fn texts_whose_signs_differ_are_not_the_same() {
 #[test]
 fn a_parameter_without_effect_ends_the_run() {
     let folder = Folder::new();
-    folder.file("in.jsonl", &line("a", "some text"));
+    folder.file("in.jsonl", line("a", "some text"));
     for (recipe, parameter) in [
         ("sketch:punctuation=keep", "punctuation"),
         ("simhash64:top=3", "top"),
