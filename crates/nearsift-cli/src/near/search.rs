@@ -498,7 +498,7 @@ fn accepted_of(pairs: &Sorted<Near>) -> Result<Vec<Accepted>, Failure> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Apart {
     pub pairs: u64,
-    /// The one of which most values differ, of equal ones the first.
+    /// The pair with the most values that differ; of equal ones the first.
     pub example: Option<Near>,
 }
 

@@ -21,7 +21,7 @@ const CONTEXT: usize = 5;
 /// The fewest documents with a slot that tell whether it varies.
 const FEWEST: usize = 6;
 
-/// Values at equal places stand no further from each other than a tenth of the text, or so many letters: what is found
+/// Values at equal places stand no further from each other than a tenth of the text, or this number of letters: what is found
 /// elsewhere has the same letters beside it by chance.
 const SHIFT: u32 = 10;
 const LEAST_SHIFT: u32 = 64;
@@ -251,7 +251,7 @@ impl Facts {
         Facts { agree: agreed.len() as u32, differ: differing.len() as u32, letters }
     }
 
-    /// What the values that differ take from the score of two documents with so many letters together.
+    /// What the values that differ take from the score of two documents that have `letters` together.
     ///
     /// They count for as much as they have a share in the values of both, so that a few that differ among many that
     /// agree, as edits and damage make them, take little.
@@ -267,7 +267,7 @@ impl Facts {
     }
 }
 
-/// What the numbers of two texts take from their score, of which nothing more is known.
+/// What the numbers of two texts take from their score where nothing more is known about the texts.
 pub(super) fn cost_of_numbers(facts: Facts, letters: usize) -> f64 {
     // Few that differ among many that agree are damage more often than other facts.
     let Facts { agree, differ, .. } = facts;
@@ -359,7 +359,7 @@ fn tokens(reduced: &Reduced) -> (Vec<Token<'_>>, Vec<char>) {
     (tokens, letters)
 }
 
-/// A text as runs of characters of which `is` says the same.
+/// A text as runs of characters, each with one answer of `is`.
 fn runs_by(text: &str, is: impl Fn(char) -> bool + Copy) -> impl Iterator<Item = (bool, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -89,7 +89,7 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// The same of two documents with so many letters together of which more facts are known: the
+    /// The measures of two documents that have `letters` together, given more of their facts: the
     /// score falls, or stays.
     pub fn with_facts(self, facts: Facts, letters: usize) -> Verified {
         let score = (self.form - facts.cost(letters)).clamp(0.0, self.score);
@@ -205,7 +205,7 @@ fn share_of_others(a: &[u32], b: &[u32]) -> f64 {
 /// Texts with fewer characters may have any cosine: a power of two.
 const LONG: u32 = 14;
 
-/// By how much a cosine counts that is larger than the alignment, of texts with so many characters on average. It
+/// By how much a cosine may exceed the alignment and still count, by the texts' average number of characters. It
 /// falls by .06 for each doubling from 16,384 on, to .2: two unrelated books of 1 MB in English have a cosine of .7.
 fn most_beyond_alignment(characters: usize) -> f64 {
     let doublings = characters.max(1).ilog2();

@@ -28,13 +28,13 @@ pub(super) struct Parts {
     pub(super) names: Vec<u32>,
 }
 
-/// In source code there are so many times as many letters in code as in prose.
+/// Source code has at least this many times as many letters in code as in prose.
 const MOSTLY: usize = 4;
 
-/// A page with examples has at most so many times as many letters in prose as in code.
+/// A page with examples has at most this many times as many letters in prose as in code.
 const PARTLY: usize = 9;
 
-/// The letters in a text of a script without spaces count so many times: each says as much.
+/// How often a letter of a script without spaces counts: it says as much as several others.
 const UNSPACED: usize = 2;
 
 /// Fewer lines of code and comments are no code.
