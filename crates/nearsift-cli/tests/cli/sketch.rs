@@ -55,7 +55,7 @@ fn fields_of_pairs() {
             assert_eq!(number(&pair, "score"), 1.0, "the same letters and digits: {pair}");
             continue;
         }
-        // Values that differ are told where there are any.
+        // Pairs have the counts of values only where some differ.
         let facts: &[&str] = if pair["differ"].is_null() { &[] } else { &["agree", "differ"] };
         check_fields(&pair, &[&of_sketches[..], &measures, facts].concat());
         for measure in [&["score", "sketch_score"], &measures[..]].concat() {

@@ -137,10 +137,10 @@ impl Clusters {
     /// [by majority](Clusters::by_majority).
     ///
     /// # Panics
-    /// As there.
+    /// When a link names a document beyond those, or `keep` ranks another number of documents.
     ///
     /// # Complexity
-    /// As there, without looks at cross pairs.
+    /// That of [`Clusters::by_majority`] without its samples of cross pairs.
     pub fn by_components<J: FnMut(u32, u32) -> Option<u32>>(
         documents: usize,
         links: impl IntoIterator<Item = Link>,

@@ -14,7 +14,7 @@ pub(super) struct ByContent {
 }
 
 impl ByContent {
-    /// Of so many documents; those with equal keys stay in their order.
+    /// Sorts `documents` documents by key; those with equal keys stay in their order.
     pub fn sorted_by_key<K: Ord>(documents: usize, key: impl Fn(u32) -> K + Sync) -> ByContent {
         let mut order: Vec<u32> = (0..documents as u32).collect();
         sort_by_key(&mut order, |&document| (key(document), document));

@@ -117,8 +117,7 @@ impl Slots {
             let before = token.start.checked_sub(CONTEXT).map(|from| &letters[from..token.start]);
             let after = letters.get(token.end()..token.end() + CONTEXT);
             let both = [
-                before
-                    .map(|letters| token.slot(0, letters, [Some(token), with(at.checked_add(1))])),
+                before.map(|letters| token.slot(0, letters, [Some(token), with(Some(at + 1))])),
                 after.map(|letters| token.slot(1, letters, [with(at.checked_sub(1)), Some(token)])),
             ];
             slots.extend(both.into_iter().flatten().filter(&is_wanted));

@@ -150,7 +150,7 @@ impl Ids {
     /// Appends an id in its written form.
     ///
     /// # Errors
-    /// As there.
+    /// When the disk is full or refuses.
     pub fn push_written(&mut self, id: &str) -> Result<(), Failure> {
         self.text.push_str(id);
         self.ends.push(self.text.len() as u64);

@@ -199,16 +199,6 @@ impl Search {
         }
     }
 
-    /// Says which groups may have no more than a form in common.
-    fn tell_same_form(&mut self, groups: &OfOneForm, ids: &Ids) {
-        if let Search::Sketch { same_form_together: told, .. } = self
-            && let Some(pair) = &groups.example
-        {
-            let OfOneForm { groups, documents, .. } = *groups;
-            *told = Some(Box::new(SameForm { groups, documents, ..SameForm::of_pair(pair, ids) }));
-        }
-    }
-
     fn method(&self) -> &'static str {
         match self {
             Search::Simhash { .. } => "simhash",
@@ -530,7 +520,13 @@ impl Summary {
 
     /// Says which groups may have no more than a form in common.
     pub fn tell_same_form(&mut self, groups: &OfOneForm, ids: &Ids) {
-        self.search.tell_same_form(groups, ids);
+        if let Search::Sketch { same_form_together, .. } = &mut self.search
+            && let Some(pair) = &groups.example
+        {
+            let OfOneForm { groups, documents, .. } = *groups;
+            let form = SameForm { groups, documents, ..SameForm::of_pair(pair, ids) };
+            *same_form_together = Some(Box::new(form));
+        }
     }
 
     fn warnings(&self) -> Vec<String> {

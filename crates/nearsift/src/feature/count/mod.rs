@@ -5,6 +5,8 @@ mod x86;
 
 use std::hash::{BuildHasher, RandomState};
 
+use crate::split_mix::STEP;
+
 /// Counts 64-bit hashes; its memory is reused from document to document.
 ///
 /// Distinct hashes keep the order of their first occurrence, so that nothing after it depends on the
@@ -40,9 +42,6 @@ impl Default for Secret {
     }
 }
 
-/// 2^64 divided by the golden ratio, odd.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-
 impl Secret {
     /// Where a hash belongs: all bits of both numbers decide, folded to 64, and multiplied once more, because the low
     /// bits of the fold alone repeat where the factor ends in zeros there.
@@ -50,7 +49,7 @@ impl Secret {
     fn place(&self, hash: u64) -> usize {
         let product = u128::from(hash ^ self.mask) * u128::from(self.factor);
         let folded = (product >> 64) as u64 ^ product as u64;
-        (folded.wrapping_mul(SPREAD) >> 32) as usize
+        (folded.wrapping_mul(STEP) >> 32) as usize
     }
 }
 
