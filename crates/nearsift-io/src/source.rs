@@ -10,6 +10,7 @@ use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use lzma_rust2::XzReader;
 use xxhash_rust::xxh3::Xxh3;
+use zstd::zstd_safe::{self, zstd_sys::ZSTD_ErrorCode};
 
 use crate::{Limits, Reason};
 
@@ -344,16 +345,22 @@ impl Source {
             // An error of the file itself has the system's number; a decompressor's has none.
             _ if error.raw_os_error().is_some() => Reason::Read(error.to_string()),
             Compression::None => Reason::Read(error.to_string()),
-            // The library gives this case no code of its own.
-            Compression::Zstd if error.to_string().contains("too much memory") => {
+            Compression::Zstd if is_window_too_large(error) => {
                 Reason::Window { compression: "zstd", limit }
             }
-            Compression::Xz if error.to_string().contains("too big for mem_limit") => {
+            Compression::Xz if error.kind() == io::ErrorKind::OutOfMemory => {
                 Reason::Window { compression: "xz", limit }
             }
             compression => damaged(compression.name(), error),
         }
     }
+}
+
+/// Whether zstd refused a frame whose window is beyond the limit. Its errors carry no code, only the name that the
+/// library has for the code.
+fn is_window_too_large(error: &io::Error) -> bool {
+    let code = ZSTD_ErrorCode::ZSTD_error_frameParameter_windowTooLarge as usize;
+    error.to_string() == zstd_safe::get_error_name(code.wrapping_neg())
 }
 
 /// The dictionary that a file of zstd frames begins with, in a frame of its own that is skipped where nobody knows of it.

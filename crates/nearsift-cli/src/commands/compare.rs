@@ -9,7 +9,7 @@ use nearsift::fingerprint::Fingerprint;
 use nearsift::recipe::{Fingerprinter, Outcome};
 use nearsift::sketch::{BITS, Sketch, VALUES};
 use nearsift::text::normalise::normalise;
-use nearsift::verify::{Profile, Verified, Verifier};
+use nearsift::verify::{Facts, Profile, Verified, Verifier};
 use serde::Serialize;
 
 use super::fingerprint::Value;
@@ -271,6 +271,12 @@ fn print(out: &mut Out, c: &Comparison) -> Result<(), Failure> {
         "verified            {:.4} (cosine {:.4}, alignment {:.4}, Jaccard {:.4}, containment {:.4})",
         v.score, v.cosine, v.alignment, v.jaccard, v.containment
     ))?;
+    let Facts { agree, differ, .. } = v.facts;
+    if differ > 0 {
+        out.line(&format!(
+            "numbers             {agree} agree, {differ} differ at the same places"
+        ))?;
+    }
     let l = &c.likeness;
     out.line(&format!(
         "features            {} and {}, {} shared",

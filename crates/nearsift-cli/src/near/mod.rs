@@ -1,5 +1,6 @@
 //! What counts as near, from the command line, and how sketches find it.
 
+mod chunks;
 mod crowds;
 mod order;
 mod recent;
@@ -17,7 +18,9 @@ use nearsift::sketch::{self, Score};
 use nearsift::verify::MIN_SCORE;
 
 pub use runs::{Sorted, Sorter, Stored};
-pub use search::{Candidates, Decision, Extent, Near, OfOneForm, PairLine, Workspace, decide};
+pub use search::{
+    Candidates, Decision, Extent, Near, OfOneForm, PairLine, Workspace, decide, judge_by_neighbours,
+};
 pub use templates::Templates;
 pub use texts::{Cut, IN_MEMORY, TextSource, Texts, Wanted, read_at};
 pub use verify::{Material, verify};

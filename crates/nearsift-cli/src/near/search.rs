@@ -19,7 +19,7 @@ use super::Rule;
 use super::crowds::{Crowds, best};
 use super::order::by_neighbourhood;
 use super::runs::{Sorted, Sorter, Stored};
-use super::templates::{SlotReader, Templates, slots};
+use super::templates::{Templates, slots};
 use super::texts::{PARTS, TextSource, Wanted};
 use super::verify::{Least, Made, Material, judge, verify_in_order};
 use crate::commands::dedup::collect::{Id, Ids};
@@ -132,6 +132,15 @@ impl Near {
     /// What decided: the score of the texts, else that of the sketches.
     pub fn score(&self) -> f32 {
         self.texts.map_or(self.sketches.value() as f32, |texts| texts.score)
+    }
+
+    /// The pair given more of its facts, with the letters of both texts.
+    fn with_facts(self, facts: Option<(Facts, usize)>) -> Near {
+        let texts = self.texts.map(|texts| match facts {
+            Some((facts, letters)) => texts.with_facts(facts, letters),
+            None => texts,
+        });
+        Near { texts, ..self }
     }
 
     /// In how many values the texts agree and differ.
@@ -520,14 +529,6 @@ fn by_facts(
     folder: &Path,
 ) -> Result<(Sorted<Near>, Apart), Failure> {
     let kept = slots();
-    let look = |reader: &mut SlotReader<'_, _>, pair: Near| match pair.texts {
-        Some(measures) if templates.concern(pair.a, pair.b) => {
-            let facts = templates.facts(reader, pair.a, pair.b)?;
-            let letters = reader.letters(pair.a)? + reader.letters(pair.b)?;
-            Ok(Near { texts: Some(measures.with_facts(facts, letters)), ..pair })
-        }
-        _ => Ok(pair),
-    };
     let (mut near, mut apart) = (Sorter::new(folder), Apart::default());
     let mut rest = pairs.iter();
     loop {
@@ -536,10 +537,9 @@ fn by_facts(
             return Ok((near.finish()?, apart));
         }
         interrupt::check()?;
-        let looked: Vec<Near> = part
-            .into_par_iter()
-            .map_init(|| SlotReader::new(texts, &kept), look)
-            .collect::<Result<_, Failure>>()?;
+        let documents: Vec<(u32, u32)> = part.iter().map(|pair| (pair.a, pair.b)).collect();
+        let facts = templates.facts_of_all(&documents, texts, &kept)?;
+        let looked = part.into_iter().zip(facts).map(|(pair, facts)| pair.with_facts(facts));
         for pair in looked {
             match pair.score() >= min_score as f32 {
                 true => near.push(pair)?,
@@ -547,6 +547,30 @@ fn by_facts(
             }
         }
     }
+}
+
+/// Takes from the scores of compared pairs what [`decide`] takes for the values in which documents of one form
+/// differ: the neighbours of a document are those of its pairs whose form scores `min_form` or more.
+///
+/// # Errors
+/// When a text cannot be read back, or an interruption.
+pub fn judge_by_neighbours(
+    measured: &mut [(Pair, Verified)],
+    texts: &impl TextSource,
+    min_form: f64,
+) -> Result<Templates, Failure> {
+    let neighbours = measured.iter().filter(|(_, texts)| texts.form >= min_form);
+    let neighbours: Vec<Accepted> =
+        neighbours.map(|(pair, texts)| Near::of(pair, Some((*texts).into())).accepted()).collect();
+    let templates = Templates::among(&neighbours, texts)?;
+    let documents: Vec<(u32, u32)> = measured.iter().map(|(pair, _)| (pair.a, pair.b)).collect();
+    let facts = templates.facts_of_all(&documents, texts, &slots())?;
+    for ((_, texts), facts) in measured.iter_mut().zip(facts) {
+        if let Some((facts, letters)) = facts {
+            *texts = texts.with_facts(facts, letters);
+        }
+    }
+    Ok(templates)
 }
 
 /// Candidates that are compared between two looks at whether to go on; with a state, they are kept
@@ -718,6 +742,18 @@ pub struct OfOneForm {
     pub example: Option<Near>,
 }
 
+/// In how many values the documents of some pairs agree and differ, in ascending order of the pairs.
+pub struct FactsOfPairs(Vec<((u32, u32), Facts)>);
+
+impl FactsOfPairs {
+    /// Those of two documents, given the first document of each text; `None` where no value differs.
+    pub fn of(&self, a: u32, b: u32, first: &[u32]) -> Option<Facts> {
+        let pair = ordered(first[a as usize], first[b as usize]);
+        let place = self.0.binary_search_by_key(&pair, |(pair, _)| *pair).ok()?;
+        Some(self.0[place].1)
+    }
+}
+
 impl<T: TextSource> Decision<'_, T> {
     /// The groups with a pair whose texts may have no more than a form in common.
     ///
@@ -802,6 +838,35 @@ impl<T: TextSource> Decision<'_, T> {
             Some(f32::from_bits(accepted[place].strength))
         };
         among(&self.accepted[self.places.of(pair.0)]).or_else(|| among(&self.judged))
+    }
+
+    /// In how many values documents agree and differ that are in accepted pairs, given the first document of each text;
+    /// the documents may come in any order.
+    ///
+    /// 20 bytes for each pair that some values differ in.
+    ///
+    /// # Errors
+    /// When pairs that were kept aside cannot be read back.
+    pub fn facts_of(
+        &self,
+        documents: impl Iterator<Item = (u32, u32)>,
+        first: &[u32],
+    ) -> Result<FactsOfPairs, Failure> {
+        let pairs = documents.map(|(a, b)| ordered(first[a as usize], first[b as usize]));
+        let mut wanted: Vec<(u32, u32)> = pairs.collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut found = Vec::new();
+        let mut wanted = wanted.into_iter().peekable();
+        for pair in self.pairs.iter() {
+            let pair = pair?;
+            let place = (pair.a, pair.b);
+            while wanted.next_if(|wanted| *wanted < place).is_some() {}
+            if wanted.next_if_eq(&place).is_some() && !are_no_evidence(&pair.facts()) {
+                found.push((place, pair.facts()));
+            }
+        }
+        Ok(FactsOfPairs(found))
     }
 
     /// Takes up pairs that its [judges](Decision::judge) accepted, ascending.

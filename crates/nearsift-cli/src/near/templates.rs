@@ -3,17 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nearsift::dedup::Accepted;
 use nearsift::feature::shingle::Reduced;
 use nearsift::verify::{Facts, Slots, Varying};
 use rayon::prelude::*;
 
+use super::chunks::in_chunks;
 use super::recent::Recent;
 use super::texts::TextSource;
 use crate::failure::Failure;
-use crate::interrupt;
 
 /// The neighbours of a document that are looked at: the nearest, of equal ones the earliest.
 const NEIGHBOURS: usize = 16;
@@ -48,31 +47,17 @@ impl Templates {
         let neighbours = nearest(pairs, |document| texts.len_of(document) <= LONGEST);
         let groups: Vec<&[Neighbour]> = neighbours.chunk_by(|x, y| x.of == y.of).collect();
         let kept = slots();
-        let next = AtomicUsize::new(0);
-        let work = |_: rayon::BroadcastContext<'_>| {
-            let mut reader = SlotReader::new(texts, &kept);
-            let mut found = Vec::new();
-            loop {
-                interrupt::check()?;
-                let from = next.fetch_add(CHUNK, Ordering::Relaxed).min(groups.len());
-                if from == groups.len() {
-                    return Ok(found);
-                }
-                for group in &groups[from..(from + CHUNK).min(groups.len())] {
-                    let own = reader.slots(group[0].of)?;
-                    let others = group.iter().map(|neighbour| reader.slots(neighbour.document));
-                    let others: Vec<Arc<Slots>> = others.collect::<Result<_, Failure>>()?;
-                    let others: Vec<&Slots> = others.iter().map(|slots| &**slots).collect();
-                    let varying = Varying::among(&own, &others);
-                    if !varying.is_empty() {
-                        found.push((group[0].of, varying));
-                    }
-                }
-            }
-        };
-        let found: Vec<Vec<(u32, Varying)>> =
-            rayon::broadcast(work).into_iter().collect::<Result<_, Failure>>()?;
-        Ok(Templates { varying: found.into_iter().flatten().collect(), none: Varying::default() })
+        let reader = || SlotReader::new(texts, &kept);
+        let found = in_chunks(groups.len(), CHUNK, reader, |reader, place| {
+            let group = groups[place];
+            let own = reader.slots(group[0].of)?;
+            let others = group.iter().map(|neighbour| reader.slots(neighbour.document));
+            let others: Vec<Arc<Slots>> = others.collect::<Result<_, Failure>>()?;
+            let others: Vec<&Slots> = others.iter().map(|slots| &**slots).collect();
+            let varying = Varying::among(&own, &others);
+            Ok((!varying.is_empty()).then_some((group[0].of, varying)))
+        })?;
+        Ok(Templates { varying: found.into_iter().collect(), none: Varying::default() })
     }
 
     /// Whether something is known to vary around one of two documents.
@@ -93,6 +78,27 @@ impl Templates {
         let varying = |document| self.varying.get(&document).unwrap_or(&self.none);
         let (x, y) = (reader.slots(a)?, reader.slots(b)?);
         Ok(Facts::between(&x, &y, [varying(a), varying(b)]))
+    }
+
+    /// The facts of pairs, in their order, each with the letters of both texts; `None` for a pair about which
+    /// nothing is known to vary.
+    ///
+    /// # Errors
+    /// When a text cannot be read back.
+    pub fn facts_of_all(
+        &self,
+        pairs: &[(u32, u32)],
+        texts: &impl TextSource,
+        kept: &KeptSlots,
+    ) -> Result<Vec<Option<(Facts, usize)>>, Failure> {
+        let facts = |reader: &mut SlotReader<'_, _>, &(a, b): &(u32, u32)| {
+            if !self.concern(a, b) {
+                return Ok(None);
+            }
+            let facts = self.facts(reader, a, b)?;
+            Ok(Some((facts, reader.letters(a)? + reader.letters(b)?)))
+        };
+        pairs.par_iter().map_init(|| SlotReader::new(texts, kept), facts).collect()
     }
 }
 
@@ -152,10 +158,7 @@ impl<'t, T: TextSource> SlotReader<'t, T> {
     }
 
     /// The letters and digits of a document.
-    ///
-    /// # Errors
-    /// When its text cannot be read back.
-    pub fn letters(&mut self, document: u32) -> Result<usize, Failure> {
+    fn letters(&mut self, document: u32) -> Result<usize, Failure> {
         Ok(self.slots(document)?.letters())
     }
 

@@ -1,13 +1,13 @@
 //! Candidates are compared exactly, in parallel.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use nearsift::dedup::SketchCorpus;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::sketch::join::Pair;
 use nearsift::verify::{Profile, Profiler, Verified, Verifier};
 
+use super::chunks::in_chunks;
 use super::order::by_neighbourhood;
 use super::recent::Recent;
 use super::search::Near;
@@ -16,7 +16,6 @@ use super::texts::TextSource;
 use super::{Rule, pair_of};
 use crate::admission;
 use crate::failure::Failure;
-use crate::interrupt;
 
 /// Pairs that one worker takes at a time.
 const CHUNK: usize = 256;
@@ -87,10 +86,10 @@ pub fn verify(
     verify_in_order(pairs, &by_neighbourhood(pairs), material, Least::Score(min_score))
 }
 
-/// As [`verify`], given an order in which [those of the same documents are close](by_neighbourhood).
+/// Does the same given an order in which [pairs of the same documents are close](by_neighbourhood).
 ///
 /// # Errors
-/// As there.
+/// When a text cannot be read back, or an interruption.
 pub fn verify_in_order(
     pairs: &[Pair],
     order: &[u32],
@@ -100,27 +99,12 @@ pub fn verify_in_order(
     // Pairs of the same documents follow each other, so that each profile is made about once, and the
     // workers take turns along that order, so that they need the same profiles at the same time.
     let made = Made::default();
-    let next = AtomicUsize::new(0);
-    let work = |_: rayon::BroadcastContext<'_>| {
-        let mut examiner = Examiner::new(material, least, &made);
-        let mut found = Vec::new();
-        loop {
-            interrupt::check()?;
-            let from = next.fetch_add(CHUNK, Ordering::Relaxed).min(order.len());
-            if from == order.len() {
-                return Ok(found);
-            }
-            for &place in &order[from..(from + CHUNK).min(order.len())] {
-                let pair = pairs[place as usize];
-                if let Some(verified) = examiner.compare(pair.a, pair.b)? {
-                    found.push((place as usize, verified));
-                }
-            }
-        }
-    };
-    let found: Vec<Vec<(usize, Verified)>> =
-        rayon::broadcast(work).into_iter().collect::<Result<_, Failure>>()?;
-    let mut found = found.concat();
+    let examiner = || Examiner::new(material, least, &made);
+    let mut found = in_chunks(order.len(), CHUNK, examiner, |examiner, turn| {
+        let place = order[turn] as usize;
+        let verified = examiner.compare(pairs[place].a, pairs[place].b)?;
+        Ok(verified.map(|verified| (place, verified)))
+    })?;
     found.sort_unstable_by_key(|(place, _)| *place);
     Ok(found)
 }

@@ -284,6 +284,30 @@ pub const LARGE_GROUP: Answer = answer(
     "documents stand for as many documents as --max-cluster allows, and more are like them (",
     "Each document that stays is a group with those that it stands for, full groups first: of n documents that are alike about n / N stay. How many are full, and their links with more, is in `summary.json`.",
 );
+pub const ONE_FORM: Answer = answer(
+    "Reports of one template, with other values in each",
+    0,
+    "of one form are no near duplicates, because their values differ (",
+    "Both stay. `summary.json` names a pair. Groups that may have no more than a form in common are named in a note of their own, with what to do.",
+);
+pub const NOT_A_NUMBER: Answer = answer(
+    "NaN or Infinity in a record that is converted",
+    0,
+    "3 numbers that JSON does not have, NaN or Infinity, became null in the converted files: without --output-format records stay as they are.",
+    "`summary.json` has the count.",
+);
+pub const UNUSED_PARAMETER: Answer = answer(
+    "Recipe parameter without effect, or an unknown one",
+    2,
+    "'punctuation' has no effect with features=auto and weight=log-tf-root-idf: its parameters are ",
+    "Nothing is read or written.",
+);
+pub const OUTPUT_IS_STDOUT: Answer = answer(
+    "`--output -`",
+    2,
+    "the results are files and need a folder, not standard output: name a new folder; `nearsift pairs` prints pairs (a folder of this name is ./-)",
+    "Nothing is read or written, and no folder is made.",
+);
 pub const SCORE_OUT_OF_RANGE: Answer = answer(
     "Threshold out of range",
     2,
@@ -407,6 +431,10 @@ pub const ALL: &[&Answer] = &[
     &ALL_THE_SAME,
     &CROWD,
     &LARGE_GROUP,
+    &ONE_FORM,
+    &NOT_A_NUMBER,
+    &UNUSED_PARAMETER,
+    &OUTPUT_IS_STDOUT,
     &SCORE_OUT_OF_RANGE,
     &TOO_LITTLE_MEMORY,
     &NO_REFERENCE,

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use testkit::random::Random;
 
-use crate::support::{Folder, Results, line};
+use crate::answers;
+use crate::support::{Folder, Results, Run, line};
 
 const TOWNS: [&str; 12] = [
     "Alderby",
@@ -62,13 +63,13 @@ fn arrival(random: &mut Random) -> String {
     )
 }
 
-fn dedup(documents: &[(String, String)], options: &[&str]) -> (Results, String, Folder) {
+fn dedup(documents: &[(String, String)], options: &[&str]) -> (Results, Run, Folder) {
     let folder = Folder::new();
     let lines: String = documents.iter().map(|(id, text)| line(id, text)).collect();
     folder.file("in.jsonl", lines);
     let run = folder.dedup(&["in.jsonl"], "out", options).expect(0);
     let results = folder.results("out");
-    (results, run.shown(), folder)
+    (results, run, folder)
 }
 
 #[test]
@@ -80,12 +81,12 @@ fn reports_of_one_template_stay_and_their_reprints_go() {
         let reprint = format!("By our harbour correspondent. {} (Agency)", documents[n].1);
         documents.push((format!("reprint{n:02}"), reprint));
     }
-    let (results, shown, _folder) = dedup(&documents, &[]);
+    let (results, run, _folder) = dedup(&documents, &[]);
     let removed: BTreeSet<String> = results.removed_ids().into_iter().collect();
     let reprints: BTreeSet<String> = (0..60).step_by(6).map(|n| format!("reprint{n:02}")).collect();
     assert_eq!(removed, reprints);
     // What was kept apart is said, with an example.
-    assert!(shown.contains("pairs of one form are no near duplicates"), "{shown}");
+    answers::ONE_FORM.check(&run);
     assert!(results.count("/same_form_apart/pairs") > 60);
     assert!(results.count("/same_form_apart/differ") > 5);
 
@@ -96,6 +97,33 @@ fn reports_of_one_template_stay_and_their_reprints_go() {
     let (shuffled, _, _folder) = dedup(&documents, &["--keep", "longest"]);
     let originals: BTreeSet<String> = (0..60).step_by(6).map(|n| format!("report{n:02}")).collect();
     assert_eq!(shuffled.removed_ids().into_iter().collect::<BTreeSet<_>>(), originals);
+}
+
+/// A removal tells in how many values the document and its representative agree and differ, as their pair does.
+#[test]
+fn removals_have_the_facts_of_their_pairs() {
+    let mut random = Random::new(21);
+    let mut documents: Vec<(String, String)> =
+        (0..40).map(|n| (format!("report{n:02}"), arrival(&mut random))).collect();
+    for n in 0..10 {
+        let corrected = documents[n].1.replacen("pier ", "pier 9", 1);
+        documents.push((format!("corrected{n}"), corrected.replacen("crew of ", "crew of 1", 1)));
+    }
+    let (results, _, _folder) = dedup(&documents, &[]);
+    let of = |line: &serde_json::Value, names: [&str; 2]| {
+        let mut ids = names.map(|name| line[name].as_str().expect("an id").to_owned());
+        ids.sort();
+        (ids, [line["agree"].as_u64(), line["differ"].as_u64()])
+    };
+    let pairs: Vec<_> = results.lines("pairs.jsonl").iter().map(|l| of(l, ["a", "b"])).collect();
+    let removed = results.lines("removed.jsonl");
+    assert!(removed.len() >= 10, "{removed:?}");
+    for line in &removed {
+        let (ids, facts) = of(line, ["id", "representative"]);
+        let of_pair = pairs.iter().find(|(of_pair, _)| *of_pair == ids).expect("its pair");
+        assert_eq!(facts, of_pair.1, "{line}");
+    }
+    assert!(removed.iter().any(|line| line["differ"].as_u64() > Some(0)), "{removed:?}");
 }
 
 #[test]
@@ -135,7 +163,8 @@ fn records_of_few_fields_are_not_one_without_a_warning() {
         );
         documents.push((format!("{n:02}"), text));
     }
-    let (results, shown, _folder) = dedup(&documents, &[]);
+    let (results, run, _folder) = dedup(&documents, &[]);
+    let shown = run.shown();
     let removed = results.removed_ids().len();
     let told = results.summary()["same_form_together"]["documents"].as_u64().unwrap_or(0);
     assert!(told >= removed as u64, "{removed} of 40 went, {told} told");

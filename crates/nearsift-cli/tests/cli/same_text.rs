@@ -1,5 +1,6 @@
 //! Which texts `dedup` takes for the same, and which for near at most, by every method.
 
+use crate::answers;
 use crate::support::{Folder, line};
 
 /// The reasons of removals by id, with their scores.
@@ -156,5 +157,8 @@ fn a_parameter_without_effect_ends_the_run() {
             run.stderr
         );
         assert!(run.stderr.contains("min-features"), "{}", run.stderr);
+        if parameter == "punctuation" {
+            answers::UNUSED_PARAMETER.check(&run);
+        }
     }
 }

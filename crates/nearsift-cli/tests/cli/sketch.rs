@@ -197,7 +197,9 @@ fn fields_of_what_dedup_writes() {
     }
     let clusters = sketch.lines("clusters.jsonl");
     for removed in sketch.lines("removed.jsonl") {
-        let all = [&common[..], &["distance", "score", "sketch_score", "cluster"]].concat();
+        let facts: &[&str] = if removed["differ"].is_null() { &[] } else { &["agree", "differ"] };
+        let own = &["distance", "score", "sketch_score", "cluster"];
+        let all = [&common[..], own, facts].concat();
         // `score` is what the texts gave, where the two were compared and accepted.
         let expect: Vec<&str> =
             all.into_iter().filter(|key| *key != "score" || !removed["score"].is_null()).collect();
@@ -210,14 +212,15 @@ fn fields_of_what_dedup_writes() {
         }
     }
     // The pairs explain the removals.
-    let of_pairs: BTreeMap<(String, String), Value> = sketch
+    let decided = |line: &Value| ["score", "agree", "differ"].map(|key| line[key].clone());
+    let of_pairs: BTreeMap<(String, String), [Value; 3]> = sketch
         .lines("pairs.jsonl")
         .into_iter()
-        .map(|p| ((string(&p["a"]), string(&p["b"])), p["score"].clone()))
+        .map(|p| ((string(&p["a"]), string(&p["b"])), decided(&p)))
         .collect();
     for removed in sketch.lines("removed.jsonl").iter().filter(|r| !r["score"].is_null()) {
         let pair = (string(&removed["representative"]), string(&removed["id"]));
-        assert_eq!(of_pairs[&pair], removed["score"], "{removed}");
+        assert_eq!(of_pairs[&pair], decided(removed), "{removed}");
     }
     for cluster in &clusters {
         let fields = ["cluster", "name", "size", "representative", "members", "records"];

@@ -465,8 +465,15 @@ fn a_form_that_many_documents_share() {
     // The last pair more or less does not matter.
     assert!((low - 0.02..=high + 0.02).contains(&truth), "{truth}: {precision}");
 
-    // A threshold of the user's own is told what it is worth, by texts alone: what varies among near neighbours, which
-    // `pairs` knows too, takes more of the form's pairs away.
+    // The settings and the forecast are true for dedup.
+    folder.run(["tune", "in.jsonl", "--output", "tuned", "-q"]).expect(0);
+    folder.dedup(&["in.jsonl"], "out", &["--config", "tuned/nearsift.toml", "-q"]).expect(0);
+    let removed = folder.results("out").summary()["removed"]["near"].clone();
+    assert_eq!(report["forecast"]["removed_near"]["value"], removed);
+    let removed = removed.as_u64().expect("a number") as usize;
+    assert!(removed.abs_diff(copies) * 10 <= copies, "{removed} of {copies} copies");
+
+    // What a threshold of the user's own is worth is reported, too.
     let report = json(&folder, &["in.jsonl", "--min-score", "0.3"]);
     let (found, right) = measured("0.3");
     let truth = right as f64 / found as f64;

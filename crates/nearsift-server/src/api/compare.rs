@@ -69,12 +69,22 @@ struct TextMeasures {
     jaccard: f64,
     /// 1 when one text contains the other.
     containment: f64,
+    /// The different numbers that both texts have in the same place. Absent where none differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agree: Option<u32>,
+    /// The pairs of different numbers that stand in the same place; three or more lower the score. Absent where none
+    /// differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differ: Option<u32>,
 }
 
 impl From<Verified> for TextMeasures {
     fn from(verified: Verified) -> TextMeasures {
-        let Verified { score, value, cosine, alignment, jaccard, containment, .. } = verified;
-        TextMeasures { score, value, cosine, alignment, jaccard, containment }
+        let Verified { score, value, cosine, alignment, jaccard, containment, facts, .. } =
+            verified;
+        let facts = Some(facts).filter(|facts| facts.differ > 0);
+        let (agree, differ) = (facts.map(|facts| facts.agree), facts.map(|facts| facts.differ));
+        TextMeasures { score, value, cosine, alignment, jaccard, containment, agree, differ }
     }
 }
 

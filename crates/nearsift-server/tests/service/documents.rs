@@ -272,6 +272,16 @@ fn two_pages_are_compared() {
         "{signs}"
     );
     assert!(signs["verified"]["score"].as_f64().unwrap() < 1.0, "{signs}");
+    assert!(signs["verified"].get("differ").is_none(), "{signs}");
+    let forecast = |[rain, wind, dawn, noon]: [u32; 4]| {
+        format!(
+            "The chance of rain is {rain} per cent, winds blow at {wind} kilometres an hour, and the temperature rises from {dawn} degrees at dawn to {noon} degrees in the afternoon of the same day."
+        )
+    };
+    let numbers = compare(&forecast([20, 35, 7, 19]), &forecast([20, 48, 11, 23]));
+    let verified = &numbers["verified"];
+    let values = ["agree", "differ"].map(|name| verified[name].as_u64());
+    assert!(values[0] >= Some(1) && values[1] >= Some(3), "{numbers}");
     let wrong =
         service.post("/v1/compare", &json!({"a": {"text": "x"}, "b": {"html_base64": "%"}}));
     assert_eq!(wrong.problem("invalid-field")["pointer"], "/b/html_base64");

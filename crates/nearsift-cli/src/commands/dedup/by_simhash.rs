@@ -6,11 +6,11 @@ use nearsift::join::Threads;
 use nearsift::recipe::Recipe;
 use serde::Serialize;
 
-use super::Run;
 use super::against::Against;
 use super::collect::Id;
 use super::examples::Sample;
 use super::summary::{Search, Summary};
+use super::{Judgement, Run};
 use crate::Status;
 use crate::calibration;
 use crate::commands::with_corpus;
@@ -81,9 +81,12 @@ impl Run<'_> {
         table.finish()?;
 
         // Of fingerprints every two documents are compared by their distance alone.
-        let removal_score = |document, _| found.removal(document).score.map(|score| score as f32);
+        let judged = |document, _| {
+            let score = found.removal(document).score? as f32;
+            Some(Judgement { score, facts: None })
+        };
         let summary =
-            self.write(&collected, &found, &Against::default(), summary, &sample, removal_score)?;
+            self.write(&collected, &found, &Against::default(), summary, &sample, judged)?;
         Ok((summary, collected.problems.status()))
     }
 }

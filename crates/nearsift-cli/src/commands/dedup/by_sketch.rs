@@ -8,7 +8,7 @@ use super::budget::Budget;
 use super::collect::{Collected, Sketched};
 use super::examples::Sample;
 use super::summary::{Search, Summary};
-use super::{Run, against};
+use super::{Judgement, Run, against};
 use crate::Status;
 use crate::commands::with_corpus;
 use crate::failure::Failure;
@@ -74,8 +74,12 @@ impl Run<'_> {
         written?;
         summary.tell_same_form(&decision.of_one_form(found.clusters())?, &collected.ids);
         decision.take_up(found.judged());
-        let score = |document, representative| decision.score_of(document, representative, &first);
-        let summary = self.write(&collected, &found, &against, summary, &sample, score)?;
+        let facts = decision.facts_of(found.clusters().removed(), &first)?;
+        let judged = |a, b| {
+            let score = decision.score_of(a, b, &first)?;
+            Some(Judgement { score, facts: facts.of(a, b, &first) })
+        };
+        let summary = self.write(&collected, &found, &against, summary, &sample, judged)?;
         if self.keep_state {
             let is_kept = |document| found.clusters().is_kept(document) && !against.has(document);
             against::kept::write(self.folder, self.inputs, &collected, &recipe, is_kept)?;

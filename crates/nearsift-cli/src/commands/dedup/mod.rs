@@ -21,6 +21,7 @@ use std::time::Instant;
 use nearsift::cluster::{ClusterId, MajorityLink};
 use nearsift::dedup::{Clustering, Found, Keep, Options, Reason};
 use nearsift::join::Threads;
+use nearsift::verify::Facts;
 use nearsift_io::{Conversion, Decision, Inputs, KeptWriter, Note};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -74,7 +75,18 @@ struct RemovedLine<'a> {
     /// How alike the sketches are.
     #[serde(skip_serializing_if = "Option::is_none")]
     sketch_score: Option<f64>,
+    /// In how many values the two agree and differ, where the pair is a line of `pairs.jsonl` and some differ.
+    #[serde(flatten)]
+    facts: Option<Facts>,
     cluster: u64,
+}
+
+/// What decided about two documents.
+#[derive(Debug, Clone, Copy)]
+struct Judgement {
+    score: f32,
+    /// Where some values differ.
+    facts: Option<Facts>,
 }
 
 /// A document that a reference has.
@@ -296,7 +308,7 @@ impl Run<'_> {
         Ok(collected)
     }
 
-    /// Writes the groups, what goes and what stays, and the report. `score` is what decided about two
+    /// Writes the groups, what goes and what stays, and the report. `judged` is what decided about two
     /// documents, where they were compared with each other.
     fn write<C: Sync>(
         &self,
@@ -305,7 +317,7 @@ impl Run<'_> {
         against: &Against,
         mut summary: Summary,
         sample: &examples::Sample,
-        score: impl Fn(u32, u32) -> Option<f32> + Sync,
+        judged: impl Fn(u32, u32) -> Option<Judgement> + Sync,
     ) -> Result<Summary, Failure> {
         let Collected { ids, records, .. } = collected;
         interrupt::check()?;
@@ -319,7 +331,7 @@ impl Run<'_> {
             true => Ok(KeptFiles::default()),
             false => self.write_kept(records, &collected.lacking, documents, is_kept),
         };
-        let write_tables = || self.write_tables(collected, found, against, &mut summary, &score);
+        let write_tables = || self.write_tables(collected, found, against, &mut summary, &judged);
         let (tables, kept) = rayon::join(write_tables, write_kept);
         tables?;
         let KeptFiles { changed, carried_over, unconverted, nulls } = kept?;
@@ -346,10 +358,11 @@ impl Run<'_> {
         found: &Found<'_>,
         against: &Against,
         summary: &mut Summary,
-        score: &impl Fn(u32, u32) -> Option<f32>,
+        judged: &impl Fn(u32, u32) -> Option<Judgement>,
     ) -> Result<(), Failure> {
         let Collected { ids, records, .. } = collected;
-        let cluster_of = self.write_clusters(found, collected, summary, score)?;
+        let score = |a, b| judged(a, b).map(|judgement| judgement.score);
+        let cluster_of = self.write_clusters(found, collected, summary, &score)?;
         let mut sources =
             Sources::new(self.inputs, records, found.clusters().documents(), self.source_field)?;
         let mut table = self.folder.table("removed.jsonl")?;
@@ -380,8 +393,8 @@ impl Run<'_> {
             summary.count_removal(removal.reason);
             sources.count(removal.document, removal.representative, removal.reason);
             let decided = match removal.reason {
-                Reason::Exact => Some(1.0),
-                Reason::Near => score(removal.document, removal.representative),
+                Reason::Exact => Some(Judgement { score: 1.0, facts: None }),
+                Reason::Near => judged(removal.document, removal.representative),
             };
             table.line(&RemovedLine {
                 id: ids.get(removal.document),
@@ -390,8 +403,9 @@ impl Run<'_> {
                 representative: ids.get(removal.representative),
                 representative_record: records.of(removal.representative) + 1,
                 distance: removal.distance,
-                score: decided,
+                score: decided.map(|judgement| judgement.score),
                 sketch_score: removal.score.filter(|_| summary.is_of_sketches()),
+                facts: decided.and_then(|judgement| judgement.facts),
                 cluster: cluster_of[found.clusters().label(removal.document) as usize],
             })?;
         }

@@ -21,7 +21,7 @@ use crate::commands::dedup::collect::{Collected, Ids, Sketched};
 use crate::failure::Failure;
 use crate::near::{
     Candidates, Extent, Material, Rule, Templates, TextSource, Texts, Workspace, decide,
-    join_settings, pair_of, verify,
+    join_settings, judge_by_neighbours, pair_of, verify,
 };
 
 /// Texts that score less are not told apart further.
@@ -71,14 +71,16 @@ impl Run<'_> {
         let texts = self.texts(&collected, pairs.iter().chain(&random))?;
         watch.reading_again = watch.lap();
         let frequencies = frequencies.table(DocumentFrequencies::shipped());
-        let templates = Templates::default();
-        let material = Material { texts: &texts, frequencies: &frequencies, templates: &templates };
+        let material =
+            Material { texts: &texts, frequencies: &frequencies, templates: &Templates::default() };
         let verified = verify(&pairs, material, floor)?;
+        let mut measured: Vec<Measured> =
+            verified.into_iter().map(|(place, texts)| (pairs[place], texts)).collect();
+        let templates = judge_by_neighbours(&mut measured, &texts, asked.unwrap_or(MIN_SCORE))?;
         watch.verifying = watch.lap();
+        let material = Material { templates: &templates, ..material };
         let random_scores: Vec<f64> =
             verify(&random, material, 0.0)?.into_iter().map(|(_, texts)| texts.score).collect();
-        let measured: Vec<Measured> =
-            verified.into_iter().map(|(place, texts)| (pairs[place], texts)).collect();
         let scored: Vec<ScoredPair> = measured
             .iter()
             .map(|(pair, texts)| ScoredPair { a: pair.a, b: pair.b, score: texts.score })
@@ -201,6 +203,7 @@ impl Run<'_> {
                     score: Some(measured.score),
                     cosine: Some(measured.cosine),
                     alignment: Some(measured.alignment),
+                    facts: Some(measured.facts).filter(|facts| facts.differ > 0),
                     ..example(texts, ids, pair.a, pair.b)?
                 })
             });

@@ -51,6 +51,7 @@ pub fn example(texts: &impl TextSource, ids: &Ids, a: u32, b: u32) -> Result<Exa
         score: None,
         cosine: None,
         alignment: None,
+        facts: None,
         distance: None,
         a_begins: start(left, BEGINNING).to_owned(),
         b_begins: start(right, BEGINNING).to_owned(),

@@ -1,5 +1,7 @@
 //! The report for people.
 
+use nearsift::verify::Facts;
+
 use super::report::{Band, Basis, Between, Number, Report, Seen};
 use crate::failure::Failure;
 use crate::output::{Out, escaped};
@@ -174,7 +176,10 @@ fn examples(out: &mut Out, band: &Band) -> Result<(), Failure> {
             [("score", pair.score), ("cosine", pair.cosine), ("alignment", pair.alignment)];
         let measures =
             measures.iter().filter_map(|(name, value)| Some(format!("{name} {:.3}", (*value)?)));
-        let measures = measures.collect::<Vec<_>>().join(", ");
+        let facts = pair
+            .facts
+            .map(|Facts { agree, differ, .. }| format!("values: {agree} agree, {differ} differ"));
+        let measures = measures.chain(facts).collect::<Vec<_>>().join(", ");
         out.line(&format!(
             "  {} | {}: {measures}",
             escaped(pair.a.shown()),

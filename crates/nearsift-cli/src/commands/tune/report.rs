@@ -1,6 +1,7 @@
 //! What tuning found, as it is printed and written.
 
 use nearsift::tune::{Estimate, Evidence, Growth, Histogram, Precision, Proposal, Valley};
+use nearsift::verify::Facts;
 use serde::Serialize;
 
 use crate::commands::dedup::collect::Id;
@@ -202,6 +203,9 @@ pub struct Example {
     pub cosine: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alignment: Option<f64>,
+    /// In how many values the two agree and differ, where some differ.
+    #[serde(flatten)]
+    pub facts: Option<Facts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance: Option<u32>,
     /// How the two texts begin, normalised as they are compared.
