@@ -1,5 +1,6 @@
 //! The program as scripts see it: what it writes, where, and with which exit status.
 
+mod adversary;
 mod against;
 mod answers;
 mod bad_input;
