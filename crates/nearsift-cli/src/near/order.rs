@@ -12,12 +12,16 @@ use nearsift::sketch::join::Pair;
 /// # References
 /// Cuthill and McKee, 'Reducing the bandwidth of sparse symmetric matrices', ACM 1969.
 pub fn by_neighbourhood(pairs: &[Pair]) -> Vec<u32> {
-    let mut documents: Vec<u32> = pairs.iter().flat_map(|pair| [pair.a, pair.b]).collect();
+    by_neighbourhood_of(pairs.iter().map(|pair| (pair.a, pair.b)))
+}
+
+/// The same of pairs of documents alone.
+pub fn by_neighbourhood_of(pairs: impl ExactSizeIterator<Item = (u32, u32)> + Clone) -> Vec<u32> {
+    let mut documents: Vec<u32> = pairs.clone().flat_map(|(a, b)| [a, b]).collect();
     documents.sort_unstable();
     documents.dedup();
     let index = |document: u32| documents.partition_point(|&other| other < document);
-    let ends: Vec<[u32; 2]> =
-        pairs.iter().map(|pair| [index(pair.a) as u32, index(pair.b) as u32]).collect();
+    let ends: Vec<[u32; 2]> = pairs.map(|(a, b)| [index(a) as u32, index(b) as u32]).collect();
 
     // The neighbours of document i: from `starts[i]` to `starts[i + 1]`.
     let mut starts = vec![0; documents.len() + 1];
@@ -55,7 +59,7 @@ pub fn by_neighbourhood(pairs: &[Pair]) -> Vec<u32> {
             }
         }
     }
-    let mut order: Vec<u32> = (0..pairs.len() as u32).collect();
+    let mut order: Vec<u32> = (0..ends.len() as u32).collect();
     order.sort_unstable_by_key(|&place| {
         let [a, b] = ends[place as usize].map(|end| numbers[end as usize]);
         (a.max(b), a.min(b), place)

@@ -4,12 +4,14 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use nearsift::cluster::Components;
 use nearsift::dedup::Accepted;
 use nearsift::feature::shingle::Reduced;
 use nearsift::verify::{Facts, Slots, Varying};
 use rayon::prelude::*;
 
 use super::chunks::in_chunks;
+use super::order::by_neighbourhood_of;
 use super::recent::Recent;
 use super::texts::TextSource;
 use crate::failure::Failure;
@@ -45,7 +47,13 @@ impl Templates {
     /// When a text cannot be read back, or an interruption.
     pub fn among(pairs: &[Accepted], texts: &impl TextSource) -> Result<Templates, Failure> {
         let neighbours = nearest(pairs, |document| texts.len_of(document) <= LONGEST);
-        let groups: Vec<&[Neighbour]> = neighbours.chunk_by(|x, y| x.of == y.of).collect();
+        let mut groups: Vec<&[Neighbour]> = neighbours.chunk_by(|x, y| x.of == y.of).collect();
+        // Those of linked documents follow each other, so that the slots of each are made about once.
+        let last = neighbours.iter().map(|of| of.of.max(of.document)).max();
+        let mut components = Components::new(last.map_or(0, |last| last as usize + 1));
+        neighbours.iter().for_each(|of| components.link(of.of, of.document));
+        groups.sort_by_cached_key(|group| (components.root(group[0].of), group[0].of));
+        drop(components);
         let kept = slots();
         let reader = || SlotReader::new(texts, &kept);
         let found = in_chunks(groups.len(), CHUNK, reader, |reader, place| {
@@ -84,21 +92,29 @@ impl Templates {
     /// nothing is known to vary.
     ///
     /// # Errors
-    /// When a text cannot be read back.
+    /// When a text cannot be read back, or an interruption.
     pub fn facts_of_all(
         &self,
         pairs: &[(u32, u32)],
         texts: &impl TextSource,
         kept: &KeptSlots,
     ) -> Result<Vec<Option<(Facts, usize)>>, Failure> {
-        let facts = |reader: &mut SlotReader<'_, _>, &(a, b): &(u32, u32)| {
-            if !self.concern(a, b) {
-                return Ok(None);
-            }
+        let concerned = (0..pairs.len()).filter(|&place| {
+            let (a, b) = pairs[place];
+            self.concern(a, b)
+        });
+        let concerned: Vec<usize> = concerned.collect();
+        let order = by_neighbourhood_of(concerned.iter().map(|&place| pairs[place]));
+        let reader = || SlotReader::new(texts, kept);
+        let found = in_chunks(order.len(), CHUNK, reader, |reader, turn| {
+            let place = concerned[order[turn] as usize];
+            let (a, b) = pairs[place];
             let facts = self.facts(reader, a, b)?;
-            Ok(Some((facts, reader.letters(a)? + reader.letters(b)?)))
-        };
-        pairs.par_iter().map_init(|| SlotReader::new(texts, kept), facts).collect()
+            Ok(Some((place, (facts, reader.letters(a)? + reader.letters(b)?))))
+        })?;
+        let mut facts = vec![None; pairs.len()];
+        found.into_iter().for_each(|(place, found)| facts[place] = Some(found));
+        Ok(facts)
     }
 }
 

@@ -2,7 +2,7 @@ use std::fs;
 
 use nearsift_io::{Error, Inputs, Limits, Note, ReadOptions, Reason};
 
-use crate::support::{Folder, both, bz2, gz, inputs, read, tree, zst};
+use crate::support::{Folder, both, bz2, gz, inputs, read, tree, xz, zst};
 
 /// Each input, with the documents that come of it, the notes, and what is written as unreadable.
 #[test]
@@ -130,6 +130,29 @@ fn a_line_of_other_white_space_is_told() {
     let got = read(&inputs(folder.file("a.jsonl", lines)));
     assert_eq!(got.documents, ["1=a", "2=b"]);
     assert_eq!(got.codes(), ["3 json", "4 json"]);
+}
+
+/// A window beyond the limit is no damage: the note names the limit.
+#[test]
+fn windows_beyond_the_limit() {
+    let folder = Folder::new();
+    let line = format!("{{\"id\":1,\"text\":\"{}\"}}\n", "abcdefgh".repeat(1_000));
+    for (name, bytes) in
+        [("a.jsonl.zst", zst(line.as_bytes())), ("a.jsonl.xz", xz(line.as_bytes()))]
+    {
+        let path = folder.file(name, &bytes);
+        assert_eq!(read(&limited(&path, Limits::default())).documents.len(), 1, "{name}");
+        let got = read(&limited(&path, Limits { zstd_window_log: 10, ..Limits::default() }));
+        assert!(got.documents.is_empty(), "{name}");
+        let is_window = |note: &Note| matches!(note.reason, Reason::Window { limit: 10, .. });
+        assert!(got.notes.iter().any(is_window), "{name}: {:?}", got.notes);
+        // Damage is another matter.
+        let mut damaged = bytes;
+        let middle = damaged.len() / 2;
+        damaged[middle..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        let got = read(&limited(&folder.file(name, damaged), Limits::default()));
+        assert!(!got.notes.is_empty() && !got.notes.iter().any(is_window), "{name}");
+    }
 }
 
 fn limited(path: &std::path::Path, limits: Limits) -> Inputs {

@@ -29,6 +29,9 @@ const LEAST_SHIFT: u32 = 64;
 /// A slot varies when its most frequent value is in at most this share of the documents that have it: 9 of 20.
 const MOST_FREQUENT: (usize, usize) = (9, 20);
 
+/// Where this many times as many slots are walked through as are wanted, each is looked up instead.
+const FEW: usize = 16;
+
 /// Fewer values that differ than this say nothing.
 const FEWEST_DIFFERENT: u32 = 3;
 
@@ -47,7 +50,7 @@ const MOST_OF_NUMBERS: f64 = 0.2;
 const SHORTEST: f64 = 40.0;
 
 /// A slot, and a value in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot {
     /// The hash of the letters beside it, of their side, and of whether the value is a number.
     place: u32,
@@ -60,6 +63,11 @@ struct Slot {
 }
 
 impl Slot {
+    /// The place and the value.
+    fn key(&self) -> u64 {
+        u64::from(self.place) << 32 | u64::from(self.value)
+    }
+
     /// The lowest bit of a place tells numbers from words.
     fn is_number(&self) -> bool {
         self.place & 1 == 1
@@ -102,28 +110,37 @@ impl Slots {
         if !reduced.text().bytes().any(|byte| byte.is_ascii_digit()) {
             return Slots::default();
         }
-        Slots::filled(reduced, Slot::is_number)
+        Slots::filled(reduced, |kind| kind == Kind::Number)
     }
 
-    fn filled(reduced: &Reduced, is_wanted: impl Fn(&Slot) -> bool) -> Slots {
+    fn filled(reduced: &Reduced, is_wanted: impl Fn(Kind) -> bool) -> Slots {
         let (tokens, letters) = tokens(reduced);
+        let mut contexts = Contexts::of(&letters);
         let mut slots = Vec::new();
+        // Of two letters in a row, the value that they make.
+        let mut of_last = None;
         for (at, token) in tokens.iter().enumerate() {
+            let with_last = of_last.take();
+            if !is_wanted(token.kind) {
+                continue;
+            }
             // With the letter beside it, a letter of a script without spaces says as much as a word.
-            let with = |beside: Option<usize>| {
-                let beside = beside.and_then(|at| tokens.get(at));
-                beside.filter(|beside| [beside.kind, token.kind] == [Kind::Letter; 2])
+            let next = tokens.get(at + 1);
+            let next = next.filter(|next| [next.kind, token.kind] == [Kind::Letter; 2]);
+            let own = Value::of([Some(token), next]);
+            let value_before = match (token.kind, with_last) {
+                (Kind::Letter, Some(both)) => both,
+                (Kind::Letter, None) => Value::of([Some(token), None]),
+                _ => own,
             };
-            let before = token.start.checked_sub(CONTEXT).map(|from| &letters[from..token.start]);
-            let after = letters.get(token.end()..token.end() + CONTEXT);
-            let both = [
-                before.map(|letters| token.slot(0, letters, [Some(token), with(Some(at + 1))])),
-                after.map(|letters| token.slot(1, letters, [with(at.checked_sub(1)), Some(token)])),
-            ];
-            slots.extend(both.into_iter().flatten().filter(&is_wanted));
+            of_last = next.map(|_| own);
+            let before = token.start.checked_sub(CONTEXT).and_then(|from| contexts.at(from));
+            let after = contexts.at(token.end());
+            slots.extend(before.map(|context| token.slot(0, context, own)));
+            slots.extend(after.map(|context| token.slot(1, context, value_before)));
         }
-        slots.sort_unstable();
-        slots.dedup_by_key(|slot| (slot.place, slot.value));
+        slots.sort_unstable_by_key(|slot| (slot.key(), slot.at));
+        slots.dedup_by_key(|slot| slot.key());
         let end = tokens.last().map_or(0, |token| token.at);
         let shift = (end / SHIFT).max(LEAST_SHIFT);
         Slots { slots: slots.into(), letters: reduced.text().chars().count(), shift }
@@ -143,36 +160,50 @@ impl Slots {
     fn places(&self) -> impl Iterator<Item = &[Slot]> {
         self.slots.chunk_by(|a, b| a.place == b.place)
     }
-
-    /// The value at the place of a slot where the document has one and not several.
-    fn only_value(&self, own: &Slot, shift: u32) -> Option<u32> {
-        let from = self.slots.partition_point(|slot| slot.place < own.place);
-        let mut values = self.slots[from..].iter().take_while(|slot| slot.place == own.place);
-        let only = values.next().filter(|_| values.next().is_none())?;
-        (only.at.abs_diff(own.at) <= shift).then_some(only.value)
-    }
 }
 
 impl Varying {
     /// The slots of a document that vary in it and its neighbours: documents that are near it in form.
     ///
     /// # Complexity
-    /// O(slots x neighbours x log slots).
+    /// O(slots x neighbours); where most neighbours agree in most slots, the others are looked up in O(log slots) each.
     pub fn among(own: &Slots, neighbours: &[&Slots]) -> Varying {
-        if neighbours.len() + 1 < FEWEST {
+        let documents = neighbours.len() + 1;
+        if documents < FEWEST {
             return Varying::default();
         }
-        let mut values = Vec::with_capacity(neighbours.len() + 1);
-        let mut varies = |slot: &Slot| {
-            let all = std::iter::once(&own).chain(neighbours);
-            values.clear();
-            values.extend(all.filter_map(|slots| slots.only_value(slot, own.shift)));
+        let places: Vec<&Slot> = own.places().map(|slots| &slots[0]).collect();
+        // The values at each place, and how many there are. What the first one or another has too often is given up early.
+        let mut values = vec![0; places.len() * documents];
+        let mut counts = vec![0; places.len()];
+        let mut open: Vec<usize> = (0..places.len()).collect();
+        for slots in std::iter::once(&own).chain(neighbours) {
+            let mut rest = &*slots.slots;
+            let are_few = open.len() * FEW < rest.len();
+            open.retain(|&nth| {
+                let place = places[nth].place;
+                let is_before = |slot: &Slot| slot.place < place;
+                let before = match are_few {
+                    true => rest.partition_point(is_before),
+                    false => rest.iter().take_while(|slot| is_before(slot)).count(),
+                };
+                rest = &rest[before..];
+                let Some(value) = only_value(rest, places[nth], own.shift) else { return true };
+                let seen = &mut values[nth * documents..][..=counts[nth]];
+                seen[counts[nth]] = value;
+                counts[nth] += 1;
+                let same = seen.iter().filter(|other| **other == value).count();
+                !is_frequent(same, documents)
+            });
+        }
+        let varies = |nth: &usize| {
+            let values = &mut values[nth * documents..][..counts[*nth]];
             values.sort_unstable();
             let most = values.chunk_by(|a, b| a == b).map(<[u32]>::len).max().unwrap_or(0);
-            values.len() >= FEWEST && most * MOST_FREQUENT.1 <= values.len() * MOST_FREQUENT.0
+            values.len() >= FEWEST && !is_frequent(most, values.len())
         };
-        let slots = own.places().map(|slots| &slots[0]).filter(|slot| varies(slot));
-        Varying(slots.map(|slot| slot.place).collect())
+        open.retain(varies);
+        Varying(open.into_iter().map(|nth| places[nth].place).collect())
     }
 
     /// Whether there is none.
@@ -183,6 +214,18 @@ impl Varying {
     fn contains(&self, place: u32) -> bool {
         self.0.binary_search(&place).is_ok()
     }
+}
+
+/// The value at the place of a slot, given what a document has from there on, where it has one and not several.
+fn only_value(slots: &[Slot], own: &Slot, shift: u32) -> Option<u32> {
+    let (only, others) = slots.split_first().filter(|(slot, _)| slot.place == own.place)?;
+    let is_alone = others.first().is_none_or(|slot| slot.place != own.place);
+    (is_alone && only.at.abs_diff(own.at) <= shift).then_some(only.value)
+}
+
+/// Whether a value that some of a number of documents have is too frequent to vary.
+fn is_frequent(same: usize, documents: usize) -> bool {
+    same * MOST_FREQUENT.1 > documents * MOST_FREQUENT.0
 }
 
 /// In how many values two documents agree and differ.
@@ -257,21 +300,22 @@ impl Facts {
     ///
     /// From 0 on, and above 1 where nearly all is said in few letters.
     pub fn cost(self, letters: usize) -> f64 {
-        let Facts { agree, differ, letters: of_facts } = self;
-        if differ < FEWEST_DIFFERENT {
+        if self.differ < FEWEST_DIFFERENT {
             return 0.0;
         }
-        let share = f64::from(differ) / f64::from(agree + differ);
-        f64::from(of_facts) * share / (letters as f64 / 2.0).max(SHORTEST)
+        f64::from(self.letters) * self.share() / (letters as f64 / 2.0).max(SHORTEST)
+    }
+
+    /// The share of the values that differ in all that stand at equal places; 0 where there are none.
+    fn share(self) -> f64 {
+        f64::from(self.differ) / f64::from(self.agree + self.differ).max(1.0)
     }
 }
 
 /// What the numbers of two texts take from their score where nothing more is known about the texts.
 pub(super) fn cost_of_numbers(facts: Facts, letters: usize) -> f64 {
     // Few that differ among many that agree are damage more often than other facts.
-    let Facts { agree, differ, .. } = facts;
-    let share = f64::from(differ) / f64::from(agree + differ).max(1.0);
-    (facts.cost(letters) * share).min(MOST_OF_NUMBERS)
+    (facts.cost(letters) * facts.share()).min(MOST_OF_NUMBERS)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -299,24 +343,59 @@ impl Token<'_> {
         self.start + self.letters
     }
 
-    /// The slot before or after some letters, with the value that these tokens make.
-    fn slot(&self, side: u32, beside: &[char], value: [Option<&Token<'_>>; 2]) -> Slot {
-        let is_number = self.kind == Kind::Number;
+    /// The slot after or before some letters, with a value.
+    fn slot(&self, side: u32, mut context: Hash, value: Value) -> Slot {
+        let is_number = u32::from(self.kind == Kind::Number);
+        context.add(side << 1 | is_number);
+        let place = context.finish() & !1 | is_number;
+        Slot { place, value: value.hash, letters: value.letters, at: self.at }
+    }
+}
+
+/// What stands in a slot: its hash, and the pairs of letters in it as bits.
+#[derive(Debug, Clone, Copy)]
+struct Value {
+    hash: u32,
+    letters: u64,
+}
+
+impl Value {
+    fn of(tokens: [Option<&Token<'_>>; 2]) -> Value {
+        let bit = |letters: [Option<char>; 2]| {
+            1 << (Hash::of(letters.into_iter().flatten().map(u32::from)).finish() & 63)
+        };
         let (mut hash, mut letters, mut last) = (Hash::default(), 0u64, None);
-        for c in value.into_iter().flatten().flat_map(|token| token.text.chars()) {
+        for c in tokens.into_iter().flatten().flat_map(|token| token.text.chars()) {
             hash.add(c.into());
             // A word of one letter has one bit, too.
             if let Some(last) = last.replace(c) {
-                letters |= 1 << (Hash::of([u32::from(last), u32::from(c)]).finish() & 63);
+                letters |= bit([Some(last), Some(c)]);
             }
         }
         if let (0, Some(last)) = (letters, last) {
-            letters = 1 << (Hash::of([u32::from(last)]).finish() & 63);
+            letters = bit([Some(last), None]);
         }
-        let kind = side << 1 | u32::from(is_number);
-        let place = Hash::of(beside.iter().map(|&c| c.into()).chain([kind])).finish();
-        let place = place & !1 | u32::from(is_number);
-        Slot { place, value: hash.finish(), letters, at: self.at }
+        Value { hash: hash.finish(), letters }
+    }
+}
+
+/// The hashes of [`CONTEXT`] letters in a row, each computed when it is asked for: in a script without spaces each stands
+/// after one value and before another.
+struct Contexts<'l> {
+    letters: &'l [char],
+    known: Vec<Option<Hash>>,
+}
+
+impl Contexts<'_> {
+    fn of(letters: &[char]) -> Contexts<'_> {
+        Contexts { letters, known: vec![None; letters.len()] }
+    }
+
+    /// That of the letters from a place on; `None` where the text ends before.
+    fn at(&mut self, from: usize) -> Option<Hash> {
+        let letters = self.letters.get(from..from + CONTEXT)?;
+        let hash = || Hash::of(letters.iter().map(|&letter| letter.into()));
+        Some(*self.known[from].get_or_insert_with(hash))
     }
 }
 
@@ -376,7 +455,7 @@ pub(super) fn hash_of_name(name: &str) -> u32 {
 }
 
 /// A hash of few numbers.
-#[derive(Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Hash(u64);
 
 impl Hash {
