@@ -379,29 +379,34 @@ impl Value {
     }
 }
 
-/// The hashes of [`CONTEXT`] letters in a row, each computed when it is asked for: in a script without spaces each stands
-/// after one value and before another.
+/// The hashes of [`CONTEXT`] letters in a row. Those that were asked for last are kept: in a script without spaces each
+/// stands after one value and before another, six letters on.
 struct Contexts<'l> {
     letters: &'l [char],
-    known: Vec<Option<Hash>>,
+    /// Each with its place, at the place modulo the length.
+    last: [(usize, Hash); 16],
 }
 
 impl Contexts<'_> {
     fn of(letters: &[char]) -> Contexts<'_> {
-        Contexts { letters, known: vec![None; letters.len()] }
+        Contexts { letters, last: [(usize::MAX, Hash::default()); 16] }
     }
 
     /// That of the letters from a place on; `None` where the text ends before.
     fn at(&mut self, from: usize) -> Option<Hash> {
         let letters = self.letters.get(from..from + CONTEXT)?;
-        let hash = || Hash::of(letters.iter().map(|&letter| letter.into()));
-        Some(*self.known[from].get_or_insert_with(hash))
+        let kept = &mut self.last[from % self.last.len()];
+        if kept.0 != from {
+            *kept = (from, Hash::of(letters.iter().map(|&letter| letter.into())));
+        }
+        Some(kept.1)
     }
 }
 
 /// The tokens of a text in order, and its letters without digits.
 fn tokens(reduced: &Reduced) -> (Vec<Token<'_>>, Vec<char>) {
-    let (mut tokens, mut letters): (Vec<Token<'_>>, Vec<char>) = (Vec::new(), Vec::new());
+    let mut tokens: Vec<Token<'_>> = Vec::with_capacity(reduced.words().count());
+    let mut letters: Vec<char> = Vec::with_capacity(reduced.text().len());
     let mut words = reduced.words();
     let mut at = 0u32;
     for (class, stretch) in reduced.stretches() {
