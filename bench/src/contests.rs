@@ -137,14 +137,14 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
                 found.max_distance,
                 found.plan
             );
-            let (seconds, links) = (found.pairs_seconds, found.connect_seconds);
+            let (seconds, links) = (found.pairs_seconds, found.links_seconds);
             let about = format!("{} {}, distance {}", case.data.name(), case.n, case.max_distance);
             match (case.data, case.n, case.max_distance, threads) {
                 (join::Data::Uniform, n, k, 1) => uniform.push(((n, k), links)),
                 (join::Data::Skewed, n, k, 1) => {
                     let same = uniform.iter().find(|(key, _)| *key == (n, k));
                     let even = same.expect("even values are measured first").1;
-                    let unit = "times as long as evenly spread, connecting";
+                    let unit = "times as long as evenly spread, links";
                     report.goal_at_most(&about, 2.0, unit, links / even);
                 }
                 (join::Data::Distinct, _, 3, 2) => {
@@ -162,7 +162,7 @@ pub fn join(settings: &Settings) -> Result<Report, String> {
                 .with("s", seconds)
                 .with("pairs cpu s", found.pairs_cpu_seconds.unwrap_or(f64::NAN))
                 .with("links s", links)
-                .with("links cpu s", found.connect_cpu_seconds.unwrap_or(f64::NAN))
+                .with("links cpu s", found.links_cpu_seconds.unwrap_or(f64::NAN))
                 .with("expected s", found.expected_seconds)
                 .with("pairs", found.pairs as f64)
                 .with("comparisons", found.comparisons as f64);

@@ -117,7 +117,6 @@ impl Corpus {
 struct Measured {
     seconds: f64,
     cpu_seconds: Option<f64>,
-    components_seconds: f64,
     links: u64,
     kept: Vec<Pair>,
     work: Work,
@@ -144,21 +143,9 @@ fn measure(case: &Case, corpus: &Corpus) -> Measured {
     let cpu_seconds = cpu_seconds(1).zip(cpu).map(|(end, start)| end - start);
     let peak_bytes =
         before.zip(resident("VmHWM:")).map(|(before, peak)| peak.saturating_sub(before));
-    let start = Instant::now();
-    join.for_each_connecting(|_, _| ());
-    let components_seconds = start.elapsed().as_secs_f64();
     let kept = if case.data == Data::Clusters { join.links().0 } else { Vec::new() };
     let expected_seconds = join.explain().seconds;
-    Measured {
-        seconds,
-        cpu_seconds,
-        components_seconds,
-        links,
-        kept,
-        work,
-        peak_bytes,
-        expected_seconds,
-    }
+    Measured { seconds, cpu_seconds, links, kept, work, peak_bytes, expected_seconds }
 }
 
 /// Begins a new high-water mark of this process's memory, and gives what is resident.
@@ -195,7 +182,6 @@ pub fn run(_: &crate::Settings) -> Result<Report, String> {
         let name = format!("{data} {}, {}", case.documents, case.plan);
         let mut row = Row::new(&name)
             .with("s", found.seconds)
-            .with("connecting s", found.components_seconds)
             .with("expected s", found.expected_seconds)
             .with("links", found.links as f64)
             .with("comparisons a document", found.work.comparisons as f64 / n)

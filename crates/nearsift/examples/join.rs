@@ -1,4 +1,4 @@
-//! Measures a self-join: `join [N] [MAX_DISTANCE] [distinct|uniform|skewed|block|ball] [count|pairs|connect] [THREADS]`.
+//! Measures a self-join: `join [N] [MAX_DISTANCE] [distinct|uniform|skewed|block|ball] [count|pairs|links] [THREADS]`.
 //!
 //! Times are those of the clock and, which a busy machine changes less, those of the processor.
 
@@ -74,7 +74,13 @@ fn main() {
                 let (pairs, done) = join.count_pairs();
                 (found, work) = (pairs, format!("{done:?}"));
             }
-            "connect" => join.for_each_connecting(|_, _| found += 1),
+            "links" => {
+                let ended = join.for_each_link(|_| {
+                    found += 1;
+                    ControlFlow::<()>::Continue(())
+                });
+                assert!(ended.is_continue());
+            }
             _ => {
                 let ended = join.for_each_pair(|_| {
                     found += 1;

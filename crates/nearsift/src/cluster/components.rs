@@ -1,7 +1,6 @@
 //! Connected components.
 
 use super::{Clusters, KeepOrder};
-use crate::join::SelfJoin;
 
 /// Collects links, in any order and any number, into connected components; 8 bytes a document.
 ///
@@ -114,19 +113,5 @@ impl Clusters {
             components.link(a, b);
         }
         components.finish(keep)
-    }
-
-    /// The connected components of a join, without listing its pairs.
-    ///
-    /// # Panics
-    /// When `keep` ranks another number of documents.
-    ///
-    /// # Complexity
-    /// That of [`SelfJoin::components`]; 12 bytes a document.
-    pub fn components_of(join: &SelfJoin<'_>, keep: &KeepOrder) -> Clusters {
-        keep.check_covers(join.documents());
-        let labels = join.components();
-        let (representatives, _) = best_of_each(&labels, keep, vec![0; labels.len()]);
-        Clusters { labels, representatives, divided: Vec::new() }
     }
 }

@@ -16,12 +16,14 @@
 //! let column = Fingerprints::from_words(Bits::B64, vec![0b000011, 0b001111, 0b111111, 0xff00]);
 //! let longest = KeepOrder::by_key(&[30, 90, 60, 10], |length| std::cmp::Reverse(*length));
 //!
-//! let components = Clusters::components_of(&SelfJoin::new(&column, Settings::new(2))?, &longest);
+//! let links = SelfJoin::new(&column, Settings::new(2))?.links();
+//! let links = || links.iter().map(|link| (link.a, link.b));
+//! let components = Clusters::components(4, links(), &longest);
 //! assert_eq!(components.kept().collect::<Vec<_>>(), [1, 3]);
 //! assert_eq!(components.representative(2), 1);
 //!
 //! // In the order of keeping first to last, nothing is left to remove but what is near 0.
-//! let stars = Clusters::stars_of(&column, Settings::new(2), &KeepOrder::first(4))?;
+//! let stars = Clusters::stars(4, links(), &KeepOrder::first(4));
 //! assert_eq!(stars.kept().collect::<Vec<_>>(), [0, 2, 3]);
 //! # Ok::<(), nearsift::join::JoinError>(())
 //! ```

@@ -1,11 +1,6 @@
 //! Stars: clusters all of whose members are directly linked to the one that is kept.
 
-use std::convert::Infallible;
-use std::ops::ControlFlow;
-
 use super::{Clusters, KeepOrder};
-use crate::fingerprint::Fingerprints;
-use crate::join::{JoinError, SelfJoin, Settings};
 
 /// No representative yet.
 const FREE: u32 = u32::MAX;
@@ -47,43 +42,6 @@ impl Clusters {
             }
         }
         Clusters::by_rank(&chosen, keep)
-    }
-
-    /// The stars of a self-join of the column, as [`Clusters::stars`] of all its pairs would give
-    /// them.
-    ///
-    /// # Errors
-    /// As [`SelfJoin::new`].
-    ///
-    /// # Panics
-    /// When `keep` ranks another number of documents than the column holds.
-    ///
-    /// # Complexity
-    /// A self-join whose pairs are streamed: its time, its memory and a second copy of the column.
-    pub fn stars_of(
-        column: &Fingerprints,
-        settings: Settings,
-        keep: &KeepOrder,
-    ) -> Result<Clusters, JoinError> {
-        keep.check_covers(column.len());
-        // A join of the documents in the order of keeping gives its pairs best document first.
-        let words =
-            keep.best_first().into_iter().flat_map(|d| column.words_of(d as usize)).copied();
-        let ranked = Fingerprints::from_words(column.bits(), words.collect());
-        let join = SelfJoin::new(&ranked, settings)?;
-        let mut chosen = vec![FREE; column.len()];
-        let ControlFlow::Continue(()) = join.for_each_link(|link| {
-            let (better, worse) = (link.a as usize, link.b as usize);
-            if link.distance == 0 {
-                // Equal fingerprints have the same neighbours, so they are all taken at once; the
-                // best of them comes first and is settled by now.
-                chosen[worse] = if chosen[better] == FREE { link.a } else { chosen[better] };
-            } else if chosen[better] == FREE && chosen[worse] == FREE {
-                chosen[worse] = link.a;
-            }
-            ControlFlow::<Infallible>::Continue(())
-        });
-        Ok(Clusters::by_rank(&chosen, keep))
     }
 
     /// Clusters of the chosen representatives, both given by rank; free ones represent themselves.

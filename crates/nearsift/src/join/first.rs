@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use super::bits::{BitSet, Digit, Source};
 use super::entries::Entries;
 use super::filter::Filter;
-use super::partition::{Bucket, Buckets, NO_IDS, Spread, Values, values_in};
+use super::partition::{Bucket, Buckets, Spread, Values, values_in};
 use super::stream::{locked, unlocked};
 use crate::hamming::kernels::Fold;
 use crate::threads::Workers;
@@ -117,8 +117,8 @@ impl<const W: usize> FirstMove<W> {
         }
     }
 
-    /// Fills the buckets of a slice with values, with their places as ids or without, in as many parts as were counted; each
-    /// part is a task.
+    /// Fills the buckets of a slice with values and their places as ids, in as many parts as were counted; each part is a
+    /// task.
     ///
     /// # Panics
     /// When the counts are not of these values.
@@ -127,13 +127,12 @@ impl<const W: usize> FirstMove<W> {
         values: &[[u64; W]],
         slice: &Range<usize>,
         counts: &Counts,
-        with_ids: bool,
         to: &Filled<W>,
         workers: &Workers,
     ) {
         to.fill_parts(values, counts, workers, |start, values, counts, to| {
-            to.start(&counts[slice.clone()], with_ids);
-            self.add(values, with_ids.then_some(start), slice, to);
+            to.start(&counts[slice.clone()], true);
+            self.add(values, start, slice, to);
         });
     }
 
@@ -160,28 +159,15 @@ impl<const W: usize> FirstMove<W> {
         });
     }
 
-    /// Adds those of some values that are of a slice to its buckets; ids, if there are any, are places from `start` on.
-    fn add(
-        &self,
-        values: &[[u64; W]],
-        start: Option<u32>,
-        slice: &Range<usize>,
-        to: &mut Buckets<W>,
-    ) {
+    /// Adds those of some values that are of a slice to its buckets; ids are places from `start` on.
+    fn add(&self, values: &[[u64; W]], start: u32, slice: &Range<usize>, to: &mut Buckets<W>) {
         let digit = &self.digit;
         if self.is_all(slice) {
-            return match start {
-                Some(start) => to.add(values, Some(|place| start + place as u32), digit, 0),
-                None => to.add(values, NO_IDS, digit, 0),
-            };
+            return to.add(values, |place| start + place as u32, digit, 0);
         }
         Filter::each_picked(values, digit, slice, |first, picked| {
-            let Some(start) = start else {
-                return to.add(picked.values(), NO_IDS, digit, slice.start);
-            };
             let (first, places) = (start + first as u32, picked.places());
-            let id = |place: usize| first + places[place];
-            to.add(picked.values(), Some(id), digit, slice.start);
+            to.add(picked.values(), |place| first + places[place], digit, slice.start);
         });
     }
 }
@@ -384,8 +370,7 @@ mod tests {
                     assert!(slice.len() == 1 || counts.held(&slice) <= room);
                     assert_eq!(slice.start, next);
                     next = slice.end;
-                    let mut held: Vec<[u64; 1]> = Vec::new();
-                    first.fill(&values, &slice, &counts, true, &filled, &workers);
+                    first.fill(&values, &slice, &counts, &filled, &workers);
                     let _ = filled.each(0..slice.len(), |parts| {
                         let bucket = whole.of(parts);
                         assert!(bucket.ids.is_sorted());
@@ -396,18 +381,8 @@ mod tests {
                             assert_eq!(digit, first.digit.of(&bucket.values[0]));
                         }
                         seen.extend(bucket.ids);
-                        held.extend(bucket.values);
                         ControlFlow::Continue(())
                     });
-                    let mut alike: Vec<[u64; 1]> = Vec::new();
-                    first.fill(&values, &slice, &counts, false, &filled, &workers);
-                    let _ = filled.each(0..slice.len(), |parts| {
-                        let bucket = whole.of(parts);
-                        assert!(!bucket.has_ids());
-                        alike.extend(bucket.values);
-                        ControlFlow::Continue(())
-                    });
-                    assert_eq!(alike, held, "the same values without ids");
                     let mut picked = Values::default();
                     first.pick(&values, &slice, counts.held(&slice), &mut picked);
                     assert_eq!(picked.values.len(), counts.held(&slice));

@@ -51,7 +51,7 @@ impl Groups {
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
         let filled = Filled::new(parts(values.len(), workers));
         for slice in counts.slices(slice_values(values.len(), slices)) {
-            first.fill(values, &slice, &counts, true, &filled, workers);
+            first.fill(values, &slice, &counts, &filled, workers);
             let _ = share_out(workers, slice.len(), |buckets| {
                 let mut grouping = locked(&spare).pop().unwrap_or_default();
                 let mut whole = std::mem::take(&mut grouping.whole);
@@ -119,21 +119,6 @@ impl Groups {
             Groups::Distinct(_) => value,
             Groups::Repeated { firsts, .. } => firsts[value as usize],
         }
-    }
-
-    /// The documents that repeat an earlier one, ascending, each after the first of its value.
-    pub(super) fn repeats(&self) -> impl Iterator<Item = (u32, u32)> {
-        let (value_of, firsts) = match self {
-            Groups::Distinct(_) => (&[][..], &[][..]),
-            Groups::Repeated { value_of, firsts } => (&value_of[..], &firsts[..]),
-        };
-        // Values are numbered in the order of their first documents.
-        let mut next = 0;
-        value_of.iter().zip(0..).filter_map(move |(&value, document)| {
-            let is_first = value == next;
-            next += u32::from(is_first);
-            (!is_first).then(|| (firsts[value as usize], document))
-        })
     }
 
     /// Appends the words of the distinct values of the column that was grouped.
@@ -414,10 +399,6 @@ mod tests {
             let found: Vec<u32> =
                 (0..groups.values() as u32).map(|value| groups.first(value)).collect();
             prop_assert_eq!(&found, &firsts);
-            let first_of = |document: u32| firsts[value_of[document as usize] as usize];
-            let all = (0..values.len() as u32).map(|document| (first_of(document), document));
-            let repeats: Vec<(u32, u32)> = all.filter(|(first, own)| first != own).collect();
-            prop_assert_eq!(groups.repeats().collect::<Vec<_>>(), repeats);
         }
     }
 

@@ -19,14 +19,11 @@
 //! ```
 
 mod bits;
-mod cross;
 mod entries;
 mod filter;
 mod first;
-mod forest;
 mod groups;
 mod leaves;
-mod names;
 mod partition;
 mod plan;
 mod run;
@@ -47,8 +44,7 @@ use groups::Groups;
 use search::{Search, Sink, Tuning, Wanted};
 
 pub use crate::threads::Threads;
-pub use cross::CrossJoin;
-pub use plan::{Explanation, MAX_BLOCKS, Plan, Question, Speed};
+pub use plan::{Explanation, Plan, Question, Speed};
 pub use search::Work;
 
 /// Two documents whose fingerprints lie within the distance.
@@ -74,7 +70,7 @@ pub struct Settings {
     pub threads: Threads,
     /// Bytes that may be used beside the column and the pairs of one document, or `None` for what is
     /// usual: some 15 to 30 bytes a 64-bit document, and when pairs are many up to 40 more for them, or
-    /// 512 MiB if that is more. Connecting takes 4 bytes a document beside it.
+    /// 512 MiB if that is more.
     pub memory_bytes: Option<u64>,
     /// The machine's measured speeds, or `None` for what is usual with its instructions. They decide
     /// what is done, never what is found.
@@ -117,24 +113,6 @@ pub enum JoinError {
         /// The number given.
         documents: u64,
     },
-    /// The two sets of a join are of different widths.
-    #[error(
-        "fingerprints of {left} and of {right} bits cannot be compared: make both with one recipe"
-    )]
-    TwoWidths {
-        /// The width of the left set in bits.
-        left: u32,
-        /// The width of the right set in bits.
-        right: u32,
-    },
-    /// The plan cannot answer the question.
-    #[error("the plan '{plan}' does not fit: {remedy}")]
-    PlanDoesNotFit {
-        /// The plan asked.
-        plan: Plan,
-        /// What is wrong and what would work.
-        remedy: String,
-    },
     /// The memory limit is below what any plan takes.
     #[error(
         "the join of {documents} different fingerprints needs {needed} bytes at least and may use {limit}: raise the memory limit to {needed} bytes"
@@ -154,7 +132,7 @@ pub enum JoinError {
 
 /// A self-join that is ready to run.
 ///
-/// It can be run many times, for pairs, links or components. Equal values are grouped when something asks for
+/// It can be run many times, for pairs or links. Equal values are grouped when something asks for
 /// them first, or at once under a memory limit; a search for pairs that comes first finds out by itself when all
 /// are different.
 #[derive(Debug)]
@@ -198,8 +176,7 @@ impl<'a> SelfJoin<'a> {
     /// Checks what is asked; under a memory limit, groups equal fingerprints too.
     ///
     /// # Errors
-    /// When the distance exceeds the width, a given plan cannot answer, the memory limit is too
-    /// small, there are 2^32 documents or more, or threads cannot be started.
+    /// When the distance exceeds the width, the memory limit is too small, there are 2^32 documents or more, or threads cannot be started.
     ///
     /// # Complexity
     /// Grouping takes O(n) time expected; 8 bytes a document stay, and as much as a copy of the distinct
@@ -210,9 +187,6 @@ impl<'a> SelfJoin<'a> {
         let Settings { max_distance, plan, threads, memory_bytes, speed } = settings;
         let all = Question { values: documents, bits, max_distance };
         all.check()?;
-        if let Some(plan) = plan {
-            plan.check(&all)?;
-        }
         let workers = Workers::start(threads).map_err(JoinError::Threads)?;
         let budget = Budget::of(&all, workers.count(), memory_bytes, 0)?;
         let mut join = SelfJoin {
@@ -293,11 +267,10 @@ impl<'a> SelfJoin<'a> {
         };
         let Known { plan, weights, .. } = self.known();
         plan.explain_for(&question, weights, &self.speed)
-            .expect("the plan was checked when the join was made")
     }
 
     /// Searches the distinct values for pairs of them.
-    fn search(&self, wanted: Wanted<'_>, sink: &impl Sink) -> (ControlFlow<()>, Work) {
+    fn search(&self, wanted: Wanted, sink: &impl Sink) -> (ControlFlow<()>, Work) {
         self.search_among(self.known(), wanted, sink)
     }
 
@@ -305,7 +278,7 @@ impl<'a> SelfJoin<'a> {
     fn search_among(
         &self,
         known: &Known,
-        wanted: Wanted<'_>,
+        wanted: Wanted,
         sink: &impl Sink,
     ) -> (ControlFlow<()>, Work) {
         match self.column.bits() {
@@ -318,14 +291,14 @@ impl<'a> SelfJoin<'a> {
     fn search_words<const W: usize>(
         &self,
         known: &Known,
-        wanted: Wanted<'_>,
+        wanted: Wanted,
         sink: &impl Sink,
     ) -> (ControlFlow<()>, Work) {
         let search = Search {
             values: chunks::<W>(self.words(known)),
             weights: &known.weights,
             max_distance: self.max_distance,
-            script: known.plan.script(),
+            plan: known.plan,
             wanted,
             kernel: self.kernel,
             speed: self.speed,

@@ -14,8 +14,7 @@ use crate::prefetch::will_write;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bucket<'a, const W: usize> {
     pub(super) values: &'a [[u64; W]],
-    /// One for each value; or none at all, which is a third less to move: the values of the few pairs that are found
-    /// tell their ids afterwards.
+    /// One for each value; none for entries, which hold theirs.
     pub(super) ids: &'a [u32],
 }
 
@@ -30,15 +29,6 @@ impl<'a, const W: usize> Bucket<'a, W> {
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }
-
-    pub(super) fn has_ids(&self) -> bool {
-        !self.ids.is_empty()
-    }
-
-    /// Its values from a place on.
-    pub(super) fn from(&self, place: usize) -> Bucket<'a, W> {
-        Bucket { values: &self.values[place..], ids: self.ids.get(place..).unwrap_or_default() }
-    }
 }
 
 /// How many values the parts of a bucket hold.
@@ -46,13 +36,10 @@ pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
     parts.iter().map(Bucket::len).sum()
 }
 
-/// Values that are added have no ids.
-pub(super) const NO_IDS: Option<fn(usize) -> u32> = None;
-
-/// Values, with their ids or without, in buckets.
+/// Values with their ids, or entries, in buckets.
 #[derive(Debug, Default)]
 pub(super) struct Buckets<const W: usize> {
-    /// The values, and then as many ids or none. It is kept from one use to the next, whatever they hold: the system may
+    /// The values, and then as many ids, or none of entries. It is kept from one use to the next, whatever they hold: the system may
     /// take longer to give memory than it takes to fill it.
     memory: Vec<u64>,
     /// How many values there are, and whether they have ids.
@@ -122,20 +109,15 @@ impl Spread {
 
 impl<const W: usize> Buckets<W> {
     /// Fills the buckets with the values of the given parts, whose digits were counted; inside each the
-    /// values keep their order. They have ids if the parts have.
+    /// values keep their order.
     ///
     /// # Panics
-    /// When the counts are not of these values, or only some parts have ids.
+    /// When the counts are not of these values, or the parts have no ids.
     pub(super) fn fill(&mut self, parts: &[Bucket<'_, W>], digit: &Digit<W>, counts: &[u32]) {
         assert_eq!(counts.len(), digit.count(), "one count a digit");
-        let with_ids = parts.iter().any(Bucket::has_ids);
-        self.start(counts, with_ids);
+        self.start(counts, true);
         for &Bucket { values, ids } in parts {
-            if with_ids {
-                self.add(values, Some(|place: usize| ids[place]), digit, 0);
-            } else {
-                self.add(values, NO_IDS, digit, 0);
-            }
+            self.add(values, |place| ids[place], digit, 0);
         }
     }
 
@@ -168,8 +150,7 @@ impl<const W: usize> Buckets<W> {
         (values.as_chunks_mut().0, ids, &mut self.ends)
     }
 
-    /// Adds values, of which those with one digit belong into one bucket, those with the digit `first` into the first one; `id`
-    /// tells the id by the place, or there are [none](NO_IDS).
+    /// Adds values to the buckets of their digits, of which `first` is that of the first bucket; `id` gives the id by the place.
     ///
     /// # Panics
     /// When the counts that were given are too small, or there is no room for ids.
@@ -177,7 +158,7 @@ impl<const W: usize> Buckets<W> {
     pub(super) fn add(
         &mut self,
         values: &[[u64; W]],
-        id: Option<impl Fn(usize) -> u32 + Copy>,
+        id: impl Fn(usize) -> u32,
         digit: &Digit<W>,
         first: usize,
     ) {
@@ -187,16 +168,11 @@ impl<const W: usize> Buckets<W> {
             let end = &mut ends[digit - first];
             let at = *end as usize;
             to_values[at] = values[place];
+            to_ids[at] = id(place);
             *end += 1;
             if far {
                 will_write(to_values, at + AHEAD);
-            }
-            // Known when this is compiled for each of its callers.
-            if let Some(id) = id {
-                to_ids[at] = id(place);
-                if far {
-                    will_write(to_ids, at + 2 * AHEAD);
-                }
+                will_write(to_ids, at + 2 * AHEAD);
             }
         });
     }
@@ -255,11 +231,11 @@ impl Buckets<1> {
 /// What is written is in the caches so many values of a bucket before it is.
 const AHEAD: usize = 12;
 
-/// Values that are brought together, with their ids or without.
+/// Values that are brought together, with their ids.
 #[derive(Debug, Default)]
 pub(super) struct Values<const W: usize> {
     pub(super) values: Vec<[u64; W]>,
-    /// As many, or none.
+    /// As many; none of entries.
     pub(super) ids: Vec<u32>,
 }
 
@@ -284,16 +260,6 @@ impl<const W: usize> Values<W> {
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.ids.clear();
-    }
-
-    /// Takes the last value, which has an id.
-    pub(super) fn pop(&mut self) -> Option<([u64; W], u32)> {
-        self.values.pop().zip(self.ids.pop())
-    }
-
-    /// Takes a value that has an id, and puts the last one in its place.
-    pub(super) fn swap_remove(&mut self, at: usize) -> ([u64; W], u32) {
-        (self.values.swap_remove(at), self.ids.swap_remove(at))
     }
 
     /// Takes every value, with its place as id.
@@ -341,14 +307,13 @@ mod tests {
         let digit = Source::new(BitSet::ALL, 3).digit(4).expect("bits left");
         let mut buckets = Buckets::default();
         for cut in [0, 400, 1000] {
-            let whole = Bucket::new(&values, &ids);
-            let parts = [Bucket::new(&values[..cut], &ids[..cut]), whole.from(cut)];
+            let part = |range: Range<usize>| Bucket::new(&values[range.clone()], &ids[range]);
+            let parts = [part(0..cut), part(cut..values.len())];
             let mut counts = vec![7];
             let spread = count(&parts, &digit, &mut counts);
             buckets.fill(&parts, &digit, &counts[1..]);
             let mut seen: Vec<u32> = Vec::new();
             let mut pairs = 0;
-            let mut with_ids = Vec::new();
             for bucket in buckets.iter() {
                 assert!(bucket.ids.is_sorted());
                 for (value, id) in bucket.values.iter().zip(bucket.ids) {
@@ -356,15 +321,10 @@ mod tests {
                 }
                 pairs += (bucket.len() * (bucket.len() - 1) / 2) as u64;
                 seen.extend(bucket.ids);
-                with_ids.push(bucket.values.to_vec());
             }
             seen.sort_unstable();
             assert_eq!(seen, ids);
             assert_eq!(spread.pairs, pairs);
-            let parts = parts.map(|part| Bucket::new(part.values, &[]));
-            buckets.fill(&parts, &digit, &counts[1..]);
-            assert!(buckets.iter().all(|bucket| !bucket.has_ids()));
-            assert!(buckets.iter().map(|bucket| bucket.values).eq(&with_ids));
         }
     }
 

@@ -5,13 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::JoinError;
-use super::tree::{Forecast, Node, Script};
+use super::tree::{Forecast, Node};
 use crate::fingerprint::Bits;
 use crate::hamming::kernels::Kernel;
 use crate::hamming::{CHANCE_WARNING, chance_neighbours};
-
-/// The most blocks that a plan may have.
-pub const MAX_BLOCKS: usize = 64;
 
 /// Nanoseconds to count and move one 64-bit value and its id into a bucket.
 const MOVE_NS: f64 = 3.0;
@@ -21,14 +18,6 @@ const MOVE_NS: f64 = 3.0;
 pub enum Plan {
     /// Compares every two values.
     AllPairs,
-    /// Four blocks of 16 bits: two 64-bit values within distance 3 agree on at least one of them.
-    Blocks4x16,
-    /// `max_distance + matched` disjoint blocks: two values within the distance agree on at least
-    /// `matched` of them, so the values are sorted into buckets by every combination of that many.
-    MultiSort {
-        /// Blocks matched at once, 1 or more.
-        matched: u32,
-    },
     /// Blocks inside blocks: the distance is shared out between groups of blocks, and inside a block
     /// that agrees the rest is cut again, as the forecast finds cheapest for the values at hand.
     Nested,
@@ -38,8 +27,6 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Plan::AllPairs => f.write_str("all pairs"),
-            Plan::Blocks4x16 => f.write_str("blocks 4x16"),
-            Plan::MultiSort { matched } => write!(f, "multi-sort, {matched} matched"),
             Plan::Nested => f.write_str("nested blocks"),
         }
     }
@@ -149,16 +136,17 @@ impl Plan {
         question.check()?;
         let speed = &speed.at(question.max_distance);
         let weights = even_weights(question.bits);
-        Plan::choose_for(question, &weights, speed).explain_for(question, &weights, speed)
+        Ok(Plan::choose_for(question, &weights, speed).explain_for(question, &weights, speed))
     }
 
     /// What this plan is expected to do with evenly spread values.
     ///
     /// # Errors
-    /// When the plan cannot answer the question: [`JoinError::PlanDoesNotFit`].
+    /// When the distance is beyond the width.
     pub fn explain(self, question: &Question) -> Result<Explanation, JoinError> {
+        question.check()?;
         let speed = Speed::nominal(question.bits).at(question.max_distance);
-        self.explain_for(question, &even_weights(question.bits), &speed)
+        Ok(self.explain_for(question, &even_weights(question.bits), &speed))
     }
 
     pub(super) fn explain_for(
@@ -166,11 +154,10 @@ impl Plan {
         question: &Question,
         weights: &[f64],
         speed: &Speed,
-    ) -> Result<Explanation, JoinError> {
-        self.check(question)?;
+    ) -> Explanation {
         let n = question.values as f64;
         let Outline { forecast, sets } = Outline::of(self, question, weights, speed);
-        Ok(Explanation {
+        Explanation {
             plan: self,
             question: *question,
             sets,
@@ -183,61 +170,9 @@ impl Plan {
                 question.bits.count(),
                 question.max_distance,
             ),
-        })
-    }
-
-    /// What cuts the plan makes.
-    pub(super) fn script(self) -> Script {
-        match self {
-            Plan::AllPairs => Script::Nothing,
-            Plan::Blocks4x16 => Script::Parts(4),
-            Plan::MultiSort { matched } => Script::Matched(matched),
-            Plan::Nested => Script::Free,
-        }
-    }
-
-    /// Whether the plan can answer the question.
-    pub(super) fn check(self, question: &Question) -> Result<(), JoinError> {
-        let unfit = |remedy: String| Err(JoinError::PlanDoesNotFit { plan: self, remedy });
-        let bits = question.bits.count();
-        match self {
-            Plan::Blocks4x16 if question.bits != Bits::B64 => {
-                unfit(format!("it cuts 64 bits and these have {bits}: let the planner choose"))
-            }
-            Plan::Blocks4x16 if question.max_distance > 3 => unfit(format!(
-                "four blocks guarantee distance 3 and {} is asked: let the planner choose",
-                question.max_distance
-            )),
-            Plan::MultiSort { matched: 0 } => unfit("it must match 1 block or more".to_owned()),
-            Plan::MultiSort { matched } => {
-                let most = bits.min(MAX_BLOCKS as u32);
-                let blocks = u64::from(question.max_distance) + u64::from(matched);
-                if blocks > u64::from(most) {
-                    return unfit(format!(
-                        "distance {} takes {blocks} blocks and {bits} bits give at most {most}: \
-                         match fewer blocks or let the planner choose",
-                        question.max_distance
-                    ));
-                }
-                // A cut for each combination: more than the search could ever pay for.
-                let sets = (1..=matched).fold(1.0, |sets: f64, i| {
-                    sets * f64::from(question.max_distance + i) / f64::from(i)
-                });
-                if sets > MOST_SETS {
-                    return unfit(format!(
-                        "{blocks} blocks have {sets:.0} combinations of {matched} and at most \
-                         {MOST_SETS} are tried: match fewer blocks or let the planner choose"
-                    ));
-                }
-                Ok(())
-            }
-            Plan::AllPairs | Plan::Blocks4x16 | Plan::Nested => Ok(()),
         }
     }
 }
-
-/// The most combinations of blocks that a plan may try.
-const MOST_SETS: f64 = 20_000.0;
 
 /// A plan in numbers.
 struct Outline {
@@ -249,7 +184,11 @@ impl Outline {
     fn of(plan: Plan, question: &Question, weights: &[f64], speed: &Speed) -> Outline {
         // Only numbers are asked for: the widest value serves for all.
         let mut root = Node::<4>::root(question.bits.count(), question.max_distance);
-        let forecast = root.grow(question.values as f64, weights, plan.script(), speed);
+        let n = question.values as f64;
+        let forecast = match plan {
+            Plan::AllPairs => Forecast::of_all_pairs(n),
+            Plan::Nested => root.grow(n, weights, speed),
+        };
         Outline { forecast, sets: root.leaves() as u32 }
     }
 }
@@ -345,23 +284,9 @@ mod tests {
     }
 
     #[test]
-    fn plans_that_cannot_answer_say_what_can() {
-        let check = |plan: Plan, question: Question, expect: &str| {
-            let error = plan.explain(&question).unwrap_err().to_string();
-            assert!(error.contains(expect), "{error}");
-        };
-        check(Plan::Blocks4x16, question(9, Bits::B64, 4), "distance 3 and 4 is asked");
-        check(Plan::Blocks4x16, question(9, Bits::B128, 3), "these have 128");
-        check(Plan::MultiSort { matched: 0 }, question(9, Bits::B64, 3), "1 block or more");
-        check(Plan::MultiSort { matched: 2 }, question(9, Bits::B32, 31), "at most 32");
-    }
-
-    #[test]
-    fn combinations_are_counted() {
-        // 5 blocks, 2 matched: the first is one of blocks 0 to 3, then C(5, 2) pairs of them.
-        let plan = Plan::MultiSort { matched: 2 };
-        let explained = plan.explain(&question(1 << 26, Bits::B64, 3)).unwrap();
-        assert_eq!((explained.sets, explained.moves), (10, 4.0 + 10.0));
+    fn a_distance_beyond_the_width_is_refused() {
+        let beyond = question(9, Bits::B32, 33);
+        assert!(Plan::Nested.explain(&beyond).is_err() && Plan::AllPairs.explain(&beyond).is_err());
     }
 
     #[test]

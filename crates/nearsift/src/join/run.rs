@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entries::Entries;
 use super::first::{Counts, Filled, FirstMove, parts, share_out};
-use super::names::Nameless;
 use super::partition::Bucket;
-use super::search::{Place, Search, Sink, Work, Worker};
+use super::plan::slice_values;
+use super::search::{Search, Sink, Work, Worker};
 use super::stream::locked;
 use super::tree::Node;
 use crate::hamming::kernels::TILE;
@@ -18,11 +18,8 @@ use crate::hamming::kernels::TILE;
 struct Run<'r, const W: usize, S> {
     search: &'r Search<'r, W>,
     sink: &'r S,
-    nameless: &'r Nameless<W>,
     /// Workers that have nothing to do.
     idle: Mutex<Vec<Worker<'r, W, S>>>,
-    /// Pairs found with ids.
-    found: AtomicU64,
     moves: AtomicU64,
     comparisons: AtomicU64,
 }
@@ -30,13 +27,10 @@ struct Run<'r, const W: usize, S> {
 impl<const W: usize> Search<'_, W> {
     /// Runs the search.
     pub(super) fn run(&self, sink: &impl Sink) -> (ControlFlow<()>, Work) {
-        let nameless = Nameless::new(self.rare());
         let run = Run {
             search: self,
             sink,
-            nameless: &nameless,
             idle: Mutex::default(),
-            found: AtomicU64::new(0),
             moves: AtomicU64::new(0),
             comparisons: AtomicU64::new(0),
         };
@@ -44,10 +38,6 @@ impl<const W: usize> Search<'_, W> {
         let ended = if root.branches.is_empty() { run.whole(&root) } else { run.branches(&root) };
         let work =
             Work { moves: run.moves.into_inner(), comparisons: run.comparisons.into_inner() };
-        let ended = match ended {
-            ControlFlow::Continue(()) => nameless.name(self.values, self.workers, sink),
-            ended => ended,
-        };
         (ended, work)
     }
 }
@@ -57,9 +47,6 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
     fn whole(&self, root: &Node<W>) -> ControlFlow<()> {
         let ids: Vec<u32> = (0..self.search.values.len() as u32).collect();
         let all = Bucket::new(self.search.values, &ids);
-        if self.search.wanted.forest().is_some() {
-            return self.tasks(1, |worker, _| worker.crowded(root, Place::start(), all));
-        }
         let rows = row_ranges(all.len());
         self.tasks(rows.len(), |worker, task| worker.compare_rows(root, all, rows[task].clone()))
     }
@@ -73,65 +60,38 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
         let counts = Counts::of(values, &counted, workers);
         let filled = Filled::new(parts(values.len(), workers));
         let packed = Filled::new(parts(values.len(), workers));
-        let (mut with_ids, mut tells) = (true, self.search.rare() > 0);
+        let room = slice_values(values.len(), self.search.slices);
         for ((node, first), counts) in root.branches.iter().zip(&firsts).zip(&counts) {
             let Some(first) = first else {
                 // Without bits to tell slices apart.
                 self.tasks(1, |worker, _| worker.all(node, values))?;
                 continue;
             };
-            let mut done = 0;
-            // Entries have ids, whatever is told.
-            let room =
-                |with_ids, tells| self.search.room(with_ids, tells && first.entries.is_none());
-            while let Some(mut slice) = counts.slice(done, room(with_ids, tells)) {
-                let crowds =
-                    !self.search.leaves_little(counts.held(&slice), counts.spread(&slice), node);
-                // Those that crowd are picked with ids, whether others have ids or not, and need the room for them.
-                if crowds && let Some(smaller) = counts.slice(done, room(true, tells)) {
-                    slice = smaller;
-                }
+            for slice in counts.slices(room) {
                 let n = counts.held(&slice);
-                let (next, step) = (slice.end, Step { node, first, counts, slice });
                 if n < 2 {
-                    done = next;
                     continue;
                 }
                 self.moves.fetch_add(n as u64, Ordering::Relaxed);
-                if crowds {
-                    let slice = &step.slice;
+                let step = Step { node, first, counts, slice };
+                let slice = &step.slice;
+                if !self.search.leaves_little(n, counts.spread(slice), node) {
                     self.tasks(1, |worker, _| worker.slice(node, first, values, slice, n))?;
                 } else if let Some(entries) = &first.entries {
                     self.step_of_entries(&step, entries, &packed)?;
-                } else if with_ids {
-                    self.step(&step, true, &filled)?;
-                    // The first step tells whether pairs are rare. Where there is none, all have ids.
-                    if tells {
-                        let few = self.search.rare() as f64 / root.branches.len() as f64;
-                        let few = few * n as f64 / values.len() as f64;
-                        with_ids = self.found.load(Ordering::Relaxed) >= few as u64;
-                    }
                 } else {
-                    self.nameless.begin();
-                    let ended = self.step(&step, false, &filled);
-                    with_ids = self.nameless.take_back_if_too_many();
-                    if with_ids {
-                        // That broke it off: once more, with ids.
-                        continue;
-                    }
-                    ended?;
+                    self.step(&step, &filled)?;
                 }
-                (done, tells) = (next, false);
             }
         }
         ControlFlow::Continue(())
     }
 
     /// Moves a slice into buckets and searches these.
-    fn step(&self, step: &Step<'_, W>, with_ids: bool, filled: &Filled<W>) -> ControlFlow<()> {
+    fn step(&self, step: &Step<'_, W>, filled: &Filled<W>) -> ControlFlow<()> {
         let Step { node, first, counts, ref slice } = *step;
         let Search { values, workers, .. } = *self.search;
-        first.fill(values, slice, counts, with_ids, filled, workers);
+        first.fill(values, slice, counts, filled, workers);
         share_out(workers, slice.len(), |buckets| {
             self.with_worker(|worker| worker.buckets(node, first, filled, buckets))
         })
@@ -166,12 +126,11 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
         task: impl FnOnce(&mut Worker<'_, W, S>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let idle = locked(&self.idle).pop();
-        let mut worker = idle.unwrap_or_else(|| Worker::new(self.search, self.sink, self.nameless));
+        let mut worker = idle.unwrap_or_else(|| Worker::new(self.search, self.sink));
         let ended = match task(&mut worker) {
             ControlFlow::Continue(()) => worker.hand_on(),
             ended => ended,
         };
-        self.found.fetch_add(std::mem::take(&mut worker.handed_on), Ordering::Relaxed);
         let work = std::mem::take(&mut worker.work);
         self.moves.fetch_add(work.moves, Ordering::Relaxed);
         self.comparisons.fetch_add(work.comparisons, Ordering::Relaxed);

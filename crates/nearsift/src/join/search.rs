@@ -3,20 +3,16 @@
 //! Values are moved into buckets along a tree of cuts, as long as the counts say that this at least
 //! halves the comparisons that remain; then every two of a bucket are compared. Where values crowd
 //! into few buckets, new cuts are made of the bits that still vary there.
-//!
-//! Where pairs prove to be rare, values are moved without their ids, which are found for the pairs in the end.
 
 use std::ops::{ControlFlow, Range};
 
 use super::bits::{BitSet, Digit, Source, agreement, bit_weights};
 use super::entries::{Entries, Layout};
 use super::first::{Filled, FirstMove};
-use super::forest::{Forest, Places};
 use super::leaves::{Folds, Leaves, Moved, Packed};
-use super::names::Nameless;
 use super::partition::{Bucket, Buckets, Spread, Values, count, digit_width, values_in};
-use super::plan::{Speed, slice_values};
-use super::tree::{DIGIT_BITS, Node, Script};
+use super::plan::{Plan, Speed};
+use super::tree::{DIGIT_BITS, Node};
 use crate::hamming::distance;
 use crate::hamming::kernels::{Kernel, TILE};
 use crate::prefetch::prefetch_one;
@@ -31,7 +27,7 @@ pub(super) trait Sink: Sync {
 
 /// Which pairs are wanted.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Wanted<'a> {
+pub(super) enum Wanted {
     /// Every pair within the distance, exactly once.
     Every,
     /// Every pair within the distance, at least once, and perhaps others that are hardly more than these: for whoever sorts
@@ -40,28 +36,9 @@ pub(super) enum Wanted<'a> {
         /// Whether the search ends when it meets two equal values.
         only_distinct: bool,
     },
-    /// Of the values, the first so many are of one set and the others of another: every pair within
-    /// the distance of a value of each, exactly once.
-    Across(u32),
-    /// Pairs within the distance that connect whatever all of them would connect: one fewer than
-    /// there are values in each component. The forest, where nothing is connected at first, tells the
-    /// components in the end.
-    Connecting(&'a Forest),
 }
 
-impl<'a> Wanted<'a> {
-    pub(super) fn forest(self) -> Option<&'a Forest> {
-        match self {
-            Wanted::Connecting(forest) => Some(forest),
-            Wanted::Every | Wanted::Candidates { .. } | Wanted::Across(_) => None,
-        }
-    }
-
-    /// Whether the search itself needs no ids, but only whoever is given its pairs.
-    fn needs_no_ids(self) -> bool {
-        matches!(self, Wanted::Every | Wanted::Candidates { .. })
-    }
-
+impl Wanted {
     /// Whether a near pair is of the node; `Break` where the search ends at equal values and these are equal.
     #[inline]
     fn takes<const W: usize>(
@@ -95,12 +72,12 @@ pub(super) struct Search<'a, const W: usize> {
     /// For each bit the chance that two values differ in it.
     pub(super) weights: &'a [f64],
     pub(super) max_distance: u32,
-    pub(super) script: Script,
-    pub(super) wanted: Wanted<'a>,
+    pub(super) plan: Plan,
+    pub(super) wanted: Wanted,
     pub(super) kernel: Kernel,
     pub(super) speed: Speed,
     pub(super) tuning: Tuning,
-    /// About how many parts are worked on one after the other, where all have ids.
+    /// About how many parts are worked on one after the other.
     pub(super) slices: usize,
     /// Who works on them.
     pub(super) workers: &'a Workers,
@@ -125,8 +102,6 @@ pub(super) struct Tuning {
     new_cuts: u32,
     /// Buckets from this size are worth new cuts.
     crowd: usize,
-    /// Values for each pair that may be found without ids: more pairs are searched for with ids.
-    rare: usize,
 }
 
 impl Tuning {
@@ -139,7 +114,6 @@ impl Tuning {
         near: 1 << 15,
         new_cuts: 8,
         crowd: 1024,
-        rare: 1024,
     };
 
     /// Splits whatever can be split, so that tests reach every path with few values.
@@ -153,7 +127,6 @@ impl Tuning {
         near: 1,
         new_cuts: 1,
         crowd: 3,
-        rare: 8,
     };
 
     /// Moves few values as many are.
@@ -225,25 +198,7 @@ pub(super) const BATCH: usize = 4096;
 /// Suspects are looked at in batches of so many: their values lie anywhere, and are waited for together.
 const SUSPECTS: usize = 128;
 
-/// Near pairs are linked in batches of so many: their ids lie anywhere in the forest, and are waited for together.
-const NEAR: usize = 128;
-
 impl<'a, const W: usize> Search<'a, W> {
-    /// How many pairs are few enough to be found without ids; none where ids are needed for the search.
-    pub(super) fn rare(&self) -> usize {
-        if self.wanted.needs_no_ids() { self.values.len() / self.tuning.rare } else { 0 }
-    }
-
-    /// How many values a slice may hold that have ids, or that have none: both take as much memory. A slice that tells whether
-    /// pairs are rare holds a small share of many values, for those after it will need less memory without their ids.
-    pub(super) fn room(&self, with_ids: bool, tells: bool) -> usize {
-        const SHARE: usize = 16;
-        let n = self.values.len();
-        let room = slice_values(n, self.slices);
-        let room = if with_ids { room } else { room.saturating_mul(8 * W + 4) / (8 * W) };
-        if tells && n >= self.tuning.many { room.min(n / SHARE) } else { room }
-    }
-
     /// Whether a first move that spreads `n` values so leaves few enough pairs of a branch to compare.
     pub(super) fn leaves_little(&self, n: usize, spread: Spread, branch: &Node<W>) -> bool {
         self.tuning.leaves_little(&self.speed, n, 1, spread, !branch.branches.is_empty())
@@ -272,7 +227,7 @@ impl<'a, const W: usize> Search<'a, W> {
 
     /// Whether comparing needs no more of nearly every value than its fold.
     fn by_folds(&self) -> bool {
-        self.wanted.needs_no_ids() && self.kernel.folds_at(self.max_distance)
+        self.kernel.folds_at(self.max_distance)
     }
 
     /// The tree that the values are divided by; a bare root where its cuts would cost more than
@@ -280,7 +235,10 @@ impl<'a, const W: usize> Search<'a, W> {
     pub(super) fn root(&self) -> Node<W> {
         let n = self.values.len();
         let mut root = Node::root(self.weights.len() as u32, self.max_distance);
-        root.grow(n as f64, self.weights, self.script, &self.speed);
+        if self.plan == Plan::AllPairs {
+            return root;
+        }
+        root.grow(n as f64, self.weights, &self.speed);
         let all = self.speed.all_pairs(n);
         let remaining: f64 = root
             .branches
@@ -289,7 +247,7 @@ impl<'a, const W: usize> Search<'a, W> {
                 agreement(self.values, branch.agreed) * all + n as f64 * self.speed.move_ns
             })
             .sum();
-        if self.tuning.gain.is_finite() && self.wanted.forest().is_none() && remaining > all {
+        if self.tuning.gain.is_finite() && remaining > all {
             return root.bare();
         }
         root
@@ -316,9 +274,9 @@ impl<const W: usize> Place<W> {
 
 /// One thread's part of a search.
 pub(super) struct Worker<'a, const W: usize, S> {
-    pub(super) max_distance: u32,
-    wanted: Wanted<'a>,
-    pub(super) kernel: Kernel,
+    max_distance: u32,
+    wanted: Wanted,
+    kernel: Kernel,
     speed: Speed,
     tuning: Tuning,
     /// Buckets up to this size are compared at once.
@@ -326,30 +284,15 @@ pub(super) struct Worker<'a, const W: usize, S> {
     /// Whether comparing needs no more of nearly every value than its fold.
     by_folds: bool,
     sink: &'a S,
-    nameless: &'a Nameless<W>,
     /// A bucket whose parts were brought together.
     whole: Values<W>,
     /// Those of one run.
     folds: Vec<u32>,
     spare: Vec<Buffers<W>>,
-    pub(super) hits: Vec<(u32, u32)>,
+    hits: Vec<(u32, u32)>,
     /// Ids of values whose folds are near.
     suspects: Vec<(u32, u32)>,
-    /// Hits so far.
-    pub(super) seen: u64,
-    pub(super) roots: Vec<u32>,
-    /// Ids of near pairs that are not linked yet.
-    near: Vec<(u32, u32)>,
-    /// The places of a bucket, as hits join them.
-    places: Places,
-    /// Values of a bucket by their sets: roots with places, and the values in that order.
-    pub(super) order: Vec<u64>,
-    pub(super) grouped: Values<W>,
-    pub(super) found: Vec<(u32, u32)>,
-    /// Those of values without ids.
-    found_nameless: Vec<[[u64; W]; 2]>,
-    /// Found pairs with ids that were handed on.
-    pub(super) handed_on: u64,
+    found: Vec<(u32, u32)>,
     pub(super) work: Work,
 }
 
@@ -384,11 +327,7 @@ struct Buffers<const W: usize> {
 }
 
 impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
-    pub(super) fn new(
-        search: &Search<'a, W>,
-        sink: &'a S,
-        nameless: &'a Nameless<W>,
-    ) -> Worker<'a, W, S> {
+    pub(super) fn new(search: &Search<'a, W>, sink: &'a S) -> Worker<'a, W, S> {
         Worker {
             max_distance: search.max_distance,
             wanted: search.wanted,
@@ -398,21 +337,12 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             leaf: search.tuning.leaf(&search.speed),
             by_folds: search.by_folds(),
             sink,
-            nameless,
             whole: Values::default(),
             folds: Vec::new(),
             spare: Vec::new(),
             hits: Vec::new(),
             suspects: Vec::new(),
-            seen: 0,
-            roots: Vec::new(),
-            near: Vec::new(),
-            places: Places::default(),
-            order: Vec::new(),
-            grouped: Values::default(),
             found: Vec::new(),
-            found_nameless: Vec::new(),
-            handed_on: 0,
             work: Work::default(),
         }
     }
@@ -447,7 +377,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             let many = values_in(parts) > self.tuning.near;
             if many && first.leaves {
                 self.spread(node, place, parts)
-            } else if many && parts.len() > 1 && self.wanted.forest().is_none() {
+            } else if many && parts.len() > 1 {
                 self.divide(node, place, parts)
             } else {
                 self.with_whole(parts, |worker, bucket| worker.visit(node, place, bucket))
@@ -609,7 +539,10 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         } else {
             buffers.counts.clear();
             let spread = count(parts, &digit, &mut buffers.counts);
-            self.pays(parts, siblings, spread.times(siblings), !node.branches.is_empty())
+            let deeper = !node.branches.is_empty();
+            let spread = spread.times(siblings);
+            self.tuning
+                .leaves_little(&self.speed, n, siblings, spread, deeper)
                 .then(|| self.descend(node, place, &digit, &mut buffers, 0, parts))
         };
         self.spare.push(buffers);
@@ -628,10 +561,11 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     ) -> Option<ControlFlow<()>> {
         let folds = Folds { values: bucket.values, digit, fold: &node.fold };
         let spread = leaves.fill(&folds);
-        if !self.pays(&[bucket], siblings, spread.times(siblings), false) {
+        let (n, spread) = (bucket.len(), spread.times(siblings));
+        if !self.tuning.leaves_little(&self.speed, n, siblings, spread, false) {
             return None;
         }
-        self.work.moves += bucket.len() as u64;
+        self.work.moves += n as u64;
         leaves.settle(&folds);
         let place = Place { source: place.source.after(digit), ..place };
         Some(self.compare_leaves(node, place, leaves, bucket))
@@ -684,17 +618,11 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         place: Place<W>,
         bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
-        if self.is_idle(bucket) {
-            return ControlFlow::Continue(());
-        }
         let n = bucket.len();
         // A bucket of twice the size aimed at is no reason to move it again by the same bits.
         let last = node.branches.is_empty();
         if n <= self.leaf || last && n <= 2 * self.leaf {
-            return match self.wanted.forest() {
-                Some(forest) => self.connect_few(forest, node, bucket),
-                None => self.compare(node, bucket),
-            };
+            return self.compare(node, bucket);
         }
         self.divide(node, place, &[bucket])
     }
@@ -730,7 +658,8 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             all.largest = all.largest.max(spread.largest);
         }
         let deeper = node.branches.iter().any(|branch| !branch.branches.is_empty());
-        let ended = if self.pays(parts, node.branches.len(), all, deeper) {
+        let times = node.branches.len();
+        let ended = if tuning.leaves_little(&speed, n, times, all, deeper) {
             let mut counted = 0;
             node.branches.iter().try_for_each(|branch| {
                 let Some(digit) = digit_of(branch) else {
@@ -793,7 +722,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
                 let mut part = Values::default();
                 for at in (0..n).map(|at| run.place(at) as usize) {
                     part.values.push(values[at]);
-                    part.ids.extend(bucket.ids.get(at));
+                    part.ids.push(bucket.ids[at]);
                 }
                 self.visit(node, place, part.bucket())?;
                 continue;
@@ -815,48 +744,6 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         self.keep_hits(bucket)
     }
 
-    /// Whether nothing can be found among the values.
-    fn is_idle(&self, Bucket { values, ids }: Bucket<'_, W>) -> bool {
-        match self.wanted {
-            // Buckets keep the order of ids.
-            Wanted::Across(first) => ids[0] >= first || ids[ids.len() - 1] < first,
-            Wanted::Connecting(forest) => {
-                // Two strangers tell at once, without a look at the forest.
-                let (first, last) = (&values[0], &values[values.len() - 1]);
-                distance(first, last) <= 2 * self.max_distance && forest.is_one(ids)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether moving pays, by the pairs that it leaves or by those that are not connected yet.
-    fn pays(
-        &mut self,
-        parts: &[Bucket<'_, W>],
-        times: usize,
-        spread: Spread,
-        deeper: bool,
-    ) -> bool {
-        let n = values_in(parts);
-        if self.tuning.leaves_little(&self.speed, n, times, spread, deeper) {
-            return true;
-        }
-        let Some(forest) = self.wanted.forest().filter(|_| self.tuning.gain.is_finite()) else {
-            return false;
-        };
-        let gain = self.tuning.gain_of(deeper);
-        let moves = (n * times) as f64 * self.speed.move_ns;
-        let all = self.speed.all_pairs(n);
-        // Pairs that are connected already stay together, and need not be compared again.
-        let known = self.with_whole(parts, |worker, Bucket { ids, .. }| {
-            forest.known_pairs(ids.iter().copied(), &mut worker.roots)
-        });
-        let left = spread.pairs.saturating_sub(known * times as u64);
-        let unknown = all - known as f64 * self.speed.comparison_ns;
-        let cost = left as f64 * self.speed.comparison_ns + moves;
-        spread.largest < n && cost < unknown * gain
-    }
-
     /// Searches values that the node's own cuts, or moving them by the bits they agree on, do not
     /// tell apart: by new cuts or by comparing every two, whichever is expected to be cheaper.
     pub(super) fn crowded(
@@ -865,9 +752,6 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
         place: Place<W>,
         bucket: Bucket<'_, W>,
     ) -> ControlFlow<()> {
-        if let Some(forest) = self.wanted.forest() {
-            return self.connect_crowd(forest, node, place, bucket);
-        }
         if let Some((node, place)) = self.new_cuts(node, place, bucket.values) {
             return self.visit(&node, place, bucket);
         }
@@ -875,7 +759,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// New cuts for the pairs of a node, if they are expected to pay.
-    pub(super) fn new_cuts(
+    fn new_cuts(
         &self,
         node: &Node<W>,
         place: Place<W>,
@@ -894,7 +778,7 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
             return None;
         }
         let mut own = node.bare();
-        let forecast = own.grow(n as f64, &weights, Script::Free, &self.speed);
+        let forecast = own.grow(n as f64, &weights, &self.speed);
         let cost = forecast.nanoseconds(&self.speed) * n as f64;
         let pays = cost < self.speed.all_pairs(n) * self.tuning.gain;
         let place = Place { new_cuts: place.new_cuts + 1, made_for: n, ..place };
@@ -902,49 +786,29 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
     }
 
     /// Compares every two of the values.
-    pub(super) fn compare(&mut self, node: &Node<W>, bucket: Bucket<'_, W>) -> ControlFlow<()> {
+    fn compare(&mut self, node: &Node<W>, bucket: Bucket<'_, W>) -> ControlFlow<()> {
         self.compare_rows(node, bucket, 0..bucket.len())
     }
 
-    /// Compares the values of `rows` with all after them, or in a search across two sets those of
-    /// the first set in `rows` with all of the second.
+    /// Compares the values of `rows` with all after them.
     pub(super) fn compare_rows(
         &mut self,
         node: &Node<W>,
         bucket: Bucket<'_, W>,
         rows: Range<usize>,
     ) -> ControlFlow<()> {
-        let Bucket { values, ids } = bucket;
+        let values = bucket.values;
         // Few enough rows at a time that the hits stay few, even when all are hits.
         let step = (BATCH * 32 / values.len().max(1)).max(1).next_multiple_of(TILE);
-        let (rows, second) = match self.wanted {
-            Wanted::Across(first) => {
-                let second = ids.partition_point(|&id| id < first);
-                (rows.start.min(second)..rows.end.min(second), Some(second))
-            }
-            _ => (rows, None),
-        };
         let mut start = rows.start;
         while start < rows.end {
             let end = (start + step).min(rows.end);
-            if let Some(second) = second {
-                let (queries, others) = (&values[start..end], &values[second..]);
-                let (kernel, hits) = (self.kernel, &mut self.hits);
-                kernel.across_by_folds(queries, others, &node.fold, self.max_distance, hits);
-                self.work.comparisons += (queries.len() * others.len()) as u64;
-                for hit in &mut self.hits {
-                    *hit = (hit.0 + start as u32, hit.1 + second as u32);
-                }
-            } else {
-                let (kernel, hits) = (self.kernel, &mut self.hits);
-                kernel.pairs_by_folds(values, start..end, &node.fold, self.max_distance, hits);
-                let (first, last) = ((values.len() - end) as u64, (values.len() - start) as u64);
-                self.work.comparisons += (first + last - 1) * (last - first) / 2;
-            }
-            if self.wanted.forest().is_none() {
-                // Whole values were compared.
-                self.sift_hits(node, values, 0, |place| place, |_, _| true)?;
-            }
+            let (kernel, hits) = (self.kernel, &mut self.hits);
+            kernel.pairs_by_folds(values, start..end, &node.fold, self.max_distance, hits);
+            let (first, last) = ((values.len() - end) as u64, (values.len() - start) as u64);
+            self.work.comparisons += (first + last - 1) * (last - first) / 2;
+            // Whole values were compared.
+            self.sift_hits(node, values, 0, |place| place, |_, _| true)?;
             if !self.hits.is_empty() {
                 self.keep_hits(bucket)?;
             }
@@ -982,57 +846,16 @@ impl<'a, const W: usize, S: Sink> Worker<'a, W, S> {
 
     /// Turns hits, pairs of places in a bucket, into found pairs.
     fn keep_hits(&mut self, bucket: Bucket<'_, W>) -> ControlFlow<()> {
-        let Bucket { values, ids } = bucket;
-        self.seen += self.hits.len() as u64;
-        let places = self.hits.iter().map(|&(i, j)| (i as usize, j as usize));
-        if let Some(forest) = self.wanted.forest() {
-            self.unite_hits(forest, ids);
-        } else if bucket.has_ids() {
-            self.found.extend(places.map(|(i, j)| (ids[i].min(ids[j]), ids[i].max(ids[j]))));
-        } else {
-            self.found_nameless.extend(places.map(|(i, j)| [values[i], values[j]]));
-        }
-        self.hits.clear();
-        let found = self.found.len() + self.found_nameless.len();
-        if found >= BATCH { self.hand_on() } else { ControlFlow::Continue(()) }
-    }
-
-    fn unite_hits(&mut self, forest: &Forest, ids: &[u32]) {
-        // Ids lie far apart in the forest. Among many hits most join places that others joined before.
-        if self.hits.len() >= ids.len() / 4 {
-            self.places.separate(ids.len());
-            self.hits.retain(|&(i, j)| self.places.unite(i, j));
-        }
-        for &(i, j) in &self.hits {
-            let (a, b) = (ids[i as usize], ids[j as usize]);
-            forest.fetch(a);
-            forest.fetch(b);
-            self.near.push((a, b));
-            if self.near.len() >= NEAR {
-                link_near(forest, &mut self.near, &mut self.found);
-            }
-        }
+        let ids = bucket.ids;
+        let pairs = self.hits.drain(..).map(|(i, j)| (ids[i as usize], ids[j as usize]));
+        self.found.extend(pairs.map(|(a, b)| (a.min(b), a.max(b))));
+        if self.found.len() >= BATCH { self.hand_on() } else { ControlFlow::Continue(()) }
     }
 
     pub(super) fn hand_on(&mut self) -> ControlFlow<()> {
-        if let Some(forest) = self.wanted.forest() {
-            link_near(forest, &mut self.near, &mut self.found);
+        if self.found.is_empty() {
+            return ControlFlow::Continue(());
         }
-        if !self.found.is_empty() {
-            self.handed_on += self.found.len() as u64;
-            self.sink.take(&mut self.found)?;
-        }
-        self.nameless.take(&mut self.found_nameless)
-    }
-}
-
-/// Links the near pairs that were gathered.
-fn link_near(forest: &Forest, near: &mut Vec<(u32, u32)>, links: &mut Vec<(u32, u32)>) {
-    for &(a, b) in &*near {
-        forest.fetch_parent(a);
-        forest.fetch_parent(b);
-    }
-    for (a, b) in near.drain(..) {
-        forest.link(a, b, links);
+        self.sink.take(&mut self.found)
     }
 }

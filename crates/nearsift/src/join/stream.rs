@@ -9,7 +9,6 @@ use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::forest::Forest;
 use super::groups::{Groups, Postings};
 use super::search::{Sink, Wanted};
 use super::{Known, Pair, SelfJoin, Work, chunks};
@@ -73,55 +72,6 @@ impl SelfJoin<'_> {
         });
         let (_, work) = self.search(Wanted::Every, &sink);
         (unlocked(total), work)
-    }
-
-    /// Calls `f`, from one thread at a time, with pairs of documents `(a, b)`, `a < b`, all within
-    /// the distance, that connect whatever the full pairs connect: one fewer than each component has
-    /// documents. Which ones and in what order may differ from run to run.
-    ///
-    /// Where many documents lie near each other it takes far less time than all pairs would, and
-    /// it keeps none of them.
-    ///
-    /// # Complexity
-    /// The search as [`SelfJoin::explain`] forecasts it at most; 4 bytes a distinct value beside what that takes.
-    pub fn for_each_connecting(&self, mut f: impl FnMut(u32, u32) + Send) {
-        let groups = &self.known().groups;
-        for (first, repeat) in groups.repeats() {
-            f(first, repeat);
-        }
-        let f = Mutex::new(f);
-        let sink = Batches(|found: &[(u32, u32)]| {
-            let mut f = locked(&f);
-            for &(a, b) in found {
-                f(groups.first(a), groups.first(b));
-            }
-            ControlFlow::Continue(())
-        });
-        self.connect(&sink);
-    }
-
-    /// For each document the smallest one that it is connected with, by any number of pairs within the
-    /// distance; itself where there is none.
-    ///
-    /// # Complexity
-    /// That of [`SelfJoin::for_each_connecting`], whose pairs need not be gone through; 4 bytes a document.
-    pub fn components(&self) -> Vec<u32> {
-        let forest = self.connect(&Batches(|_: &[(u32, u32)]| ControlFlow::Continue(())));
-        let groups = &self.known().groups;
-        let mut labels: Vec<u32> = (0..self.documents() as u32).collect();
-        self.workers.map(labels.chunks_mut(1 << 14).collect(), |labels| {
-            for label in labels {
-                *label = groups.first(forest.root(groups.value_of(*label)));
-            }
-        });
-        labels
-    }
-
-    /// Connects the distinct values, and hands on the pairs that did.
-    fn connect(&self, sink: &impl Sink) -> Forest {
-        let forest = Forest::new(self.distinct());
-        let _ = self.search(Wanted::Connecting(&forest), sink);
-        forest
     }
 
     fn collect(&self, form: Form) -> Vec<Pair> {

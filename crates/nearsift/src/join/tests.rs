@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
-use super::forest::Forest;
 use super::*;
 use crate::fingerprint::Fingerprint;
 
@@ -128,36 +127,6 @@ fn compact(column: &Fingerprints, pairs: &[Pair]) -> Vec<Pair> {
         .collect()
 }
 
-/// Labels by the smallest document connected, by repeated relaxation.
-fn components(n: usize, pairs: &[(u32, u32)]) -> Vec<u32> {
-    let mut label: Vec<u32> = (0..n as u32).collect();
-    loop {
-        let before = label.clone();
-        for &(a, b) in pairs {
-            let least = label[a as usize].min(label[b as usize]);
-            label[a as usize] = least;
-            label[b as usize] = least;
-        }
-        if label == before {
-            return label;
-        }
-    }
-}
-
-fn connected(join: &SelfJoin<'_>) -> Vec<u32> {
-    let mut links = Vec::new();
-    join.for_each_connecting(|a, b| links.push((a, b)));
-    // A spanning forest: no link more than connects.
-    let labels = components(join.documents(), &links);
-    let roots = labels.iter().zip(0..).filter(|&(&label, document)| label == document).count();
-    assert_eq!(links.len() + roots, join.documents());
-    for &(a, b) in &links {
-        assert!(a < b && join.column.distance(a as usize, b as usize) <= join.max_distance);
-    }
-    assert_eq!(join.components(), labels);
-    labels
-}
-
 fn join(column: &Fingerprints, max_distance: u32, plan: Option<Plan>) -> SelfJoin<'_> {
     SelfJoin::new(column, Settings { plan, ..Settings::new(max_distance) }).expect("a join")
 }
@@ -165,16 +134,7 @@ fn join(column: &Fingerprints, max_distance: u32, plan: Option<Plan>) -> SelfJoi
 fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> {
     let expect = brute_force(column, max_distance);
     let links = compact(column, &expect);
-    let connected_pairs: Vec<(u32, u32)> = expect.iter().map(|p| (p.a, p.b)).collect();
-    let labels = components(column.len(), &connected_pairs);
-    let mut plans = vec![None, Some(Plan::AllPairs), Some(Plan::Nested)];
-    plans.extend((1..=3).map(|matched| Some(Plan::MultiSort { matched })));
-    plans.push(Some(Plan::Blocks4x16));
-    for plan in plans {
-        let question = Question { values: column.len() as u64, bits: column.bits(), max_distance };
-        if plan.is_some_and(|plan| plan.check(&question).is_err()) {
-            continue;
-        }
+    for plan in [None, Some(Plan::AllPairs), Some(Plan::Nested)] {
         let mut join = join(column, max_distance, plan);
         prop_assert_eq!(&join.pairs(), &expect, "by {:?}", plan);
         // Splitting everything that can be split, in slices, on the best kernel and the portable one.
@@ -188,7 +148,6 @@ fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> 
         }
         prop_assert_eq!(&join.links(), &links, "links by {:?}", plan);
         prop_assert_eq!(join.count_pairs().0, expect.len() as u64);
-        prop_assert_eq!(&connected(&join), &labels, "components by {:?}", plan);
         // Memory for some rows of repeated values, and too little for all pairs at once.
         join.tuning = Tuning::DEFAULT;
         join.slices = 1;
@@ -197,47 +156,6 @@ fn check(column: &Fingerprints, max_distance: u32) -> Result<(), TestCaseError> 
             prop_assert_eq!(&join.pairs(), &expect, "with {} pairs held by {:?}", capacity, plan);
         }
         prop_assert_eq!(&join.links(), &links, "links in ranges by {:?}", plan);
-    }
-    Ok(())
-}
-
-/// The pairs of a document of `left` and one of `right`, by brute force.
-fn brute_force_across(left: &Fingerprints, right: &Fingerprints, max_distance: u32) -> Vec<Pair> {
-    let mut pairs = Vec::new();
-    for a in 0..left.len() {
-        for b in 0..right.len() {
-            let distance = crate::hamming::distance(left.words_of(a), right.words_of(b));
-            if distance <= max_distance {
-                pairs.push(Pair { a: a as u32, b: b as u32, distance });
-            }
-        }
-    }
-    pairs
-}
-
-fn check_across(whole: &Fingerprints, cut: usize, max_distance: u32) -> Result<(), TestCaseError> {
-    let (mut left, mut right) = (Fingerprints::new(whole.bits()), Fingerprints::new(whole.bits()));
-    for i in 0..whole.len() {
-        if i < cut { &mut left } else { &mut right }.push(&whole.get(i));
-    }
-    let expect = brute_force_across(&left, &right, max_distance);
-    let mut plans = vec![None, Some(Plan::AllPairs), Some(Plan::Nested), Some(Plan::Blocks4x16)];
-    plans.extend((1..=2).map(|matched| Some(Plan::MultiSort { matched })));
-    for plan in plans {
-        let question = Question { values: whole.len() as u64, bits: whole.bits(), max_distance };
-        if plan.is_some_and(|plan| plan.check(&question).is_err()) {
-            continue;
-        }
-        let settings = Settings { plan, ..Settings::new(max_distance) };
-        let mut join = CrossJoin::new(&left, &right, settings).expect("a join");
-        prop_assert_eq!(&join.pairs(), &expect, "across by {:?}", plan);
-        prop_assert_eq!(join.count_pairs().0, expect.len() as u64);
-        join.tuning = Tuning::EAGER;
-        join.slices = 2;
-        join.kernel = Kernel::PORTABLE;
-        prop_assert_eq!(&join.pairs(), &expect, "across, split by {:?}", plan);
-        join.pair_capacity = expect.len() / 5;
-        prop_assert_eq!(&join.pairs(), &expect, "across, in ranges by {:?}", plan);
     }
     Ok(())
 }
@@ -256,7 +174,6 @@ proptest! {
     ) {
         let column = column(shape, bits, n, spread, seed);
         check(&column, max_distance)?;
-        check_across(&column, (seed % (n as u64 + 1)) as usize, max_distance)?;
     }
 }
 
@@ -282,19 +199,11 @@ fn plans_and_threads_agree_on_twenty_thousand() {
         {
             let column = column(shape, bits, 20_000, spread, 11);
             let expect = join(&column, max_distance, Some(Plan::AllPairs)).pairs();
-            let ends: Vec<(u32, u32)> = expect.iter().map(|pair| (pair.a, pair.b)).collect();
-            let labels = components(column.len(), &ends);
-            let mut plans = vec![None, Some(Plan::MultiSort { matched: 2 })];
-            if bits == Bits::B64 && max_distance == 3 {
-                plans.push(Some(Plan::MultiSort { matched: 1 }));
-                plans.push(Some(Plan::Blocks4x16));
-            }
-            for plan in plans {
+            for plan in [None, Some(Plan::Nested)] {
                 for threads in [Threads::One, two] {
                     let settings = Settings { plan, threads, ..Settings::new(max_distance) };
                     let mut join = SelfJoin::new(&column, settings).expect("a join");
                     assert!(join.pairs() == expect, "{shape:?} {bits:?} {plan:?} {threads:?}");
-                    assert!(join.components() == labels, "{shape:?} {bits:?} {plan:?} {threads:?}");
                     let tuning = std::mem::replace(&mut join.tuning, Tuning::AS_MANY);
                     assert!(join.pairs() == expect, "as many {shape:?} {bits:?} {plan:?}");
                     join.tuning = tuning;
@@ -366,33 +275,12 @@ fn pairs_are_found_that_the_first_branch_has_none_of() {
 fn values_that_crowd_cost_no_more_than_comparing_all() {
     let n = 20_000u64;
     for shape in [Shape::OneBall, Shape::SharedBlock, Shape::Counting, Shape::Clusters] {
-        for plan in [None, Some(Plan::Blocks4x16), Some(Plan::MultiSort { matched: 2 })] {
+        for plan in [None, Some(Plan::Nested)] {
             let column = column(shape, Bits::B64, n as usize, 3, 3);
             let (_, work) = join(&column, 3, plan).count_pairs();
             assert!(work.comparisons <= n * n / 2, "{shape:?} {plan:?} {work:?}");
             assert!(work.moves <= 64 * n, "{shape:?} {plan:?} {work:?}");
         }
-    }
-}
-
-#[test]
-fn components_of_one_ball_take_linear_time() {
-    let n = 20_000u64;
-    let column = column(Shape::OneBall, Bits::B64, n as usize, 3, 5);
-    let join = join(&column, 6, None);
-    let sink = NoSink;
-    let forest = Forest::new(join.distinct());
-    let (_, work) = join.search(Wanted::Connecting(&forest), &sink);
-    assert!(work.comparisons < 400 * n, "{work:?}");
-    assert!(connected(&join).iter().all(|label| *label == 0));
-}
-
-struct NoSink;
-
-impl Sink for NoSink {
-    fn take(&self, found: &mut Vec<(u32, u32)>) -> ControlFlow<()> {
-        found.clear();
-        ControlFlow::Continue(())
     }
 }
 
@@ -417,10 +305,6 @@ fn settings_that_cannot_work_are_refused_with_what_can() {
         assert!(error.contains(expect), "{error}");
     };
     check(Settings::new(65), "ask for 64 at most");
-    check(
-        Settings { plan: Some(Plan::Blocks4x16), ..Settings::new(4) },
-        "distance 3 and 4 is asked",
-    );
     let tight = |limit| Settings { memory_bytes: Some(limit), ..Settings::new(3) };
     let Err(JoinError::Memory { needed, .. }) = SelfJoin::new(&column, tight(1)) else {
         panic!("refused for memory");
@@ -428,13 +312,6 @@ fn settings_that_cannot_work_are_refused_with_what_can() {
     check(tight(needed - 1), &format!("raise the memory limit to {needed} bytes"));
     let least = SelfJoin::new(&column, tight(needed)).expect("enough");
     assert_eq!(least.pairs(), join(&column, 3, None).pairs());
-}
-
-#[test]
-fn two_widths_are_refused() {
-    let (narrow, wide) = (Fingerprints::new(Bits::B64), Fingerprints::new(Bits::B128));
-    let error = CrossJoin::new(&narrow, &wide, Settings::new(3)).expect_err("refused").to_string();
-    assert!(error.contains("of 64 and of 128 bits"), "{error}");
 }
 
 #[test]

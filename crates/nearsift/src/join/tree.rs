@@ -79,16 +79,10 @@ impl<const W: usize> Node<W> {
         if self.branches.is_empty() { 1 } else { self.branches.iter().map(Node::leaves).sum() }
     }
 
-    /// Grows branches by the plan that is forecast to be cheapest for `n` values whose bits differ
-    /// with the given chances, or by the script, and returns its forecast.
-    pub(super) fn grow(
-        &mut self,
-        n: f64,
-        weights: &[f64],
-        script: Script,
-        speed: &Speed,
-    ) -> Forecast {
-        let mut planner = Planner { speed: *speed, script, memo: HashMap::new() };
+    /// Grows branches by the cuts that are forecast to be cheapest for `n` values whose bits differ
+    /// with the given chances, and returns their forecast.
+    pub(super) fn grow(&mut self, n: f64, weights: &[f64], speed: &Speed) -> Forecast {
+        let mut planner = Planner { speed: *speed, memo: HashMap::new() };
         let forecast = planner.best(self.state(0, n, weights)).1;
         self.follow(0, n, weights, &mut planner);
         forecast
@@ -179,19 +173,6 @@ impl Cut {
     }
 }
 
-/// What cuts may be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Script {
-    /// Any, whatever is cheapest.
-    Free,
-    /// One cut into parts of which that many are matched, one after the other.
-    Matched(u32),
-    /// One cut into that many parts.
-    Parts(u32),
-    /// None.
-    Nothing,
-}
-
 /// What a search is expected to do for each value.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Forecast {
@@ -202,6 +183,11 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
+    /// Every two of `n` values are compared.
+    pub(super) fn of_all_pairs(n: f64) -> Forecast {
+        Forecast { moves: 0.0, comparisons: (n - 1.0).max(0.0) / 2.0 }
+    }
+
     pub(super) fn nanoseconds(&self, speed: &Speed) -> f64 {
         self.moves * speed.move_ns + self.comparisons * speed.comparison_ns
     }
@@ -222,7 +208,6 @@ pub(super) const DIGIT_BITS: u32 = 9;
 
 struct Planner {
     speed: Speed,
-    script: Script,
     memo: HashMap<[u32; 6], (Option<Cut>, Forecast)>,
 }
 
@@ -238,24 +223,7 @@ impl Planner {
 
     fn best(&mut self, state: State) -> (Option<Cut>, Forecast) {
         let n = state.log_n.exp2();
-        let compare = Forecast { moves: 0.0, comparisons: (n - 1.0).max(0.0) / 2.0 };
-        match self.script {
-            Script::Nothing => return (None, compare),
-            Script::Matched(_) | Script::Parts(_) => {
-                let levels = if let Script::Matched(matched) = self.script { matched } else { 1 };
-                if state.depth >= levels {
-                    return (None, compare);
-                }
-                let spare = match self.script {
-                    Script::Parts(parts) => parts - state.whole.1 - 1,
-                    _ => levels - state.depth - 1,
-                };
-                let cut = Cut { whole: false, groups: 1, spare };
-                let forecast = self.forecast(&state, cut, f64::INFINITY);
-                return (Some(cut), forecast.unwrap_or(compare));
-            }
-            Script::Free => {}
-        }
+        let compare = Forecast::of_all_pairs(n);
         if state.depth >= Self::DEEPEST || n <= self.speed.bucket() {
             return (None, compare);
         }
@@ -302,7 +270,7 @@ impl Planner {
         let limits = cut.limits(most);
         let parts: u32 = limits.iter().map(|t| t + 1 + cut.spare).sum();
         let part = information / f64::from(parts);
-        if part < Self::LEAST_PART && self.script == Script::Free {
+        if part < Self::LEAST_PART {
             return None;
         }
         let mut total = Forecast::default();
@@ -369,10 +337,6 @@ mod tests {
             spare in 0u32..6,
             log_n in 5f64..34.0,
             constant in 0usize..100,
-            script in prop::sample::select(vec![
-                Script::Free, Script::Nothing, Script::Matched(1), Script::Matched(2), Script::Matched(3),
-                Script::Parts(30),
-            ]),
         ) {
             let speed = Speed::of(2, Kernel::PORTABLE);
             let weights: Vec<f64> =
@@ -383,7 +347,7 @@ mod tests {
             }
             let distance = BitSet(difference).iter().count() as u32;
             let mut root = Node::<2>::root(128, distance + spare);
-            root.grow(log_n.exp2(), &weights, script, &speed);
+            root.grow(log_n.exp2(), &weights, &speed);
             let mut all = Vec::new();
             leaves(&root, &mut all);
             let claiming: Vec<_> = all.iter().filter(|leaf| leaf.claims(&difference)).collect();
@@ -413,16 +377,5 @@ mod tests {
         check(8, 3, &[2, 2, 2]);
         check(6, 2, &[2, 3]);
         check(3, 4, &[0, 0, 0, 0]);
-    }
-
-    #[test]
-    fn matched_scripts_try_every_combination() {
-        let speed = Speed::of(1, Kernel::PORTABLE);
-        let mut root = Node::<1>::root(64, 3);
-        root.grow(1e6, &[0.5; 64], Script::Matched(2), &speed);
-        let mut all = Vec::new();
-        leaves(&root, &mut all);
-        // Two of five blocks: the first is one of blocks 0 to 3.
-        assert_eq!((root.branches.len(), all.len()), (4, 10));
     }
 }

@@ -197,7 +197,7 @@ fn join_speed(bits: Bits) -> Result<join::Speed, Failure> {
     };
     let (ns, work) = time(&column(1 << 13), join::Plan::AllPairs)?;
     let comparison_ns = ns / work.comparisons as f64;
-    let (ns, work) = time(&column(1 << 20), join::Plan::MultiSort { matched: 1 })?;
+    let (ns, work) = time(&column(1 << 20), join::Plan::Nested)?;
     let move_ns = (ns - work.comparisons as f64 * comparison_ns) / work.moves as f64;
     Ok(join::Speed { comparison_ns, move_ns: move_ns.max(0.1) })
 }

@@ -3,10 +3,11 @@
 //! An index is built, and pairs are joined, by all threads that the program has; every other figure is
 //! that of one thread.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use nearsift::cluster::{Clusters, KeepOrder};
+use nearsift::cluster::{Components, KeepOrder};
 use nearsift::fingerprint::Bits;
 use nearsift::fingerprint::votes::lane_hash;
 use nearsift::hamming::Budget;
@@ -376,26 +377,29 @@ fn distinct_hits<const W: usize>(values: &[[u64; W]], queries: &[[u64; W]], max:
     near.iter_mut().map(distinct).sum()
 }
 
-/// All pairs of uniform fingerprints; of skewed ones the links that make groups of them, for their
-/// pairs are quadratic in the size of a cluster.
+/// All pairs of uniform fingerprints; of skewed ones the groups by their links, for their pairs are
+/// quadratic in the size of a cluster.
 fn self_join(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
-    let join = |plan: Option<join::Plan>| {
-        let settings =
-            join::Settings { plan, threads: join::Threads::Current, ..join::Settings::new(3) };
+    let join = |threads: join::Threads| {
+        let settings = join::Settings { threads, ..join::Settings::new(3) };
         SelfJoin::new(&sample.column, settings).map_err(Failure::new)
     };
     let shape = sample.shape;
     let count = |join: &SelfJoin<'_>| match shape {
         Shape::Uniform => join.count_pairs().0,
         _ => {
-            let clusters = Clusters::components_of(join, &KeepOrder::first(join.documents()));
-            clusters.kept().count() as u64
+            let mut groups = Components::new(join.documents());
+            let ControlFlow::Continue(()) = join.for_each_link(|link| {
+                groups.link(link.a, link.b);
+                ControlFlow::<Infallible>::Continue(())
+            });
+            groups.finish(&KeepOrder::first(join.documents())).kept().count() as u64
         }
     };
-    // The same by other blocks.
-    let expected = count(&join(Some(join::Plan::MultiSort { matched: 1 }))?);
-    let planned = join(None)?;
-    let (time, found) = median_time(rounds.min(3), || match join(None) {
+    // The same on one thread.
+    let planned = join(join::Threads::One)?;
+    let expected = count(&planned);
+    let (time, found) = median_time(rounds.min(3), || match join(join::Threads::Current) {
         Ok(join) => count(&join),
         Err(_) => u64::MAX,
     });

@@ -150,7 +150,7 @@ pub enum SketchJoinError {
 
 /// A join of sketches that is ready to run: equal ones grouped, the plan chosen.
 ///
-/// It can be run many times, for pairs, links or components.
+/// It can be run many times, for pairs or links.
 #[derive(Debug)]
 pub struct SketchJoin<'a> {
     sketches: &'a Sketches,

@@ -59,18 +59,6 @@ impl SketchJoin<'_> {
         self.collect(Form::Compact)
     }
 
-    /// Calls `f`, from one thread at a time, with pairs of documents `(a, b)`, `a < b`: those of
-    /// [`SketchJoin::for_each_link`], some of them several times, in an order that may differ from
-    /// run to run. No pair is kept in memory.
-    pub fn for_each_connecting(&self, mut f: impl FnMut(u32, u32) + Send) -> Work {
-        for (document, &first) in (0u32..).zip(&self.groups.first_of) {
-            if first != document {
-                f(first, document);
-            }
-        }
-        self.search(0, &HandOver { f: Mutex::new(f), end: self.documents() as u32 })
-    }
-
     fn collect(&self, form: Form) -> (Vec<Pair>, Work) {
         let mut pairs = Vec::new();
         let (ControlFlow::Continue(()), work) = self.for_each(form, |pair| {
@@ -299,29 +287,6 @@ impl Sink for Gather<'_, '_, '_> {
 
     fn end(&self) -> u32 {
         self.end.load(Ordering::Relaxed)
-    }
-}
-
-/// Hands found pairs on to a function.
-struct HandOver<F> {
-    f: Mutex<F>,
-    end: u32,
-}
-
-impl<F: FnMut(u32, u32) + Send> Sink for HandOver<F> {
-    fn take(&self, found: &mut Vec<(u32, u32)>) {
-        let mut f = locked(&self.f);
-        for (a, b) in found.drain(..) {
-            f(a, b);
-        }
-    }
-
-    fn wants(&self, _: u32) -> bool {
-        true
-    }
-
-    fn end(&self) -> u32 {
-        self.end
     }
 }
 
