@@ -130,13 +130,11 @@ impl Case {
                 }
             }
         }
-        // The others take one query at a time.
         let mut own = Vec::new();
         for (finder, queries, _, build, found, times) in built {
             let rate = queries.len() as f64 / median(&times).as_secs_f64();
             match finder.name {
                 "nearsift, index" => own.push(("index", rate)),
-                "nearsift, batched" => own.push(("index in batches", rate)),
                 name if name.starts_with("nearsift") => {}
                 name => {
                     // The strongest exact one is a match; the others are not.

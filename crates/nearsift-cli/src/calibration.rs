@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nearsift::fingerprint::Bits;
 use nearsift::hamming::kernels::Kernel;
-use nearsift::{hamming::planner, join};
+use nearsift::join;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -19,8 +19,6 @@ const VARIABLE: &str = "NEARSIFT_CALIBRATION";
 pub struct Calibration {
     /// The instructions that were measured: with others the figures mean nothing.
     pub kernel: String,
-    /// Speeds of indexes.
-    pub index: planner::Calibration,
     /// Speeds of joins, by the bits of a fingerprint.
     pub join: BTreeMap<u32, join::Speed>,
 }
@@ -51,12 +49,6 @@ impl Calibration {
 /// The measured speed of joins of this width, if it was measured.
 pub fn join_speed(bits: Bits) -> Option<join::Speed> {
     Calibration::load()?.join.get(&bits.count()).copied()
-}
-
-/// Chooses plans of indexes by measured speeds, or by nominal ones.
-pub fn planner() -> planner::Planner {
-    let calibration = Calibration::load().map(|found| found.index).unwrap_or_default();
-    planner::Planner { calibration }
 }
 
 fn file() -> Result<PathBuf, Failure> {

@@ -1,5 +1,5 @@
 //! Measures indexes: `hamming [N] [BITS] [MAX_DISTANCE] [uniform|skewed|block|ball] [PLAN ...]`, each plan a word like
-//! `code:2:25`, `multi:4:16`, `permuted:5:2:16`, `4x16`, `linear` or `best`, the planner's.
+//! `code:2:25`, `multi:4:16`, `linear` or `best`, the planner's.
 //!
 //! Several plans are timed in turn, so that they can be compared with one another and with what the planner
 //! expects of them. Answers of a sample of queries are checked against a scan in the same run.
@@ -15,7 +15,7 @@ use nearsift::fingerprint::Bits;
 use nearsift::hamming::Work;
 use nearsift::hamming::distance;
 use nearsift::hamming::index::{Ask, Ids, Index, Scratch, Search, Settings, Threads};
-use nearsift::hamming::planner::{Plan, Planner, Queries, Question};
+use nearsift::hamming::planner::{Plan, Question};
 use testkit::random::Random;
 
 const QUERIES: usize = 200_000;
@@ -72,9 +72,7 @@ fn plan_of(word: &str, question: &Question) -> Plan {
     match (name, &numbers[..]) {
         ("code", &[tables, key_bits]) => Plan::PerfectCode { tables, key_bits },
         ("multi", &[blocks, key_bits]) => Plan::MultiIndex { blocks, key_bits },
-        ("permuted", &[blocks, matched, key_bits]) => Plan::Permuted { blocks, matched, key_bits },
         ("linear", []) => Plan::Linear,
-        ("4x16", []) => Plan::Blocks4x16,
         ("best", []) => Plan::choose(question).expect("a plan"),
         _ => panic!("no plan: {word}"),
     }
@@ -84,9 +82,8 @@ fn plan_of(word: &str, question: &Question) -> Plan {
 struct Measured {
     index: Index<'static>,
     scratch: Scratch,
-    /// Nanoseconds of a query of a batch, and of one alone, in each round.
-    batched: Vec<f64>,
-    alone: Vec<f64>,
+    /// Nanoseconds of a query, in each round.
+    rounds: Vec<f64>,
 }
 
 impl Measured {
@@ -103,7 +100,7 @@ impl Measured {
             index.as_bytes().len() as f64 / n as f64,
         );
         let scratch = index.scratch();
-        Measured { index, scratch, batched: Vec::new(), alone: Vec::new() }
+        Measured { index, scratch, rounds: Vec::new() }
     }
 
     fn check(&mut self, values: &[u64], query: &[u64], max_distance: u32) {
@@ -126,28 +123,22 @@ impl Measured {
         assert!(expect.iter().map(|e| e.1).eq(found.iter().map(|f| &f.1[..])), "exact");
     }
 
-    /// One round: all queries in a batch, then one after the other. Gives the work and the hits.
+    /// One round: all queries, one after the other. Gives the work and the hits.
     fn round(&mut self, queries: &[u64], words: usize, ask: &Ask) -> (Work, u64) {
         let number = (queries.len() / words) as f64;
-        let mut hits = 0u64;
-        let started = Instant::now();
-        let outcome = self.index.batch(queries, ask, &mut self.scratch, |_, _| {
-            hits += 1;
-            ControlFlow::Continue(())
-        });
-        self.batched.push(started.elapsed().as_nanos() as f64 / number);
-        let mut single = 0u64;
+        let (mut work, mut hits) = (Work::default(), 0u64);
         let started = Instant::now();
         for query in queries.chunks_exact(words) {
             let outcome = self.index.visit(query, ask, &mut self.scratch, &mut |_| {
-                single += 1;
+                hits += 1;
                 ControlFlow::Continue(())
             });
-            outcome.expect("an answer");
+            let of_query = outcome.expect("an answer").work;
+            work.probes += of_query.probes;
+            work.candidates += of_query.candidates;
         }
-        self.alone.push(started.elapsed().as_nanos() as f64 / number);
-        assert_eq!(single, hits, "batched and single queries find the same");
-        (outcome.expect("answers").work, hits)
+        self.rounds.push(started.elapsed().as_nanos() as f64 / number);
+        (work, hits)
     }
 
     /// What each query takes alone, and what that is for each of its hits.
@@ -218,11 +209,9 @@ fn main() {
         }
     }
     println!(
-        "{:<38} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>8} {:>9} {:>7} {:>10} {:>7}",
+        "{:<38} {:>9} {:>8} {:>8} {:>8} {:>8} {:>9} {:>7} {:>10} {:>7}",
         "nanoseconds a query",
-        "batch",
-        "expected",
-        "alone",
+        "measured",
         "expected",
         "p50 us",
         "p90 us",
@@ -234,17 +223,12 @@ fn main() {
     );
     for ((plan, index), (work, hits)) in plans.iter().zip(&mut measured).zip(work) {
         let (mut times, mut by_hit) = index.times(&queries, words, &ask);
-        let expected = |queries| {
-            let question = Question { queries, ..question };
-            Planner::default().forecast(*plan, &question).expect("a forecast").nanoseconds
-        };
+        let expected = plan.forecast(&question).expect("a forecast").nanoseconds;
         println!(
-            "{:<38} {:>9.0} {:>8.0} {:>9.0} {:>8.0} {:>8.2} {:>8.2} {:>8.2} {:>9.2} {:>7.1} {:>10.0} {:>7.2}",
+            "{:<38} {:>9.0} {:>8.0} {:>8.2} {:>8.2} {:>8.2} {:>9.2} {:>7.1} {:>10.0} {:>7.2}",
             plan.to_string(),
-            median(&mut index.batched),
-            expected(Queries::Batched),
-            median(&mut index.alone),
-            expected(Queries::Single),
+            median(&mut index.rounds),
+            expected,
             percentile(&mut times, 500),
             percentile(&mut times, 900),
             percentile(&mut times, 990),

@@ -42,7 +42,7 @@ impl SelfJoin<'_> {
     /// each repeated document is linked to the first document of its value, and each two values
     /// within the distance are linked by their first documents.
     ///
-    /// Components and stars of the links are those of the full pairs.
+    /// Components of the links are those of the full pairs.
     pub fn for_each_link<B>(&self, f: impl FnMut(Pair) -> ControlFlow<B>) -> ControlFlow<B> {
         self.for_each(Form::Compact, f)
     }

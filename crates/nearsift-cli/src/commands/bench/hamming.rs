@@ -30,15 +30,13 @@ type Measure = fn(&Sample, u32) -> Result<Vec<Row>, Failure>;
 /// Queries put to an index, and how many of the first of them are answered by a scan too.
 const ASKED: usize = 20_000;
 const CHECKED: usize = 256;
-/// Queries that are put to a large index at once, by all threads.
-const ASKED_AT_ONCE: usize = 400_000;
 
 /// Fingerprints past which only queries within distance 3 of uniform ones are measured: more would take
 /// more memory than most machines have.
 const LARGE: u64 = 200_000_000;
 
 /// All groups, in the order of the table.
-const MEASURES: &[Measure] = &[read, scans, passes, nearest, queries, self_join];
+const MEASURES: &[Measure] = &[read, scans, passes, queries, self_join];
 
 /// What is measured of each shape.
 const SHAPES: &[(Shape, &[Measure])] = &[
@@ -148,33 +146,6 @@ fn passes(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     Ok([3, 6, 8].map(row).into())
 }
 
-/// The ten nearest, at any distance.
-fn nearest(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
-    let query = &sample.queries[2];
-    let scan = Scan::for_distance(sample.fingerprints(), 8);
-    let (time, _) =
-        median_time(rounds, || scan.nearest(query, 10, 64, Budget::Unlimited).0.len() as u64);
-    let (hits, _) = scan.nearest(query, 10, 64, Budget::Unlimited);
-    // The sum of the ten smallest distances is that of a count of each distance.
-    let mut left = 10;
-    let mut expected = 0;
-    let mut below = 0;
-    for max in 0..=64 {
-        let within = sample.count(&[*query], max);
-        let new = (within - below).min(left);
-        expected += new * u64::from(max);
-        left -= new;
-        below = within;
-        if left == 0 {
-            break;
-        }
-    }
-    let found = hits.iter().map(|hit| u64::from(hit.distance)).sum();
-    let rate = sample.column.len() as f64 / time.as_secs_f64() / 1e9;
-    let what = format!("{}: scan for the ten nearest", sample.shape.name());
-    Ok(vec![Row::new(what, rate, "G fingerprints/s").checked(expected, found)])
-}
-
 /// Queries by an index.
 fn queries(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     let values = sample.column.as_words();
@@ -214,7 +185,7 @@ fn wide_queries(sample: &Sample, rounds: u32) -> Result<Vec<Row>, Failure> {
     index_rows(&what, Bits::B128, values, asked, MAX, expected, rounds)
 }
 
-/// The rows of one index: queries one after the other, in a batch, and in one batch for each thread.
+/// The rows of one index: queries one after the other, on one thread and on all.
 /// The first [`CHECKED`] have as many hits as expected.
 fn index_rows(
     what: &str,
@@ -245,20 +216,25 @@ fn index_rows(
             three[1]
         })
         .collect();
-    let batch = |asked: &[u64], scratch: &mut Scratch| {
+    let all = |asked: &[u64], scratch: &mut Scratch| {
         let mut hits = 0;
-        let outcome = index.batch(asked, &ask, scratch, |_, _| {
-            hits += 1;
-            ControlFlow::Continue(())
-        });
-        outcome.map_or(0, |_| hits)
+        for query in asked.chunks_exact(bits.words()) {
+            let outcome = index.visit(query, &ask, scratch, &mut |_| {
+                hits += 1;
+                ControlFlow::Continue(())
+            });
+            if outcome.is_err() {
+                return 0;
+            }
+        }
+        hits
     };
-    let (time, hits) = median_time(rounds, || batch(asked, &mut scratch));
+    let (time, hits) = median_time(rounds, || all(asked, &mut scratch));
     let shared = |asked: &[u64]| {
         let number = asked.len() / bits.words();
         let share = number.div_ceil(rayon::current_num_threads()) * bits.words();
         median_time(rounds, || {
-            asked.par_chunks(share).map(|asked| batch(asked, &mut index.scratch())).sum()
+            asked.par_chunks(share).map(|asked| all(asked, &mut index.scratch())).sum()
         })
     };
     let (shared_time, shared_hits) = shared(asked);
@@ -272,7 +248,7 @@ fn index_rows(
     let bytes = index.as_bytes().len() as f64 / n as f64;
     let rate = |time: Duration| number as f64 / time.as_secs_f64();
     let row = |of: &str, figure: f64, unit| Row::new(format!("{what}, {of}"), figure, unit);
-    let mut rows = vec![
+    let rows = vec![
         row("build", seconds, "s"),
         row("size", bytes, "bytes/fingerprint"),
         row("median", micros(part(&times, 50)), "us").checked(expected, found),
@@ -280,18 +256,9 @@ fn index_rows(
         row("99 of 100, the middle of three times", micros(part(&middle_times, 99)), "us"),
         row("99 of 100 waits of the median", micros(part(&waits, 99)), "us"),
         row("99 of 100, time of a hit", micros(part(&times_of_hits, 99)), "us"),
-        row("in a batch", rate(time), "queries/s"),
-        row("in batches of all threads", rate(shared_time), "queries/s").checked(hits, shared_hits),
+        row("one thread", rate(time), "queries/s"),
+        row("all threads", rate(shared_time), "queries/s").checked(hits, shared_hits),
     ];
-    if n as u64 > LARGE {
-        let asked = near_queries(bits, values, ASKED_AT_ONCE);
-        let (time, hits) = shared(&asked);
-        let small = asked.chunks(1_000 * bits.words());
-        let expected = small.map(|asked| batch(asked, &mut scratch)).sum();
-        let rate = ASKED_AT_ONCE as f64 / time.as_secs_f64();
-        let what = "in large batches of all threads";
-        rows.push(row(what, rate, "queries/s").checked(expected, hits));
-    }
     Ok(rows)
 }
 
@@ -344,20 +311,6 @@ fn waits(length: Duration, number: usize) -> Vec<Duration> {
         }
     };
     (0..number).map(|_| wait()).collect()
-}
-
-/// So many queries, each a fingerprint with one bit changed.
-fn near_queries(bits: Bits, values: &[u64], count: usize) -> Vec<u64> {
-    let words = bits.words();
-    let n = (values.len() / words) as u64;
-    let mut asked = Vec::with_capacity(count * words);
-    for q in 0..count as u64 {
-        let from = (lane_hash(q, 9) % n) as usize * words;
-        let bit = (lane_hash(q, 10) % (64 * words as u64)) as usize;
-        asked.extend_from_slice(&values[from..from + words]);
-        asked[q as usize * words + bit / 64] ^= 1 << (bit % 64);
-    }
-    asked
 }
 
 /// How many distinct fingerprints are near each query, in all, by scans.

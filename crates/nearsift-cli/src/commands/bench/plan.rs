@@ -1,7 +1,7 @@
 //! `nearsift bench plan`: what planners choose for a number of fingerprints, and what they expect of it.
 
 use nearsift::fingerprint::Bits;
-use nearsift::hamming::planner::{Queries, Question};
+use nearsift::hamming::planner::{Plan, Question};
 use nearsift::join;
 
 use crate::Status;
@@ -15,15 +15,11 @@ pub fn run(args: &BenchPlan) -> Result<Status, Failure> {
     let bits = Bits::from_count(bits).filter(|bits| *bits != Bits::B32).ok_or_else(|| {
         Failure::new(format!("--bits {bits}: fingerprints of 64, 128 or 256 bits are indexed"))
     })?;
-    let planner = calibration::planner();
     let mut out = Out::new();
-    for (name, queries) in [("batched", Queries::Batched), ("single", Queries::Single)] {
-        let question =
-            Question { queries, memory_bytes: memory, ..Question::new(n, bits, max_distance) };
-        let plan = planner.choose(&question).map_err(Failure::new)?;
-        let forecast = planner.forecast(plan, &question).map_err(Failure::new)?;
-        out.line(&format!("{forecast}\nqueries            {name}\n"))?;
-    }
+    let question = Question { memory_bytes: memory, ..Question::new(n, bits, max_distance) };
+    let plan = Plan::choose(&question).map_err(Failure::new)?;
+    let forecast = plan.forecast(&question).map_err(Failure::new)?;
+    out.line(&format!("{forecast}\n"))?;
     let speed = calibration::join_speed(bits).unwrap_or_else(|| join::Speed::nominal(bits));
     let question = join::Question { values: n, bits, max_distance };
     let explanation = join::Plan::explain_best(&question, &speed).map_err(Failure::new)?;

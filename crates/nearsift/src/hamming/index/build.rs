@@ -10,24 +10,22 @@ mod settle;
 use std::ops::Range;
 use std::sync::Mutex;
 
+use super::Ids;
 use super::dense;
 use super::image::{
-    Directory, InLines, LONG_RECORD, Layout, Part, crowded, header_bytes, put_u32, put_u64, u32_at,
-    u64_at,
+    Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, put_u32, put_u64, u32_at, u64_at,
 };
-use super::kernel::lines::{Crowded, LONG_IN_LINE, LineForm};
 use super::kernel::pages::Pages;
-use super::kernel::{LINE, LOW_SIZE, PADDING, Plain};
+use super::kernel::{LINE, LONG, LOW_SIZE, PADDING, Plain};
 use super::linear::{fold_for, write_plane};
 use super::table::Table;
-use super::{Ids, LEAST_IN_LINES};
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{COUNTED, Plan, PlanError};
 use crate::threads::Workers;
 use balls::{Ball, Rest, add_balls, dense_balls};
 use blocks::{bit_order, tables_of};
 use filer::{Filer, Finished, Form, Postings};
-use gather::{Parts, Room, part_bits};
+use gather::{Parts, Room};
 use settle::{Desk, Id, Settled};
 
 pub(super) use blocks::prefix_tables;
@@ -222,12 +220,10 @@ fn build_tables<const W: usize>(
     // Address space for the most that there can be: what is never written takes no memory.
     let most: u64 = tables
         .iter()
-        .map(|(table, _)| {
-            let lines = lines_for(table, n, n);
+        .map(|table| {
             directory_for(table, n).bytes(table.key_bits)
-                + lines.map_or(0, |form| form.bytes())
                 + n * table.packing.bytes() as u64
-                + n / u64::from(LONG_IN_LINE) * LONG_RECORD as u64
+                + n / u64::from(LONG) * LONG_RECORD as u64
                 + (2 * PADDING + 5 * LINE) as u64
         })
         .sum();
@@ -244,22 +240,11 @@ fn build_tables<const W: usize>(
     let mut parts: Vec<Part<W>> = Vec::with_capacity(tables.len());
     let mut filed = n;
     let mut room = Room::default();
-    for (table, blocks) in tables {
+    for table in tables {
         let has_ids = parts.is_empty() && source.ids.bytes() > 0;
-        let mut postings = has_ids.then_some(&mut postings);
-        let planes = (blocks, in_planes);
-        let in_lines = add_in_lines(
-            source,
-            (&table, filed),
-            &mut image,
-            at,
-            postings.as_deref_mut(),
-            &mut room,
-        );
-        let (mut part, entries) = match in_lines {
-            Some(added) => added,
-            None => add_table(source, table, planes, &mut image, at, postings, &mut room),
-        };
+        let postings = has_ids.then_some(&mut postings);
+        let (mut part, entries) =
+            add_table(source, table, in_planes, &mut image, at, postings, &mut room);
         filed = entries as u64;
         at = part.long_at.end.next_multiple_of(LINE);
         if let Some(fold) = fold {
@@ -309,16 +294,6 @@ fn build_tables<const W: usize>(
     Ok(Tables::Built((image, layout, postings.apart.unwrap_or_default())))
 }
 
-/// The lines for so many values of a table, of which so many are distinct, if lines are of use.
-fn lines_for<const W: usize>(table: &Table<W>, values: u64, distinct: u64) -> Option<LineForm> {
-    let least = if cfg!(test) { 1 } else { LEAST_IN_LINES };
-    if W != 1 || table.is_by_prefix() || distinct < least {
-        return None;
-    }
-    let parts = 1 << part_bits(values, table.key_bits);
-    LineForm::of(distinct, parts, table.key_bits, table.packing.bits)
-}
-
 fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
     if n >> table.key_bits > u64::from(COUNTED) || table.key_bits == 0 {
         Directory::Offsets
@@ -332,7 +307,7 @@ fn directory_for<const W: usize>(table: &Table<W>, n: u64) -> Directory {
 fn add_table<const W: usize>(
     source: &Source<'_, W>,
     table: Table<W>,
-    (blocks, in_planes): (u64, bool),
+    in_planes: bool,
     image: &mut [u8],
     at: usize,
     postings: Option<&mut Postings>,
@@ -349,7 +324,6 @@ fn add_table<const W: usize>(
     let in_planes = in_planes && table.fits_planes();
     let form = Form {
         directory,
-        lines: None,
         size,
         id_bytes: postings.as_ref().map_or(0, |postings| postings.id_bytes),
         crowded_from: crowded_from(n, &table, in_planes),
@@ -361,9 +335,9 @@ fn add_table<const W: usize>(
     let [ids, directory_bytes, entries, highs] =
         image.get_disjoint_mut(sections).expect("sections one after the other");
     let highs = in_planes.then_some(highs);
-    let to = filer::Room { ids, directory: directory_bytes, lines: &mut [], entries, highs };
+    let to = filer::Room { ids, directory: directory_bytes, entries, highs };
     let filed = file_all(source, &table, Filer::new(form, to, postings), room);
-    let Finished { entries, records, .. } = filed.expect("directories hold all");
+    let Finished { entries, records } = filed;
     let (entries_at, high_at) = if in_planes {
         let (from, to) = (high_from(n), high_from(entries));
         let len = entries * (size - LOW_SIZE);
@@ -383,82 +357,12 @@ fn add_table<const W: usize>(
         directory,
         directory_at,
         entries_at,
-        in_lines: None,
         high_at,
         long_at,
         plane: None,
         crowded: Vec::new(),
-        blocks,
     };
     (part, entries)
-}
-
-/// As [`add_table`], with the entries in lines; `None`, and the image as it was, if that does not suit the values, of
-/// which no more than `distinct` are expected to be distinct ones.
-fn add_in_lines<const W: usize>(
-    source: &Source<'_, W>,
-    (table, mut distinct): (&Table<W>, u64),
-    image: &mut [u8],
-    at: usize,
-    mut postings: Option<&mut Postings>,
-    room: &mut Room,
-) -> Option<(Part<W>, usize)> {
-    let table = table.clone().with_plain_lowest();
-    let size = table.packing.bytes();
-    loop {
-        let form = lines_for(&table, source.values.len() as u64, distinct)?;
-        let directory_at = at..at + form.rank_bytes() as usize;
-        let lines_from = directory_at.end.next_multiple_of(LINE);
-        let lines_at = lines_from..lines_from + form.stored() as usize * LINE;
-        let entries_from = lines_at.end;
-        let ids_at = postings.as_ref().map_or(0..0, |postings| postings.ids_at.clone());
-        let sections =
-            [ids_at.clone(), directory_at.clone(), lines_at.clone(), entries_from..image.len()];
-        let [ids, directory, lines, entries] =
-            image.get_disjoint_mut(sections).expect("sections one after the other");
-        let to = filer::Room { ids, directory, lines, entries, highs: None };
-        let filer_form = Form {
-            directory: Directory::Lines,
-            lines: Some(&form),
-            size,
-            id_bytes: postings.as_ref().map_or(0, |postings| postings.id_bytes),
-            crowded_from: u32::MAX,
-        };
-        let filer = Filer::new(filer_form, to, postings.as_deref_mut());
-        let filed = file_all(source, &table, filer, room);
-        // Lines for many values more than there are would be wide apart.
-        let suits = |filed: &Finished| filed.entries as u64 >= distinct - distinct / 8;
-        if !filed.as_ref().is_ok_and(suits) {
-            let written = filed.as_ref().map_or(0, |filed| (filed.entries - filed.in_lines) * size);
-            image[ids_at].fill(0);
-            image[at..entries_from + written].fill(0);
-            if let Some(postings) = &mut postings {
-                postings.clear();
-            }
-            distinct = filed.ok()?.entries as u64;
-            continue;
-        }
-        let Finished { entries, in_lines, after, records } = filed.ok()?;
-        for (from, after) in after {
-            form.put_after(&mut image[lines_at.clone()], from, &after);
-        }
-        let entries_at = entries_from..entries_from + (entries - in_lines) * size + PADDING;
-        let long_at = add_records(&records, image, entries_at.end);
-        let part = Part {
-            block: table.block(),
-            directory: Directory::Lines,
-            directory_at,
-            entries_at,
-            in_lines: Some(InLines { form, at: lines_at }),
-            high_at: None,
-            long_at,
-            plane: None,
-            crowded: Vec::new(),
-            blocks: 0,
-            table,
-        };
-        return Some((part, entries));
-    }
 }
 
 /// Writes the records of listed buckets after what ends at byte `end` of the image.
@@ -470,15 +374,12 @@ fn add_records(records: &[u8], image: &mut [u8], end: usize) -> Range<usize> {
 }
 
 /// Files all values, with their ids where these are asked for.
-///
-/// # Errors
-/// [`Crowded`]: lines cannot hold them.
 fn file_all<const W: usize>(
     source: &Source<'_, W>,
     table: &Table<W>,
     filer: Filer<'_>,
     room: &mut Room,
-) -> Result<Finished, Crowded> {
+) -> Finished {
     if filer.has_ids() {
         file_slices::<u64, W>(source, table, filer, room)
     } else {
@@ -492,11 +393,8 @@ fn file_slices<I: Id, const W: usize>(
     table: &Table<W>,
     mut filer: Filer<'_>,
     room: &mut Room,
-) -> Result<Finished, Crowded> {
+) -> Finished {
     let parts = Parts::count(source, table);
-    if filer.form().lines.is_some_and(|form| !parts.fit(form)) {
-        return Err(Crowded);
-    }
     // Each thread takes one that is free.
     let desks: Mutex<Vec<Desk<I, W>>> = Mutex::default();
     let mut settled: Vec<Settled> = Vec::new();
@@ -518,8 +416,8 @@ fn file_slices<I: Id, const W: usize>(
                 }
                 settled
             });
-            filer.add(source.workers, &mut settled)?;
+            filer.add(source.workers, &mut settled);
         }
     }
-    Ok(filer.finish())
+    filer.finish()
 }

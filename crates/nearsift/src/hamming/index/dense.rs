@@ -289,7 +289,7 @@ impl<const W: usize> Dense<W> {
             outcome.work.candidates += len;
             near.clear();
             let run = Run { start, len: len as u32, key: 0, near: 0 };
-            lanes.scan(entries, &self.table.packing, &[run], &[], &target, &mut near);
+            lanes.scan(entries, &self.table.packing, &[run], &target, &mut near);
             for near in &near {
                 let place = start + u64::from(near.entry);
                 let (value, rank) = (self.value(bytes, place), Some(self.first + place));

@@ -11,7 +11,7 @@ use super::table::Table;
 use super::{BuildError, Wide};
 use crate::fingerprint::Bits;
 use crate::hamming::Outcome;
-use crate::hamming::planner::{Plan, PlanError, Planner, Question};
+use crate::hamming::planner::{Plan, PlanError, Question};
 use crate::pages;
 use crate::prefetch::prefetch_one;
 
@@ -83,7 +83,7 @@ impl FreshTable {
         let keys = question.values.ilog2().saturating_sub(3).clamp(4, 20);
         let forecast = |blocks: u32| {
             let plan = Plan::MultiIndex { blocks, key_bits: keys.min(bits.count() / blocks) };
-            Planner::default().forecast(plan, &question).ok()
+            plan.forecast(&question).ok()
         };
         let cheapest = (1..=(max_distance + 1).min(48))
             .filter_map(forecast)
@@ -547,7 +547,7 @@ impl<const W: usize> Job for Finish<'_, W> {
             outcome.work.probes += runs.len() as u64;
             let target = shelf.table.target(lanes, query, ask.max_distance);
             near.clear();
-            lanes.scan(&shelf.entries, &shelf.table.packing, runs, &[], &target, near);
+            lanes.scan(&shelf.entries, &shelf.table.packing, runs, &target, near);
             for near in &*near {
                 let run = &runs[near.run as usize];
                 let place = run.start as u32 + near.entry;

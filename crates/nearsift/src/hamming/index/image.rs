@@ -1,28 +1,26 @@
 //! The bytes of an index: how they are laid out, read and checked.
 //!
-//! All numbers are little endian, all offsets count from the first byte. A header of 128 bytes and 160
+//! All numbers are little endian, all offsets count from the first byte. A header of 128 bytes and 136
 //! for each table is followed by the sections, each at a multiple of 64 bytes:
 //!
 //! | at | header | | at | table |
 //! |---|---|---|---|---|
 //! | 0 | `nsfthidx` | | 0 | window, 4 words |
-//! | 8 | version, 4 bytes | | 32 | plain bits of the key, 4 words |
+//! | 8 | version (5), 4 bytes | | 32 | plain bits of the key, 4 words |
 //! | 12 | bits of a fingerprint, 4 | | 64 | data bits left out of the key, 4 bytes |
-//! | 16 | length in bytes, 8 | | 68 | directory: 0 counts, 1 offsets, 2 lines, 4 |
+//! | 16 | length in bytes, 8 | | 68 | directory: 0 counts, 1 offsets, 4 |
 //! | 24 | xxh3 of the header from byte 32 on, seeded with xxh3 of bytes 0 to 23, 8 | | 72 | bits of a value's fold in the plane, or 0, 8 |
 //! | 32 | xxh3 of all sections, 8 | | 80 | offset of the directory, 8 |
 //! | 40 | distinct values, 8 | | 88 | offset of the entries, 8 |
 //! | 48 | documents, 8 | | 96 | entries, 8 |
 //! | 56 | largest distance, 4 | | 104 | offset of the long buckets, 8 |
-//! | 60 | plan and its three numbers, 4 each | | 112 | long buckets, 8 |
-//! | 76 | tables, 4 | | 120 | blocks of a permuted table, one bit each, 8 |
-//! | 80 | bytes of an id: 0, 4 or 8, 4 | | 128 | offset of the plane or 0, 8 |
-//! | 88 | offset of the ids, 8 | | 136 | offset of the entries' high parts or 0, 8 |
+//! | 60 | plan and its two numbers, 4 each | | 112 | long buckets, 8 |
+//! | 76 | tables, 4 | | 120 | offset of the plane or 0, 8 |
+//! | 80 | bytes of an id: 0, 4 or 8, 4 | | 128 | offset of the entries' high parts or 0, 8 |
+//! | 88 | offset of the ids, 8 | | | |
 //! | 96 | offset of the postings' starts or 0, 8 | | | |
 //! | 104 | offset of the dense balls' records or 0, 8 | | | |
-//! | 112 | dense balls, 4 | | 144 | lines in which buckets are at home or 0, 4 |
-//! | | | | 148 | entries of a line, 4 |
-//! | | | | 152 | offset of the lines, 8 |
+//! | 112 | dense balls, 4 | | | |
 //!
 //! *Directory of counts*: lines of 64 bytes, each the first entry's number (8) and the counts of 56
 //! buckets. A count of 255 stands for a long bucket, whose entries come after all others: the long
@@ -31,20 +29,17 @@
 //! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry; of its buckets
 //! only the crowded ones are listed. *Entries* are followed by 64
 //! bytes of 0. Where high parts are apart, the entries are their lowest 4 bytes each, and the other bytes of each stand in
-//! the same order at the other place, followed by 64 bytes of 0 too: version 2. *Lines*: version 4, for tables by code with keys whose
-//! lowest bits are the plain ones. Entries stand in lines of 64 bytes that tell of their buckets, by [`LineForm`]: bucket `key` of
-//! 2^b is at home in line `key * lines / 2^b`, rounded down. Its entries may stand in later lines, so there are 503 / (entries of a line) more, rounded up. A length of
-//! 31 stands for a bucket that is listed as a long one is, by its first entry's number among those of the listed ones, which stand whole in the section of entries, alone. The
-//! directory holds 4 bytes for every sixteenth line: the number of the first entry at home there. *Plane*: for the linear plan, the fold of every entry, see [`crate::hamming::scan::Plane`].
+//! the same order at the other place, followed by 64 bytes of 0 too. *Plane*: for the linear plan, the fold of every entry, see
+//! [`crate::hamming::scan::Plane`].
 //!
-//! *Dense balls*: version 3. Their values are in no table, which hold all others. A record of 64 bytes each: centre (4 words), radius (4), the
+//! *Dense balls*: their values are in no table, which hold all others. A record of 64 bytes each: centre (4 words), radius (4), the
 //! logarithm of the number of lines (4), values (8), offset of the lines (8), offset of the values (8). The values
 //! stand whole, followed by 64 bytes of 0, in ascending order of hash, then of value. The hash of a value is the exclusive or, for every bit in which it
 //! differs from the centre, of the outputs of SplitMix64 from state 0: for bit 0 the first, for bit 1 the second, and so on. Its highest bits
 //! are its line, and the 32 bits after them times 448, divided by 2^32, its bit there. A line has 64 bytes: the number of its first value (4), how many it has (4), and
 //! 448 bits, of which that of each of its values is 1, bit 0 being the lowest of the first byte.
 //!
-//! All images without planes and dense balls are of version 1. *Ids* stand in the order of the first table's entries, then of the dense balls' values; where values are shared, the
+//! *Ids* stand in the order of the first table's entries, then of the dense balls' values; where values are shared, the
 //! starts say (4 bytes each, one more than values) where each value's ids begin. Ids of 0 bytes are the
 //! documents' places in that order, or, without starts, the values'.
 
@@ -53,23 +48,16 @@ use std::ops::Range;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::dense::Dense;
-use super::kernel::lines::{LineForm, Lines};
 use super::kernel::{LINE, LINE_BUCKETS, LOW_SIZE, PADDING, Planes, read_entry};
 use super::table::Table;
 use crate::hamming::planner::Plan;
 use crate::hamming::scan::Fold;
 
 pub(super) const MAGIC: &[u8; 8] = b"nsfthidx";
-/// Entries may stand in lines.
-pub(super) const VERSION: u32 = 4;
-/// There may be dense balls.
-const BALLS_VERSION: u32 = 3;
-/// Entries may stand in planes.
-const PLANES_VERSION: u32 = 2;
-/// All entries stand whole.
-const OLDEST_VERSION: u32 = 1;
+/// The version of the format.
+pub(super) const VERSION: u32 = 5;
 const HEADER: usize = 128;
-const RECORD: usize = 160;
+const RECORD: usize = 136;
 pub(super) const LONG_RECORD: usize = 32;
 /// The most tables of an index.
 pub(super) const MAX_TABLES: usize = 64;
@@ -110,27 +98,17 @@ pub enum FormatError {
 pub(super) enum Directory {
     Counts,
     Offsets,
-    /// The lines that hold the entries.
-    Lines,
 }
 
 impl Directory {
-    /// Its bytes, but for lines, whose form tells them.
+    /// Its bytes.
     pub(super) fn bytes(self, key_bits: u32) -> u64 {
         let buckets = 1u64 << key_bits;
         match self {
             Directory::Counts => buckets.div_ceil(u64::from(LINE_BUCKETS)) * LINE as u64,
             Directory::Offsets => (buckets + 1) * 4,
-            Directory::Lines => 0,
         }
     }
-}
-
-/// Where the lines of a table are.
-#[derive(Debug, Clone)]
-pub(super) struct InLines {
-    pub(super) form: LineForm,
-    pub(super) at: Range<usize>,
 }
 
 /// Where a table's parts are.
@@ -141,9 +119,7 @@ pub(super) struct Part<const W: usize> {
     pub(super) directory: Directory,
     pub(super) directory_at: Range<usize>,
     /// With the padding: whole entries, or their low words.
-    /// Where entries are in lines, those of the long buckets alone.
     pub(super) entries_at: Range<usize>,
-    pub(super) in_lines: Option<InLines>,
     /// Of entries in planes, where the other bytes are, with the padding.
     pub(super) high_at: Option<Range<usize>>,
     pub(super) long_at: Range<usize>,
@@ -151,8 +127,6 @@ pub(super) struct Part<const W: usize> {
     pub(super) plane: Option<(Fold, Range<usize>)>,
     /// The long buckets that are indexes of their own, by key.
     pub(super) crowded: Vec<Crowded<W>>,
-    /// Of a permuted table, the blocks in its key.
-    pub(super) blocks: u64,
 }
 
 impl<const W: usize> Part<W> {
@@ -162,19 +136,12 @@ impl<const W: usize> Part<W> {
         if self.high_at.is_some() { LOW_SIZE } else { self.table.packing.bytes() }
     }
 
-    /// The lines, if the entries are in such. Known for other widths at compile time.
-    #[inline(always)]
-    pub(super) fn lines<'a>(&'a self, bytes: &'a [u8]) -> Option<Lines<'a>> {
-        let InLines { form, at } = self.in_lines.as_ref().filter(|_| W == 1)?;
-        Some(Lines::new(&bytes[at.clone()], form))
-    }
-
     /// How many entries are in the section of entries.
     pub(super) fn in_section(&self) -> u64 {
         ((self.entries_at.len() - PADDING) / self.stride()) as u64
     }
 
-    /// The entries that are not in lines, wherever they stand.
+    /// The entries, wherever they stand.
     #[inline(always)]
     pub(super) fn entries<'a>(&self, bytes: &'a [u8]) -> Entries<'a> {
         let (entries, size) = (&bytes[self.entries_at.clone()], self.table.packing.bytes());
@@ -197,8 +164,6 @@ pub(super) enum Entries<'a> {
     Whole(&'a [u8], usize),
     /// Of one word, in two planes.
     InPlanes(Planes<'a>),
-    /// Of one word, in lines.
-    InLines(Lines<'a>),
 }
 
 impl Entries<'_> {
@@ -214,11 +179,6 @@ impl Entries<'_> {
             Entries::InPlanes(planes) => {
                 let mut entry = [0; W];
                 entry[0] = planes.entry(place)?;
-                Some(entry)
-            }
-            Entries::InLines(lines) => {
-                let mut entry = [0; W];
-                entry[0] = lines.entry(place)?;
                 Some(entry)
             }
         }
@@ -307,7 +267,7 @@ pub(super) fn width(bytes: &[u8]) -> Result<u32, FormatError> {
         return Err(FormatError::Truncated { expected: HEADER as u64, got: bytes.len() as u64 });
     }
     match u32_at(bytes, 8) {
-        OLDEST_VERSION..=VERSION => Ok(u32_at(bytes, 12)),
+        VERSION => Ok(u32_at(bytes, 12)),
         found => Err(FormatError::Version { found }),
     }
 }
@@ -330,16 +290,7 @@ impl<const W: usize> Layout<W> {
         let content = xxh3_64(&bytes[header..self.len]);
         bytes[..header].fill(0);
         bytes[..8].copy_from_slice(MAGIC);
-        // What an older version can say is said in it: its readers go on, and the bytes stay the same.
-        let in_planes = self.parts.iter().any(|part| part.high_at.is_some());
-        let in_lines = self.parts.iter().any(|part| part.in_lines.is_some());
-        let version = match self.balls.first() {
-            _ if in_lines => VERSION,
-            Some(_) => BALLS_VERSION,
-            None if in_planes => PLANES_VERSION,
-            None => OLDEST_VERSION,
-        };
-        put_u32(bytes, 8, version);
+        put_u32(bytes, 8, VERSION);
         put_u32(bytes, 12, 64 * W as u32);
         put_u64(bytes, 16, self.len as u64);
         put_u64(bytes, 32, content);
@@ -365,7 +316,6 @@ impl<const W: usize> Layout<W> {
             let directory = match part.directory {
                 Directory::Counts => 0,
                 Directory::Offsets => 1,
-                Directory::Lines => 2,
             };
             put_u32(bytes, at + 68, directory);
             put_u64(bytes, at + 80, part.directory_at.start as u64);
@@ -373,18 +323,12 @@ impl<const W: usize> Layout<W> {
             put_u64(bytes, at + 96, part.in_section());
             put_u64(bytes, at + 104, part.long_at.start as u64);
             put_u64(bytes, at + 112, (part.long_at.len() / LONG_RECORD) as u64);
-            put_u64(bytes, at + 120, part.blocks);
             if let Some(high_at) = &part.high_at {
-                put_u64(bytes, at + 136, high_at.start as u64);
+                put_u64(bytes, at + 128, high_at.start as u64);
             }
             if let Some((fold, plane_at)) = &part.plane {
                 put_u64(bytes, at + 72, u64::from(fold.bits()));
-                put_u64(bytes, at + 128, plane_at.start as u64);
-            }
-            if let Some(InLines { form, at: lines_at }) = &part.in_lines {
-                put_u32(bytes, at + 144, form.lines() as u32);
-                put_u32(bytes, at + 148, form.capacity());
-                put_u64(bytes, at + 152, lines_at.start as u64);
+                put_u64(bytes, at + 120, plane_at.start as u64);
             }
         }
         seal(bytes);
@@ -463,26 +407,10 @@ impl<const W: usize> Layout<W> {
             let directory = match u32_at(bytes, at + 68) {
                 0 => Directory::Counts,
                 1 => Directory::Offsets,
-                2 if W == 1 && !table.is_by_prefix() => Directory::Lines,
                 _ => return Err(damaged("an unknown directory")),
             };
-            let (table, in_lines, directory_bytes) = match directory {
-                Directory::Counts | Directory::Offsets => {
-                    let bytes = directory.bytes(table.key_bits);
-                    (table, None, bytes)
-                }
-                Directory::Lines => {
-                    let (lines, capacity) = (u32_at(bytes, at + 144), u32_at(bytes, at + 148));
-                    let (key_bits, entry_bits) = (table.key_bits, table.packing.bits);
-                    let form = LineForm::new(lines.into(), capacity, key_bits, entry_bits)
-                        .ok_or(damaged("no possible lines"))?;
-                    let at = section(u64_at(bytes, at + 152), form.stored(), LINE as u64, 0)?;
-                    let directory = form.rank_bytes();
-                    (table.with_plain_lowest(), Some(InLines { form, at }), directory)
-                }
-            };
             let entries = u64_at(bytes, at + 96);
-            if entries != filed && (in_lines.is_none() || entries > filed) {
+            if entries != filed {
                 return Err(damaged("a table does not hold every value"));
             }
             let size = table.packing.bytes() as u64;
@@ -494,13 +422,13 @@ impl<const W: usize> Layout<W> {
                         .filter(|fold| fold.bits() < 64 * W as u32)
                         .ok_or(damaged("an unknown plane"))?;
                     let size = u64::from(fold.bits() / 8);
-                    Some((fold, section(u64_at(bytes, at + 128), filed, size, 0)?))
+                    Some((fold, section(u64_at(bytes, at + 120), filed, size, 0)?))
                 }
             };
             if plan == Plan::Linear && (tables != 1 || size != 8 * W as u64) {
                 return Err(damaged("a linear index holds whole values once"));
             }
-            let high_at = match u64_at(bytes, at + 136) {
+            let high_at = match u64_at(bytes, at + 128) {
                 0 => None,
                 _ if !table.fits_planes() => return Err(damaged("entries cannot be in planes")),
                 high => Some(section(high, entries, size - LOW_SIZE as u64, PADDING as u64)?),
@@ -509,9 +437,13 @@ impl<const W: usize> Layout<W> {
             parts.push(Part {
                 block: table.block(),
                 high_at,
-                in_lines,
                 directory,
-                directory_at: section(u64_at(bytes, at + 80), directory_bytes, 1, 0)?,
+                directory_at: section(
+                    u64_at(bytes, at + 80),
+                    directory.bytes(table.key_bits),
+                    1,
+                    0,
+                )?,
                 entries_at: section(u64_at(bytes, at + 88), entries, size, PADDING as u64)?,
                 long_at: section(
                     u64_at(bytes, at + 104),
@@ -521,7 +453,6 @@ impl<const W: usize> Layout<W> {
                 )?,
                 plane,
                 crowded: Vec::new(),
-                blocks: u64_at(bytes, at + 120),
                 table,
             });
         }
@@ -548,8 +479,6 @@ impl<const W: usize> Layout<W> {
     pub(super) fn guaranteed(&self) -> u32 {
         match self.plan {
             Plan::Linear => 64 * W as u32,
-            // That the tables are all combinations follows from the header's checksum alone.
-            Plan::Permuted { blocks, matched, .. } => blocks - matched,
             _ => {
                 let mut seen = [0; W];
                 for part in &self.parts {

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use super::image::{Layout, Part};
 use super::kernel::{read_entry, words_of};
 use super::search::{Ask, Hit};
-use crate::hamming::kernels::QUERIES;
 use crate::hamming::planner::Plan;
 use crate::hamming::scan::{Fold, Plane, Scan};
 use crate::hamming::{Match, Outcome};
@@ -63,48 +62,19 @@ impl<const W: usize> Layout<W> {
         Some(scan.with_plane(plane))
     }
 
-    /// Searches for many queries, several a pass. A break ends its query alone.
-    pub(super) fn scan_batch(
+    /// Visits the values within the distance by a scan.
+    pub(super) fn visit_by_scan(
         &self,
         scan: &Scan<'_, W>,
         bytes: &[u8],
-        queries: &[[u64; W]],
+        query: &[u64; W],
         ask: &Ask,
-        each: &mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
+        each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
     ) -> Outcome {
-        let mut total = Outcome::default();
-        for (group, queries) in queries.chunks(QUERIES).enumerate() {
-            let mut ended = [false; QUERIES];
-            let mut open = queries.len();
-            let visit = |q: usize, found: Match| {
-                if ended[q] {
-                    return ControlFlow::Continue(());
-                }
-                let value = &scan.fingerprints()[found.id as usize];
-                let ids = |id: &mut dyn FnMut(u64)| self.ids_of(bytes, found.id, id);
-                let hit = Hit::new(found.distance, value, &ids);
-                if each(group * QUERIES + q, &hit).is_break() {
-                    ended[q] = true;
-                    open -= 1;
-                }
-                if open == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            let outcome = scan.range_many(queries, ask.max_distance, ask.budget, visit);
-            total.add(&Outcome { stopped: open < queries.len(), ..outcome });
-        }
-        total
+        scan.range(query, ask.max_distance, ask.budget, |found: Match| {
+            let value = &scan.fingerprints()[found.id as usize];
+            let ids = |id: &mut dyn FnMut(u64)| self.ids_of(bytes, found.id, id);
+            each(&Hit::new(found.distance, value, &ids))
+        })
     }
-}
-
-/// The distance within which the `count` nearest documents are, by the values that are nearest: each
-/// has one document at least.
-pub(super) fn bound<const W: usize>(
-    scan: &Scan<'_, W>,
-    query: &[u64; W],
-    count: usize,
-    ask: &Ask,
-) -> (u32, Outcome) {
-    let (best, outcome) = scan.nearest(query, count, ask.max_distance, ask.budget);
-    let furthest = best.last().filter(|_| best.len() == count);
-    (furthest.map_or(ask.max_distance, |furthest| furthest.distance), outcome)
 }

@@ -15,7 +15,7 @@
 //! assert_eq!(found, [(1, 0), (1, 3), (2, 2)]);
 //!
 //! let again = Index::from_bytes(index.as_bytes())?;
-//! assert_eq!(again.nearest(&[0xff0f], 1, &Ask::within(3), &mut again.scratch())?.matches.len(), 0);
+//! assert_eq!(again.range(&[0xff0f], &Ask::within(3), &mut again.scratch())?.matches.len(), 0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -30,7 +30,6 @@ macro_rules! wide {
     };
 }
 
-mod batch;
 mod bits;
 mod build;
 mod code;
@@ -40,7 +39,6 @@ mod image;
 mod kernel;
 mod linear;
 mod order;
-mod own;
 mod query;
 mod search;
 mod staged;
@@ -53,13 +51,11 @@ use std::ops::ControlFlow;
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{Plan, PlanError, Question};
 use crate::threads::Workers;
-use batch::{Batch, ByTable};
 use build::{Built, Keep, Source};
 use image::Layout;
 use kernel::Kernel;
 use kernel::pages::Pages;
-use own::OwnBuckets;
-use query::{Flight, FoundValue, rank_of};
+use query::{FoundValue, Whole, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};
 pub use crate::threads::Threads;
@@ -207,16 +203,6 @@ fn layout_of(bytes: &[u8]) -> Result<(Layouts, usize), FormatError> {
     Ok((layout, len))
 }
 
-/// The fewest values whose entries stand in lines: of fewer the directories are near at hand, and half of the buckets may
-/// be empty.
-const LEAST_IN_LINES: u64 = 1 << 25;
-
-/// The bytes of a table by code whose entries stand in lines; `None` where they do not.
-pub(super) fn bytes_in_lines(values: u64, key_bits: u32, entry_bits: u32) -> Option<u64> {
-    let form = kernel::lines::LineForm::of(values, 1, key_bits, entry_bits)?;
-    (values >= LEAST_IN_LINES).then(|| form.bytes())
-}
-
 type Layouts = Wide<Layout<1>, Layout<2>, Layout<4>>;
 
 /// Fingerprints filed so that all within a distance of a query are found fast. It never changes.
@@ -357,55 +343,6 @@ impl<'a> Index<'a> {
         wide!(&self.layout, layout => layout.distinct)
     }
 
-    /// Searches for many queries, whose words stand one after the other, and calls `each` with a
-    /// query's number and each of its hits, in any order. The next queries' memory is fetched while one is
-    /// searched, and in a large index thousands of queries are searched for in one table after the other.
-    /// A [`ControlFlow::Break`] ends the query, not the batch.
-    ///
-    /// # Errors
-    /// As [`Search::visit`].
-    pub fn batch(
-        &self,
-        queries: &[u64],
-        ask: &Ask,
-        scratch: &mut Scratch,
-        mut each: impl FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
-    ) -> Result<Outcome, SearchError> {
-        let words = self.bits().words();
-        if !queries.len().is_multiple_of(words) {
-            return Err(SearchError::Words { got: queries.len() % words, expected: words });
-        }
-        if let Some(query) = queries.chunks(words).next() {
-            search::check(self, query, ask)?;
-        }
-        Ok(wide!(&self.layout, layout => {
-            let flights = layout.flights(scratch);
-            self.batch_in(layout, flights, queries.as_chunks().0, ask, &mut each)
-        }))
-    }
-
-    fn batch_in<const W: usize>(
-        &self,
-        layout: &Layout<W>,
-        flights: &mut [Flight<W>; search::FLIGHTS],
-        queries: &[[u64; W]],
-        ask: &Ask,
-        each: &mut dyn FnMut(usize, &Hit<'_>) -> ControlFlow<()>,
-    ) -> Outcome {
-        if let Some(scan) = layout.scan(&self.bytes) {
-            return layout.scan_batch(&scan, &self.bytes, queries, ask, each);
-        }
-        if own::can_suffice(layout, ask.max_distance) {
-            let [flight, ..] = flights;
-            return self.kernel.run(OwnBuckets { index: self, layout, flight, queries, ask, each });
-        }
-        let batch = Batch { index: self, layout, flights, queries, ask, each };
-        if batch.is_by_table() {
-            return self.kernel.run(ByTable(batch));
-        }
-        self.kernel.run(batch)
-    }
-
     /// Calls `id` for every document of a value that was found.
     fn ids_of<const W: usize>(
         &self,
@@ -449,29 +386,17 @@ impl Search for Index<'_> {
     ) -> Result<Outcome, SearchError> {
         search::check(self, query, ask)?;
         Ok(wide!(&self.layout, layout => {
-            let flights = layout.flights(scratch);
-            self.batch_in(layout, flights, query.as_chunks().0, ask, &mut |_, hit| each(hit))
+            let query = &query.as_chunks().0[0];
+            if let Some(scan) = layout.scan(&self.bytes) {
+                return Ok(layout.visit_by_scan(&scan, &self.bytes, query, ask, each));
+            }
+            let flight = layout.flight(scratch);
+            let bytes = &*self.bytes;
+            let each = &mut |found: FoundValue<_>| {
+                let ids = |id: &mut dyn FnMut(u64)| self.ids_of(layout, &found, id);
+                each(&Hit::new(found.distance, &found.value, &ids))
+            };
+            self.kernel.run(Whole { flight, layout, bytes, query, ask, each })
         }))
-    }
-
-    fn nearest(
-        &self,
-        query: &[u64],
-        count: usize,
-        ask: &Ask,
-        scratch: &mut Scratch,
-    ) -> Result<Found, SearchError> {
-        search::check(self, query, ask)?;
-        let bound = wide!(&self.layout, layout => layout
-            .scan(&self.bytes)
-            .map(|scan| linear::bound(&scan, &query.as_chunks().0[0], count, ask)));
-        let Some((max_distance, nearest)) = bound else {
-            return search::nearest_by_steps(self, query, count, ask, scratch);
-        };
-        let budget = ask.budget.after(nearest.work.candidates);
-        let mut found = self.range(query, &Ask { max_distance, budget }, scratch)?;
-        found.matches.truncate(count);
-        found.outcome.add(&nearest);
-        Ok(found)
     }
 }

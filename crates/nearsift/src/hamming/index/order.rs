@@ -5,7 +5,6 @@ use std::ops::{ControlFlow, Range};
 
 use super::build::Keep;
 use super::image::{Directory, LONG_RECORD, Layout, u32_at, u64_at};
-use super::kernel::lines::RANKED;
 use super::kernel::pages::Pages;
 use super::kernel::{Job, Kernel, LINE, LINE_BUCKETS, LONG, Lanes};
 use super::{BuildError, Bytes, FormatError, Ids, Index, Settings, Wide};
@@ -252,44 +251,6 @@ where
     }
 
     #[inline(always)]
-    fn in_lines<L: Lanes>(&mut self, lanes: L) -> ControlFlow<()> {
-        let part = &self.layout.parts[0];
-        let Some((lines, at)) = part.lines(self.bytes).zip(part.in_lines.as_ref()) else {
-            return ControlFlow::Continue(());
-        };
-        let ranks = &self.bytes[part.directory_at.clone()];
-        let rank = |group: u64| u64::from(u32_at(ranks, 4 * group as usize));
-        let groups = (ranks.len() / 4) as u64;
-        let after = partition_point(groups, |group| rank(group) <= self.first);
-        for group in after.saturating_sub(1)..groups {
-            let mut place = rank(group);
-            let first = group * RANKED;
-            for line in first..(first + RANKED).min(at.form.lines()) {
-                // The lines before it tell its place, too.
-                let told_at = nth(&at.at, first, LINE).start..nth(&at.at, line, LINE).end;
-                for (key, start, len) in lines.buckets(line) {
-                    for slot in start..start + u64::from(len) {
-                        let Some(entry) = lines.entry(slot) else { break };
-                        // What damaged bytes name beyond the entries is none.
-                        if place >= self.first && place < self.layout.filed {
-                            let mut words = [0; W];
-                            words[0] = entry;
-                            let value = &part.table.unfile(lanes, key, &words);
-                            let entry_at = nth(&at.at, lines.line_of(slot), LINE);
-                            let rank_at = nth(&part.directory_at, group, 4);
-                            let told_at = told_at.clone();
-                            let high_at = Some(rank_at);
-                            (self.each)(Walked { place, value, entry_at, high_at, told_at })?;
-                        }
-                        place += 1;
-                    }
-                }
-            }
-        }
-        self.long(lanes, self.layout.filed.saturating_sub(part.in_section()))
-    }
-
-    #[inline(always)]
     fn listed<L: Lanes>(&mut self, lanes: L) -> ControlFlow<()> {
         let part = &self.layout.parts[0];
         let from = part.directory_at.start;
@@ -317,7 +278,6 @@ where
         let in_table = match self.layout.parts[0].directory {
             Directory::Counts => self.counted(lanes),
             Directory::Offsets => self.listed(lanes),
-            Directory::Lines => self.in_lines(lanes),
         };
         if in_table.is_continue() {
             let _ended = self.balls();
@@ -352,7 +312,6 @@ mod tests {
             Some(Plan::MultiIndex { blocks: 2, key_bits: 12 }),
             Some(Plan::PerfectCode { tables: 2, key_bits: 9 }),
             Some(Plan::PerfectCode { tables: 2, key_bits: 18 }),
-            Some(Plan::Permuted { blocks: 4, matched: 1, key_bits: 8 }),
         ];
         for shape in SHAPES {
             for (bits, plan) in [Bits::B64, Bits::B128, Bits::B256]

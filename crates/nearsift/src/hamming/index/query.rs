@@ -1,19 +1,17 @@
 //! One query on its way through the tables: buckets are chosen, looked up, and scanned.
 //!
-//! The three steps are apart so that the steps of several queries can overlap while memory is slow.
+//! The three steps are apart so that those of one query in several indexes can overlap while memory is slow.
 
 use std::cmp::Ordering;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use super::bits::{distance_in, lowest};
 use super::image::{Directory, Entries, LONG_RECORD, Layout, Part, u32_at, u64_at};
-use super::kernel::lines::LONG_IN_LINE;
 use super::kernel::{
     FETCHED, Job, Kernel, LONG, Lanes, Near, Plain, Probe, Run, prefetch_counts, prefetch_run,
 };
 use super::search::Ask;
 use super::table::{Aim, Table};
-use crate::hamming::planner::Plan;
 use crate::hamming::{Budget, Outcome};
 use crate::prefetch::prefetch;
 
@@ -45,8 +43,6 @@ struct Search<const W: usize> {
     radius: i32,
     probes: Vec<Probe>,
     runs: Vec<Run>,
-    /// Runs of entries that are not in lines, where others are.
-    apart: Vec<Run>,
     /// Probes that were looked up.
     probed: usize,
     /// Entries of the runs.
@@ -62,8 +58,6 @@ pub(super) struct Flight<const W: usize> {
     max_distance: u32,
     /// One for each table.
     searches: Vec<Search<W>>,
-    /// The tables that are searched.
-    tables: Range<usize>,
     /// Whether radii are still to be chosen, by what the directories say.
     choosing: bool,
     near: Vec<Near>,
@@ -83,7 +77,6 @@ impl<const W: usize> Flight<W> {
             radius: -1,
             probes: Vec::new(),
             runs: Vec::new(),
-            apart: Vec::new(),
             probed: 0,
             entries: 0,
             crowded: Vec::new(),
@@ -92,51 +85,35 @@ impl<const W: usize> Flight<W> {
             query: [0; W],
             max_distance: 0,
             searches: layout.parts.iter().map(search).collect(),
-            tables: layout.tables(),
             choosing: false,
             near: Vec::new(),
             inner: None,
         }
     }
 
-    /// Takes up a query in some tables, or in all where it has to choose radii: names the first buckets.
+    /// Takes up a query: names the first buckets.
     #[inline(always)]
     pub(super) fn start<L: Lanes>(
         &mut self,
         lanes: L,
         layout: &Layout<W>,
-        tables: Range<usize>,
         query: &[u64; W],
         max_distance: u32,
     ) {
         self.query = *query;
         self.max_distance = max_distance;
         self.choosing = layout.chooses_radii(max_distance);
-        self.tables = tables;
-        let permuted = match layout.plan {
-            Plan::Permuted { matched, .. } => Some(max_distance + matched),
-            _ => None,
-        };
-        for (t, (search, part)) in self.searches.iter_mut().zip(&layout.parts).enumerate() {
+        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
             search.probes.clear();
             search.runs.clear();
-            search.apart.clear();
             search.crowded.clear();
             search.probed = 0;
             search.entries = 0;
-            search.radius = -1;
-            // Of the first `max_distance + matched` blocks, `matched` agree already.
-            if permuted.is_some_and(|blocks| part.blocks >> blocks != 0) {
-                continue;
-            }
-            let radius =
-                if self.choosing || permuted.is_some() { 0 } else { part.table.max_radius() };
+            let radius = if self.choosing { 0 } else { part.table.max_radius() };
             search.radius = radius as i32;
-            if self.tables.contains(&t) {
-                search.aim = part.table.aim(lanes, query, max_distance);
-                for radius in 0..=radius {
-                    part.table.shell(&search.aim, radius, &mut search.probes);
-                }
+            search.aim = part.table.aim(lanes, query, max_distance);
+            for radius in 0..=radius {
+                part.table.shell(&search.aim, radius, &mut search.probes);
             }
         }
     }
@@ -144,49 +121,26 @@ impl<const W: usize> Flight<W> {
     /// Asks for the lines of the directories where the first buckets are.
     #[inline(always)]
     pub(super) fn fetch_directories(&self, layout: &Layout<W>, bytes: &[u8]) {
-        for t in self.tables.clone() {
-            prefetch_directory(&layout.parts[t], bytes, &self.searches[t].probes);
+        for (search, part) in self.searches.iter().zip(&layout.parts) {
+            prefetch_directory(part, bytes, &search.probes);
         }
     }
 
-    /// Looks the buckets up and chooses radii where there is a choice. On the way, what the query after
-    /// it needs of the directories is asked for.
+    /// Looks the buckets up, and asks for the first entries of each: as soon as they are known or, where there is a
+    /// choice, once the radii are chosen.
     #[inline(always)]
-    pub(super) fn look_up<L: Lanes>(
-        &mut self,
-        lanes: L,
-        layout: &Layout<W>,
-        bytes: &[u8],
-        after: Option<&Flight<W>>,
-    ) {
-        for t in self.tables.clone() {
-            let ahead = after.map_or(&[][..], |after| &after.searches[t].probes);
-            self.searches[t].look_up(lanes, &layout.parts[t], bytes, ahead);
+    pub(super) fn look_up<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
+        for (search, part) in self.searches.iter_mut().zip(&layout.parts) {
+            search.look_up(lanes, part, bytes);
+            if !self.choosing {
+                search.fetch_entries(part, bytes);
+            }
         }
         if self.choosing {
             self.choose(lanes, layout, bytes);
-        }
-    }
-
-    /// Looks the buckets up, and asks for the first entries of each as soon as they are known.
-    #[inline(always)]
-    pub(super) fn look_up_alone<L: Lanes>(&mut self, lanes: L, layout: &Layout<W>, bytes: &[u8]) {
-        if self.choosing {
-            self.look_up(lanes, layout, bytes, None);
-            return self.fetch_entries(layout, bytes);
-        }
-        for t in self.tables.clone() {
-            let (search, part) = (&mut self.searches[t], &layout.parts[t]);
-            search.look_up(lanes, part, bytes, &[]);
-            search.fetch_entries(part, bytes);
-        }
-    }
-
-    /// Asks for the first entries of each bucket.
-    #[inline(always)]
-    pub(super) fn fetch_entries(&self, layout: &Layout<W>, bytes: &[u8]) {
-        for t in self.tables.clone() {
-            self.searches[t].fetch_entries(&layout.parts[t], bytes);
+            for (search, part) in self.searches.iter().zip(&layout.parts) {
+                search.fetch_entries(part, bytes);
+            }
         }
     }
 
@@ -236,35 +190,32 @@ impl<const W: usize> Flight<W> {
                 let radius = search.radius as u32;
                 part.table.shell(&search.aim, radius, &mut search.probes);
                 prefetch_directory(part, bytes, &search.probes[search.probed..]);
-                search.look_up(lanes, part, bytes, &[]);
+                search.look_up(lanes, part, bytes);
             }
         }
         for search in &mut self.searches {
             if search.radius < 0 {
                 search.runs.clear();
-                search.apart.clear();
                 search.crowded.clear();
                 search.entries = 0;
             }
         }
     }
 
-    /// Scans the entries and calls `each` for every value within the distance that is found in these tables,
-    /// once, in an order that is the same each time; what stands outside of tables is searched with the last one. On the way, the entries that the query after it needs are asked for.
+    /// Scans the entries and calls `each` for every value within the distance, once, in an order that is the same each
+    /// time.
     #[inline(always)]
     pub(super) fn scan<L: Lanes>(
         &mut self,
         lanes: L,
         layout: &Layout<W>,
         bytes: &[u8],
-        after: Option<&Flight<W>>,
         ask: &Ask,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
         let mut left = ask.budget.limit();
-        for t in self.tables.clone() {
-            let part = &layout.parts[t];
+        for (t, part) in layout.parts.iter().enumerate() {
             outcome.work.probes += self.searches[t].probed as u64;
             if !self.searches[t].crowded.is_empty() {
                 let ask = Ask { budget: Budget::Fingerprints(left), ..*ask };
@@ -275,56 +226,30 @@ impl<const W: usize> Flight<W> {
                     return outcome;
                 }
             }
-            let places = part.lines(bytes).map_or(part.entries(bytes), Entries::InLines);
-            self.scan_runs(lanes, layout, (t, &places), after, &mut left, each, &mut outcome);
-            if !self.searches[t].apart.is_empty() && !outcome.truncated && !outcome.stopped {
-                self.scan_apart(lanes, layout, (t, bytes), &mut left, each, &mut outcome);
-            }
+            let entries = part.entries(bytes);
+            self.scan_runs(lanes, layout, (t, &entries), &mut left, each, &mut outcome);
             if outcome.truncated || outcome.stopped {
                 return outcome;
             }
         }
-        if self.tables.end == layout.parts.len() {
-            layout.search_balls(lanes.kernel(), bytes, &self.query, ask, each, &mut outcome);
-        }
+        layout.search_balls(lanes.kernel(), bytes, &self.query, ask, each, &mut outcome);
         outcome
-    }
-
-    /// Scans the runs of table `t` that are not in lines, after those that are.
-    #[cold]
-    #[inline(never)]
-    fn scan_apart<L: Lanes>(
-        &mut self,
-        lanes: L,
-        layout: &Layout<W>,
-        (t, bytes): (usize, &[u8]),
-        left: &mut u64,
-        each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
-        outcome: &mut Outcome,
-    ) {
-        let search = &mut self.searches[t];
-        std::mem::swap(&mut search.runs, &mut search.apart);
-        let places = layout.parts[t].entries(bytes);
-        self.scan_runs(lanes, layout, (t, &places), None, left, each, outcome);
     }
 
     /// Scans the runs of table `t`, as [`Flight::scan`] does.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "a loop of the scan, which changes what it has")]
     fn scan_runs<L: Lanes>(
         &mut self,
         lanes: L,
         layout: &Layout<W>,
         (t, entries): (usize, &Entries<'_>),
-        after: Option<&Flight<W>>,
         left: &mut u64,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
         outcome: &mut Outcome,
     ) {
         let part = &layout.parts[t];
-        let mut ahead = after.map_or(&[][..], |after| first(&after.searches[t].runs));
         let mut from = 0;
-        while from < self.searches[t].runs.len() || !ahead.is_empty() {
+        while from < self.searches[t].runs.len() {
             let search = &mut self.searches[t];
             let mut end = from;
             let mut held = 0;
@@ -342,24 +267,16 @@ impl<const W: usize> Flight<W> {
             self.near.clear();
             let runs = &self.searches[t].runs[from..end];
             let target = &self.searches[t].aim.target;
-            let ahead = std::mem::take(&mut ahead);
             match entries {
                 Entries::Whole(entries, _) => {
                     let packing = &part.table.packing;
-                    lanes.scan(entries, packing, runs, ahead, target, &mut self.near);
+                    lanes.scan(entries, packing, runs, target, &mut self.near);
                 }
                 Entries::InPlanes(planes) => {
                     let target = target.first();
-                    lanes.scan_planes(planes, runs, ahead, &target, &mut self.near);
-                }
-                Entries::InLines(lines) => {
-                    ahead.iter().for_each(|run| lines.prefetch_rest(run));
-                    let (packing, target) = (&part.table.packing, target.first());
-                    lanes.scan_lines(lines, packing, runs, &target, &mut self.near);
+                    lanes.scan_planes(planes, runs, &target, &mut self.near);
                 }
             }
-            // Where buckets are told apart by the places of their entries, these are their numbers, too.
-            let is_numbered = t == 0 && part.in_lines.is_none();
             for near in &self.near {
                 let run = &runs[near.run as usize];
                 let at = run.start + u64::from(near.entry);
@@ -368,7 +285,7 @@ impl<const W: usize> Flight<W> {
                 if !self.owns(layout, t, &value) {
                     continue;
                 }
-                let rank = is_numbered.then_some(at);
+                let rank = (t == 0).then_some(at);
                 if each(FoundValue { distance: near.distance, value, rank }).is_break() {
                     outcome.stopped = true;
                     return;
@@ -436,17 +353,12 @@ impl<const W: usize> Flight<W> {
 }
 
 impl<const W: usize> Layout<W> {
-    /// All tables.
-    pub(super) fn tables(&self) -> Range<usize> {
-        0..self.parts.len()
-    }
-
     /// Whether a query chooses radii by what the directories say: where every radius has to be at its
     /// largest, or at 0, there is nothing to choose.
     #[inline(always)]
     pub(super) fn chooses_radii(&self, max_distance: u32) -> bool {
         let all: u32 = self.parts.iter().map(|part| part.table.max_radius() + 1).sum();
-        !matches!(self.plan, Plan::Permuted { .. }) && all > max_distance + 1
+        all > max_distance + 1
     }
 }
 
@@ -466,29 +378,23 @@ impl<const W: usize> Job for Whole<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
         let Whole { flight, layout, bytes, query, ask, each } = self;
-        flight.start(lanes, layout, layout.tables(), query, ask.max_distance);
+        flight.start(lanes, layout, query, ask.max_distance);
         flight.fetch_directories(layout, bytes);
-        flight.look_up_alone(lanes, layout, bytes);
-        flight.scan(lanes, layout, bytes, None, ask, each)
+        flight.look_up(lanes, layout, bytes);
+        flight.scan(lanes, layout, bytes, ask, each)
     }
 }
 
 impl<const W: usize> Search<W> {
     /// Looks up the probes that were not yet.
     #[inline(always)]
-    fn look_up<L: Lanes>(&mut self, lanes: L, part: &Part<W>, bytes: &[u8], ahead: &[Probe]) {
+    fn look_up<L: Lanes>(&mut self, lanes: L, part: &Part<W>, bytes: &[u8]) {
         let directory = &bytes[part.directory_at.clone()];
         let probes = &self.probes[self.probed..];
         let from = self.runs.len();
         match part.directory {
-            Directory::Counts => lanes.look_up_counts(directory, probes, ahead, &mut self.runs),
-            Directory::Lines => {
-                if let Some(lines) = part.lines(bytes) {
-                    lanes.look_up_lines(&lines, probes, ahead, &mut self.runs);
-                }
-            }
+            Directory::Counts => lanes.look_up_counts(directory, probes, &mut self.runs),
             Directory::Offsets => {
-                prefetch_directory(part, bytes, ahead);
                 for probe in probes {
                     let (start, len) = between_offsets(directory, probe.key);
                     if len > 0 {
@@ -513,9 +419,6 @@ impl<const W: usize> Search<W> {
     /// Asks for the first entries of each bucket.
     #[inline(always)]
     fn fetch_entries(&self, part: &Part<W>, bytes: &[u8]) {
-        if let Some(lines) = part.lines(bytes) {
-            return self.runs.iter().for_each(|run| lines.prefetch_rest(run));
-        }
         let entries = &bytes[part.entries_at.clone()];
         let size = part.stride();
         first(&self.runs).iter().for_each(|run| prefetch_run(entries, size, run));
@@ -546,8 +449,7 @@ impl<const W: usize> Search<W> {
         let long = &bytes[part.long_at.clone()];
         let fresh = self.runs.split_off(from);
         for mut run in fresh {
-            let is_long = run.len == u32::MAX;
-            if is_long {
+            if run.len == u32::MAX {
                 (run.start, run.len) = long_bucket(long, run.key);
                 if let Ok(c) = part.crowded.binary_search_by_key(&run.key, |crowded| crowded.key) {
                     self.crowded.push(c);
@@ -556,8 +458,7 @@ impl<const W: usize> Search<W> {
                 }
             }
             self.entries += u64::from(run.len);
-            let is_apart = is_long && part.in_lines.is_some();
-            if is_apart { self.apart.push(run) } else { self.runs.push(run) }
+            self.runs.push(run);
         }
     }
 }
@@ -584,7 +485,7 @@ fn entry_ns<const W: usize>(part: &Part<W>, kernel: Kernel) -> f64 {
 
 /// Whether no further bucket of another table is cheaper than so many entries of a query's own bucket.
 #[inline(always)]
-pub(super) fn suffices<const W: usize>(part: &Part<W>, kernel: Kernel, entries: u64) -> bool {
+fn suffices<const W: usize>(part: &Part<W>, kernel: Kernel, entries: u64) -> bool {
     are_cheap(&part.table, entry_ns(part, kernel), entries)
 }
 
@@ -597,7 +498,7 @@ pub(super) fn are_cheap<const W: usize>(table: &Table<W>, entry_ns: f64, entries
 
 /// First entry and length of a bucket in a directory of offsets.
 #[inline(always)]
-pub(super) fn between_offsets(directory: &[u8], key: u32) -> (u64, u32) {
+fn between_offsets(directory: &[u8], key: u32) -> (u64, u32) {
     let at = key as usize * 4;
     let (start, end) = (u32_at(directory, at), u32_at(directory, at + 4));
     (u64::from(start), end.saturating_sub(start))
@@ -623,11 +524,6 @@ fn prefetch_directory<const W: usize>(part: &Part<W>, bytes: &[u8], probes: &[Pr
     let directory = &bytes[part.directory_at.clone()];
     match part.directory {
         Directory::Counts => probes.iter().for_each(|probe| prefetch_counts(directory, probe)),
-        Directory::Lines => {
-            if let Some(lines) = part.lines(bytes) {
-                probes.iter().for_each(|probe| lines.prefetch(probe));
-            }
-        }
         Directory::Offsets => {
             probes.iter().for_each(|probe| prefetch(directory, u64::from(probe.key) * 4));
         }
@@ -656,19 +552,6 @@ pub(super) fn rank_of<const W: usize>(
             }
         }
         Directory::Offsets => between_offsets(directory, key),
-        Directory::Lines => {
-            let lines = part.lines(bytes)?;
-            match lines.bucket(key) {
-                (_, LONG_IN_LINE) => {
-                    let before = layout.filed - part.in_section();
-                    return Some(before + find(part, &part.entries(bytes), long(), &entry)?);
-                }
-                bucket => {
-                    let place = find(part, &Entries::InLines(lines), bucket, &entry)?;
-                    return Some(lines.rank(directory, key) + (place - bucket.0));
-                }
-            }
-        }
     };
     find(part, &part.entries(bytes), run, &entry)
 }

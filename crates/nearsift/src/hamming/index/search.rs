@@ -9,9 +9,6 @@ use super::query::Flight;
 use crate::fingerprint::Bits;
 use crate::hamming::{Budget, Match, Outcome};
 
-/// Queries that are under way at a time.
-pub(super) const FLIGHTS: usize = 4;
-
 /// What is asked of every query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
@@ -144,51 +141,6 @@ pub trait Search {
         matches.sort_unstable();
         Ok(Found { matches, outcome })
     }
-
-    /// The `count` nearest documents within the distance, or all if there are fewer; of equal distance
-    /// those with the smallest ids. The budget is for all of it.
-    ///
-    /// # Errors
-    /// As [`Search::visit`].
-    ///
-    /// # Complexity
-    /// That of a search within each distance up to the one that is reached, of which the last costs most.
-    ///
-    /// # References
-    /// Norouzi, Punjani and Fleet, 'Fast exact search in Hamming space with multi-index hashing',
-    /// TPAMI 36(6), 2014, section 3.3 (search with growing radius).
-    fn nearest(
-        &self,
-        query: &[u64],
-        count: usize,
-        ask: &Ask,
-        scratch: &mut Scratch,
-    ) -> Result<Found, SearchError> {
-        nearest_by_steps(self, query, count, ask, scratch)
-    }
-}
-
-/// [`Search::nearest`] by searching within one bit more each time.
-pub(super) fn nearest_by_steps<S: Search + ?Sized>(
-    searched: &S,
-    query: &[u64],
-    count: usize,
-    ask: &Ask,
-    scratch: &mut Scratch,
-) -> Result<Found, SearchError> {
-    check(searched, query, ask)?;
-    let mut outcome = Outcome::default();
-    for max_distance in 0..=ask.max_distance {
-        let budget = ask.budget.after(outcome.work.candidates);
-        let mut found = searched.range(query, &Ask { max_distance, budget }, scratch)?;
-        outcome.add(&found.outcome);
-        let last = max_distance == ask.max_distance || outcome.truncated;
-        if last || found.matches.len() >= count {
-            found.matches.truncate(count);
-            return Ok(Found { matches: found.matches, outcome });
-        }
-    }
-    Ok(Found { matches: Vec::new(), outcome })
 }
 
 /// Whether a query can be answered.
@@ -213,9 +165,9 @@ pub(super) fn check<S: Search + ?Sized>(
 /// Memory that queries use, one after the other. One scratch serves any number of indexes.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    one: Option<Box<[Flight<1>; FLIGHTS]>>,
-    two: Option<Box<[Flight<2>; FLIGHTS]>>,
-    four: Option<Box<[Flight<4>; FLIGHTS]>>,
+    one: Option<Box<Flight<1>>>,
+    two: Option<Box<Flight<2>>>,
+    four: Option<Box<Flight<4>>>,
     fresh: FreshFlight,
 }
 
@@ -227,29 +179,29 @@ impl Scratch {
 }
 
 fn fit<'s, const W: usize>(
-    held: &'s mut Option<Box<[Flight<W>; FLIGHTS]>>,
+    held: &'s mut Option<Box<Flight<W>>>,
     layout: &Layout<W>,
-) -> &'s mut [Flight<W>; FLIGHTS] {
-    if held.as_ref().is_none_or(|flights| !flights[0].fits(layout)) {
+) -> &'s mut Flight<W> {
+    if held.as_ref().is_none_or(|flight| !flight.fits(layout)) {
         *held = None;
     }
-    held.get_or_insert_with(|| Box::new(std::array::from_fn(|_| Flight::new(layout))))
+    held.get_or_insert_with(|| Box::new(Flight::new(layout)))
 }
 
 impl Layout<1> {
-    pub(super) fn flights<'s>(&self, scratch: &'s mut Scratch) -> &'s mut [Flight<1>; FLIGHTS] {
+    pub(super) fn flight<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Flight<1> {
         fit(&mut scratch.one, self)
     }
 }
 
 impl Layout<2> {
-    pub(super) fn flights<'s>(&self, scratch: &'s mut Scratch) -> &'s mut [Flight<2>; FLIGHTS] {
+    pub(super) fn flight<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Flight<2> {
         fit(&mut scratch.two, self)
     }
 }
 
 impl Layout<4> {
-    pub(super) fn flights<'s>(&self, scratch: &'s mut Scratch) -> &'s mut [Flight<4>; FLIGHTS] {
+    pub(super) fn flight<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Flight<4> {
         fit(&mut scratch.four, self)
     }
 }

@@ -51,7 +51,7 @@ impl Index<'_> {
     ) -> Result<(), SearchError> {
         search::check(self, query, ask)?;
         wide!(&self.layout, layout => {
-            let [flight, ..] = layout.flights(scratch);
+            let flight = layout.flight(scratch);
             let query = &query.as_chunks().0[0];
             self.kernel.run(Begin { index: self, layout, flight, query, ask });
         });
@@ -61,7 +61,7 @@ impl Index<'_> {
     /// The second step: looks up where the entries are, and asks for them.
     pub fn look_up(&self, scratch: &mut Scratch) {
         wide!(&self.layout, layout => {
-            let [flight, ..] = layout.flights(scratch);
+            let flight = layout.flight(scratch);
             self.kernel.run(LookUp { index: self, layout, flight });
         });
     }
@@ -77,11 +77,10 @@ impl Index<'_> {
     ) -> Outcome {
         wide!(&self.layout, layout => {
             if let Some(scan) = layout.scan(&self.bytes) {
-                let query = &query.as_chunks().0[..1];
-                let each = &mut |_, hit: &Hit<'_>| each(hit);
-                return layout.scan_batch(&scan, &self.bytes, query, ask, each);
+                let query = &query.as_chunks().0[0];
+                return layout.visit_by_scan(&scan, &self.bytes, query, ask, each);
             }
-            let [flight, ..] = layout.flights(scratch);
+            let flight = layout.flight(scratch);
             self.kernel.run(Finish { index: self, layout, flight, ask, each })
         })
     }
@@ -101,7 +100,7 @@ impl<const W: usize> Job for Begin<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let Begin { index, layout, flight, query, ask } = self;
-        flight.start(lanes, layout, layout.tables(), query, ask.max_distance);
+        flight.start(lanes, layout, query, ask.max_distance);
         flight.fetch_directories(layout, &index.bytes);
     }
 }
@@ -118,7 +117,7 @@ impl<const W: usize> Job for LookUp<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
         let LookUp { index, layout, flight } = self;
-        flight.look_up_alone(lanes, layout, &index.bytes);
+        flight.look_up(lanes, layout, &index.bytes);
     }
 }
 
@@ -136,7 +135,7 @@ impl<const W: usize> Job for Finish<'_, W> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
         let Finish { index, layout, flight, ask, each } = self;
-        flight.scan(lanes, layout, &index.bytes, None, ask, &mut |found| {
+        flight.scan(lanes, layout, &index.bytes, ask, &mut |found| {
             let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
             each(&Hit::new(found.distance, &found.value, &ids))
         })
@@ -158,7 +157,6 @@ mod tests {
             Plan::MultiIndex { blocks: 4, key_bits: 6 },
             Plan::MultiIndex { blocks: 2, key_bits: 9 },
             Plan::PerfectCode { tables: 2, key_bits: 10 },
-            Plan::Permuted { blocks: 4, matched: 1, key_bits: 8 },
         ];
         for (shape, bits) in
             SHAPES.into_iter().flat_map(|shape| [(shape, Bits::B64), (shape, Bits::B256)])

@@ -22,8 +22,6 @@ pub(super) struct Table<const W: usize> {
     rest: [u64; W],
     /// Data bits of the codeword that are not in the key.
     pub(super) dropped: u32,
-    /// Whether the key's lowest bits are the plain ones, not its highest.
-    plain_lowest: bool,
     /// The bits of window and plain bits that key and entry give without `rest`.
     visible: u64,
     balls: Option<Balls>,
@@ -90,7 +88,6 @@ impl<const W: usize> Table<W> {
             plain,
             rest,
             dropped,
-            plain_lowest: false,
             visible,
             balls: by_code.then(|| Balls::new(dropped, visible as u32)),
             runs: if by_code { runs(&window, &plain) } else { None },
@@ -100,18 +97,6 @@ impl<const W: usize> Table<W> {
             plain_bits,
             live,
         })
-    }
-
-    /// The same table with the plain bits at the bottom of its keys, so that buckets whose plain bits alone differ stand
-    /// beside each other.
-    pub(super) fn with_plain_lowest(self) -> Table<W> {
-        Table { plain_lowest: true, ..self }
-    }
-
-    /// Where in a key by code the data bits and the plain bits begin.
-    #[inline(always)]
-    fn places_in_key(&self) -> (u32, u32) {
-        if self.plain_lowest { (self.plain_bits, 0) } else { (0, DATA_BITS - self.dropped) }
     }
 
     /// Whether buckets are chosen by bits of the fingerprint as they are.
@@ -160,8 +145,7 @@ impl<const W: usize> Table<W> {
             return plain as u32;
         }
         let codeword = window as u32 ^ code::position(syndrome);
-        let (data_at, plain_at) = self.places_in_key();
-        lanes.data(codeword) >> self.dropped << data_at | (plain as u32) << plain_at
+        lanes.data(codeword) >> self.dropped | (plain as u32) << (DATA_BITS - self.dropped)
     }
 
     /// The bucket of a value.
@@ -175,9 +159,8 @@ impl<const W: usize> Table<W> {
     #[inline(always)]
     pub(super) fn keys<L: Lanes>(&self, lanes: L, values: &[[u64; W]], keys: &mut [u32]) {
         let told = self.runs.map_or(0, |(window_at, plain_at)| {
-            let (data_at, plain_place) = self.places_in_key();
             let (plain_bits, dropped) = (self.plain_bits, self.dropped);
-            let runs = KeyRuns { window_at, plain_at, plain_bits, dropped, data_at, plain_place };
+            let runs = KeyRuns { window_at, plain_at, plain_bits, dropped };
             lanes.first_keys_by_code(&runs, values.as_flattened(), keys)
         });
         for (value, key) in values.iter().zip(keys).skip(told) {
@@ -228,11 +211,10 @@ impl<const W: usize> Table<W> {
         if self.window_bits == 0 {
             return u64::from(key);
         }
-        let (data_at, plain_at) = self.places_in_key();
-        let key = u64::from(key);
-        let data = key >> data_at & ones(DATA_BITS - self.dropped);
+        let (key, data_bits) = (u64::from(key), DATA_BITS - self.dropped);
+        let data = key & ones(data_bits);
         let codeword = code::encode((data as u32) << self.dropped);
-        let plain = key >> plain_at & ones(self.plain_bits);
+        let plain = key >> data_bits;
         (u64::from(codeword) | plain << WINDOW_BITS) & self.visible
     }
 
@@ -270,9 +252,9 @@ impl<const W: usize> Table<W> {
             return probes.push(own);
         }
         if let Some(balls) = &self.balls {
-            let (data_at, plain_at) = self.places_in_key();
+            let plain_at = DATA_BITS - self.dropped;
             probes.extend(balls.of(aim.syndrome)[1..].iter().map(|step| Probe {
-                key: own.key ^ step.key << data_at,
+                key: own.key ^ step.key,
                 near: own.near ^ u64::from(step.centre),
             }));
             probes.extend((0..self.plain_bits).map(|bit| Probe {
@@ -359,8 +341,6 @@ mod tests {
             by_code(2, 31, 62..64),
             // A window that is no run.
             Table::new(mask_of(&(0..62).step_by(2).collect::<Vec<_>>()), [0; W], 1).unwrap(),
-            by_code(0, 31, 62..63).with_plain_lowest(),
-            by_code(2, 31, 62..64).with_plain_lowest(),
             by_code(3, 5, 0..0),
             by_code(4, 0, 0..0),
             by_code(9, 20, 60..61),

@@ -82,17 +82,11 @@ fn queries(values: &[u64], words: usize, max_distance: u32, seed: u64) -> Vec<Ve
 }
 
 fn plans(bits: Bits, max_distance: u32) -> Vec<Plan> {
-    let mut plans = vec![Plan::Linear, Plan::Blocks4x16];
+    let mut plans = vec![Plan::Linear, Plan::BLOCKS_4X16];
     for blocks in 1..=8 {
         // The last is more than an equal share from five blocks on.
         for key_bits in [1, 5, 8, 12, 14] {
             plans.push(Plan::MultiIndex { blocks, key_bits });
-        }
-    }
-    for (blocks, matched) in [(4, 1), (5, 2), (6, 3), (max_distance + 1, 1), (max_distance + 2, 2)]
-    {
-        for key_bits in [matched, 7, 13] {
-            plans.push(Plan::Permuted { blocks, matched, key_bits });
         }
     }
     for tables in 1..=8 {
@@ -134,21 +128,6 @@ fn check(bits: Bits, values: &[u64], plan: Plan, max_distance: u32, threads: Thr
             assert_eq!(found.matches, expect, "{plan} for {max_distance}, asked {k}");
             assert!(!found.outcome.truncated);
         }
-        let ask = Ask::within(max_distance);
-        let expect = &near[..near.len().min(5)];
-        assert_eq!(index.nearest(query, 5, &ask, &mut scratch).unwrap().matches, expect, "{plan}");
-    }
-    let mut batched = vec![Vec::new(); queries.len()];
-    let ask = Ask::within(max_distance);
-    index
-        .batch(&queries.concat(), &ask, &mut scratch, |q, hit| {
-            hit.each_id(|id| batched[q].push(Match { distance: hit.distance(), id }));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    for (near, mut found) in near.into_iter().zip(batched) {
-        found.sort_unstable();
-        assert_eq!(found, near, "{plan} in a batch");
     }
 }
 
@@ -229,7 +208,7 @@ fn many_values_in_many_parts() {
         // In tests a part has 256 values: these are in 32 parts, and in eight slices of parts.
         let values = values(shape, 8_200, 1, 5);
         let plans = [
-            Plan::Blocks4x16,
+            Plan::BLOCKS_4X16,
             Plan::MultiIndex { blocks: 3, key_bits: 15 },
             Plan::MultiIndex { blocks: 4, key_bits: 5 },
             Plan::MultiIndex { blocks: 3, key_bits: 22 },
@@ -237,7 +216,6 @@ fn many_values_in_many_parts() {
             Plan::PerfectCode { tables: 2, key_bits: 17 },
             Plan::PerfectCode { tables: 2, key_bits: 24 },
             Plan::PerfectCode { tables: 2, key_bits: 27 },
-            Plan::Permuted { blocks: 5, matched: 2, key_bits: 16 },
         ];
         for plan in plans {
             check(Bits::B64, &values, plan, 3, Threads::One, 3);
@@ -257,147 +235,6 @@ fn threads_do_not_change_the_bytes() {
         let three = Threads::Own(NonZeroUsize::new(3).unwrap());
         assert!(build(Threads::One).as_bytes() == build(three).as_bytes(), "{shape:?}");
     }
-}
-
-/// Whether entries of a table stand in lines.
-fn is_in_lines(index: &Index<'_>) -> bool {
-    let Wide::One(layout) = &index.layout else { return false };
-    layout.parts.iter().any(|part| part.in_lines.is_some())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
-    #[test]
-    fn lines_find_what_a_scan_finds(n in 4100usize..9000, times in 1usize..4, seed: u64) {
-        let plan = Plan::PerfectCode { tables: 2, key_bits: 12 };
-        for shape in SHAPES {
-            // Each value so many times: the lines are for the distinct ones.
-            let values = values(shape, n, 1, seed).repeat(times);
-            let settings = Settings { plan: Some(plan), ..Settings::new(3) };
-            let index = Index::build(Bits::B64, &values, Ids::None, &settings).unwrap();
-            if matches!(shape, Shape::Uniform) {
-                prop_assert!(is_in_lines(&index));
-                // 8 of these entries fill a line.
-                prop_assert!(index.as_bytes().len() < 2 * 9 * n + (1 << 14));
-            }
-            check(Bits::B64, &values, plan, 3, Threads::One, seed);
-            let (index, order) = Index::build_ordered(Bits::B64, &values, &settings).unwrap();
-            for first in [0, n as u64 / 3, n as u64] {
-                let mut all = Vec::new();
-                index.each_value_from(first, &mut |value| {
-                    all.push(value[0]);
-                    ControlFlow::Continue(())
-                });
-                let expect = order[first as usize..].iter().map(|&at| values[at as usize]);
-                prop_assert!(expect.eq(all));
-            }
-        }
-    }
-
-    #[test]
-    fn damaged_lines_never_panic(
-        n in 4100usize..5000, at: usize, damage: [u8; 8], sealed: bool, seed: u64,
-    ) {
-        let values = values(Shape::Uniform, n, 1, seed);
-        let plan = Some(Plan::PerfectCode { tables: 2, key_bits: 12 });
-        let settings = Settings { plan, ..Settings::new(3) };
-        let (index, _) = Index::build_ordered(Bits::B64, &values, &settings).unwrap();
-        prop_assert!(is_in_lines(&index));
-        let mut bytes = index.as_bytes().to_vec();
-        let (from, to) = if sealed { (0, image::header_bytes(2)) } else { (512, bytes.len()) };
-        let at = from + at % (to - from - 8);
-        bytes[at..at + 8].copy_from_slice(&damage);
-        if sealed {
-            image::seal(&mut bytes);
-        }
-        if let Ok(damaged) = Index::from_bytes(&bytes) {
-            let budget = Budget::Fingerprints(100_000);
-            let ask = Ask { max_distance: damaged.max_distance().min(3), budget };
-            let words = damaged.bits().words();
-            for query in values.chunks_exact(words).take(64) {
-                prop_assert!(damaged.range(query, &ask, &mut damaged.scratch()).is_ok());
-            }
-            let mut met = 0;
-            damaged.each_value_from(7, &mut |_| {
-                met += 1;
-                ControlFlow::Continue(())
-            });
-            prop_assert!(met <= 2 * n);
-        }
-    }
-}
-
-#[test]
-fn long_and_crowded_buckets_stand_beside_lines() {
-    let mut values = values(Shape::Uniform, 9_000, 1, 8);
-    let mut random = Random::new(3);
-    // The first window is the lowest 31 bits; of 300 and more values a bucket is an index of its own.
-    for (window, count) in [(0x1234_5678, 31), (0x7654_3210, 60), (0x0f0f_0f0f, 350)] {
-        values.extend((0..count).map(|_| random.next_u64() << 31 | window));
-    }
-    let plan = Plan::PerfectCode { tables: 2, key_bits: 12 };
-    let settings = Settings { plan: Some(plan), ..Settings::new(3) };
-    let (index, order) = Index::build_ordered(Bits::B64, &values, &settings).unwrap();
-    assert!(is_in_lines(&index));
-    let Wide::One(layout) = &index.layout else { panic!("one word") };
-    let part = &layout.parts[0];
-    assert!(part.in_section() > 440 && part.crowded.len() == 1);
-    let mut all = Vec::new();
-    index.each_value_from(0, &mut |value| {
-        all.push(value[0]);
-        ControlFlow::Continue(())
-    });
-    assert!(order.iter().map(|&at| values[at as usize]).eq(all));
-    let near: Vec<u64> = values.iter().rev().step_by(7).map(|value| value ^ 0b101).collect();
-    let mut scratch = index.scratch();
-    for query in &near[..120] {
-        let found = index.range(&[*query], &Ask::within(3), &mut scratch).unwrap();
-        let found = found.matches.iter().map(|found| order[found.id as usize].into());
-        let mut found: Vec<u64> = found.collect();
-        found.sort_unstable();
-        let mut expect: Vec<u64> = naive(&values, &[*query], 3).iter().map(|m| m.id).collect();
-        expect.sort_unstable();
-        assert_eq!(found, expect);
-    }
-    check(Bits::B64, &values, plan, 3, Threads::One, 5);
-}
-
-/// By the words of `docs/FORMAT.md`, with nothing of what reads and writes lines.
-#[test]
-fn lines_are_laid_out_as_documented() {
-    let mut values = values(Shape::Uniform, 9_000, 1, 6);
-    let plan = Some(Plan::PerfectCode { tables: 2, key_bits: 12 });
-    let settings = Settings { plan, ..Settings::new(3) };
-    let index = Index::build(Bits::B64, &values, Ids::None, &settings).unwrap();
-    let Wide::One(layout) = &index.layout else { panic!("one word") };
-    let (table, bytes) = (&layout.parts[0].table, index.as_bytes());
-    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
-    assert_eq!((number(8), number(196), number(232 + 8)), (4, 2, 0));
-    let (lines, in_line, lines_at) = (number(272), number(276), number(280));
-    let entry_bits = table.packing.bits as usize;
-    let bits = |line: usize, from: usize, count: usize| {
-        let bit = |at: usize| u64::from(bytes[lines_at + 64 * line + at / 8] >> (at % 8) & 1);
-        (0..count).map(|i| bit(from + i) << i).sum::<u64>()
-    };
-    let header = 512 - (8 + 5 * (1usize << 12).div_ceil(lines));
-    let mut found = Vec::new();
-    let mut key = 0;
-    for line in 0..lines {
-        let mut slot = line * in_line + bits(line, header, 8) as usize;
-        let mut at = header + 8;
-        while key < 1 << 12 && (key * lines) >> 12 == line {
-            for _ in 0..bits(line, at, 5) {
-                let entry = bits(slot / in_line, slot % in_line * entry_bits, entry_bits);
-                found.push(table.unfile(kernel::Plain, key as u32, &[entry])[0]);
-                slot += 1;
-            }
-            at += 5;
-            key += 1;
-        }
-    }
-    found.sort_unstable();
-    values.sort_unstable();
-    assert_eq!(found, values);
 }
 
 #[test]
@@ -431,33 +268,23 @@ fn bytes_at_any_place_give_the_same() {
                 let ranges =
                     [&index, &again].map(|i| i.range(&query, &ask, &mut i.scratch()).unwrap());
                 assert_eq!(ranges[0].matches, ranges[1].matches, "{plan}, byte {at}");
-                let nearest =
-                    [&index, &again].map(|i| i.nearest(&query, 7, &ask, &mut i.scratch()).unwrap());
-                assert_eq!(nearest[0].matches, nearest[1].matches, "{plan}, byte {at}");
             }
         }
     }
 }
 
 #[test]
-fn version_1_is_read() {
-    let values = values(Shape::Uniform, 3000, 1, 4);
-    // It had no planes, as tables by code have none.
-    let plan = Some(Plan::PerfectCode { tables: 2, key_bits: 12 });
-    let settings = Settings { plan, ..Settings::new(3) };
-    let index = Index::build(Bits::B64, &values, Ids::Positions, &settings).unwrap();
+fn no_other_version_is_read() {
+    let values = values(Shape::Uniform, 300, 1, 4);
+    let index = Index::build(Bits::B64, &values, Ids::Positions, &Settings::new(3)).unwrap();
     let mut bytes = index.as_bytes().to_vec();
-    for (version, is_read) in [(0, false), (1, true), (2, true), (4, true), (5, false)] {
+    assert_eq!(bytes[8], 5);
+    for version in [0, 1, 2, 3, 4, 6] {
         bytes[8] = version;
         image::seal(&mut bytes);
-        match Index::from_bytes(&bytes) {
-            Ok(index) => {
-                assert!(is_read);
-                let found = index.range(&values[..1], &Ask::within(3), &mut index.scratch());
-                assert_eq!(found.unwrap().matches, naive(&values, &values[..1], 3));
-            }
-            Err(error) => assert!(!is_read, "{error}"),
-        }
+        let error = Index::from_bytes(&bytes).unwrap_err();
+        assert_eq!(error, FormatError::Version { found: version.into() });
+        assert!(error.to_string().contains("build the index again"), "{error}");
     }
 }
 

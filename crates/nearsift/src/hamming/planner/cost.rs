@@ -3,24 +3,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::{COUNTED, Plan, PlanError, binomial};
 use crate::fingerprint::Bits;
-use crate::hamming::index::bytes_in_lines;
-use crate::hamming::kernels::QUERIES;
 use crate::hamming::scan::Fold;
 use crate::hamming::{CHANCE_WARNING, chance_neighbours};
-
-/// Whether one query waits for the answer to the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Queries {
-    /// Many at hand: the memory of some is fetched while another is searched.
-    #[default]
-    Batched,
-    /// One at a time: the first lines that each needs are waited for.
-    Single,
-}
 
 /// What an index is to do: the planner decides by these alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,63 +17,39 @@ pub struct Question {
     pub bits: Bits,
     /// The inclusive distance, in bits.
     pub max_distance: u32,
-    /// How queries come.
-    pub queries: Queries,
     /// Bytes that the index may take, without ids, or `None` for no limit.
     pub memory_bytes: Option<u64>,
 }
 
 impl Question {
-    /// Batched queries within `max_distance`, in any memory.
+    /// Queries within `max_distance`, in any memory.
     pub const fn new(values: u64, bits: Bits, max_distance: u32) -> Question {
-        Question { values, bits, max_distance, queries: Queries::Batched, memory_bytes: None }
+        Question { values, bits, max_distance, memory_bytes: None }
     }
 }
 
-/// Speeds of one thread, in nanoseconds. The defaults are nominal; a benchmark can measure a machine's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Calibration {
-    /// A query, whatever it does.
-    pub query_ns: f64,
-    /// A table: bringing the query into its order of bits.
-    pub table_ns: f64,
-    /// A bucket, apart from the memory that it touches.
-    pub probe_ns: f64,
-    /// A line of the cache that an index up to `cache_bytes` stays in.
-    pub near_line_ns: f64,
-    /// A random line of memory, others being fetched at the same time, up to 1 GiB.
-    pub far_line_ns: f64,
-    /// What is added for each doubling of the index beyond 1 GiB.
-    pub farther_line_ns: f64,
-    /// A packed entry of one word that is compared.
-    pub entry_ns: f64,
-    /// A word of a scan from memory.
-    pub scan_word_ns: f64,
-    /// A word of a scan that is in the cache, and of each further query of a pass.
-    pub compare_word_ns: f64,
-    /// A line that is waited for.
-    pub wait_ns: f64,
-    /// Bytes of the cache.
-    pub cache_bytes: f64,
-}
-
-impl Default for Calibration {
-    fn default() -> Calibration {
-        Calibration {
-            query_ns: 50.0,
-            table_ns: 25.0,
-            probe_ns: 12.0,
-            near_line_ns: 3.0,
-            far_line_ns: 12.0,
-            farther_line_ns: 3.0,
-            entry_ns: 0.55,
-            scan_word_ns: 0.6,
-            compare_word_ns: 0.1,
-            wait_ns: 250.0,
-            cache_bytes: 16e6,
-        }
-    }
-}
+// Nominal speeds of one thread, in nanoseconds.
+/// A query, whatever it does.
+const QUERY_NS: f64 = 50.0;
+/// A table: bringing the query into its order of bits.
+const TABLE_NS: f64 = 25.0;
+/// A bucket, apart from the memory that it touches.
+const PROBE_NS: f64 = 12.0;
+/// A line of the cache that an index up to [`CACHE_BYTES`] stays in.
+const NEAR_LINE_NS: f64 = 3.0;
+/// A random line of memory, others being fetched at the same time, up to 1 GiB.
+const FAR_LINE_NS: f64 = 12.0;
+/// What is added for each doubling of the index beyond 1 GiB.
+const FARTHER_LINE_NS: f64 = 3.0;
+/// A packed entry of one word that is compared.
+const ENTRY_NS: f64 = 0.55;
+/// A word of a scan from memory, and one that is in the cache.
+const SCAN_WORD_NS: f64 = 0.6;
+const COMPARE_WORD_NS: f64 = 0.1;
+/// A line that is waited for.
+const WAIT_NS: f64 = 250.0;
+/// Bytes of the cache.
+const CACHE_BYTES: f64 = 16e6;
 
 /// What a plan is expected to do for one query among evenly spread values.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,21 +131,14 @@ const LINE_BYTES: f64 = 64.0;
 /// Bytes up to which a random line of memory takes the same.
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// Chooses plans by what they cost.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Planner {
-    /// The speeds to go by.
-    pub calibration: Calibration,
-}
-
-impl Planner {
+impl Plan {
     /// The plan with the least product of expected time and bytes: twice the memory has to save half the
-    /// time. What stays below 192 MiB is chosen by time alone.
+    /// time. What stays below 192 MiB is chosen by time alone. It depends on the question alone, not on the machine.
     ///
     /// # Errors
     /// [`PlanError`]: the distance is beyond the width, or no plan fits into the memory.
-    pub fn choose(&self, question: &Question) -> Result<Plan, PlanError> {
-        let linear = self.forecast(Plan::Linear, question)?;
+    pub fn choose(question: &Question) -> Result<Plan, PlanError> {
+        let linear = Plan::Linear.forecast(question)?;
         let limit = question.memory_bytes.unwrap_or(u64::MAX);
         let score =
             |forecast: &Forecast| forecast.nanoseconds * forecast.bytes.max(SMALL_BYTES) as f64;
@@ -191,7 +146,7 @@ impl Planner {
         let mut best = (linear.bytes <= limit).then(|| (0.95 * score(&linear), Plan::Linear));
         let mut least = linear.bytes;
         for plan in candidates(question) {
-            let Ok(forecast) = self.forecast(plan, question) else { continue };
+            let Ok(forecast) = plan.forecast(question) else { continue };
             least = least.min(forecast.bytes);
             let score = score(&forecast);
             if forecast.bytes <= limit && best.is_none_or(|(best, _)| score < best) {
@@ -209,12 +164,12 @@ impl Planner {
     ///
     /// # Errors
     /// [`PlanError`]: the plan does not fit the width or does not reach the distance.
-    pub fn forecast(&self, plan: Plan, question: &Question) -> Result<Forecast, PlanError> {
+    pub fn forecast(self, question: &Question) -> Result<Forecast, PlanError> {
+        let plan = self;
         plan.fits(question.bits, question.max_distance)?;
-        let c = &self.calibration;
         let n = question.values as f64;
         let mut tables = tables_of(plan, question);
-        self.spread(plan, question, &mut tables);
+        spread(plan, question, &mut tables);
         let of_all =
             |each: &dyn Fn(&Table) -> f64| tables.iter().map(|t| t.count * each(t)).sum::<f64>();
         let plane = match plan {
@@ -226,40 +181,32 @@ impl Planner {
         let probes = of_all(&|t| t.probes);
         let candidates = of_all(&|t| t.probes * t.mean);
         let nanoseconds = if plan == Plan::Linear {
-            c.query_ns + n * self.scan_ns(question, bytes < c.cache_bytes)
+            QUERY_NS + n * scan_ns(question, bytes < CACHE_BYTES)
         } else {
-            let cache = Cache::of(&tables, n, c.cache_bytes / LINE_BYTES);
-            let far_ns = c.far_line_ns + c.farther_line_ns * log2(bytes / GIB).max(0.0);
-            let line_ns = |missed: f64| c.near_line_ns + missed * (far_ns - c.near_line_ns);
+            let cache = Cache::of(&tables, n, CACHE_BYTES / LINE_BYTES);
+            let far_ns = FAR_LINE_NS + FARTHER_LINE_NS * log2(bytes / GIB).max(0.0);
+            let line_ns = |missed: f64| NEAR_LINE_NS + missed * (far_ns - NEAR_LINE_NS);
             let levels = f64::from(question.max_distance + 1);
             // Radii that are raised by what a directory said are looked up while the query waits, and of what is
             // found in planes the further bytes are waited for.
-            let in_order = matches!(plan, Plan::MultiIndex { .. } | Plan::Blocks4x16);
+            let in_order = matches!(plan, Plan::MultiIndex { .. });
             let raised = if in_order { (levels - of_all(&|_| 1.0)).max(0.0) } else { 0.0 };
             let choices = if raised > 0.0 { levels * of_all(&|_| 1.0) } else { 0.0 };
             let in_planes = plan.in_planes(question.bits, question.max_distance);
             let found = if in_planes { cache.entries_missed } else { 0.0 };
-            let first = match question.queries {
-                Queries::Single => cache.directories_missed + cache.entries_missed,
-                Queries::Batched => 0.0,
-            };
+            let first = cache.directories_missed + cache.entries_missed;
             let probe_ns = |t: &Table| {
-                if t.in_lines {
-                    return c.probe_ns
-                        + line_ns(cache.entries_missed) * (1.0 + STREAMED * t.length)
-                        + t.mean * t.entry_share * c.entry_ns;
-                }
                 let lines = 1.0 + t.length.min(2.0) + STREAMED * (t.length - 2.0).max(0.0);
-                c.probe_ns
+                PROBE_NS
                     + line_ns(cache.directories_missed)
                     + t.filled * line_ns(cache.entries_missed) * lines
-                    + t.mean * t.entry_share * c.entry_ns
+                    + t.mean * t.entry_share * ENTRY_NS
             };
-            c.query_ns
+            QUERY_NS
                 + choices * CHOICE_NS
-                + (raised * cache.directories_missed + first + found) * c.wait_ns
+                + (raised * cache.directories_missed + first + found) * WAIT_NS
                 + of_all(&|t| {
-                    if t.probes > 0.0 { c.table_ns + t.probes * probe_ns(t) } else { 0.0 }
+                    if t.probes > 0.0 { TABLE_NS + t.probes * probe_ns(t) } else { 0.0 }
                 })
         };
         Ok(Forecast {
@@ -277,54 +224,42 @@ impl Planner {
             ),
         })
     }
+}
 
-    /// A value of a scan, which reads a plane of folds where one helps. Batched queries share a pass.
-    fn scan_ns(&self, question: &Question, cached: bool) -> f64 {
-        let c = &self.calibration;
-        let bits = question.bits.count();
-        let fold = Fold::for_distance(bits, question.max_distance).map_or(bits, Fold::bits);
-        let words = f64::from(fold) / 64.0;
-        let left =
-            if fold == bits { 0.0 } else { chance_neighbours(1, fold, question.max_distance) };
-        let read = if cached { c.compare_word_ns } else { c.scan_word_ns };
-        let pass = match question.queries {
-            Queries::Single => words * read,
-            Queries::Batched => words * (read / QUERIES as f64 + c.compare_word_ns),
-        };
-        pass + left * (c.far_line_ns + c.probe_ns)
+/// A value of a scan, which reads a plane of folds where one helps.
+fn scan_ns(question: &Question, cached: bool) -> f64 {
+    let bits = question.bits.count();
+    let fold = Fold::for_distance(bits, question.max_distance).map_or(bits, Fold::bits);
+    let words = f64::from(fold) / 64.0;
+    let left = if fold == bits { 0.0 } else { chance_neighbours(1, fold, question.max_distance) };
+    let read = if cached { COMPARE_WORD_NS } else { SCAN_WORD_NS };
+    words * read + left * (FAR_LINE_NS + PROBE_NS)
+}
+
+/// Gives every table the buckets that a query looks up: radii are raised where the next shell is the
+/// cheapest, sum of (radius + 1) = distance + 1.
+fn spread(plan: Plan, question: &Question, tables: &mut [Table]) {
+    if plan == Plan::Linear {
+        tables.iter_mut().for_each(|table| table.probes = 1.0);
+        return;
     }
-
-    /// Gives every table the buckets that a query looks up: radii are raised where the next shell is the
-    /// cheapest, sum of (radius + 1) = distance + 1.
-    fn spread(&self, plan: Plan, question: &Question, tables: &mut [Table]) {
-        if let Plan::Permuted { matched, .. } = plan {
-            let [table] = tables else { return };
-            table.probes = binomial(question.max_distance + matched, matched) / table.count;
-            return;
-        }
-        if plan == Plan::Linear {
-            tables.iter_mut().for_each(|table| table.probes = 1.0);
-            return;
-        }
-        let c = &self.calibration;
-        let mut levels = f64::from(question.max_distance + 1);
-        let mut radii = vec![0; tables.len()];
-        while levels > 0.0 {
-            let cost = |t: &Table, radius: u32| {
-                let lines = 1.0 + t.filled * (1.0 + STREAMED * t.length);
-                let bucket = c.probe_ns + c.far_line_ns * lines;
-                t.shell(radius) * (bucket + t.mean * t.entry_share * c.entry_ns)
-            };
-            let next = (0..tables.len())
-                .map(|i| (i, cost(&tables[i], radii[i])))
-                .min_by(|a, b| a.1.total_cmp(&b.1));
-            let Some((i, _)) = next else { return };
-            // All of a kind, or as many as are left.
-            let table = &mut tables[i];
-            table.probes += table.shell(radii[i]) * (levels / table.count).min(1.0);
-            levels -= table.count;
-            radii[i] += 1;
-        }
+    let mut levels = f64::from(question.max_distance + 1);
+    let mut radii = vec![0; tables.len()];
+    while levels > 0.0 {
+        let cost = |t: &Table, radius: u32| {
+            let lines = 1.0 + t.filled * (1.0 + STREAMED * t.length);
+            let bucket = PROBE_NS + FAR_LINE_NS * lines;
+            t.shell(radius) * (bucket + t.mean * t.entry_share * ENTRY_NS)
+        };
+        let next = (0..tables.len())
+            .map(|i| (i, cost(&tables[i], radii[i])))
+            .min_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((i, _)) = next else { return };
+        // All of a kind, or as many as are left.
+        let table = &mut tables[i];
+        table.probes += table.shell(radii[i]) * (levels / table.count).min(1.0);
+        levels -= table.count;
+        radii[i] += 1;
     }
 }
 
@@ -334,16 +269,13 @@ struct Table {
     count: f64,
     key_bits: u32,
     by_code: bool,
-    /// Whether entries stand in lines, which are their own directory.
-    in_lines: bool,
     /// Bytes of the directory.
     directory: f64,
     entry_bytes: f64,
     /// Bytes of an entry that are read to compare it, and its share of the time of a packed word.
     read_bytes: f64,
     entry_share: f64,
-    /// Values of a bucket, the share of buckets that hold any, and the lines that a filled one takes beyond its
-    /// first. Where entries stand in lines, each takes a first one.
+    /// Values of a bucket, the share of buckets that hold any, and the lines that a filled one takes.
     mean: f64,
     filled: f64,
     length: f64,
@@ -381,7 +313,6 @@ fn tables_of(plan: Plan, question: &Question) -> Vec<Table> {
             count: f64::from(count),
             key_bits,
             by_code,
-            in_lines: false,
             directory: if mean > f64::from(COUNTED) {
                 4.0 * buckets
             } else {
@@ -399,7 +330,6 @@ fn tables_of(plan: Plan, question: &Question) -> Vec<Table> {
     let prefix = |count, key_bits: u32| table(count, key_bits, width - key_bits, false);
     match plan {
         Plan::Linear => vec![prefix(1, 0)],
-        Plan::Blocks4x16 => vec![prefix(4, 16)],
         Plan::MultiIndex { blocks, key_bits } if key_bits <= width / blocks => {
             vec![prefix(blocks, key_bits)]
         }
@@ -407,32 +337,12 @@ fn tables_of(plan: Plan, question: &Question) -> Vec<Table> {
             let others = (width - key_bits) / (blocks - 1).max(1);
             vec![prefix(1, key_bits), prefix(blocks - 1, others)]
         }
-        Plan::Permuted { blocks, matched, key_bits } => {
-            vec![prefix(binomial(blocks, matched) as u32, key_bits)]
-        }
         Plan::PerfectCode { tables, key_bits } => {
             let dropped = 26u32.saturating_sub(key_bits);
             // Up to three dropped bits stand in the entry without the parity bits.
             let repeated = if dropped > 3 { 5 } else { 0 };
             let entry_bits = width - key_bits + repeated;
-            let mut table = table(tables, key_bits, entry_bits, true);
-            if let Some(bytes) = bytes_in_lines(question.values, key_bits, entry_bits)
-                && bits == Bits::B64
-            {
-                let entry_bytes = bytes as f64 / n;
-                // Longer buckets are further from home, too.
-                let length = 0.2 + table.mean / 25.0;
-                table = Table {
-                    in_lines: true,
-                    directory: 0.0,
-                    entry_bytes,
-                    read_bytes: entry_bytes,
-                    filled: 1.0,
-                    length,
-                    ..table
-                };
-            }
-            vec![table]
+            vec![table(tables, key_bits, entry_bits, true)]
         }
     }
 }
@@ -449,10 +359,8 @@ impl Cache {
     /// 'Hierarchical web caching systems', IEEE JSAC 20(7), 2002, section III).
     fn of(tables: &[Table], values: f64, lines: f64) -> Cache {
         // All lines, and those that a query reads.
-        let directories = tables.iter().map(|t| {
-            let read = if t.in_lines { 0.0 } else { t.probes };
-            (t.count * t.directory / LINE_BYTES, t.count * read)
-        });
+        let directories =
+            tables.iter().map(|t| (t.count * t.directory / LINE_BYTES, t.count * t.probes));
         let entries = tables.iter().map(|t| {
             let read = t.probes * t.filled * (1.0 + t.length);
             (t.count * values * t.read_bytes / LINE_BYTES, t.count * read)
@@ -510,7 +418,7 @@ fn candidates(question: &Question) -> Vec<Plan> {
     let lg = values.max(16).ilog2();
     // Buckets are emptier than one value where lines of entries cost more than the directory grows.
     let keys = lg.saturating_sub(7).max(1)..=lg + 2;
-    let mut plans = vec![Plan::Blocks4x16];
+    let mut plans = vec![];
     for blocks in 1..=(k + 2).min(48) {
         plans.extend(keys.clone().map(|key_bits| Plan::MultiIndex { blocks, key_bits }));
         plans.push(Plan::MultiIndex { blocks, key_bits: bits.count() / blocks });
@@ -518,10 +426,6 @@ fn candidates(question: &Question) -> Vec<Plan> {
     for tables in (k + 1).div_ceil(2)..=bits.count() / 31 {
         let keys = keys.clone().filter(|b| (12..=28).contains(b));
         plans.extend(keys.map(|key_bits| Plan::PerfectCode { tables, key_bits }));
-    }
-    for matched in 2..=3 {
-        let blocks = k + matched;
-        plans.extend(keys.clone().map(|key_bits| Plan::Permuted { blocks, matched, key_bits }));
     }
     plans
 }
@@ -537,7 +441,7 @@ mod tests {
             assert!(expect(plan), "{values} {bits:?} {k}: {plan}");
         };
         let code = |plan| matches!(plan, Plan::PerfectCode { .. });
-        let prefix = |plan| matches!(plan, Plan::MultiIndex { .. } | Plan::Blocks4x16);
+        let prefix = |plan| matches!(plan, Plan::MultiIndex { .. });
         let scan = |plan| plan == Plan::Linear;
         check(0, Bits::B64, 3, scan);
         check(10, Bits::B64, 3, scan);
@@ -568,7 +472,7 @@ mod tests {
             let question = Question::new(values, Bits::B64, 3);
             let plan = Plan::PerfectCode { tables: 2, key_bits };
             let mut tables = tables_of(plan, &question);
-            Planner::default().spread(plan, &question, &mut tables);
+            spread(plan, &question, &mut tables);
             Cache::of(&tables, values as f64, 250_000.0)
         };
         let all = forecast(100_000, 16);
@@ -579,8 +483,6 @@ mod tests {
         let few = forecast(30_000_000, 25);
         assert!(few.directories_missed > 0.6 && few.entries_missed > 0.8);
         assert!(few.directories_missed <= 1.0 && few.entries_missed <= 1.0);
-        let in_lines = forecast(100_000_000, 26);
-        assert!(in_lines.entries_missed > 0.9 && in_lines.entries_missed <= 1.0);
     }
 
     #[test]
@@ -597,7 +499,7 @@ mod tests {
         let question = Question::new(100_000_000, Bits::B64, 6);
         let limited = Question { memory_bytes: Some(1_000_000_000), ..question };
         let plan = Plan::choose(&limited).unwrap();
-        assert!(Planner::default().forecast(plan, &limited).unwrap().bytes <= 1_000_000_000);
+        assert!(plan.forecast(&limited).unwrap().bytes <= 1_000_000_000);
         let limited = Question { memory_bytes: Some(1000), ..question };
         let error = Plan::choose(&limited).unwrap_err();
         let PlanError::Memory { needed, .. } = error else { panic!("{error}") };
@@ -611,7 +513,7 @@ mod tests {
         let explain = |n, bits, k| {
             let question = Question::new(n, bits, k);
             let plan = Plan::choose(&question).unwrap();
-            Planner::default().forecast(plan, &question).unwrap().to_string()
+            plan.forecast(&question).unwrap().to_string()
         };
         assert!(explain(1_000_000, Bits::B256, 64).contains("only a scan is left"));
         assert!(explain(1_000_000_000, Bits::B64, 8).contains("weak evidence"));
@@ -624,17 +526,10 @@ mod tests {
             let error = plan.fits(bits, k).unwrap_err().to_string();
             assert!(error.contains(expect), "{error}");
         };
-        check(Plan::Blocks4x16, Bits::B128, 3, "these have 128");
         check(Plan::PerfectCode { tables: 2, key_bits: 26 }, Bits::B64, 4, "reaches distance 3");
         check(Plan::PerfectCode { tables: 3, key_bits: 26 }, Bits::B64, 4, "from 1 to 2");
         check(Plan::PerfectCode { tables: 2, key_bits: 28 }, Bits::B64, 3, "from 8 to 27");
         check(Plan::MultiIndex { blocks: 0, key_bits: 8 }, Bits::B64, 4, "blocks must be");
-        check(
-            Plan::Permuted { blocks: 20, matched: 10, key_bits: 20 },
-            Bits::B64,
-            4,
-            "are the most",
-        );
         check(Plan::Linear, Bits::B64, 65, "64 at most");
     }
 }

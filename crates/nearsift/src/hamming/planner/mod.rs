@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use nearsift::fingerprint::Bits;
-//! use nearsift::hamming::planner::{Plan, Planner, Question};
+//! use nearsift::hamming::planner::{Plan, Question};
 //! let question = Question::new(100_000_000, Bits::B64, 3);
 //! let plan = Plan::choose(&question)?;
 //! assert!(matches!(plan, Plan::PerfectCode { tables: 2, .. }));
-//! let forecast = Planner::default().forecast(plan, &question)?;
+//! let forecast = plan.forecast(&question)?;
 //! assert!(forecast.bytes < 1_200_000_000 && forecast.candidates < 1e3);
 //! println!("{forecast}");
 //! # Ok::<(), nearsift::hamming::planner::PlanError>(())
@@ -19,15 +19,13 @@ use std::ops::Range;
 
 use crate::fingerprint::Bits;
 
-pub use cost::{Calibration, Forecast, Planner, Queries, Question};
+pub use cost::{Forecast, Question};
 
 /// How an index is laid out. Every plan finds the same fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Plan {
     /// Compares the query with every value.
     Linear,
-    /// Four tables by blocks of 16 bits: two 64-bit values within distance 3 agree on one of them.
-    Blocks4x16,
     /// Multi-index hashing: a table for each of so many disjoint blocks, searched within radii that
     /// add up to the distance less the number of blocks plus 1.
     MultiIndex {
@@ -35,15 +33,6 @@ pub enum Plan {
         blocks: u32,
         /// Bits of a block that its table is addressed by. More than an equal share of the width are the first
         /// block's, which is searched furthest; the others share what is left.
-        key_bits: u32,
-    },
-    /// Permuted tables: one for every `matched` of `blocks` blocks, searched for exact agreement.
-    Permuted {
-        /// Blocks that the width is cut into.
-        blocks: u32,
-        /// Blocks that agree when two values are within the distance of `blocks - matched`.
-        matched: u32,
-        /// Bits of the chosen blocks that a table is addressed by.
         key_bits: u32,
     },
     /// Tables by the perfect (31, 26) Hamming code over disjoint windows of 31 bits, each searched within
@@ -62,24 +51,27 @@ const MAX_TABLES: f64 = 64.0;
 pub const MAX_KEY_BITS: u32 = 30;
 
 impl Plan {
-    pub(super) fn to_numbers(self) -> [u32; 4] {
+    /// The article's plan for 64 bits: four tables by blocks of 16 bits, on one of which two values within distance 3
+    /// agree.
+    ///
+    /// # References
+    /// Manku, Jain and Das Sarma, 'Detecting near-duplicates for web crawling', WWW 2007, section 3.
+    pub const BLOCKS_4X16: Plan = Plan::MultiIndex { blocks: 4, key_bits: 16 };
+
+    pub(super) fn to_numbers(self) -> [u32; 3] {
         match self {
-            Plan::Linear => [0; 4],
-            Plan::Blocks4x16 => [1, 0, 0, 0],
-            Plan::MultiIndex { blocks, key_bits } => [2, blocks, 0, key_bits],
-            Plan::Permuted { blocks, matched, key_bits } => [3, blocks, matched, key_bits],
-            Plan::PerfectCode { tables, key_bits } => [4, tables, 0, key_bits],
+            Plan::Linear => [0; 3],
+            Plan::MultiIndex { blocks, key_bits } => [1, blocks, key_bits],
+            Plan::PerfectCode { tables, key_bits } => [2, tables, key_bits],
         }
     }
 
-    pub(super) fn from_numbers(numbers: [u32; 4]) -> Option<Plan> {
-        let [kind, blocks, matched, key_bits] = numbers;
+    pub(super) fn from_numbers(numbers: [u32; 3]) -> Option<Plan> {
+        let [kind, tables, key_bits] = numbers;
         match kind {
             0 => Some(Plan::Linear),
-            1 => Some(Plan::Blocks4x16),
-            2 => Some(Plan::MultiIndex { blocks, key_bits }),
-            3 if matched <= blocks => Some(Plan::Permuted { blocks, matched, key_bits }),
-            4 => Some(Plan::PerfectCode { tables: blocks, key_bits }),
+            1 => Some(Plan::MultiIndex { blocks: tables, key_bits }),
+            2 => Some(Plan::PerfectCode { tables, key_bits }),
             _ => None,
         }
     }
@@ -108,24 +100,9 @@ impl Plan {
         };
         match self {
             Plan::Linear => Ok(()),
-            Plan::Blocks4x16 if bits == Bits::B64 => Ok(()),
-            Plan::Blocks4x16 => Err(format!(
-                "it cuts 64 bits and these have {width}: use 'multi-index' with 4 blocks"
-            )),
             Plan::MultiIndex { blocks, key_bits } => {
                 between("blocks", blocks, 1, width.min(MAX_TABLES as u32))?;
                 between("key_bits", key_bits, 1, (width + 1 - blocks).min(MAX_KEY_BITS))
-            }
-            Plan::Permuted { blocks, matched, key_bits } => {
-                between("blocks", blocks, 1, 24)?;
-                between("matched", matched, 1, blocks)?;
-                let tables = binomial(blocks, matched);
-                if tables > MAX_TABLES {
-                    return Err(format!(
-                        "{matched} of {blocks} blocks take {tables} tables, and {MAX_TABLES} are the most: use fewer blocks"
-                    ));
-                }
-                between("key_bits", key_bits, matched, (width / blocks * matched).min(MAX_KEY_BITS))
             }
             Plan::PerfectCode { tables, key_bits } => {
                 between("tables", tables, 1, width / 31)?;
@@ -139,12 +116,10 @@ impl Plan {
     pub fn max_distance(self, bits: Bits) -> u32 {
         match self {
             Plan::Linear => bits.count(),
-            Plan::Blocks4x16 => 4 * 17 - 1,
             Plan::MultiIndex { blocks, key_bits } => (0..blocks)
                 .map(|i| (block(bits.count(), blocks, key_bits, i).len() as u32).min(key_bits) + 1)
                 .sum::<u32>()
                 .saturating_sub(1),
-            Plan::Permuted { blocks, matched, .. } => blocks - matched,
             Plan::PerfectCode { tables, .. } => 2 * tables - 1,
         }
         .min(bits.count())
@@ -155,12 +130,8 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Plan::Linear => f.write_str("linear"),
-            Plan::Blocks4x16 => f.write_str("blocks 4x16"),
             Plan::MultiIndex { blocks, key_bits } => {
                 write!(f, "multi-index, {blocks} blocks, {key_bits} key bits")
-            }
-            Plan::Permuted { blocks, matched, key_bits } => {
-                write!(f, "permuted tables, {matched} of {blocks} blocks, {key_bits} key bits")
             }
             Plan::PerfectCode { tables, key_bits } => {
                 write!(f, "perfect code, {tables} windows of 31 bits, {key_bits} key bits")
@@ -186,7 +157,7 @@ pub(super) fn block(bits: u32, blocks: u32, key_bits: u32, i: u32) -> Range<usiz
 }
 
 /// Block `i` of `blocks` that are as even as they can be.
-pub(super) fn cut(bits: u32, blocks: u32, i: u32) -> Range<usize> {
+fn cut(bits: u32, blocks: u32, i: u32) -> Range<usize> {
     (bits * i / blocks) as usize..(bits * (i + 1) / blocks) as usize
 }
 
@@ -235,15 +206,6 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// The plan that is expected to be the best for evenly spread values, by nominal speeds. It depends on
-    /// the question alone, not on the machine.
-    ///
-    /// # Errors
-    /// [`PlanError`]: the distance is beyond the width, or no plan fits into the memory.
-    pub fn choose(question: &Question) -> Result<Plan, PlanError> {
-        Planner::default().choose(question)
-    }
-
     /// Whether the plan fits the width and reaches the distance.
     ///
     /// # Errors

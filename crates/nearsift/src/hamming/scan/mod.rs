@@ -12,7 +12,6 @@ mod plane;
 pub use plane::{Fold, Plane};
 
 use std::borrow::Cow;
-use std::collections::BinaryHeap;
 use std::ops::{ControlFlow, Range};
 
 use super::kernels::{Kernel, QUERIES};
@@ -33,8 +32,6 @@ use plane::{fold_16, fold_32, fold_64, fold_128};
 ///     ControlFlow::Continue(())
 /// });
 /// assert_eq!(near, [(0, 1), (2, 0), (3, 1)]);
-/// let (nearest, _) = scan.nearest(&[0b0011], 2, 64, Budget::Unlimited);
-/// assert_eq!(nearest.iter().map(|hit| hit.id).collect::<Vec<_>>(), [2, 0]);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Scan<'a, const W: usize> {
@@ -201,56 +198,6 @@ impl<'a, const W: usize> Scan<'a, W> {
             }
         }
         Outcome { truncated: end < self.fingerprints.len(), ..compared(candidates) }
-    }
-
-    /// The `count` fingerprints nearest to the query, of those within `max_distance` (inclusive), by
-    /// distance and then by position.
-    ///
-    /// # Complexity
-    /// One pass, over a plane once the nearest so far are near enough for it; memory for `count` hits
-    /// and a small chunk's candidates.
-    pub fn nearest(
-        &self,
-        query: &[u64; W],
-        count: usize,
-        max_distance: u32,
-        budget: Budget,
-    ) -> (Vec<Match>, Outcome) {
-        let end = if count == 0 { 0 } else { self.end(budget) };
-        // The furthest is on top. A later fingerprint replaces it only if it is nearer.
-        let mut best: BinaryHeap<Match> = BinaryHeap::new();
-        let mut bound = max_distance;
-        let mut hits = Vec::new();
-        // Chunks grow with what is known: each sees about as many candidates as the one before.
-        let (mut from, mut step) = (0, 64);
-        let mut pass = Pass::new(self, bound, 1);
-        while from < end {
-            let chunk = from..end.min(from + step);
-            hits.clear();
-            pass.scan(query, bound, chunk.clone(), &mut hits);
-            for &hit in &hits {
-                if best.len() < count {
-                    best.push(hit);
-                } else if best.peek().is_some_and(|furthest| hit.distance < furthest.distance) {
-                    best.pop();
-                    best.push(hit);
-                }
-            }
-            from = chunk.end;
-            step = (step * 2).min(CHUNK);
-            match best.peek() {
-                Some(furthest) if best.len() == count && furthest.distance <= bound => {
-                    if furthest.distance == 0 {
-                        return (best.into_sorted_vec(), compared(from as u64));
-                    }
-                    bound = furthest.distance - 1;
-                    pass = Pass::new(self, bound, 1);
-                }
-                _ => {}
-            }
-        }
-        let outcome = if count == 0 { Outcome::default() } else { self.outcome(end) };
-        (best.into_sorted_vec(), outcome)
     }
 
     /// How many fingerprints the budget reaches.

@@ -49,7 +49,7 @@ fn range<const W: usize>(scan: &Scan<'_, W>, query: &[u64; W], max: u32) -> Vec<
     hits
 }
 
-fn check<const W: usize>(n: usize, seed: u64, max: u32, count: usize) -> Result<(), TestCaseError> {
+fn check<const W: usize>(n: usize, seed: u64, max: u32) -> Result<(), TestCaseError> {
     let values = fingerprints::<W>(n, seed);
     let mut queries = fingerprints::<W>(3, seed);
     queries.extend(values.iter().step_by(5).take(20));
@@ -61,13 +61,9 @@ fn check<const W: usize>(n: usize, seed: u64, max: u32, count: usize) -> Result<
             ControlFlow::Continue(())
         });
         for (query, many) in queries.iter().zip(&many) {
-            let mut expect = naive(&values, query, max);
+            let expect = naive(&values, query, max);
             prop_assert_eq!(&range(&scan, query, max), &expect, "range, {:?}", &folds);
             prop_assert_eq!(many, &expect, "range of many, {:?}", &folds);
-            expect.sort_unstable();
-            expect.truncate(count);
-            let (nearest, _) = scan.nearest(query, count, max, Budget::Unlimited);
-            prop_assert_eq!(&nearest, &expect, "nearest, {:?}", &folds);
         }
     }
     Ok(())
@@ -77,11 +73,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn every_scan_finds_what_a_plain_loop_finds(
-        n in 0usize..700, seed: u64, share in 0u32..=64, count in 0usize..40,
+        n in 0usize..700, seed: u64, share in 0u32..=64,
     ) {
-        check::<1>(n, seed, share, count)?;
-        check::<2>(n, seed, share * 2, count)?;
-        check::<4>(n, seed, share * 4, count)?;
+        check::<1>(n, seed, share)?;
+        check::<2>(n, seed, share * 2)?;
+        check::<4>(n, seed, share * 4)?;
     }
 
     #[test]
@@ -154,9 +150,6 @@ fn breaks_and_budgets() {
         });
         let outcomes = Outcome { truncated, ..compared(2 * reached) };
         assert_eq!((hits, outcome), (expect, outcomes), "{budget:?}, two queries");
-        let (nearest, outcome) = scan.nearest(&[0], 1, 0, budget);
-        assert_eq!(nearest.len(), expect.min(1), "{budget:?}");
-        assert!(outcome.work.candidates <= reached);
     };
     check(0, 0, true);
     check(1, 1, true);

@@ -1,26 +1,25 @@
 //! Which bits of a fingerprint a plan's tables take.
 
 use super::super::table::{Table, mask_of};
-use crate::hamming::planner::{Plan, PlanError, binomial, block, cut};
+use crate::hamming::planner::{Plan, PlanError, binomial, block};
 
-/// The tables of a plan, with the blocks of permuted ones.
+/// The tables of a plan.
 pub(super) fn tables_of<const W: usize>(
     plan: Plan,
     order: &[u32],
-) -> Result<Vec<(Table<W>, u64)>, PlanError> {
+) -> Result<Vec<Table<W>>, PlanError> {
     let bits = 64 * W as u32;
     let unfit = |remedy: String| PlanError::DoesNotFit { plan, remedy };
     let whole = |table: Option<Table<W>>| {
         table.ok_or_else(|| unfit("its keys do not fit: let the planner choose".to_owned()))
     };
     match plan {
-        Plan::Linear => Ok(vec![(whole(Table::new([0; W], [0; W], 0))?, 0)]),
-        Plan::Blocks4x16 => tables_of(Plan::MultiIndex { blocks: 4, key_bits: 16 }, order),
+        Plan::Linear => Ok(vec![whole(Table::new([0; W], [0; W], 0))?]),
         Plan::MultiIndex { blocks, key_bits } => (0..blocks)
             .map(|i| {
                 let block = &order[block(bits, blocks, key_bits, i)];
                 let key = &block[..block.len().min(key_bits as usize)];
-                Ok((whole(Table::new([0; W], mask_of(key), 0))?, 0))
+                whole(Table::new([0; W], mask_of(key), 0))
             })
             .collect(),
         Plan::PerfectCode { tables, key_bits } => {
@@ -31,25 +30,10 @@ pub(super) fn tables_of<const W: usize>(
                     let from = 31 * tables + further * i;
                     let plain = &order[from as usize..(from + further) as usize];
                     let dropped = 26u32.saturating_sub(key_bits);
-                    Ok((whole(Table::new(mask_of(window), mask_of(plain), dropped))?, 0))
+                    whole(Table::new(mask_of(window), mask_of(plain), dropped))
                 })
                 .collect()
         }
-        Plan::Permuted { blocks, matched, key_bits } => combinations(blocks, matched)
-            .into_iter()
-            .map(|chosen| {
-                // An equal share of the key from each block, the first ones taking what is left over.
-                let mut key = Vec::new();
-                let (share, more) = (key_bits / matched, key_bits % matched);
-                let members = (0..blocks).filter(|b| chosen >> b & 1 == 1);
-                for (nth, b) in members.enumerate() {
-                    let block = &order[cut(bits, blocks, b)];
-                    let share = share + u32::from((nth as u32) < more);
-                    key.extend_from_slice(&block[..block.len().min(share as usize)]);
-                }
-                Ok((whole(Table::new([0; W], mask_of(&key), 0))?, chosen))
-            })
-            .collect(),
     }
 }
 
@@ -58,12 +42,7 @@ pub(in super::super) fn prefix_tables<const W: usize>(
     plan: Plan,
 ) -> Result<Vec<Table<W>>, PlanError> {
     let order: Vec<u32> = (0..64 * W as u32).collect();
-    Ok(tables_of(plan, &order)?.into_iter().map(|(table, _)| table).collect())
-}
-
-/// All sets of `chosen` of `of` things, as bits.
-fn combinations(of: u32, chosen: u32) -> Vec<u64> {
-    (0..1u64 << of).filter(|set| set.count_ones() == chosen).collect()
+    tables_of(plan, &order)
 }
 
 /// The bits in the order in which the plan's blocks take them: as they are when every bit splits the
@@ -126,7 +105,6 @@ fn useful_blocks(
     let all = sizes.len();
     let most = match plan {
         Plan::MultiIndex { key_bits, .. } => key_bits,
-        Plan::Blocks4x16 => 16,
         _ => return all,
     };
     if useful as usize >= sizes.iter().sum::<usize>() {
@@ -150,11 +128,9 @@ fn useful_blocks(
 fn block_sizes(plan: Plan, bits: u32) -> Vec<usize> {
     match plan {
         Plan::Linear => vec![bits as usize],
-        Plan::Blocks4x16 => vec![16; 4],
         Plan::MultiIndex { blocks, key_bits } => {
             (0..blocks).map(|i| block(bits, blocks, key_bits, i).len()).collect()
         }
-        Plan::Permuted { blocks, .. } => (0..blocks).map(|i| cut(bits, blocks, i).len()).collect(),
         Plan::PerfectCode { tables, .. } => vec![31; tables as usize],
     }
 }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::super::image::{Directory, LONG_RECORD};
-use super::super::kernel::lines::{Crowded, Fill, LONG_IN_LINE, LineForm, RANKED};
 use super::super::kernel::{LINE, LINE_BUCKETS, LONG, LOW_SIZE, line_of};
 use super::settle::{Packed, Settled};
 use crate::threads::Workers;
@@ -21,12 +20,6 @@ pub(super) struct Postings {
 }
 
 impl Postings {
-    /// Forgets what was appended.
-    pub(super) fn clear(&mut self) {
-        self.shared = None;
-        self.apart.iter_mut().for_each(Vec::clear);
-    }
-
     /// Takes up the ids of values that come after the first `values`, but for writing them into the image.
     pub(super) fn append(&mut self, packed: &Packed, values: u64) {
         if packed.shared.is_some() && self.shared.is_none() {
@@ -46,10 +39,8 @@ impl Postings {
 
 /// How a table is filed.
 #[derive(Clone, Copy)]
-pub(super) struct Form<'a> {
+pub(super) struct Form {
     pub(super) directory: Directory,
-    /// Of entries in lines, how these are laid out.
-    pub(super) lines: Option<&'a LineForm>,
     /// Bytes of an entry.
     pub(super) size: usize,
     /// Bytes of an id in the image.
@@ -58,13 +49,12 @@ pub(super) struct Form<'a> {
     pub(super) crowded_from: u32,
 }
 
-impl Form<'_> {
+impl Form {
     /// From how many entries on a bucket is too long to be counted.
     pub(super) fn long_from(&self) -> u32 {
         match self.directory {
             Directory::Counts => LONG.into(),
             Directory::Offsets => u32::MAX,
-            Directory::Lines => LONG_IN_LINE,
         }
     }
 }
@@ -73,8 +63,6 @@ impl Form<'_> {
 pub(super) struct Room<'a> {
     pub(super) ids: &'a mut [u8],
     pub(super) directory: &'a mut [u8],
-    /// The lines, if entries are in such: those that are not are in long buckets.
-    pub(super) lines: &'a mut [u8],
     /// Whole entries, or their low words.
     pub(super) entries: &'a mut [u8],
     /// The other bytes of each, if entries are in planes.
@@ -83,35 +71,18 @@ pub(super) struct Room<'a> {
 
 impl<'a> Room<'a> {
     /// The room for so many bytes of directory and for these entries, which is not left any more.
-    fn take(&mut self, directory: usize, packed: &Packed, form: &Form<'_>) -> Room<'a> {
+    fn take(&mut self, directory: usize, packed: &Packed, form: &Form) -> Room<'a> {
         let low = if self.highs.is_some() { LOW_SIZE } else { form.size };
         let highs = packed.entries * (form.size - low);
         Room {
             ids: take(&mut self.ids, packed.ids.len() * form.id_bytes),
             directory: take(&mut self.directory, directory),
-            lines: &mut [],
             entries: take(&mut self.entries, packed.entries * low),
             highs: self.highs.as_mut().map(|left| take(left, highs)),
         }
     }
 
-    /// The room for these entries in so many bytes of lines.
-    fn take_lines(
-        &mut self,
-        (directory, lines): (usize, usize),
-        packed: &Packed,
-        form: &Form<'_>,
-    ) -> Room<'a> {
-        Room {
-            ids: take(&mut self.ids, packed.ids.len() * form.id_bytes),
-            directory: take(&mut self.directory, directory),
-            lines: take(&mut self.lines, lines),
-            entries: &mut [],
-            highs: None,
-        }
-    }
-
-    fn write(self, packed: &Packed, form: &Form<'_>) {
+    fn write(self, packed: &Packed, form: &Form) {
         write_ids(&packed.ids, form.id_bytes, self.ids);
         let Some(highs) = self.highs else {
             return self.entries.copy_from_slice(packed.bytes());
@@ -127,7 +98,7 @@ impl<'a> Room<'a> {
 
 /// Writes a table's parts in order.
 pub(super) struct Filer<'a> {
-    form: Form<'a>,
+    form: Form,
     left: Room<'a>,
     postings: Option<&'a mut Postings>,
     /// The next bucket and entry.
@@ -136,22 +107,12 @@ pub(super) struct Filer<'a> {
     /// Crowded buckets of a directory of offsets.
     crowded: Vec<Listed>,
     long: Vec<(u32, Packed)>,
-    /// The first slot of all lines that is free.
-    slot: u64,
-    after: Vec<AfterLines>,
 }
-
-/// What is still to be written into the lines from one on.
-type AfterLines = (u64, Vec<[u8; LINE]>);
 
 /// What was filed.
 pub(super) struct Finished {
     /// The number of all entries.
     pub(super) entries: usize,
-    /// How many of them are in lines.
-    pub(super) in_lines: usize,
-    /// What is still to be written into lines.
-    pub(super) after: Vec<AfterLines>,
     /// The records of the buckets that are listed.
     pub(super) records: Vec<u8>,
 }
@@ -164,11 +125,7 @@ struct Listed {
 }
 
 impl<'a> Filer<'a> {
-    pub(super) fn new(
-        form: Form<'a>,
-        room: Room<'a>,
-        postings: Option<&'a mut Postings>,
-    ) -> Filer<'a> {
+    pub(super) fn new(form: Form, room: Room<'a>, postings: Option<&'a mut Postings>) -> Filer<'a> {
         Filer {
             form,
             left: room,
@@ -177,8 +134,6 @@ impl<'a> Filer<'a> {
             entries: 0,
             crowded: Vec::new(),
             long: Vec::new(),
-            slot: 0,
-            after: Vec::new(),
         }
     }
 
@@ -187,70 +142,12 @@ impl<'a> Filer<'a> {
         self.postings.is_some()
     }
 
-    pub(super) fn form(&self) -> &Form<'a> {
+    pub(super) fn form(&self) -> &Form {
         &self.form
     }
 
     /// Writes the next parts of the key space.
-    ///
-    /// # Errors
-    /// [`Crowded`]: lines cannot hold them.
-    pub(super) fn add(&mut self, workers: &Workers, parts: &mut [Settled]) -> Result<(), Crowded> {
-        match self.form.lines {
-            Some(form) => self.add_lines(form, workers, parts),
-            None => {
-                self.add_counted(workers, parts);
-                Ok(())
-            }
-        }
-    }
-
-    /// Writes the next parts into lines.
-    fn add_lines(
-        &mut self,
-        form: &LineForm,
-        workers: &Workers,
-        parts: &mut [Settled],
-    ) -> Result<(), Crowded> {
-        parts.iter_mut().for_each(|part| self.long.append(&mut part.long));
-        let mut fills = Vec::with_capacity(parts.len());
-        for part in &*parts {
-            fills.push(Fill { form, counts: &part.counts, first_key: self.key });
-            self.key += part.counts.len() as u64;
-        }
-        if self.long.len() as u64 > MOST_LONG + form.lines() / MOST_LONG_SHARE {
-            return Err(Crowded);
-        }
-        let reached = workers.map(fills.iter().collect(), Fill::reach);
-        let mut tasks = Vec::with_capacity(parts.len());
-        for ((part, fill), (held, end)) in parts.iter().zip(fills).zip(reached) {
-            let lines = fill.lines();
-            let from = (self.slot, self.entries);
-            // What comes before either moves all entries of the part on, or does not reach its end.
-            (self.slot, self.entries) = ((from.0 + held).max(end), from.1 + held);
-            let ranks = lines.end.div_ceil(RANKED) - lines.start.div_ceil(RANKED);
-            let bytes = (ranks as usize * 4, (lines.end - lines.start) as usize * LINE);
-            let room = self.left.take_lines(bytes, &part.filed, &self.form);
-            if let Some(postings) = &mut self.postings {
-                postings.append(&part.filed, from.1);
-            }
-            tasks.push((part, fill, from, room));
-        }
-        let id_bytes = self.form.id_bytes;
-        let written = workers.map(tasks, |(part, fill, from, room)| {
-            write_ids(&part.filed.ids, id_bytes, room.ids);
-            let entries = part.filed.padded_bytes();
-            let after = fill.write(entries, from, room.lines, room.directory)?;
-            Ok((fill.lines().end, after))
-        });
-        for after in written {
-            self.after.push(after?);
-        }
-        Ok(())
-    }
-
-    /// Writes the next parts, whose buckets a directory tells.
-    fn add_counted(&mut self, workers: &Workers, parts: &mut [Settled]) {
+    pub(super) fn add(&mut self, workers: &Workers, parts: &mut [Settled]) {
         let mut tasks = Vec::with_capacity(parts.len());
         for part in parts {
             self.long.append(&mut part.long);
@@ -277,7 +174,6 @@ impl<'a> Filer<'a> {
                     write_offsets(&part.counts, first, directory);
                     crowded(&part.counts, key, first, form.crowded_from)
                 }
-                Directory::Lines => unreachable!("lines are their own directory"),
             }
         });
         self.crowded.extend(crowded.into_iter().flatten());
@@ -286,9 +182,8 @@ impl<'a> Filer<'a> {
     /// Writes what comes after all parts: the long buckets' entries.
     pub(super) fn finish(mut self) -> Finished {
         let mut listed = std::mem::take(&mut self.crowded);
-        let in_lines = if self.form.lines.is_some() { self.entries } else { 0 };
         for (key, packed) in std::mem::take(&mut self.long) {
-            listed.push(Listed { key, len: packed.entries as u32, first: self.entries - in_lines });
+            listed.push(Listed { key, len: packed.entries as u32, first: self.entries });
             self.left.take(0, &packed, &self.form).write(&packed, &self.form);
             if let Some(postings) = &mut self.postings {
                 postings.append(&packed, self.entries);
@@ -305,14 +200,9 @@ impl<'a> Filer<'a> {
             records.extend_from_slice(&first.to_le_bytes());
             records.extend_from_slice(&[0; 16]);
         }
-        let after = self.after;
-        Finished { entries: self.entries as usize, in_lines: in_lines as usize, after, records }
+        Finished { entries: self.entries as usize, records }
     }
 }
-
-/// The most long buckets of lines, and one more for so many lines: each is looked for in a list of all.
-const MOST_LONG: u64 = 64;
-const MOST_LONG_SHARE: u64 = 256;
 
 impl Directory {
     /// Where in the directory begins what is written for a bucket: of counts, the first one in a line
@@ -324,7 +214,6 @@ impl Directory {
                 (line, place) => line + LINE - LINE_BUCKETS as usize + place,
             },
             Directory::Offsets => 4 * key as usize,
-            Directory::Lines => 0,
         }
     }
 }

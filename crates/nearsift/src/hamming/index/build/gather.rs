@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-use super::super::kernel::lines::LineForm;
 use super::super::kernel::pages::Pages;
 use super::super::kernel::{Job, Kernel, Lanes};
 use super::super::table::Table;
@@ -96,14 +95,6 @@ impl<'a, const W: usize> Parts<'a, W> {
     /// Bits of a key inside its part.
     pub(super) fn key_bits(&self) -> u32 {
         self.table.key_bits - self.bits
-    }
-
-    /// Whether lines can hold the values, as far as their parts tell. Nothing is said against fewer lines than there would
-    /// be for distinct values.
-    pub(super) fn fit(&self, form: &LineForm) -> bool {
-        let held = (0..self.len()).map(|part| self.held(part));
-        let slots = form.lines() * u64::from(form.capacity());
-        slots < self.source.values.len() as u64 || form.hold(held, self.len() as u64)
     }
 
     /// Values in a part.

@@ -104,11 +104,6 @@ impl Packed {
         &self.bytes[..self.len]
     }
 
-    /// The same, followed by 8 bytes.
-    pub(super) fn padded_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len + 8]
-    }
-
     /// Sorted values as they are stored, equal ones once.
     pub(super) fn of<I: Id, const W: usize>(sorted: &[Filed<I, W>], size: usize) -> Packed {
         let mut packed = Packed::default();

@@ -55,28 +55,21 @@ fn queries(values: &[u64], words: usize, seed: u64) -> Vec<Vec<u64>> {
     [0, 0, 1, 2, 3, 4, 5, 6, 7, 9].into_iter().map(query).collect()
 }
 
-/// A batch and three steps find what one query after the other does.
+/// Three steps find what a query as a whole does.
 fn check_ways(index: &Index<'_>, queries: &[Vec<u64>], ask: &Ask) {
     let mut scratch = index.scratch();
-    let (mut single, mut steps, mut batched) = (Vec::new(), Vec::new(), Vec::new());
-    let mut total = Outcome::default();
+    let (mut single, mut steps) = (Vec::new(), Vec::new());
     let take = |to: &mut Vec<(usize, u32, u64)>, query: usize, hit: &Hit<'_>| {
         hit.each_id(|id| to.push((query, hit.distance(), id)));
         ControlFlow::Continue(())
     };
     for (q, query) in queries.iter().enumerate() {
         let each = &mut |hit: &Hit<'_>| take(&mut single, q, hit);
-        total.add(&index.visit(query, ask, &mut scratch, each).unwrap());
+        let whole = index.visit(query, ask, &mut scratch, each).unwrap();
         index.begin(query, ask, &mut scratch).unwrap();
         index.look_up(&mut scratch);
-        index.finish(query, ask, &mut scratch, &mut |hit| take(&mut steps, q, hit));
-    }
-    let each = |query, hit: &Hit<'_>| take(&mut batched, query, hit);
-    let outcome = index.batch(&queries.concat(), ask, &mut scratch, each);
-    assert_eq!(outcome, Ok(total));
-    assert!(batched == single);
-    for found in [&mut single, &mut steps] {
-        found.sort_unstable();
+        let each = &mut |hit: &Hit<'_>| take(&mut steps, q, hit);
+        assert_eq!(index.finish(query, ask, &mut scratch, each), whole);
     }
     assert!(steps == single);
 }
@@ -153,10 +146,6 @@ fn check(bits: Bits, values: &[u64], plan: Option<Plan>, max_distance: u32, seed
                     }
                 }
                 assert_eq!(matches, near, "{} within {k}", index.plan());
-                let nearest = index.nearest(&query, 5, &Ask::within(k), &mut scratch).unwrap();
-                let distances =
-                    |m: &[Match]| -> Vec<u32> { m.iter().take(5).map(|m| m.distance).collect() };
-                assert_eq!(distances(&nearest.matches), distances(&near));
                 // What was found with a budget is right, and it is kept.
                 let work = found.outcome.work.candidates;
                 for budget in [work, work / 2, 7] {
@@ -175,11 +164,10 @@ fn check(bits: Bits, values: &[u64], plan: Option<Plan>, max_distance: u32, seed
 fn tight_balls_stand_outside_the_tables() {
     let plans = [
         None,
-        Some(Plan::Blocks4x16),
+        Some(Plan::BLOCKS_4X16),
         Some(Plan::MultiIndex { blocks: 4, key_bits: 6 }),
         Some(Plan::MultiIndex { blocks: 2, key_bits: 10 }),
         Some(Plan::PerfectCode { tables: 2, key_bits: 12 }),
-        Some(Plan::Permuted { blocks: 5, matched: 2, key_bits: 8 }),
     ];
     for plan in plans {
         // Whether there are crowded buckets depends on the plan.

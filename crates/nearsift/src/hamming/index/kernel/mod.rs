@@ -5,7 +5,6 @@
 
 #![expect(unsafe_code, reason = "functions compiled for instructions found at run time")]
 
-pub(super) mod lines;
 pub(super) mod pages;
 #[cfg(test)]
 mod tests;
@@ -15,7 +14,6 @@ mod x86;
 use super::bits::{self, distance_in, ones};
 use super::code::{self, SYNDROME_BITS, position};
 use crate::prefetch::prefetch;
-use lines::Lines;
 
 /// Bytes of a cache line, and of a line of a directory of counts.
 pub(super) const LINE: usize = 64;
@@ -28,8 +26,6 @@ const AHEAD: u64 = 512;
 /// Runs of a table whose entries are under way at a time: more would be gone from the near cache before
 /// they are scanned.
 pub(super) const FETCHED: usize = 32;
-/// The most entries that are told apart by the bits of a word.
-pub(super) const MASKED: u32 = u64::BITS;
 /// Words of half a vector of four, and their bytes.
 const HALF_WORDS: usize = 2;
 const HALF: usize = 8 * HALF_WORDS;
@@ -58,9 +54,6 @@ pub(super) struct KeyRuns {
     pub(super) plain_bits: u32,
     /// Data bits of the codeword that are not in the key.
     pub(super) dropped: u32,
-    /// Where in the key the data bits and the plain bits begin.
-    pub(super) data_at: u32,
-    pub(super) plain_place: u32,
 }
 
 /// Entries to compare with the query: those of one bucket.
@@ -258,58 +251,24 @@ pub(super) trait Lanes: Copy {
         0
     }
 
-    /// The first entry of the bucket at a place of a line of a directory of counts.
+    /// See [`Kernel::look_up_counts`].
     #[inline(always)]
-    fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
-        first_of(line).wrapping_add(sum_before(line, place))
-    }
-
-    /// See [`Kernel::look_up_counts`]. On the way, the lines for other probes are asked for.
-    #[inline(always)]
-    fn look_up_counts(
-        self,
-        directory: &[u8],
-        probes: &[Probe],
-        ahead: &[Probe],
-        runs: &mut Vec<Run>,
-    ) {
-        look_up_counts(directory, probes, ahead, runs);
+    fn look_up_counts(self, directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
+        look_up_counts(directory, probes, runs);
     }
 
     /// See [`Kernel::scan`]. The first [`FETCHED`] runs were asked for; on the way, the entries of the
-    /// others are, then those of runs that come after.
+    /// others are.
     #[inline(always)]
     fn scan<const W: usize>(
         self,
         entries: &[u8],
         packing: &Packing,
         runs: &[Run],
-        ahead: &[Run],
         target: &Target<W>,
         near: &mut Vec<Near>,
     ) {
-        scan(entries, packing, runs, ahead, target, near);
-    }
-
-    /// Which of `len` entries from the place `first` on are within the distance outside the table's block, as
-    /// bits, lowest first. The table has no code, and there are [`MASKED`] entries at most. Entries that reach past
-    /// the stored ones are not near.
-    #[inline(always)]
-    fn near_among<const W: usize>(
-        self,
-        entries: &[u8],
-        packing: &Packing,
-        first: u64,
-        len: u32,
-        target: &Target<W>,
-    ) -> u64 {
-        let size = packing.bytes();
-        let Some(begin) = begin_of(entries, size, first, len) else { return 0 };
-        (0..len.min(MASKED)).fold(0, |found, i| {
-            let entry = read_entry::<W>(entries, begin + i as usize * size);
-            let near = distance_in(&entry, &target.rest, &target.mask) <= target.max_distance;
-            found | u64::from(near) << i
-        })
+        scan(entries, packing, runs, target, near);
     }
 
     /// The same as [`Lanes::scan`] of entries in planes.
@@ -318,36 +277,10 @@ pub(super) trait Lanes: Copy {
         self,
         planes: &Planes<'_>,
         runs: &[Run],
-        ahead: &[Run],
         target: &Target<1>,
         near: &mut Vec<Near>,
     ) {
-        scan_planes(planes, runs, ahead, target, near);
-    }
-
-    /// See [`Lines::look_up`].
-    #[inline(always)]
-    fn look_up_lines(
-        self,
-        lines: &Lines<'_>,
-        probes: &[Probe],
-        ahead: &[Probe],
-        runs: &mut Vec<Run>,
-    ) {
-        lines.look_up(probes, ahead, runs);
-    }
-
-    /// The same of entries in lines, all of which were asked for.
-    #[inline(always)]
-    fn scan_lines(
-        self,
-        lines: &Lines<'_>,
-        packing: &Packing,
-        runs: &[Run],
-        target: &Target<1>,
-        near: &mut Vec<Near>,
-    ) {
-        lines.scan(packing, runs, target, near);
+        scan_planes(planes, runs, target, near);
     }
 }
 
@@ -462,7 +395,7 @@ impl Kernel {
 
             #[inline(always)]
             fn run<L: Lanes>(self, lanes: L) {
-                lanes.look_up_counts(self.0, self.1, &[], self.2);
+                lanes.look_up_counts(self.0, self.1, self.2);
             }
         }
         self.run(LookUp(directory, probes, runs));
@@ -491,47 +424,10 @@ impl Kernel {
 
             #[inline(always)]
             fn run<L: Lanes>(self, lanes: L) {
-                lanes.scan(self.0, self.1, self.2, &[], self.3, self.4);
+                lanes.scan(self.0, self.1, self.2, self.3, self.4);
             }
         }
         self.run(Scan(entries, packing, runs, target, near));
-    }
-
-    /// See [`Lines::look_up`].
-    #[cfg(test)]
-    pub(super) fn look_up_lines(self, lines: &Lines<'_>, probes: &[Probe], runs: &mut Vec<Run>) {
-        struct LookUp<'a>(&'a Lines<'a>, &'a [Probe], &'a mut Vec<Run>);
-        impl Job for LookUp<'_> {
-            type Output = ();
-
-            #[inline(always)]
-            fn run<L: Lanes>(self, lanes: L) {
-                lanes.look_up_lines(self.0, self.1, &[], self.2);
-            }
-        }
-        self.run(LookUp(lines, probes, runs));
-    }
-
-    /// As [`Kernel::scan`], of entries in lines.
-    #[cfg(test)]
-    pub(super) fn scan_lines(
-        self,
-        lines: &Lines<'_>,
-        packing: &Packing,
-        runs: &[Run],
-        target: &Target<1>,
-        near: &mut Vec<Near>,
-    ) {
-        struct Scan<'a>(&'a Lines<'a>, &'a Packing, &'a [Run], &'a Target<1>, &'a mut Vec<Near>);
-        impl Job for Scan<'_> {
-            type Output = ();
-
-            #[inline(always)]
-            fn run<L: Lanes>(self, lanes: L) {
-                lanes.scan_lines(self.0, self.1, self.2, self.3, self.4);
-            }
-        }
-        self.run(Scan(lines, packing, runs, target, near));
     }
 
     /// As [`Kernel::scan`], of entries in planes.
@@ -549,7 +445,7 @@ impl Kernel {
 
             #[inline(always)]
             fn run<L: Lanes>(self, lanes: L) {
-                lanes.scan_planes(self.0, self.1, &[], self.2, self.3);
+                lanes.scan_planes(self.0, self.1, self.2, self.3);
             }
         }
         self.run(Scan(planes, runs, target, near));
@@ -593,13 +489,9 @@ fn first_of(line: &[u8; LINE]) -> u64 {
 }
 
 #[inline(always)]
-fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mut Vec<Run>) {
+fn look_up_counts(directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
     let (lines, _) = directory.as_chunks::<LINE>();
-    let mut ahead = ahead.iter();
     for probe in probes {
-        if let Some(probe) = ahead.next() {
-            prefetch_counts(directory, probe);
-        }
         let (line, place) = line_of(probe.key);
         let Some(line) = lines.get(line / LINE) else { continue };
         let count = line[8 + place];
@@ -613,7 +505,6 @@ fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mu
         };
         runs.push(Run { start, len, key: probe.key, near: probe.near });
     }
-    ahead.for_each(|probe| prefetch_counts(directory, probe));
 }
 
 /// The sum of the counts before `place`, those of [`LONG`] left out.
@@ -677,15 +568,13 @@ fn scan<const W: usize>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
-    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
     let size = packing.bytes();
     let stored = stored(entries, size);
-    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
-        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
+        if let Some(run) = runs.get(r + FETCHED) {
             prefetch_run(entries, size, run);
         }
         if !run.is_in(stored) {
@@ -700,29 +589,13 @@ fn scan<const W: usize>(
             }
         }
     }
-    ahead.for_each(|run| prefetch_run(entries, size, run));
-}
-
-/// Where so many entries start in the bytes, if all of them are stored.
-#[inline(always)]
-fn begin_of(entries: &[u8], size: usize, first: u64, len: u32) -> Option<usize> {
-    let end = first.checked_add(u64::from(len))?.checked_mul(size as u64)?;
-    let stored = end.checked_add(PADDING as u64)? <= entries.len() as u64;
-    stored.then_some(first as usize * size)
 }
 
 #[inline(always)]
-fn scan_planes(
-    planes: &Planes<'_>,
-    runs: &[Run],
-    ahead: &[Run],
-    target: &Target<1>,
-    near: &mut Vec<Near>,
-) {
+fn scan_planes(planes: &Planes<'_>, runs: &[Run], target: &Target<1>, near: &mut Vec<Near>) {
     let ([rest], [mask]) = (target.rest, target.mask);
-    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
-        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
+        if let Some(run) = runs.get(r + FETCHED) {
             prefetch_run(planes.low, LOW_SIZE, run);
         }
         if !planes.hold(run) {
@@ -742,5 +615,4 @@ fn scan_planes(
             }
         }
     }
-    ahead.for_each(|run| prefetch_run(planes.low, LOW_SIZE, run));
 }

@@ -20,18 +20,6 @@ fn packings<const W: usize>() -> Vec<Packing> {
     .to_vec()
 }
 
-/// [`Lanes::near_among`] of a kernel.
-struct Among<'a, const W: usize>(&'a [u8], &'a Packing, u64, u32, &'a Target<W>);
-
-impl<const W: usize> Job for Among<'_, W> {
-    type Output = u64;
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> u64 {
-        lanes.near_among(self.0, self.1, self.2, self.3, self.4)
-    }
-}
-
 fn check<const W: usize>(
     bytes: &[u8],
     runs: &[(u16, u8, u64)],
@@ -56,15 +44,8 @@ fn check<const W: usize>(
         let mut expect = Vec::new();
         for (r, run) in runs.iter().enumerate() {
             if run.start as usize + run.len as usize > held {
-                for kernel in Kernel::available().into_iter().filter(|_| run.len <= MASKED) {
-                    prop_assert_eq!(
-                        kernel.run(Among(bytes, &packing, run.start, run.len, &target)),
-                        0
-                    );
-                }
                 continue;
             }
-            let mut among = 0u64;
             for i in 0..run.len {
                 let mut entry = [0u8; 40];
                 let at = (run.start as usize + i as usize) * size;
@@ -78,17 +59,6 @@ fn check<const W: usize>(
                 if distance <= max_distance {
                     expect.push(Near { run: r as u32, entry: i, distance });
                 }
-                let inside = (packing.offset(entry[0]) ^ run.near).count_ones();
-                among |= u64::from(distance - inside <= max_distance) << i;
-            }
-            for kernel in Kernel::available().into_iter().filter(|_| !packing.syndrome) {
-                prop_assert_eq!(
-                    kernel.run(Among(bytes, &packing, run.start, run.len, &target)),
-                    among,
-                    "{:?} {:?}",
-                    kernel,
-                    packing
-                );
             }
         }
         for kernel in Kernel::available() {

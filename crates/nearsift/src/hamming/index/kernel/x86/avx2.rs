@@ -4,8 +4,8 @@ use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::super::{
-    FETCHED, HALF, HALF_WORDS, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, MASKED, Near, Packing,
-    Planes, Probe, Run, Set, Target, begin_of, first_of, prefetch_run, stored,
+    FETCHED, HALF, HALF_WORDS, Job, Kernel, LINE, LONG, LOW_SIZE, Lanes, Near, Packing, Planes,
+    Probe, Run, Set, Target, first_of, prefetch_run, stored,
 };
 use crate::hamming::kernels::ones::{ones_32, ones_of_bytes};
 
@@ -69,8 +69,8 @@ fn start_in_line(line: &[u8; LINE], place: usize) -> u64 {
 /// As that of the trait, without a branch for each bucket.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mut Vec<Run>) {
-    super::look_up_counts(directory, probes, ahead, runs, |line, place| start_in_line(line, place));
+fn look_up_counts(directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
+    super::look_up_counts(directory, probes, runs, |line, place| start_in_line(line, place));
 }
 
 /// The sums of the bytes of all words of each entry, in its first word.
@@ -159,7 +159,6 @@ fn scan_by_code(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
-    ahead: &[Run],
     target: &Target<1>,
     near: &mut Vec<Near>,
 ) {
@@ -169,9 +168,8 @@ fn scan_by_code(
     let stride = _mm256_set1_epi64x(STRIDE as i64 * step);
     let stored = stored(entries, size);
     let mut list = List::new();
-    let mut ahead = ahead.iter();
     for (r, run) in (0u32..).zip(runs) {
-        if let Some(run) = runs.get(r as usize + FETCHED).or_else(|| ahead.next()) {
+        if let Some(run) = runs.get(r as usize + FETCHED) {
             prefetch_run(entries, size, run);
         }
         if !run.is_in(stored) {
@@ -195,7 +193,6 @@ fn scan_by_code(
     }
     // SAFETY: as above.
     unsafe { list.compare(entries, packing, runs, target, near) };
-    ahead.for_each(|run| prefetch_run(entries, size, run));
 }
 
 /// Entries that are listed together.
@@ -292,12 +289,11 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
-    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
     if W == 1 && BY_CODE {
-        return scan_by_code(entries, packing, runs, ahead, &target.first(), near);
+        return scan_by_code(entries, packing, runs, &target.first(), near);
     }
     let unpack = Unpack::new(packing);
     let lanes = 4 / W;
@@ -313,9 +309,8 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
     };
     let (one, position) = (_mm256_set1_epi64x(1), _mm256_set1_epi64x(31));
     let stored = stored(entries, unpack.size);
-    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
-        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
+        if let Some(run) = runs.get(r + FETCHED) {
             prefetch_run(entries, unpack.size, run);
         }
         if !run.is_in(stored) {
@@ -367,59 +362,17 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
             }
         }
     }
-    ahead.for_each(|run| prefetch_run(entries, unpack.size, run));
-}
-
-/// As [`Lanes::near_among`], 4 / W entries at once.
-#[inline]
-#[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
-fn near_among<const W: usize>(
-    entries: &[u8],
-    packing: &Packing,
-    first: u64,
-    len: u32,
-    target: &Target<W>,
-) -> u64 {
-    let unpack = Unpack::new(packing);
-    let Some(begin) = begin_of(entries, unpack.size, first, len) else { return 0 };
-    let (rest, mask) = (spread(&target.rest), spread(&target.mask));
-    let beyond = _mm256_set1_epi64x(i64::from(target.max_distance) + 1);
-    let mut all = 0;
-    let len = len.min(MASKED) as usize;
-    for done in (0..len).step_by(4 / W) {
-        // SAFETY: the entries are stored, and followed by the padding.
-        let lane =
-            unsafe { unpack.words::<W>(entries.as_ptr(), begin + done * unpack.size, len - done) };
-        let differ = _mm256_and_si256(_mm256_xor_si256(lane, rest), mask);
-        let distance = sums::<W>(ones_of_bytes(differ));
-        let within = _mm256_castsi256_pd(_mm256_cmpgt_epi64(beyond, distance));
-        let words = _mm256_movemask_pd(within) as u32 & first_words::<W>(len - done);
-        let found = match W {
-            1 => words,
-            2 => (words | words >> 1) & 3,
-            _ => words,
-        };
-        all |= u64::from(found) << done;
-    }
-    all
 }
 
 /// Low words, eight at once; the further bytes only of those that may be near.
 #[inline]
 #[target_feature(enable = "avx2,popcnt,bmi1,bmi2")]
-fn scan_planes(
-    planes: &Planes<'_>,
-    runs: &[Run],
-    ahead: &[Run],
-    target: &Target<1>,
-    near: &mut Vec<Near>,
-) {
+fn scan_planes(planes: &Planes<'_>, runs: &[Run], target: &Target<1>, near: &mut Vec<Near>) {
     const LANES: usize = 32 / LOW_SIZE;
     let ([rest], [mask]) = (target.rest, target.mask);
     let (rest_low, mask_low) = (_mm256_set1_epi32(rest as i32), _mm256_set1_epi32(mask as i32));
-    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
-        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
+        if let Some(run) = runs.get(r + FETCHED) {
             prefetch_run(planes.low, LOW_SIZE, run);
         }
         let outside = run.near.count_ones();
@@ -449,5 +402,4 @@ fn scan_planes(
             }
         }
     }
-    ahead.for_each(|run| prefetch_run(planes.low, LOW_SIZE, run));
 }

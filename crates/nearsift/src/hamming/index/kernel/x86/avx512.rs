@@ -4,14 +4,10 @@ use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
 use super::super::super::bits::{get, put};
-use super::super::super::code::{SYNDROME_BITS, WINDOW_BITS};
-use super::super::lines::{
-    LAST_START, LEN_BITS, LENS, LONG_IN_LINE, Lines, PAIRS, SLOT_BITS, START_BITS,
-    first_of as first_of_run,
-};
+use super::super::super::code::{DATA_BITS, SYNDROME_BITS, WINDOW_BITS};
 use super::super::{
-    FETCHED, Job, Kernel, KeyRuns, LINE, LOW_SIZE, Lanes, MASKED, Near, Packing, Planes, Probe,
-    Run, Set, Target, begin_of, first_of, prefetch_run, stored,
+    FETCHED, Job, Kernel, KeyRuns, LINE, LOW_SIZE, Lanes, Near, Packing, Planes, Probe, Run, Set,
+    Target, first_of, prefetch_run, stored,
 };
 
 /// AVX-512 with population counts and permutations of bytes, and BMI2.
@@ -46,37 +42,6 @@ impl Lanes for Avx512 {
     fn first_keys_by_code(self, runs: &KeyRuns, words: &[u64], keys: &mut [u32]) -> usize {
         // SAFETY: as above.
         unsafe { first_keys_by_code(runs, words, keys) }
-    }
-
-    #[inline(always)]
-    fn look_up_lines(
-        self,
-        lines: &Lines<'_>,
-        probes: &[Probe],
-        ahead: &[Probe],
-        runs: &mut Vec<Run>,
-    ) {
-        // SAFETY: as above.
-        unsafe { look_up_lines(lines, probes, ahead, runs) }
-    }
-
-    #[inline(always)]
-    fn scan_lines(
-        self,
-        lines: &Lines<'_>,
-        packing: &Packing,
-        runs: &[Run],
-        target: &Target<1>,
-        near: &mut Vec<Near>,
-    ) {
-        // SAFETY: as above.
-        unsafe {
-            if packing.low_bits > 0 {
-                scan_lines::<true>(lines, packing, runs, target, near);
-            } else {
-                scan_lines::<false>(lines, packing, runs, target, near);
-            }
-        }
     }
 }
 
@@ -129,8 +94,8 @@ fn start_in_line(line: &[u8; LINE], place: usize) -> u64 {
 /// As that of the trait, without a branch for each bucket.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
-fn look_up_counts(directory: &[u8], probes: &[Probe], ahead: &[Probe], runs: &mut Vec<Run>) {
-    super::look_up_counts(directory, probes, ahead, runs, |line, place| start_in_line(line, place));
+fn look_up_counts(directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
+    super::look_up_counts(directory, probes, runs, |line, place| start_in_line(line, place));
 }
 
 /// The words over and over.
@@ -216,7 +181,6 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
     entries: &[u8],
     packing: &Packing,
     runs: &[Run],
-    ahead: &[Run],
     target: &Target<W>,
     near: &mut Vec<Near>,
 ) {
@@ -233,7 +197,6 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
         _ => 0x11,
     };
     let stored = stored(entries, size);
-    let mut ahead = ahead.iter();
     let mut next = 0;
     // Nothing is called inside: a call would have all constants read from memory again.
     while next < runs.len() {
@@ -247,7 +210,7 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
             if is_in && run.len as usize > room.len() - hits {
                 break;
             }
-            if let Some(run) = runs.get(next + FETCHED).or_else(|| ahead.next()) {
+            if let Some(run) = runs.get(next + FETCHED) {
                 prefetch_run(entries, size, run);
             }
             let r = next as u32;
@@ -300,7 +263,6 @@ fn scan<const W: usize, const BY_CODE: bool, const LOW: bool>(
         // SAFETY: so many were written one after the other, into room that was reserved.
         unsafe { near.set_len(near.len() + hits) };
     }
-    ahead.for_each(|run| prefetch_run(entries, size, run));
 }
 
 /// The bits of a window that bit `i` of the syndrome is the sum of, in GF(2).
@@ -326,8 +288,7 @@ fn first_keys_by_code(runs: &KeyRuns, words: &[u64], keys: &mut [u32]) -> usize 
     let all = |number: u64| _mm512_set1_epi64(number.cast_signed());
     let by = |bits: u32| _mm_set_epi64x(0, i64::from(bits));
     let (window_at, plain_at) = (by(runs.window_at), by(runs.plain_at));
-    let (dropped, data_at, plain_place) =
-        (by(runs.dropped), by(runs.data_at), by(runs.plain_place));
+    let (dropped, plain_place) = (by(runs.dropped), by(DATA_BITS - runs.dropped));
     let window_mask = all((1 << WINDOW_BITS) - 1);
     let plain_mask = all((1 << runs.plain_bits) - 1);
     let (eights, _) = words.as_chunks::<EIGHT>();
@@ -363,7 +324,7 @@ fn first_keys_by_code(runs: &KeyRuns, words: &[u64], keys: &mut [u32]) -> usize 
             _mm512_srli_epi64::<5>(codeword),
             all(0x7fff << 11),
         );
-        let data = _mm512_sll_epi64(_mm512_srl_epi64(data, dropped), data_at);
+        let data = _mm512_srl_epi64(data, dropped);
         let key = _mm512_or_si512(data, _mm512_sll_epi64(plain, plain_place));
         // SAFETY: eight keys of four bytes are 32 bytes.
         unsafe {
@@ -371,214 +332,6 @@ fn first_keys_by_code(runs: &KeyRuns, words: &[u64], keys: &mut [u32]) -> usize 
         }
     }
     eights.len() * EIGHT
-}
-
-/// As that of the trait, eight buckets at once.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,popcnt,bmi1,bmi2")]
-fn look_up_lines(lines: &Lines<'_>, probes: &[Probe], ahead: &[Probe], runs: &mut Vec<Run>) {
-    const EIGHT: usize = 8;
-    let form = lines.form;
-    let all = |number: u64| _mm512_set1_epi64(number.cast_signed());
-    let by = |bits: u32| _mm_set_epi64x(0, i64::from(bits));
-    let (home_lines, inverse) = (all(form.lines), all(form.inverse));
-    let (slots_inverse, capacity) = (all(form.slots_inverse.into()), all(form.capacity.into()));
-    let (key_bits, twice) = (by(form.key_bits), by(2 * form.key_bits));
-    let (below_key, header_at) = (all((1 << form.key_bits) - 1), by(form.header_at));
-    let stored = all(lines.lines.len() as u64);
-    let long_len = all(LONG_IN_LINE.into());
-    let low_word = all(u32::MAX.into());
-    let (evens, odds) = (
-        _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14),
-        _mm512_setr_epi64(1, 3, 5, 7, 9, 11, 13, 15),
-    );
-    let mut ahead = ahead.iter();
-    runs.reserve(probes.len() + EIGHT);
-    let room = runs.spare_capacity_mut();
-    let mut len = 0;
-    for probes in probes.chunks(EIGHT) {
-        for probe in ahead.by_ref().take(EIGHT) {
-            lines.prefetch(probe);
-        }
-        let mut eight = [Probe { key: 0, near: 0 }; EIGHT];
-        eight[..probes.len()].copy_from_slice(probes);
-        let from: *const Probe = eight.as_ptr();
-        // SAFETY: eight probes are twice 64 bytes.
-        let (first, second) =
-            unsafe { (_mm512_loadu_si512(from.cast()), _mm512_loadu_si512(from.add(4).cast())) };
-        let keys = _mm512_and_si512(_mm512_permutex2var_epi64(first, evens, second), low_word);
-        let near = _mm512_permutex2var_epi64(first, odds, second);
-        let product = _mm512_mul_epu32(keys, home_lines);
-        let line = _mm512_srl_epi64(product, key_bits);
-        let after = _mm512_and_si512(product, below_key);
-        let place = _mm512_srl_epi64(_mm512_mul_epu32(after, inverse), twice);
-        let there = _mm512_cmplt_epu64_mask(line, stored) & ((1u16 << probes.len()) - 1) as u8;
-        let last_word = _mm512_add_epi64(_mm512_slli_epi64::<3>(line), all(7));
-        // SAFETY: words of lines that are there are read.
-        let header = unsafe {
-            let words: *const i64 = lines.lines.as_ptr().cast();
-            _mm512_mask_i64gather_epi64::<8>(_mm512_setzero_si512(), there, last_word, words)
-        };
-        let header = _mm512_srl_epi64(header, header_at);
-        let lens = _mm512_srli_epi64::<START_BITS>(header);
-        // Five bits a length.
-        let place = _mm512_add_epi64(place, _mm512_slli_epi64::<2>(place));
-        let held = _mm512_and_si512(_mm512_srlv_epi64(lens, place), long_len);
-        let before = _mm512_andnot_si512(_mm512_sllv_epi64(all(u64::MAX), place), lens);
-        let long = _mm512_and_si512(before, _mm512_srli_epi64::<1>(before));
-        let long = _mm512_and_si512(long, _mm512_srli_epi64::<2>(long));
-        let long =
-            _mm512_ternarylogic_epi64::<0x80>(long, _mm512_srli_epi64::<4>(before), all(LENS));
-        let long = _mm512_sub_epi64(_mm512_slli_epi64::<LEN_BITS>(long), long);
-        let before = _mm512_andnot_si512(long, before);
-        let pairs = _mm512_add_epi64(
-            _mm512_and_si512(before, all(PAIRS)),
-            _mm512_and_si512(_mm512_srli_epi64::<LEN_BITS>(before), all(PAIRS)),
-        );
-        let sum = _mm512_add_epi64(pairs, _mm512_srli_epi64::<{ 4 * LEN_BITS }>(pairs));
-        let sum = _mm512_add_epi64(sum, _mm512_srli_epi64::<{ 2 * LEN_BITS }>(sum));
-        let sum = _mm512_and_si512(sum, all(0x3ff));
-        let slots = _mm512_add_epi64(sum, _mm512_and_si512(header, all(LAST_START)));
-        let whole = _mm512_srli_epi64::<SLOT_BITS>(_mm512_mul_epu32(slots, slots_inverse));
-        let slot = _mm512_sub_epi64(slots, _mm512_mul_epu32(whole, capacity));
-        let start = _mm512_slli_epi64::<SLOT_BITS>(_mm512_add_epi64(line, whole));
-        let start = _mm512_or_si512(start, slot);
-        let is_long = _mm512_cmpeq_epi64_mask(held, long_len);
-        let held = _mm512_mask_mov_epi64(held, is_long, low_word);
-        let some = _mm512_test_epi64_mask(held, held);
-        let pack = |words| {
-            let mut packed = [0u64; EIGHT];
-            let words = _mm512_maskz_compress_epi64(some, words);
-            // SAFETY: 64 bytes of the array are written.
-            unsafe { _mm512_storeu_si512(packed.as_mut_ptr().cast(), words) };
-            packed
-        };
-        let (start, held, keys, near) = (pack(start), pack(held), pack(keys), pack(near));
-        // There is always room for eight: a branch for each would be guessed wrong.
-        for (i, to) in room[len..len + EIGHT].iter_mut().enumerate() {
-            let (key, len) = (keys[i] as u32, held[i] as u32);
-            to.write(Run { start: start[i], len, key, near: near[i] });
-        }
-        len += some.count_ones() as usize;
-    }
-    ahead.for_each(|probe| lines.prefetch(probe));
-    // SAFETY: so many were written one after the other, into room that was reserved.
-    unsafe { runs.set_len(runs.len() + len) };
-}
-
-/// Entries of one word in lines, of a table by code, eight at once.
-///
-/// Where entries lack data bits of a codeword, `LOW` is true.
-#[inline(never)]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn scan_lines<const LOW: bool>(
-    lines: &Lines<'_>,
-    packing: &Packing,
-    runs: &[Run],
-    target: &Target<1>,
-    near: &mut Vec<Near>,
-) {
-    let capacity = lines.form.capacity();
-    // SAFETY: 64 bytes of each array are read.
-    let load = |bytes: &[u8; LINE]| unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) };
-    let inside = Inside::new(packing);
-    let (rest, mask) = (spread(&target.rest), spread(&target.mask));
-    let max = _mm512_set1_epi64(i64::from(target.max_distance));
-    let mut next = 0;
-    // Nothing is called inside, see `scan`.
-    while next < runs.len() {
-        near.reserve(ROOM);
-        let room = near.spare_capacity_mut();
-        let mut hits = 0;
-        while let Some(run) = runs.get(next)
-            && room.len() - hits >= LONG_IN_LINE as usize
-        {
-            let r = next as u32;
-            next += 1;
-            let centre = _mm512_set1_epi64(run.near as i64);
-            let (mut nth, mut slot) = first_of_run(run.start);
-            let mut first = 0;
-            // What a damaged line says is no longer than any.
-            let len = run.len.min(LONG_IN_LINE);
-            while first < len {
-                let held = (len - first).min(8);
-                // The next line is read if it is needed: it was not fetched otherwise.
-                let goes_on = u64::from(slot + held > capacity);
-                let (Some(line), Some(after)) = (lines.line(nth), lines.line(nth + goes_on)) else {
-                    break;
-                };
-                let unpack = &lines.form.unpack[slot as usize % lines.form.unpack.len()];
-                let lane = _mm512_permutex2var_epi8(load(line), load(&unpack.bytes), load(after));
-                // SAFETY: 64 bytes of the array are read.
-                let shifts = unsafe { _mm512_loadu_si512(unpack.shifts.as_ptr().cast()) };
-                let lane = _mm512_srlv_epi64(lane, shifts);
-                let differ = _mm512_ternarylogic_epi64::<0x28>(lane, rest, mask);
-                let inside = _mm512_popcnt_epi64(inside.differ::<LOW>(lane, centre));
-                let distance = _mm512_add_epi64(_mm512_popcnt_epi64(differ), inside);
-                let present = ((1u32 << held) - 1) as u8;
-                let found = _mm512_mask_cmple_epu64_mask(present, distance, max);
-                if found != 0 {
-                    hits += write_found(found, distance, 1, (r, first), &mut room[hits..]);
-                }
-                first += 8;
-                slot += 8;
-                if slot >= capacity {
-                    (nth, slot) = (nth + 1, slot - capacity);
-                }
-            }
-        }
-        // SAFETY: so many were written one after the other, into room that was reserved.
-        unsafe { near.set_len(near.len() + hits) };
-    }
-}
-
-/// As [`Lanes::near_among`], 8 / W entries at once.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn near_among<const W: usize>(
-    entries: &[u8],
-    packing: &Packing,
-    first: u64,
-    len: u32,
-    target: &Target<W>,
-) -> u64 {
-    let (size, lanes) = (packing.bytes(), 8 / W as u32);
-    let Some(begin) = begin_of(entries, size, first, len) else { return 0 };
-    // SAFETY: 64 bytes of the array are read.
-    let from = unsafe { _mm512_loadu_si512(packing.unpack.as_ptr().cast()) };
-    let (rest, mask) = (spread(&target.rest), spread(&target.mask));
-    let max = _mm512_set1_epi64(i64::from(target.max_distance));
-    let first_words: u8 = match W {
-        1 => 0xff,
-        2 => 0x55,
-        _ => 0x11,
-    };
-    let mut all = 0;
-    let mut done = 0;
-    while done < len.min(MASKED) {
-        let at = begin + done as usize * size;
-        // Entries that share one line are read with it alone: the next one was not fetched.
-        let within = at % LINE;
-        let needed = lanes.min(len - done) as usize * size;
-        let skipped = if within + needed <= LINE { within } else { 0 };
-        // SAFETY: the entries are followed by 64 bytes more, and preceded by as many as are skipped.
-        let packed = unsafe { _mm512_loadu_si512(entries.as_ptr().add(at - skipped).cast()) };
-        let from = _mm512_add_epi8(from, _mm512_set1_epi8(skipped as i8));
-        let lane = _mm512_maskz_permutexvar_epi8(packing.unpacked, from, packed);
-        let differ = _mm512_ternarylogic_epi64::<0x28>(lane, rest, mask);
-        let mut distance = _mm512_popcnt_epi64(differ);
-        if W >= 2 {
-            distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0xb1>(distance));
-        }
-        if W >= 4 {
-            distance = _mm512_add_epi64(distance, _mm512_permutex_epi64::<0x4e>(distance));
-        }
-        let found = _mm512_mask_cmple_epu64_mask(first_words, distance, max);
-        let found = if W == 1 { found.into() } else { _pext_u64(found.into(), first_words.into()) };
-        all |= found << done;
-        done += lanes;
-    }
-    _bzhi_u64(all, len)
 }
 
 /// For each size of a high part where the bytes of sixteen words come from; those above a part's own are
@@ -602,13 +355,7 @@ static HIGH_BYTES: [[u8; LINE]; LOW_SIZE + 1] = {
 /// Apart from its callers, where its constants would take registers from the scan of whole entries.
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vpopcntdq,popcnt,bmi1,bmi2")]
-fn scan_planes(
-    planes: &Planes<'_>,
-    runs: &[Run],
-    ahead: &[Run],
-    target: &Target<1>,
-    near: &mut Vec<Near>,
-) {
+fn scan_planes(planes: &Planes<'_>, runs: &[Run], target: &Target<1>, near: &mut Vec<Near>) {
     const LANES: usize = LINE / LOW_SIZE;
     let &Planes { low, high, high_size } = planes;
     let ([rest], [mask]) = (target.rest, target.mask);
@@ -619,9 +366,8 @@ fn scan_planes(
     let from = &HIGH_BYTES[high_size.min(LOW_SIZE)];
     // SAFETY: 64 bytes of the array are read.
     let from = unsafe { _mm512_loadu_si512(from.as_ptr().cast()) };
-    let mut ahead = ahead.iter();
     for (r, run) in runs.iter().enumerate() {
-        if let Some(run) = runs.get(r + FETCHED).or_else(|| ahead.next()) {
+        if let Some(run) = runs.get(r + FETCHED) {
             prefetch_run(low, LOW_SIZE, run);
         }
         let Some(max) = target.max_distance.checked_sub(run.near.count_ones()) else { continue };
@@ -667,5 +413,4 @@ fn scan_planes(
             }
         }
     }
-    ahead.for_each(|run| prefetch_run(low, LOW_SIZE, run));
 }

@@ -12,21 +12,9 @@ macro_rules! by_own_functions {
         }
 
         #[inline(always)]
-        fn start_in_line(self, line: &[u8; LINE], place: usize) -> u64 {
+        fn look_up_counts(self, directory: &[u8], probes: &[Probe], runs: &mut Vec<Run>) {
             // SAFETY: the instructions were found before this value was made.
-            unsafe { start_in_line(line, place) }
-        }
-
-        #[inline(always)]
-        fn look_up_counts(
-            self,
-            directory: &[u8],
-            probes: &[Probe],
-            ahead: &[Probe],
-            runs: &mut Vec<Run>,
-        ) {
-            // SAFETY: as above.
-            unsafe { look_up_counts(directory, probes, ahead, runs) }
+            unsafe { look_up_counts(directory, probes, runs) }
         }
 
         #[inline(always)]
@@ -35,7 +23,6 @@ macro_rules! by_own_functions {
             entries: &[u8],
             packing: &Packing,
             runs: &[Run],
-            ahead: &[Run],
             target: &Target<W>,
             near: &mut Vec<Near>,
         ) {
@@ -44,29 +31,16 @@ macro_rules! by_own_functions {
             unsafe {
                 match (by_code, low) {
                     (false, _) => {
-                        scan::<W, false, false>(entries, packing, runs, ahead, target, near);
+                        scan::<W, false, false>(entries, packing, runs, target, near);
                     }
                     (true, false) => {
-                        scan::<W, true, false>(entries, packing, runs, ahead, target, near);
+                        scan::<W, true, false>(entries, packing, runs, target, near);
                     }
                     (true, true) => {
-                        scan::<W, true, true>(entries, packing, runs, ahead, target, near);
+                        scan::<W, true, true>(entries, packing, runs, target, near);
                     }
                 }
             }
-        }
-
-        #[inline(always)]
-        fn near_among<const W: usize>(
-            self,
-            entries: &[u8],
-            packing: &Packing,
-            first: u64,
-            len: u32,
-            target: &Target<W>,
-        ) -> u64 {
-            // SAFETY: as above.
-            unsafe { near_among(entries, packing, first, len, target) }
         }
 
         #[inline(always)]
@@ -74,12 +48,11 @@ macro_rules! by_own_functions {
             self,
             planes: &Planes<'_>,
             runs: &[Run],
-            ahead: &[Run],
             target: &Target<1>,
             near: &mut Vec<Near>,
         ) {
             // SAFETY: as above.
-            unsafe { scan_planes(planes, runs, ahead, target, near) }
+            unsafe { scan_planes(planes, runs, target, near) }
         }
     };
 }
@@ -88,26 +61,21 @@ pub(super) mod avx2;
 pub(super) mod avx512;
 pub(super) mod popcnt;
 
-use super::{LINE, LONG, Probe, Run, line_of, prefetch_counts};
+use super::{LINE, LONG, Probe, Run, line_of};
 
 /// As [`super::look_up_counts`], without a branch for each bucket.
 #[inline(always)]
 fn look_up_counts(
     directory: &[u8],
     probes: &[Probe],
-    ahead: &[Probe],
     runs: &mut Vec<Run>,
     start_in_line: impl Fn(&[u8; LINE], usize) -> u64,
 ) {
     let (lines, _) = directory.as_chunks::<LINE>();
-    let mut ahead = ahead.iter();
     runs.reserve(probes.len());
     let room = runs.spare_capacity_mut();
     let mut len = 0;
     for probe in probes {
-        if let Some(probe) = ahead.next() {
-            prefetch_counts(directory, probe);
-        }
         let (line, place) = line_of(probe.key);
         let Some(line) = lines.get(line / LINE) else { continue };
         let start = start_in_line(line, place);
@@ -121,7 +89,6 @@ fn look_up_counts(
         });
         len += usize::from(count != 0);
     }
-    ahead.for_each(|probe| prefetch_counts(directory, probe));
     // SAFETY: so many were written one after the other, into room that was reserved.
     unsafe { runs.set_len(runs.len() + len) };
 }
