@@ -89,16 +89,16 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
-    /// A later version wrote it.
+    /// A program with another format wrote it.
     #[error(
-        "{}: written in format version {found}, and this program reads up to {supported}: use a newer nearsift", path.display()
+        "{}: written in format version {found}, and this program reads version {supported}: use the nearsift that wrote it, or build the store again", path.display()
     )]
-    Future {
+    Version {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The newest version that is read.
+        /// The version that is read.
         supported: u32,
     },
     /// The store's documents come from another recipe.

@@ -52,8 +52,6 @@ mod codec;
 pub mod disk;
 mod document;
 mod error;
-mod fetch;
-mod huge;
 mod log;
 mod manifest;
 mod memory;

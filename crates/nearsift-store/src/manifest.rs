@@ -111,7 +111,7 @@ impl Manifest {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.put(MAGIC);
-        bytes.put_u32(self.schema.version());
+        bytes.put_u32(schema::VERSION);
         bytes.put_u32(0);
         self.schema.write(&mut bytes);
         bytes.put_u64(self.generation);
@@ -147,14 +147,10 @@ impl Manifest {
             return Err(damaged("the file does not start with 'nsftmani'"));
         }
         let version = from.u32().ok_or_else(|| damaged("the file is cut off"))?;
-        if version > schema::NEWEST {
-            let (path, supported) = (path.to_owned(), schema::NEWEST);
-            return Err(StoreError::Future { path, found: version, supported });
-        }
+        schema::check_version(path, version)?;
         let (body, checksum) = bytes.split_last_chunk::<8>().ok_or_else(|| damaged("cut off"))?;
         let length = from.u32();
-        if version == 0
-            || body.len() < HEAD
+        if body.len() < HEAD
             || length != Some(bytes.len() as u32)
             || (xxh3_64(body) != u64::from_le_bytes(*checksum)
                 && !is_planted(Bug::ManifestUnchecked))
@@ -162,12 +158,12 @@ impl Manifest {
             return Err(damaged("the checksum differs"));
         }
         let mut from = Input(&body[HEAD..]);
-        let manifest = Manifest::read(&mut from, version).filter(|_| from.0.is_empty());
-        manifest.ok_or_else(|| damaged("its fields are none of this version"))
+        let manifest = Manifest::read(&mut from).filter(|_| from.0.is_empty());
+        manifest.ok_or_else(|| damaged("its fields are none of a manifest"))
     }
 
-    fn read(from: &mut Input<'_>, version: u32) -> Option<Manifest> {
-        let schema = Schema::read(from, version)?;
+    fn read(from: &mut Input<'_>) -> Option<Manifest> {
+        let schema = Schema::read(from)?;
         let (generation, next_file, first_log) = (from.u64()?, from.u64()?, from.u64()?);
         if [generation, next_file, first_log].iter().any(|&number| number > MAX_NUMBER) {
             return None;

@@ -12,10 +12,10 @@ use nearsift::sketch::{KEYS, Keys, WORDS};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::document::{Id, Operation, read_record};
-use crate::huge;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::segment::Most;
 use crate::store::has_expired;
+use nearsift::pages;
 
 /// Documents in slots, in the order in which they came. A slot is never used again.
 #[derive(Debug)]
@@ -118,19 +118,19 @@ impl Memory {
         let documents = other.hashes.len();
         let hashes = &self.hashes;
         self.slots.reserve(documents, |&slot| hashes[slot as usize]);
-        huge::reserve(&mut self.hashes, documents);
-        huge::reserve(&mut self.numbers, other.numbers.len());
-        huge::reserve(&mut self.records, other.records.len());
-        huge::reserve(&mut self.ends, documents);
-        huge::reserve(&mut self.text_ends, other.text_ends.len());
-        huge::reserve(&mut self.words, other.words.len());
-        huge::reserve(&mut self.expiries, documents);
+        pages::reserve_exact(&mut self.hashes, documents);
+        pages::reserve_exact(&mut self.numbers, other.numbers.len());
+        pages::reserve_exact(&mut self.records, other.records.len());
+        pages::reserve_exact(&mut self.ends, documents);
+        pages::reserve_exact(&mut self.text_ends, other.text_ends.len());
+        pages::reserve_exact(&mut self.words, other.words.len());
+        pages::reserve_exact(&mut self.expiries, documents);
         match &mut self.finder {
             Finder::Fingerprints(table) => table.reserve(documents as u64),
             Finder::Sketches(chains) => {
                 chains.latest.iter_mut().for_each(|latest| latest.reserve(documents));
-                huge::reserve(&mut chains.keys, documents);
-                huge::reserve(&mut chains.before, documents);
+                pages::reserve_exact(&mut chains.keys, documents);
+                pages::reserve_exact(&mut chains.before, documents);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a store holds: decided when it is created, and never changed.
 
 use std::fmt;
+use std::path::Path;
 
 use nearsift::fingerprint::Bits;
 use nearsift::hamming::Budget;
@@ -127,12 +128,22 @@ pub(crate) struct Schema {
     pub(crate) texts: Option<TextScore>,
 }
 
-/// The version of the format of stores that keep no texts, and of those that do.
-const PLAIN: u32 = 1;
-const WITH_TEXTS: u32 = 2;
+/// The version of the format of a store's files.
+pub(crate) const VERSION: u32 = 3;
 
-/// The newest version of the format.
-pub(crate) const NEWEST: u32 = WITH_TEXTS;
+/// In the place of a least score of texts: the store keeps none.
+const NO_TEXTS: u32 = u32::MAX;
+
+/// Refuses a file of another version.
+///
+/// # Errors
+/// [`StoreError::Version`].
+pub(crate) fn check_version(path: &Path, found: u32) -> Result<(), StoreError> {
+    if found == VERSION {
+        return Ok(());
+    }
+    Err(StoreError::Version { path: path.to_owned(), found, supported: VERSION })
+}
 
 /// The longest written form of a recipe, in bytes.
 const MAX_RECIPE_BYTES: usize = 4096;
@@ -153,11 +164,6 @@ impl Schema {
             nearsift::hamming::index::FreshTable::new(bits, max_distance, 1)?;
         }
         Ok(schema)
-    }
-
-    /// The version of the format of the store's files: what keeps no texts is as it was before there were any.
-    pub(crate) fn version(&self) -> u32 {
-        if self.texts.is_some() { WITH_TEXTS } else { PLAIN }
     }
 
     /// What identifies the store: files of another one are told by it.
@@ -214,13 +220,11 @@ impl Schema {
         to.put_u64(self.hash_key[1]);
         to.put_u64(self.recipe.digest);
         to.put_text(&self.recipe.written);
-        if let Some(least) = self.texts {
-            to.put_u32(least.billionths());
-        }
+        to.put_u32(self.texts.map_or(NO_TEXTS, TextScore::billionths));
     }
 
-    /// `None` when the bytes are none of the version.
-    pub(crate) fn read(from: &mut Input<'_>, version: u32) -> Option<Schema> {
+    /// `None` when the bytes are no schema.
+    pub(crate) fn read(from: &mut Input<'_>) -> Option<Schema> {
         let (kind, width, limit) = (from.u8()?, from.u16()?, from.u16()?);
         let kind = match kind {
             1 => {
@@ -242,9 +246,9 @@ impl Schema {
         let hash_key = [from.u64()?, from.u64()?];
         let digest = from.u64()?;
         let written = from.text()?.to_owned();
-        let texts = match version {
-            WITH_TEXTS => Some(TextScore::from_billionths(from.u32()?)?),
-            _ => None,
+        let texts = match from.u32()? {
+            NO_TEXTS => None,
+            least => Some(TextScore::from_billionths(least)?),
         };
         Some(Schema { kind, ids, recipe: RecipeMark { written, digest }, hash_key, texts })
     }

@@ -7,7 +7,7 @@
 
 use nearsift::sketch::{Score, Sketch, WORDS};
 
-use crate::fetch;
+use nearsift::prefetch::prefetch_start;
 
 /// Sketches that are scored against one.
 #[derive(Debug, Clone, Copy)]
@@ -128,7 +128,7 @@ fn each_near(
     let Candidates { sketches, numbers } = candidates;
     for (i, &number) in numbers.iter().enumerate() {
         let ahead = numbers.get(i + AHEAD).and_then(|&ahead| sketches.get(ahead as usize));
-        ahead.into_iter().for_each(fetch::ahead);
+        ahead.into_iter().for_each(prefetch_start);
         let Some(words) = sketches.get(number as usize) else { continue };
         let score = query.score(&Sketch::from_words(*words));
         if score >= least {

@@ -13,9 +13,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::disk::{Disk, DiskFile, FileAccess};
-use crate::huge;
 use crate::planted::{Bug, is_planted};
 use crate::schema::{self, Schema};
+use nearsift::pages;
 
 const MAGIC: &[u8; 8] = b"nsftseal";
 pub(crate) const PAGE: usize = 4096;
@@ -31,8 +31,6 @@ pub(crate) struct Identity {
     pub(crate) store: u64,
     pub(crate) number: u64,
     pub(crate) role: Role,
-    /// That of the format of everything that the file holds.
-    pub(crate) version: u32,
 }
 
 /// What a sealed file holds.
@@ -45,7 +43,7 @@ pub(crate) enum Role {
 impl Identity {
     /// A file of a store, by its number.
     pub(crate) fn of(schema: &Schema, number: u64, role: Role) -> Identity {
-        Identity { store: schema.store_id(), number, role, version: schema.version() }
+        Identity { store: schema.store_id(), number, role }
     }
 
     fn seed(&self) -> u64 {
@@ -157,7 +155,7 @@ impl SealedWriter {
         trailer.put_u64(table);
         trailer.put_u64(0);
         trailer.put_u32(self.identity.role as u32);
-        trailer.put_u32(self.identity.version);
+        trailer.put_u32(schema::VERSION);
         trailer.put(MAGIC);
         let seal = seal_of(&trailer);
         trailer[32..40].copy_from_slice(&seal.to_le_bytes());
@@ -249,10 +247,7 @@ impl SealedFile {
         let mut word = || fields.u64().expect("a trailer");
         let (store, number, content, table, seal) = (word(), word(), word(), word(), word());
         let (role, version) = (fields.u32(), fields.u32().expect("a trailer"));
-        if version > schema::NEWEST {
-            let (path, supported) = (path.to_owned(), schema::NEWEST);
-            return Err(StoreError::Future { path, found: version, supported });
-        }
+        schema::check_version(path, version)?;
         if seal != seal_of(&trailer) {
             return damaged(at, "the trailer's checksum differs");
         }
@@ -262,9 +257,6 @@ impl SealedFile {
         }
         if number != identity.number || role != Some(identity.role as u32) {
             return damaged(at, "the file has another's name");
-        }
-        if version != identity.version {
-            return damaged(at, "the file's version is not the store's");
         }
         let pages = content.div_ceil(PAGE as u64);
         if pages.checked_mul(PAGE as u64 + 8) != Some(at) {
@@ -354,7 +346,7 @@ impl SealedFile {
         part: Range<u64>,
         number: impl Fn([u8; N]) -> T,
     ) -> Result<Vec<T>, StoreError> {
-        let mut numbers = huge::zeros((part.end - part.start) as usize / N);
+        let mut numbers = pages::zeroed((part.end - part.start) as usize / N, T::default());
         let mut held = vec![0; PIECE.min(numbers.len() * N)];
         let mut at = part.start;
         // After the first piece all begin with a page: none is read twice.

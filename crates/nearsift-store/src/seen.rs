@@ -15,7 +15,7 @@ use std::sync::Arc;
 // The filters' bits are ordered by the lock under which their segments are seen.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{fetch, huge};
+use nearsift::{pages, prefetch::prefetch_start};
 
 /// Words of a block, which is a line of the cache.
 const WORDS: usize = 8;
@@ -92,7 +92,7 @@ impl Seen {
         for (first, hashes) in (0..).step_by(TOGETHER).zip(hashes.chunks(TOGETHER)) {
             let mut maybe = [false; TOGETHER];
             for filter in &self.filters {
-                hashes.iter().for_each(|&hash| fetch::ahead(filter.block(hash)));
+                hashes.iter().for_each(|&hash| prefetch_start(filter.block(hash)));
                 for (maybe, &hash) in maybe.iter_mut().zip(hashes) {
                     *maybe |= filter.may_have(hash);
                 }
@@ -115,7 +115,7 @@ impl Filter {
     fn new(room: u64) -> Filter {
         let blocks = (room * BITS).div_ceil(64 * WORDS as u64).clamp(1, 1 << 32);
         let mut words = Vec::new();
-        huge::reserve(&mut words, blocks as usize * WORDS);
+        pages::reserve_exact(&mut words, blocks as usize * WORDS);
         words.resize_with(blocks as usize * WORDS, AtomicU64::default);
         Filter { words, room, added: AtomicU64::new(0) }
     }
@@ -130,7 +130,7 @@ impl Filter {
     /// A line of memory each, which are waited for together.
     pub(crate) fn add(&self, hashes: &[u64]) {
         for hashes in hashes.chunks(TOGETHER) {
-            hashes.iter().for_each(|&hash| fetch::ahead(self.block(hash)));
+            hashes.iter().for_each(|&hash| prefetch_start(self.block(hash)));
             for &hash in hashes {
                 let block = self.block(hash);
                 for (word, bit) in probes(hash) {

@@ -30,9 +30,11 @@ pub mod fingerprint;
 pub mod hamming;
 mod insertion;
 pub mod join;
-mod pages;
+#[doc(hidden)]
+pub mod pages;
 pub mod partial;
-mod prefetch;
+#[doc(hidden)]
+pub mod prefetch;
 pub mod recipe;
 pub mod sketch;
 mod split_mix;

@@ -1,4 +1,6 @@
-//! Asking for memory before it is needed. What lies outside of the items is ignored.
+//! Prefetching: memory is brought near before it is used. What lies outside of the items is ignored.
+//!
+//! For the crates of this workspace.
 
 #![expect(unsafe_code, reason = "a prefetch is an instruction of the processor")]
 
@@ -26,12 +28,16 @@ pub(crate) fn prefetch(bytes: &[u8], at: u64) {
     fetch!(_MM_HINT_T0, bytes.as_ptr().wrapping_add(at as usize));
 }
 
+/// Asks for the cache line where something begins to be fetched.
+#[inline(always)]
+pub fn prefetch_start<T>(thing: &T) {
+    fetch!(_MM_HINT_T0, std::ptr::from_ref(thing));
+}
+
 /// Asks for the cache line of one of several things to be fetched.
 #[inline(always)]
 pub(crate) fn prefetch_one<T>(things: &[T], at: usize) {
-    if let Some(thing) = things.get(at) {
-        fetch!(_MM_HINT_T0, std::ptr::from_ref(thing));
-    }
+    things.get(at).into_iter().for_each(prefetch_start);
 }
 
 /// Asks for the memory of an item, which may be none, to be brought near for writing.

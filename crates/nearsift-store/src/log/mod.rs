@@ -29,20 +29,18 @@ pub(crate) const FRAME_HEADER: usize = 32;
 pub(crate) struct LogIdentity {
     pub(crate) store: u64,
     pub(crate) number: u64,
-    /// That of the format.
-    pub(crate) version: u32,
 }
 
 impl LogIdentity {
     /// A log of a store, by its number.
     pub(crate) fn of(schema: &Schema, number: u64) -> LogIdentity {
-        LogIdentity { store: schema.store_id(), number, version: schema.version() }
+        LogIdentity { store: schema.store_id(), number }
     }
 
     fn header(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.put(MAGIC);
-        bytes.put_u32(self.version);
+        bytes.put_u32(schema::VERSION);
         bytes.put_u32(0);
         bytes.put_u64(self.store);
         bytes.put_u64(self.number);
@@ -296,11 +294,7 @@ impl LogContents {
             if from.take(8) != Some(MAGIC) {
                 return Ok(());
             }
-            let version = from.u32().unwrap_or(0);
-            if version > schema::NEWEST {
-                let (path, supported) = (path.to_owned(), schema::NEWEST);
-                return Err(StoreError::Future { path, found: version, supported });
-            }
+            schema::check_version(path, from.u32().unwrap_or(0))?;
             from.u32();
             let store = from.u64().unwrap_or(0);
             let sealed = xxh3_64(&header[..32]).to_le_bytes() == header[32..];
@@ -382,7 +376,7 @@ impl LogContents {
     /// Where a payload's frame begins, and what is wrong with it.
     pub(crate) fn not_understood(&self, path: &Path, frame: usize) -> StoreError {
         let at = self.frames.get(frame).map_or(0, |frame| frame.start - FRAME_HEADER);
-        StoreError::damaged(path, at as u64, "the frame's operations are none of this version")
+        StoreError::damaged(path, at as u64, "the frame's operations are none of the store's")
     }
 }
 
@@ -459,7 +453,7 @@ fn frame_at(bytes: &[u8], at: usize, seed: u64) -> Option<(u64, Range<usize>)> {
 mod tests {
     use super::*;
 
-    const IDENTITY: LogIdentity = LogIdentity { store: 1, number: 1, version: 1 };
+    const IDENTITY: LogIdentity = LogIdentity { store: 1, number: 1 };
 
     /// Appends a frame's header whose own checksum fits, for a payload of `len` bytes.
     fn push_header(bytes: &mut Vec<u8>, len: usize, number: u64, checksum: u64) {

@@ -24,7 +24,7 @@ use crate::disk::Disk;
 use crate::document::{Metadata, OwnId};
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Identity, SealError, SealedWriter};
-use crate::{fetch, huge};
+use nearsift::{pages, prefetch::prefetch_start};
 
 /// Entries of keys that are brought into order at a time, about: they stay in the first level of the cache.
 const PART: u32 = 2048;
@@ -160,7 +160,7 @@ pub(crate) fn build(
         is_cancelled,
     };
     writer.write(schema, index.as_ref(), hashes)?;
-    writer.finish(schema)?;
+    writer.finish()?;
     Ok(Some(Segment::open_with(disk, path, identity, schema, index)?))
 }
 
@@ -200,7 +200,7 @@ impl<'a> Writer<'a> {
     ) -> Result<(), StoreError> {
         let start = self.begin()?;
         let mut all = Vec::new();
-        huge::reserve(&mut all, self.order.len());
+        pages::reserve_exact(&mut all, self.order.len());
         for source in &self.input.sources {
             all.extend((0..source.len()).map(|i| bytes(source, i)));
         }
@@ -209,7 +209,7 @@ impl<'a> Writer<'a> {
             self.check_going_on()?;
             for &position in order {
                 if let Some(&position) = ahead.next() {
-                    fetch::ahead(&all[position as usize]);
+                    prefetch_start(&all[position as usize]);
                 }
                 self.file.put(&all[position as usize])?;
             }
@@ -408,9 +408,9 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn finish(mut self, schema: &Schema) -> Result<(), SealError> {
+    fn finish(mut self) -> Result<(), SealError> {
         self.file.align()?;
-        self.file.put(&self.contents.to_bytes(schema))?;
+        self.file.put(&self.contents.to_bytes())?;
         self.file.finish().map(drop)
     }
 }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::keys::directory_bits;
-use crate::{fetch, huge};
+use nearsift::{pages, prefetch::prefetch_start};
 
 /// The buckets, tags and ranks of a segment's ids.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Ids {
     pub(super) fn build(hashes: &[u64], order: &[u32]) -> Ids {
         let documents = order.len() as u32;
         let bits = directory_bits(documents);
-        let mut directory: Vec<u32> = huge::zeros((1 << bits) + 2);
+        let mut directory = pages::zeroed((1 << bits) + 2, 0u32);
         for &hash in hashes {
             directory[bucket_of(hash, bits) + 2] += 1;
         }
@@ -47,14 +47,14 @@ impl Ids {
             sum += *start;
             *start = sum;
         }
-        let (tags, ranks) = (huge::zeros(order.len()), huge::zeros(order.len()));
+        let (tags, ranks) = (pages::zeroed(order.len(), 0), pages::zeroed(order.len(), 0));
         let mut ids = Ids { bits, directory: Vec::new(), tags, ranks };
         let mut own = [0; TOGETHER];
         let mut places = [0; TOGETHER];
         for (ranks, order) in (0..documents).step_by(TOGETHER).zip(order.chunks(TOGETHER)) {
             for (hash, &position) in own.iter_mut().zip(order) {
                 *hash = hashes[position as usize];
-                fetch::ahead(&directory[bucket_of(*hash, bits) + 1]);
+                prefetch_start(&directory[bucket_of(*hash, bits) + 1]);
             }
             let own = &own[..order.len()];
             for (place, &hash) in places.iter_mut().zip(own) {
@@ -62,8 +62,8 @@ impl Ids {
                 let next = &mut directory[bucket_of(hash, bits) + 1];
                 *place = *next as usize;
                 *next += 1;
-                fetch::ahead(&ids.tags[*place]);
-                fetch::ahead(&ids.ranks[*place]);
+                prefetch_start(&ids.tags[*place]);
+                prefetch_start(&ids.ranks[*place]);
             }
             for ((rank, &hash), &place) in (ranks..).zip(own).zip(&places) {
                 ids.tags[place] = tag_of(hash, bits);
@@ -117,14 +117,14 @@ impl Ids {
         let mut places = [(0, 0); TOGETHER];
         for (first, hashes) in (0..).step_by(TOGETHER).zip(hashes.chunks(TOGETHER)) {
             for &hash in hashes {
-                fetch::ahead(&self.directory[bucket_of(hash, self.bits)]);
+                prefetch_start(&self.directory[bucket_of(hash, self.bits)]);
             }
             for (places, &hash) in places.iter_mut().zip(hashes) {
                 let range = self.places(hash);
                 *places = (range.start as usize, range.end as usize);
                 // What is compared lies in one line or two.
                 for end in [places.0, places.0 + SHORT - 1, places.1.max(1) - 1] {
-                    self.tags.get(end).into_iter().for_each(fetch::ahead);
+                    self.tags.get(end).into_iter().for_each(prefetch_start);
                 }
             }
             for (i, (&(from, to), &hash)) in places.iter().zip(hashes).enumerate() {

@@ -6,7 +6,7 @@
 
 use nearsift::sketch::{KEYS, Keys};
 
-use crate::fetch;
+use nearsift::prefetch::prefetch_start;
 
 /// How many documents of a table a sketch may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl Layout {
             std::array::from_fn(|t| self.bucket_bytes(self.table(bytes, t), self.bucket(keys[t])));
         // And the middle of each, where it is looked into first.
         let middle = |bucket: &'_ [u8]| bucket.len() / self.entry_bytes() / 2 * self.entry_bytes();
-        buckets.iter().filter_map(|bucket| bucket.get(middle(bucket))).for_each(fetch::ahead);
+        buckets.iter().filter_map(|bucket| bucket.get(middle(bucket))).for_each(prefetch_start);
         let mut runs: [Run<'_>; KEYS] = std::array::from_fn(|t| self.run(buckets[t], keys[t]));
         let all: u64 = runs.iter().map(Run::len).sum();
         if all <= most.usual {
@@ -318,7 +318,7 @@ impl<'a> Run<'a> {
         let (read, left) = self.entries.split_at(those * self.size);
         // Those up to the next last one are about as many.
         let next = &left[..left.len().min(read.len())];
-        next.iter().step_by(64).for_each(fetch::ahead);
+        next.iter().step_by(64).for_each(prefetch_start);
         self.entries = left;
     }
 

@@ -66,18 +66,8 @@ pub(crate) enum Section {
 }
 
 const SECTIONS: usize = 11;
-/// Sections of a segment without texts: the first of them.
-const PLAIN_SECTIONS: usize = 9;
-
-/// Sections of a store's segments.
-fn sections_of(schema: &Schema) -> usize {
-    if schema.texts.is_some() { SECTIONS } else { PLAIN_SECTIONS }
-}
-
 /// Bytes of a table of contents: magic, documents, directory bits, and offset and length of each section.
-fn contents_bytes(schema: &Schema) -> usize {
-    16 + 16 * sections_of(schema)
-}
+const CONTENTS_BYTES: usize = 16 + 16 * SECTIONS;
 
 /// Bytes of documents, one after the other by rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,12 +114,12 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    fn to_bytes(&self, schema: &Schema) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(contents_bytes(schema));
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(CONTENTS_BYTES);
         bytes.put(MAGIC);
         bytes.put_u32(self.documents);
         bytes.put_u32(directory_bits(self.documents));
-        for section in &self.sections[..sections_of(schema)] {
+        for section in &self.sections {
             bytes.put_u64(section.start);
             bytes.put_u64(section.end - section.start);
         }
@@ -138,10 +128,9 @@ impl Contents {
 
     fn read(file: &SealedFile, schema: &Schema) -> Result<Contents, StoreError> {
         let damaged = |what: &str| StoreError::damaged(file.path(), file.content(), what);
-        let bytes = contents_bytes(schema);
-        let at = file.content().checked_sub(bytes as u64);
+        let at = file.content().checked_sub(CONTENTS_BYTES as u64);
         let at = at.ok_or_else(|| damaged("there is no table of contents"))?;
-        let bytes = file.read_vec(at, bytes)?;
+        let bytes = file.read_vec(at, CONTENTS_BYTES)?;
         let mut from = Input(&bytes);
         if from.take(8) != Some(MAGIC) {
             return Err(damaged("there is no table of contents"));
@@ -149,7 +138,7 @@ impl Contents {
         let documents = from.u32().unwrap_or(0);
         let bits = from.u32();
         let mut sections = std::array::from_fn(|_| 0..0);
-        for section in &mut sections[..sections_of(schema)] {
+        for section in &mut sections {
             let (start, len) = (from.u64().unwrap_or(0), from.u64().unwrap_or(0));
             let end = start.checked_add(len).filter(|&end| end <= at);
             *section = start..end.ok_or_else(|| damaged("a section lies outside the content"))?;

@@ -359,7 +359,7 @@ impl Repair<'_> {
                         bad = true;
                         repaired.lost_log_bytes =
                             repaired.lost_log_bytes.saturating_add(payload.len() as u64);
-                        let note = "a frame is none of this version: its operations are lost";
+                        let note = "a frame is none of the store's: its operations are lost";
                         repaired.notes.push(format!("{}: {note}", path.display()));
                     }
                 }

@@ -611,7 +611,7 @@ fn apply(state: &mut State, decided: &[Decided<'_>]) -> Result<(), StoreError> {
     state.active.file()
 }
 
-/// Does the operations of a logged frame again. `None` when they are none of this version.
+/// Does the operations of a logged frame again. `None` when they are none of the store's.
 pub(super) fn replay(
     state: &mut State,
     schema: &Schema,

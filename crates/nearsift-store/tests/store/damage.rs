@@ -197,7 +197,7 @@ fn missing_and_foreign_files_are_told() {
 }
 
 #[test]
-fn a_store_from_the_future_is_refused() {
+fn a_file_of_another_version_is_refused() {
     let (disk, options, _) = store_of(ALL[0], 60);
     for (path, bytes) in disk.files() {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
@@ -206,14 +206,20 @@ fn a_store_from_the_future_is_refused() {
             Some("segment" | "dead") => bytes.len() - 12,
             _ => continue,
         };
-        let mut changed = bytes.clone();
-        changed[at] = 200;
-        disk.meddle(&path, Some(changed));
-        match Store::open_with(&dir(), options.clone()) {
-            Err(StoreError::Future { path: told, found: 200, supported: 2 }) => {
-                assert_eq!(told, path);
+        for version in [0, 1, 2, 4, 200] {
+            let mut changed = bytes.clone();
+            assert_eq!(changed[at], 3, "{name}");
+            changed[at] = version;
+            disk.meddle(&path, Some(changed));
+            let error = Store::open_with(&dir(), options.clone()).expect_err("refused");
+            let message = error.to_string();
+            assert!(message.contains("or build the store again"), "{name}: {message}");
+            match error {
+                StoreError::Version { path: told, found, supported: 3 } => {
+                    assert_eq!((told, found), (path.clone(), version.into()));
+                }
+                other => panic!("{name}: {other:?}"),
             }
-            other => panic!("{name}: {other:?}"),
         }
         disk.meddle(&path, Some(bytes));
     }

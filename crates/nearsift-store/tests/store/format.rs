@@ -48,6 +48,9 @@ impl<'a> Bytes<'a> {
     }
 }
 
+/// The version of the format.
+const VERSION: u64 = 3;
+
 /// A store that is read by the document.
 struct Reader<'a> {
     files: &'a BTreeMap<PathBuf, Vec<u8>>,
@@ -56,7 +59,7 @@ struct Reader<'a> {
     words: usize,
     candidate_keys: usize,
     texts: bool,
-    version: u64,
+    keeps_texts: bool,
     documents: BTreeMap<Vec<u8>, Held>,
 }
 
@@ -71,7 +74,7 @@ impl<'a> Reader<'a> {
         assert_eq!(xxh3_64(body).to_le_bytes(), checksum);
         let mut from = Bytes(body);
         assert_eq!(from.take(8), b"nsftmani");
-        let version = from.number(4);
+        assert_eq!(from.number(4), VERSION);
         assert_eq!(from.number(4) as usize, manifest.len());
         let schema = from.0;
         let kind = from.number(1);
@@ -81,9 +84,8 @@ impl<'a> Reader<'a> {
         let keys = [from.number(8), from.number(8)];
         assert_eq!(from.number(8), 0x5eed);
         assert_eq!(from.text(), b"simhash64");
-        if version == 2 {
-            assert_eq!(from.number(4), 630_000_000);
-        }
+        let least = from.number(4);
+        assert!([630_000_000, 0xffff_ffff].contains(&least));
         let identity = xxh3_64(&schema[..schema.len() - from.0.len()]);
         let mut reader = Reader {
             files,
@@ -92,7 +94,7 @@ impl<'a> Reader<'a> {
             words: bits / 64,
             candidate_keys: if kind == 2 { 32 } else { 0 },
             texts,
-            version,
+            keeps_texts: least != 0xffff_ffff,
             documents: BTreeMap::new(),
         };
         from.number(8);
@@ -130,7 +132,7 @@ impl<'a> Reader<'a> {
         assert_eq!((from.number(8), from.number(8)), (self.identity, number));
         let (content, table, told) = (from.number(8) as usize, from.number(8), from.number(8));
         assert_eq!(told, xxh3_64_with_seed(&trailer[40..], xxh3_64(&trailer[..32])));
-        assert_eq!((told, from.number(4), from.number(4)), (seal, role, self.version));
+        assert_eq!((told, from.number(4), from.number(4)), (seal, role, VERSION));
         assert_eq!(from.take(8), b"nsftseal");
         let pages = content.div_ceil(4096);
         let (padded, checksums) = rest.split_at(pages * 4096);
@@ -153,13 +155,12 @@ impl<'a> Reader<'a> {
     }
 
     fn segment(&mut self, content: &[u8], n: usize, removed: &[u64]) {
-        let count = if self.version == 2 { 11 } else { 9 };
-        let mut from = Bytes(&content[content.len() - 16 - 16 * count..]);
+        let mut from = Bytes(&content[content.len() - 192..]);
         assert_eq!(from.take(8), b"nsftsegm");
         let b = n.ilog2().saturating_sub(3);
         assert_eq!((from.number(4), from.number(4)), (n as u64, u64::from(b)));
         let mut sections: [&[u8]; 11] = [&[]; 11];
-        for section in &mut sections[..count] {
+        for section in &mut sections {
             let (offset, len) = (from.number(8) as usize, from.number(8) as usize);
             assert_eq!(offset % 64, 0);
             *section = &content[offset..offset + len];
@@ -207,7 +208,7 @@ impl<'a> Reader<'a> {
                 0 => fingerprints[rank].clone(),
                 _ => (0..self.words).map(|w| at(values, rank * self.words + w, 8)).collect(),
             };
-            let text = (self.version == 2).then(|| {
+            let text = self.keeps_texts.then(|| {
                 let places = at(text_offsets, rank, 5)..at(text_offsets, rank + 1, 5);
                 unpacked(&texts[places.start as usize..places.end as usize])
             });
@@ -264,7 +265,7 @@ impl<'a> Reader<'a> {
         let (header, mut rest) = bytes.split_at(40);
         let mut from = Bytes(header);
         assert_eq!(from.take(8), b"nsftwlog");
-        assert_eq!((from.number(4), from.number(4)), (self.version, 0));
+        assert_eq!((from.number(4), from.number(4)), (VERSION, 0));
         assert_eq!((from.number(8), from.number(8)), (self.identity, number));
         assert_eq!(from.number(8), xxh3_64(&header[..32]));
         let seed = xxh3_64(header);
@@ -291,7 +292,7 @@ impl<'a> Reader<'a> {
                 let words = (0..self.words).map(|_| from.number(8)).collect();
                 from.take(4 * self.candidate_keys);
                 let metadata = from.metadata();
-                let text = (self.version == 2).then(|| {
+                let text = self.keeps_texts.then(|| {
                     let len = from.number(4) as usize;
                     unpacked(from.take(len))
                 });
@@ -320,7 +321,7 @@ fn fingerprints(index: &[u8], n: usize) -> Vec<Vec<u64>> {
     let (distinct, starts) = (number(40, 8), number(96, 8));
     let mask = |at| (0..words as u64).map(|w| number(at + 8 * w, 8)).collect::<Vec<_>>();
     let (window, plain, dropped) = (mask(128), mask(160), number(192, 4));
-    let (directory, entries, further) = (number(208, 8), number(216, 8), number(264, 8));
+    let (directory, entries, further) = (number(208, 8), number(216, 8), number(256, 8));
     // Bit positions, lowest first.
     let under = |mask: &[u64]| {
         let bits = (0..64 * words).filter(|bit| mask[bit / 64] >> (bit % 64) & 1 == 1);

@@ -1,4 +1,4 @@
-//! Stores that released versions wrote: each is opened, asked, added to and merged by this one.
+//! Stores that are kept as they were once written: each is opened, queried, added to and merged.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +13,8 @@ use crate::support::{
     ALL, Hands, Model, Op, Shape, contents, count, dir, random_op, say, small, write,
 };
 
-/// The version of the format of a store of this shape.
-fn version(shape: Shape) -> &'static str {
-    if shape.texts.is_some() { "v2" } else { "v1" }
-}
-
-fn folder(version: &str, number: usize) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/kept/{version}/{number}"))
+fn folder(number: usize) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/kept/v3/{number}"))
 }
 
 fn options() -> Options {
@@ -58,12 +53,12 @@ fn files(path: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Writes the stores of this version that are not there. Run it once a version, and never again.
+/// Writes the stores that are not there. Run it once for each version of the format, and never again.
 #[test]
 #[ignore = "writes the stores that are kept"]
 fn write_kept_stores() {
     for (number, shape) in ALL.into_iter().enumerate() {
-        let path = folder(version(shape), number);
+        let path = folder(number);
         if path.exists() {
             continue;
         }
@@ -74,9 +69,9 @@ fn write_kept_stores() {
 }
 
 #[test]
-fn stores_of_every_version_are_read_and_go_on() {
+fn kept_stores_are_read_and_go_on() {
     for (number, shape) in ALL.into_iter().enumerate() {
-        let kept = files(&folder(version(shape), number));
+        let kept = files(&folder(number));
         let own = tempfile::tempdir().expect("a folder");
         let path = own.path().join("store");
         std::fs::create_dir(&path).expect("a folder");
@@ -109,18 +104,18 @@ fn this_version_writes_the_bytes_of_its_kept_stores() {
         let own = tempfile::tempdir().expect("a folder");
         let path = own.path().join("store");
         make(shape, &path);
-        assert!(files(&path) == files(&folder(version(shape), number)), "store {number}");
+        assert!(files(&path) == files(&folder(number)), "store {number}");
     }
 }
 
 #[test]
-fn stores_of_every_version_survive_crashes_while_this_one_takes_them_over() {
+fn kept_stores_survive_crashes_while_they_are_taken_over() {
     let steps = count("NEARSIFT_UPGRADE_STEPS", 12) as usize;
     let mut crashes = 0;
     for (number, shape) in ALL.into_iter().enumerate() {
         let disk = SimDisk::new();
         disk.create_dir(&dir()).expect("a folder");
-        for (name, bytes) in files(&folder(version(shape), number)) {
+        for (name, bytes) in files(&folder(number)) {
             disk.meddle(&dir().join(name), Some(bytes));
         }
         let before = Ledger::of(load(shape, |_| {}));

@@ -15,12 +15,12 @@ use super::dense;
 use super::image::{
     Directory, LONG_RECORD, Layout, Part, crowded, header_bytes, put_u32, put_u64, u32_at, u64_at,
 };
-use super::kernel::pages::Pages;
 use super::kernel::{LINE, LONG, LOW_SIZE, PADDING, Plain};
 use super::linear::{fold_for, write_plane};
 use super::table::Table;
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{COUNTED, Plan, PlanError};
+use crate::pages::Pages;
 use crate::threads::Workers;
 use balls::{Ball, Rest, add_balls, dense_balls};
 use blocks::{bit_order, tables_of};

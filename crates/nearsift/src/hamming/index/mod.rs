@@ -50,11 +50,11 @@ use std::ops::ControlFlow;
 
 use crate::fingerprint::Bits;
 use crate::hamming::planner::{Plan, PlanError, Question};
+use crate::pages::Pages;
 use crate::threads::Workers;
 use build::{Built, Keep, Source};
 use image::Layout;
 use kernel::Kernel;
-use kernel::pages::Pages;
 use query::{FoundValue, Whole, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};

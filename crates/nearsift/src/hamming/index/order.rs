@@ -5,10 +5,10 @@ use std::ops::{ControlFlow, Range};
 
 use super::build::Keep;
 use super::image::{Directory, LONG_RECORD, Layout, u32_at, u64_at};
-use super::kernel::pages::Pages;
 use super::kernel::{Job, Kernel, LINE, LINE_BUCKETS, LONG, Lanes};
 use super::{BuildError, Bytes, FormatError, Ids, Index, Settings, Wide};
 use crate::fingerprint::Bits;
+use crate::pages::Pages;
 
 impl Index<'static> {
     /// Builds an index whose ids are the documents' places in its own order, which take no memory, and

@@ -46,12 +46,6 @@ fn folds_pay(values: usize, rows: usize, max_distance: u32) -> bool {
     max_distance <= FOLDED_MOST && rows >= 2 * TILE && values >= 4 * TILE
 }
 
-/// The same of queries and another list.
-#[cfg(target_arch = "x86_64")]
-fn folds_pay_across(queries: usize, max_distance: u32) -> bool {
-    max_distance <= FOLDED_MOST && queries >= TILE
-}
-
 /// The instruction set that comparisons run on. Only sets that this processor has can be obtained.
 ///
 /// ```
@@ -326,20 +320,6 @@ impl Kernel {
         max_distance: u32,
         hits: &mut Vec<(u32, u32)>,
     ) {
-        self.across_by_folds(queries, values, &Fold::PLAIN, max_distance, hits);
-    }
-
-    /// [`Kernel::across_within`], for values that are best told apart by these folds. They change no pair.
-    pub(crate) fn across_by_folds<const W: usize>(
-        self,
-        queries: &[[u64; W]],
-        values: &[[u64; W]],
-        fold: &Fold<W>,
-        max_distance: u32,
-        hits: &mut Vec<(u32, u32)>,
-    ) {
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = fold;
         let max = i64::from(max_distance);
         match self.0 {
             #[cfg(target_arch = "aarch64")]
@@ -350,22 +330,10 @@ impl Kernel {
             Set::Popcnt => unsafe { x86::across_popcnt(queries, values, max, hits) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => unsafe {
-                if folds_pay_across(queries.len(), max_distance) {
-                    folded::avx2::across(queries, values, fold, max, hits);
-                } else {
-                    x86::across_avx2(queries, values, max, hits);
-                }
-            },
+            Set::Avx2 => unsafe { x86::across_avx2(queries, values, max, hits) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe {
-                if folds_pay_across(queries.len(), max_distance) {
-                    folded::avx512::across(queries, values, fold, max, hits);
-                } else {
-                    x86::across_avx512(queries, values, max, hits);
-                }
-            },
+            Set::Avx512 => unsafe { x86::across_avx512(queries, values, max, hits) },
         }
     }
 }

@@ -52,7 +52,7 @@ fn check<const W: usize>(values: &[[u64; W]], cut: usize, max: u32) -> Result<()
         hits.sort_unstable();
         prop_assert_eq!(&hits, &pairs, "pairs by {}", kernel);
         hits.clear();
-        kernel.across_by_folds(queries, others, &fold, max, &mut hits);
+        kernel.across_within(queries, others, max, &mut hits);
         hits.sort_unstable();
         prop_assert_eq!(&hits, &across, "across by {}", kernel);
     }

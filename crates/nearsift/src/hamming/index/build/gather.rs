@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use super::super::kernel::pages::Pages;
 use super::super::kernel::{Job, Kernel, Lanes};
 use super::super::table::Table;
 use super::Source;
 use super::settle::Id;
+use crate::pages::Pages;
 use crate::prefetch::{will_read, will_write};
 
 /// Values that a part should hold at least, so that a part is sorted in the near cache.

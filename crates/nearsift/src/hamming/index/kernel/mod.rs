@@ -5,7 +5,6 @@
 
 #![expect(unsafe_code, reason = "functions compiled for instructions found at run time")]
 
-pub(super) mod pages;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]

@@ -168,16 +168,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn pages_are_zero_and_hold_what_is_written() {
-    for len in [0, 1, 4096, (2 << 20) + 1, 5 << 20] {
-        let mut pages = pages::Pages::zeroed(len);
-        assert_eq!(pages.len(), len);
-        assert!(pages.iter().all(|&b| b == 0));
-        pages.fill(7);
-        pages.truncate(len / 2);
-        assert_eq!(pages.len(), len / 2);
-        assert!(pages.iter().all(|&b| b == 7));
-    }
-}

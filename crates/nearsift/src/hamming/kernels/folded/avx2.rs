@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::super::ones::ones_32;
 use super::super::{Fold, TILE};
-use super::{plainly, push_column, push_near, push_near_folds};
+use super::{plainly, push_near, push_near_folds};
 
 /// Folds that are compared with one tile in one step: as many as a tile has.
 const LANES: usize = TILE;

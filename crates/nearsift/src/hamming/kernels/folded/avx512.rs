@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::super::{Fold, TILE};
-use super::{plainly, push_column, push_near, push_near_folds};
+use super::{plainly, push_near, push_near_folds};
 
 /// Folds that are compared with one tile in one step.
 const LANES: usize = 16;

@@ -83,57 +83,6 @@ macro_rules! lists_compiled_for {
                 }
             }
         }
-
-        /// As [`super::super::tiles::across`], for a distance up to [`super::super::FOLDED_MOST`].
-        #[target_feature(enable = $features)]
-        pub(in super::super) fn across<const W: usize>(
-            queries: &[[u64; W]],
-            values: &[[u64; W]],
-            fold: &Fold<W>,
-            max: i64,
-            hits: &mut Vec<(u32, u32)>,
-        ) {
-            const BLOCK: usize = 1024;
-            let mut folds = [0; BLOCK];
-            let limit = splat(max as u32);
-            let (mut steps, mut misses) = (0, 0);
-            for (b, block) in values.chunks(BLOCK).enumerate() {
-                for (to, value) in folds.iter_mut().zip(block) {
-                    *to = fold.of(value);
-                }
-                let (chunks, _) = folds.as_chunks::<LANES>();
-                let chunks = &chunks[..block.len().div_ceil(LANES)];
-                for (t, tile) in queries.chunks(TILE).enumerate() {
-                    let row = (t * TILE) as u32;
-                    // Where values differ in bits that cancel out, folding does not pay.
-                    if misses > 16 + steps * LANES / 32 {
-                        for (position, value) in (b * BLOCK..).zip(block) {
-                            push_column(tile, row, value, position as u32, max, hits);
-                        }
-                        continue;
-                    }
-                    let mut lanes = [splat(fold.of(&tile[0])); TILE];
-                    for (query, value) in lanes.iter_mut().zip(tile) {
-                        *query = splat(fold.of(value));
-                    }
-                    steps += chunks.len();
-                    for (c, chunk) in chunks.iter().enumerate() {
-                        let mut near = near_lanes(least_distances(&lanes, chunk), limit);
-                        let before = hits.len();
-                        misses += usize::from(near != 0);
-                        while near != 0 {
-                            let place = c * LANES + near.trailing_zeros() as usize;
-                            if let Some(value) = block.get(place) {
-                                let position = (b * BLOCK + place) as u32;
-                                push_column(tile, row, value, position, max, hits);
-                            }
-                            near &= near - 1;
-                        }
-                        misses -= usize::from(hits.len() > before);
-                    }
-                }
-            }
-        }
     };
 }
 
