@@ -58,7 +58,6 @@ mod memory;
 mod planted;
 mod priority;
 mod schema;
-mod score;
 mod sealed;
 mod seen;
 mod segment;

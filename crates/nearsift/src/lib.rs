@@ -23,6 +23,7 @@
 
 pub mod cluster;
 pub mod compare;
+mod cpu;
 pub mod dedup;
 pub mod evaluate;
 pub mod feature;

@@ -1,6 +1,7 @@
 //! The documents that a group of writes adds, searched while the rest of the group is decided.
 
 use nearsift::hamming::index::{Ask, Budget, Scratch};
+use nearsift::sketch::join::each_near;
 use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
 use super::commit::{Decided, Prior};
@@ -9,7 +10,6 @@ use crate::StoreError;
 use crate::document::{Id, Operation, Tag};
 use crate::memory::Memory;
 use crate::schema::{Kind, Schema};
-use crate::score::{Candidates, Kernel};
 use crate::segment::Most;
 
 /// Operations that are compared one by one: fewer than a table is worth.
@@ -141,8 +141,7 @@ impl Table {
             candidates.extend(0..memory.len());
         }
         let sketches: &[[u64; WORDS]] = memory.sketches();
-        let candidates = Candidates { sketches, numbers: candidates };
-        Kernel::best().each_near(query, least, candidates, &mut |slot, score| {
+        each_near(query, least, sketches, candidates, &mut |slot, score| {
             let shares = memory.keys(slot).is_some_and(|other| share_a_key(keys, other));
             if shares && memory.is_live(slot, now) {
                 each(Near::Score(score), memory.id(slot), memory.text(slot));

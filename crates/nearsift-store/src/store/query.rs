@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nearsift::hamming::Outcome;
 use nearsift::hamming::index::{self, Budget, Scratch, Work};
+use nearsift::sketch::join::each_near;
 use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
 use super::kept::{Detached, most_compared};
@@ -14,7 +15,6 @@ use crate::cancel::Cancellation;
 use crate::document::{Content, Document, Id, Metadata, OwnId, StoredValue, read_record};
 use crate::memory::Memory;
 use crate::schema::{IdKind, Kind, Schema};
-use crate::score::{Candidates, Kernel};
 use crate::segment::{Most, Segment};
 use crate::text::{Comparer, TextScore, Tools};
 
@@ -724,7 +724,6 @@ pub(super) struct ByScore<'a> {
     least: Score,
     now: u64,
     shares: Shares,
-    kernel: Kernel,
     candidates: Vec<u32>,
     pub(super) found: Found,
 }
@@ -744,7 +743,6 @@ impl<'a> ByScore<'a> {
             least,
             now,
             shares: Shares::new(state, budget),
-            kernel: Kernel::best(),
             candidates: Vec::new(),
             found: Found::default(),
         }
@@ -759,8 +757,7 @@ impl<'a> ByScore<'a> {
         self.found.outcome.work.probes += nearsift::sketch::KEYS as u64;
         let first = self.found.hits.len();
         let ByScore { candidates, found: Found { hits, .. }, now, .. } = self;
-        let candidates = Candidates { sketches: filed.sketches(), numbers: candidates };
-        self.kernel.each_near(&self.query, self.least, candidates, &mut |number, score| {
+        each_near(&self.query, self.least, filed.sketches(), candidates, &mut |number, score| {
             if filed.is_live(number, *now) {
                 hits.push((Near::Score(score).rank(), place(number)));
             }

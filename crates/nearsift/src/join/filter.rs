@@ -96,11 +96,7 @@ impl Filter {
     #[inline]
     pub(super) fn best() -> Filter {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("popcnt")
-        {
+        if crate::cpu::has_avx512() {
             return Filter(Set::Avx512);
         }
         Filter::avx2().unwrap_or(Filter(Set::Portable))
@@ -110,7 +106,7 @@ impl Filter {
     #[inline]
     fn avx2() -> Option<Filter> {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+        if crate::cpu::has_avx2() {
             return Some(Filter(Set::Avx2));
         }
         None

@@ -338,9 +338,8 @@ impl Budget {
         let n = question.values;
         let words = question.bits.words() as u64;
         // When pairs are too many to be held at once: how many a group of values has, and room for those of
-        // one range of documents, not so few that there were thousands of ranges. Pairs that were found without ids
-        // before stand beside it, in a list that grows.
-        let standing = kept + n / 4 + n / 8 + n * words / 32;
+        // one range of documents, not so few that there were thousands of ranges.
+        let standing = kept + n / 4 + n / 8;
         let fewest_pairs = (n / 32 + 4096) * 8;
         let search = |slices| plan::search_bytes(question, Plan::Nested, slices, threads);
         let mut slices = 1;

@@ -10,7 +10,7 @@ const EIGHT: usize = 8;
 
 /// Parts as many of the first features as this machine is good for; returns how many.
 pub(super) fn part(seen: &[u8], hashes: &[u64], split: &mut Split<'_>) -> usize {
-    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("popcnt") {
+    if crate::cpu::has_avx512() {
         // SAFETY: the machine has these instructions.
         unsafe { part_by_eights(seen, hashes, split) }
     } else {

@@ -15,10 +15,7 @@ pub(super) fn hash_4_to_8<const WIDTH: usize, const LEN: usize>(
     bytes: &[u8],
     out: &mut [u64],
 ) -> usize {
-    let is_available = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vbmi");
-    if is_available {
+    if crate::cpu::has_avx512_bytes() {
         // SAFETY: the machine has these instructions.
         unsafe { hash_by_eights::<WIDTH, LEN>(bytes, out) }
     } else {

@@ -2,6 +2,8 @@
 
 use super::uniform::{self, Planes};
 use super::{BLOCK, Ones, lane_hash, portable};
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::cpu;
 use std::fmt;
 
 /// An implementation of the vote loop. All give the same sums; they differ in speed alone.
@@ -41,22 +43,13 @@ impl Kernel {
         match self {
             Kernel::Portable => true,
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx2 => is_x86_feature_detected!("avx2"),
+            Kernel::Avx2 => cpu::has_avx2(),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => {
-                is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-            }
+            Kernel::Avx512 => cpu::has_avx512(),
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512Vnni => {
-                Kernel::Avx512.is_available()
-                    && is_x86_feature_detected!("avx512vbmi")
-                    && is_x86_feature_detected!("avx512vnni")
-            }
+            Kernel::Avx512Vnni => cpu::has_avx512_bytes(),
             #[cfg(target_arch = "aarch64")]
-            Kernel::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            Kernel::Neon => cpu::has_neon(),
             #[allow(unreachable_patterns, reason = "the kernels of other architectures")]
             _ => false,
         }

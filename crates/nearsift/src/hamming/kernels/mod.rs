@@ -29,6 +29,9 @@ pub(crate) use fold::Fold;
 use std::fmt;
 use std::ops::Range;
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::cpu;
+
 /// Fingerprints a tile: that many queries are compared with that many others in one step.
 pub const TILE: usize = 8;
 
@@ -80,25 +83,12 @@ impl Kernel {
         let mut kernels = vec![Kernel::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("popcnt") {
-                kernels.push(Kernel(Set::Popcnt));
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-                kernels.push(Kernel(Set::Avx2));
-            }
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512bitalg")
-                && is_x86_feature_detected!("avx512vpopcntdq")
-                && is_x86_feature_detected!("popcnt")
-            {
-                kernels.push(Kernel(Set::Avx512));
-            }
+            kernels.extend(cpu::has_popcnt().then_some(Kernel(Set::Popcnt)));
+            kernels.extend(cpu::has_avx2().then_some(Kernel(Set::Avx2)));
+            kernels.extend(cpu::has_avx512_bytes().then_some(Kernel(Set::Avx512)));
         }
         #[cfg(target_arch = "aarch64")]
-        if std::arch::is_aarch64_feature_detected!("neon") {
-            kernels.push(Kernel(Set::Neon));
-        }
+        kernels.extend(cpu::has_neon().then_some(Kernel(Set::Neon)));
         kernels
     }
 

@@ -1,6 +1,7 @@
-//! Scoring many pairs of sketches at once, with the instructions that the processor has.
+//! Scoring many pairs of sketches at once, with the instructions that the processor has: all with all, or one with some
+//! that lie anywhere.
 //!
-//! Sketches are laid out in tiles, word by word, so that a register holds the same word of eight of them and
+//! Where all are compared, sketches are laid out in tiles, word by word, so that a register holds the same word of eight of them and
 //! no lanes have to be added up. The kernels are the same safe code, compiled once for each instruction
 //! set, but for AVX-512: there the compiler filled half of each register, and what is written out is faster
 //! by a third.
@@ -9,7 +10,10 @@
 
 use std::fmt;
 
-use crate::sketch::{Score, WORDS};
+#[cfg(target_arch = "x86_64")]
+use crate::cpu;
+use crate::prefetch::prefetch_one;
+use crate::sketch::{Score, Sketch, WORDS};
 
 /// Sketches a tile.
 pub(super) const LANES: usize = 8;
@@ -93,12 +97,8 @@ impl Kernel {
         let mut kernels = vec![Kernel(Set::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-                kernels.push(Kernel(Set::Avx2));
-            }
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq") {
-                kernels.push(Kernel(Set::Avx512));
-            }
+            kernels.extend(cpu::has_avx2().then_some(Kernel(Set::Avx2)));
+            kernels.extend(cpu::has_avx512_bytes().then_some(Kernel(Set::Avx512)));
         }
         kernels
     }
@@ -139,6 +139,25 @@ impl Kernel {
             Set::Avx512 => unsafe { x86::within_avx512(queries, tiles, budget, hits) },
         }
     }
+
+    /// See [`super::each_near`].
+    pub(super) fn each_near(
+        self,
+        query: &Sketch,
+        least: Score,
+        candidates: Candidates<'_>,
+        near: &mut dyn FnMut(u32, Score),
+    ) {
+        match self.0 {
+            Set::Portable => each_near(query, least, candidates, near),
+            // SAFETY: a kernel is only made after its instructions were found on this processor.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { x86::each_near_avx2(query, least, candidates, near) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { x86::each_near_avx512(query, least, candidates, near) },
+        }
+    }
 }
 
 impl fmt::Display for Kernel {
@@ -150,6 +169,36 @@ impl fmt::Display for Kernel {
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => "AVX-512 VPOPCNTDQ",
         })
+    }
+}
+
+/// Sketches that are scored against one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidates<'a> {
+    /// All sketches, by number.
+    pub(super) sketches: &'a [[u64; WORDS]],
+    /// The numbers of those to score.
+    pub(super) numbers: &'a [u32],
+}
+
+#[inline(always)]
+fn each_near(
+    query: &Sketch,
+    least: Score,
+    Candidates { sketches, numbers }: Candidates<'_>,
+    near: &mut dyn FnMut(u32, Score),
+) {
+    /// Candidates that a sketch is prefetched ahead of its turn: nearly each is a line of memory by itself.
+    const AHEAD: usize = 24;
+    for (i, &number) in numbers.iter().enumerate() {
+        if let Some(&ahead) = numbers.get(i + AHEAD) {
+            prefetch_one(sketches, ahead as usize);
+        }
+        let Some(words) = sketches.get(number as usize) else { continue };
+        let score = query.score(&Sketch::from_words(*words));
+        if score >= least {
+            near(number, score);
+        }
     }
 }
 
@@ -177,8 +226,25 @@ mod x86 {
         _mm512_popcnt_epi64, _mm512_set1_epi64, _mm512_ternarylogic_epi64, _mm512_xor_si512,
     };
 
-    use super::{GROUP, LANES, Row, Tile, within};
-    use crate::sketch::WORDS;
+    use super::{Candidates, GROUP, LANES, Row, Tile, each_near, within};
+    use crate::sketch::{Score, Sketch, WORDS};
+
+    macro_rules! near_compiled_for {
+        ($features:literal, $each_near:ident) => {
+            #[target_feature(enable = $features)]
+            pub(super) fn $each_near(
+                query: &Sketch,
+                least: Score,
+                candidates: Candidates<'_>,
+                near: &mut dyn FnMut(u32, Score),
+            ) {
+                each_near(query, least, candidates, near);
+            }
+        };
+    }
+
+    near_compiled_for!("avx2,popcnt", each_near_avx2);
+    near_compiled_for!("avx512f,avx512vl,avx512vpopcntdq,popcnt", each_near_avx512);
 
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) fn within_avx2(
@@ -307,7 +373,6 @@ fn costs(Row(query): &Row, tile: &Tile) -> [u64; LANES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sketch::Sketch;
     use proptest::prelude::*;
 
     /// Sketches in few clusters, so that high scores do occur.
@@ -353,6 +418,35 @@ mod tests {
                 hits.retain(|hit| (hit.1 as usize) < others.len());
                 hits.sort_unstable();
                 prop_assert_eq!(&hits, &expect, "by {}", kernel);
+            }
+        }
+
+        #[test]
+        fn every_kernel_scores_candidates_as_a_plain_loop(
+            flips in prop::collection::vec(prop::collection::vec(0..64 * WORDS, 0..160), 1..60),
+            numbers in prop::collection::vec(0u32..64, 0..80),
+            least in prop_oneof![0.0..=1.0, 0.3..=0.6],
+        ) {
+            let query = Sketch::from_words([0x9e37_79b9_7f4a_7c15; WORDS]);
+            let sketches: Vec<[u64; WORDS]> = flips.iter().map(|flips| {
+                let mut words = *query.words();
+                flips.iter().for_each(|bit| words[bit / 64] ^= 1 << (bit % 64));
+                words
+            }).collect();
+            let least = Score::at_least(least);
+            let expect: Vec<(u32, Score)> = numbers
+                .iter()
+                .filter_map(|&number| {
+                    let words = sketches.get(number as usize)?;
+                    Some((number, query.score(&Sketch::from_words(*words))))
+                })
+                .filter(|&(_, score)| score >= least)
+                .collect();
+            let candidates = Candidates { sketches: &sketches, numbers: &numbers };
+            for kernel in Kernel::available() {
+                let mut found = Vec::new();
+                kernel.each_near(&query, least, candidates, &mut |number, score| found.push((number, score)));
+                prop_assert_eq!(&found, &expect, "{:?}", kernel);
             }
         }
     }

@@ -37,10 +37,10 @@ mod stream;
 mod tests;
 
 use crate::join::{JoinError, Threads};
-use crate::sketch::Score;
+use crate::sketch::{Score, Sketch, WORDS};
 use crate::threads::Workers;
 use groups::Groups;
-use kernels::Kernel;
+use kernels::{Candidates, Kernel};
 
 pub use columns::{KeyColumns, KeySource, NO_KEY, Sketches};
 pub use cross::{CrossPair, CrossSettings, CrossWork, Keyed, cross};
@@ -56,6 +56,32 @@ pub struct Pair {
     pub b: u32,
     /// How alike their sketches say they are.
     pub score: Score,
+}
+
+/// Calls `near` with the number and the score of each of some sketches that scores at least `least` against the query, in
+/// the order of `numbers`. Numbers beyond `sketches` are skipped.
+///
+/// ```
+/// use nearsift::sketch::{Score, Sketch, join::each_near};
+/// let sketches = [[0; 8], [u64::MAX; 8], [1, 0, 0, 0, 0, 0, 0, 0]];
+/// let mut found = Vec::new();
+/// let query = Sketch::from_words([0; 8]);
+/// each_near(&query, Score::at_least(0.9), &sketches, &[2, 1, 0], &mut |number, score| {
+///     found.push((number, score.points()));
+/// });
+/// assert_eq!(found, [(2, 255), (0, 256)]);
+/// ```
+///
+/// # Complexity
+/// O(numbers); a sketch is prefetched before its turn, wherever it lies.
+pub fn each_near(
+    query: &Sketch,
+    least: Score,
+    sketches: &[[u64; WORDS]],
+    numbers: &[u32],
+    near: &mut dyn FnMut(u32, Score),
+) {
+    Kernel::best().each_near(query, least, Candidates { sketches, numbers }, near);
 }
 
 /// What is asked of a join of sketches.

@@ -12,6 +12,8 @@ mod x86;
 
 use super::bits::{self, distance_in, ones};
 use super::code::{self, SYNDROME_BITS, position};
+#[cfg(target_arch = "x86_64")]
+use crate::cpu;
 use crate::prefetch::prefetch;
 
 /// Bytes of a cache line, and of a line of a directory of counts.
@@ -325,26 +327,9 @@ impl Kernel {
         let mut kernels = vec![Kernel::PORTABLE];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("popcnt") {
-                kernels.push(Kernel(Set::Popcnt));
-            }
-            if is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("popcnt")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-            {
-                kernels.push(Kernel(Set::Avx2));
-            }
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512vbmi")
-                && is_x86_feature_detected!("avx512vpopcntdq")
-                && is_x86_feature_detected!("popcnt")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-            {
-                kernels.push(Kernel(Set::Avx512));
-            }
+            kernels.extend(cpu::has_popcnt().then_some(Kernel(Set::Popcnt)));
+            kernels.extend(cpu::has_avx2().then_some(Kernel(Set::Avx2)));
+            kernels.extend(cpu::has_avx512_bytes().then_some(Kernel(Set::Avx512)));
         }
         kernels
     }
