@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
@@ -15,6 +16,16 @@ pub enum Threads {
     Own(NonZeroUsize),
     /// The rayon pool that the caller runs in, or rayon's global one.
     Current,
+}
+
+/// Locks. A poisoned lock means that another thread panicked; the panic itself is what reaches the caller.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the mutex held, poisoned or not.
+pub(crate) fn unlocked<T>(mutex: Mutex<T>) -> T {
+    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether this runs in a rayon pool: who runs in none has not asked for threads.

@@ -7,9 +7,8 @@ use super::bits::{BitSet, Digit, Source};
 use super::entries::Entries;
 use super::filter::Filter;
 use super::partition::{Bucket, Buckets, Spread, Values, values_in};
-use super::stream::{locked, unlocked};
 use crate::hamming::kernels::Fold;
-use crate::threads::Workers;
+use crate::threads::{Workers, lock, unlocked};
 
 /// How all values are moved into buckets by some bits, a slice of them at a time, by all threads together.
 ///
@@ -220,7 +219,7 @@ impl Counts {
                 }
             }
             for (all, counts) in all.iter().zip(counts) {
-                locked(all)[part] = counts;
+                lock(all)[part] = counts;
             }
             ControlFlow::Continue(())
         });

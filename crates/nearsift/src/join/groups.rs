@@ -7,12 +7,11 @@ use super::bits::{BitSet, Source};
 use super::first::{Counts, Filled, FirstMove, parts, share_out};
 use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::plan::slice_values;
-use super::stream::{locked, unlocked};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
 use crate::pages;
 use crate::prefetch::prefetch_one;
-use crate::threads::Workers;
+use crate::threads::{Workers, lock, unlocked};
 
 /// Which documents have the same value. Values are numbered in order of their first document.
 #[derive(Debug)]
@@ -53,15 +52,15 @@ impl Groups {
         for slice in counts.slices(slice_values(values.len(), slices)) {
             first.fill(values, &slice, &counts, &filled, workers);
             let _ = share_out(workers, slice.len(), |buckets| {
-                let mut grouping = locked(&spare).pop().unwrap_or_default();
+                let mut grouping = lock(&spare).pop().unwrap_or_default();
                 let mut whole = std::mem::take(&mut grouping.whole);
                 let ended = filled.each(buckets, |parts| {
                     grouping.bucket(whole.of(parts), first.after);
                     ControlFlow::Continue(())
                 });
                 grouping.whole = whole;
-                locked(&all).append(&mut grouping.repeats);
-                locked(&spare).push(grouping);
+                lock(&all).append(&mut grouping.repeats);
+                lock(&spare).push(grouping);
                 ended
             });
         }

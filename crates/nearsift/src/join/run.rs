@@ -10,9 +10,9 @@ use super::first::{Counts, Filled, FirstMove, parts, share_out};
 use super::partition::Bucket;
 use super::plan::slice_values;
 use super::search::{Search, Sink, Work, Worker};
-use super::stream::locked;
 use super::tree::Node;
 use crate::hamming::kernels::TILE;
+use crate::threads::lock;
 
 /// A search under way.
 struct Run<'r, const W: usize, S> {
@@ -125,7 +125,7 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
         &self,
         task: impl FnOnce(&mut Worker<'_, W, S>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let idle = locked(&self.idle).pop();
+        let idle = lock(&self.idle).pop();
         let mut worker = idle.unwrap_or_else(|| Worker::new(self.search, self.sink));
         let ended = match task(&mut worker) {
             ControlFlow::Continue(()) => worker.hand_on(),
@@ -136,7 +136,7 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
         self.comparisons.fetch_add(work.comparisons, Ordering::Relaxed);
         // One that broke off may hold what is not wanted any more.
         if ended.is_continue() {
-            locked(&self.idle).push(worker);
+            lock(&self.idle).push(worker);
         }
         ended
     }

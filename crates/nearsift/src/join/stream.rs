@@ -7,13 +7,14 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use super::groups::{Groups, Postings};
 use super::search::{Sink, Wanted};
 use super::{Known, Pair, SelfJoin, Work, chunks};
 use crate::pages;
 use crate::prefetch::prefetch_one;
+use crate::threads::{lock, unlocked};
 
 /// Which pairs of documents stand for a pair of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl SelfJoin<'_> {
         let repeats = (0..self.distinct() as u32).map(|v| size(v) * (size(v) - 1) / 2).sum();
         let total = Mutex::new(repeats);
         let sink = Batches(|found: &[(u32, u32)]| {
-            *locked(&total) += found.iter().map(|&(a, b)| size(a) * size(b)).sum::<u64>();
+            *lock(&total) += found.iter().map(|&(a, b)| size(a) * size(b)).sum::<u64>();
             ControlFlow::Continue(())
         });
         let (_, work) = self.search(Wanted::Every, &sink);
@@ -290,7 +291,7 @@ impl View<'_, '_> {
         // Edges are kept until they are too many; from then on they are only counted.
         let state: Mutex<(Vec<u64>, Option<Degrees>)> = Mutex::default();
         let sink = Batches(|found: &[(u32, u32)]| {
-            let mut state = locked(&state);
+            let mut state = lock(&state);
             let (edges, degrees) = &mut *state;
             reserve(edges, found.len() * 2, capacity);
             for &(a, b) in found {
@@ -374,7 +375,7 @@ impl View<'_, '_> {
             }
         } else {
             let sink = Batches(|found: &[(u32, u32)]| {
-                let mut edges = locked(&edges);
+                let mut edges = lock(&edges);
                 reserve(&mut edges, found.len() * 2, join.pair_capacity);
                 for &(a, b) in found {
                     if sources.has(a) {
@@ -405,7 +406,7 @@ impl View<'_, '_> {
             for sources in sources.chunks(QUERIES) {
                 let queries: Vec<[u64; W]> = sources.iter().map(|&v| values[v as usize]).collect();
                 self.join.kernel.across_within(&queries, chunk, self.join.max_distance, &mut hits);
-                let mut edges = locked(edges);
+                let mut edges = lock(edges);
                 reserve(&mut edges, hits.len(), self.join.pair_capacity);
                 for (query, place) in hits.drain(..) {
                     let (from, to) = (sources[query as usize], first as u32 + place);
@@ -594,13 +595,4 @@ fn reserve(edges: &mut Vec<u64>, more: usize, capacity: usize) {
         let wanted = (edges.capacity() * 2).min(capacity).max(needed);
         pages::reserve_exact(edges, wanted - edges.len());
     }
-}
-
-// A poisoned lock means that another thread panicked; the panic itself is what reaches the caller.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn unlocked<T>(mutex: Mutex<T>) -> T {
-    mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::{ControlFlow, Range};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use super::chain::{Chainer, Hit};
 use super::seed::Seeds;
 use super::{PartialError, Settings, Work};
-use crate::threads::Workers;
+use crate::threads::{Workers, lock, unlocked};
 
 /// The seeds of a corpus: 16 bytes for each.
 #[derive(Debug, Default)]
@@ -250,12 +250,12 @@ impl Search {
         let all = Mutex::new((Vec::new(), 0));
         let _ = self.workers.run(parts.len(), &|part| {
             let (mut own, pairs) = chain(&hits[parts[part].clone()]);
-            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut all = lock(&all);
             all.0.append(&mut own);
             all.1 += pairs;
             ControlFlow::Continue(())
         });
-        let (mut candidates, pairs) = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (mut candidates, pairs) = unlocked(all);
         candidates.sort_unstable_by_key(|pair: &Candidate| (pair.a, pair.b));
         self.work.pairs += pairs;
         candidates

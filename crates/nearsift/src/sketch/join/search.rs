@@ -1,16 +1,16 @@
 //! Which sketches are compared: all, or those that share a key.
 
 use std::ops::{AddAssign, ControlFlow, Range};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::crowd::Neighbours;
 use super::kernels::{LANES, Row, Tile, budget};
-use super::stream::locked;
 use super::{KeySource, NO_KEY, SketchJoin};
 use crate::pages;
 use crate::prefetch::prefetch_one;
 use crate::sketch::KEYS;
+use crate::threads::{lock, unlocked};
 
 /// What a search did. The counts depend on the sketches and keys alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -226,7 +226,7 @@ impl SketchJoin<'_> {
                     buckets.search(run);
                 }
                 let done = buckets.finish();
-                *locked(&work) += done;
+                *lock(&work) += done;
                 ControlFlow::Continue(())
             });
             // Not before: the tasks read the keys of the columns before.
@@ -243,7 +243,7 @@ impl SketchJoin<'_> {
             }
             sink.pause();
         }
-        work.into_inner().unwrap_or_else(PoisonError::into_inner)
+        unlocked(work)
     }
 }
 

@@ -6,12 +6,13 @@
 
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::groups::Repeats;
 use super::search::Sink;
 use super::{Pair, SketchJoin, Work};
+use crate::threads::{lock, unlocked};
 
 /// Which pairs of documents stand for a pair of sketches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -245,7 +246,7 @@ impl Gather<'_, '_, '_> {
 
     fn finish(self) -> (Range<u32>, Vec<u64>) {
         let end = self.end();
-        let mut edges = self.edges.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut edges = unlocked(self.edges);
         self.view.join.workers.sort(&mut edges);
         edges.dedup();
         (self.start..end, edges)
@@ -256,7 +257,7 @@ impl Sink for Gather<'_, '_, '_> {
     /// Drops repeats before the room is used up: whoever found the pair that fills it would have to sort
     /// alone, and all others would wait.
     fn pause(&self) {
-        let mut edges = locked(&self.edges);
+        let mut edges = lock(&self.edges);
         let quarter = self.view.join.pair_capacity / 4;
         let fresh = edges.len() - self.sorted.load(Ordering::Relaxed);
         if edges.len() >= 3 * quarter && fresh >= quarter {
@@ -267,7 +268,7 @@ impl Sink for Gather<'_, '_, '_> {
     }
 
     fn take(&self, found: &mut Vec<(u32, u32)>) {
-        let mut edges = locked(&self.edges);
+        let mut edges = lock(&self.edges);
         for (a, b) in found.drain(..) {
             if self.wants(a) {
                 edges.push(u64::from(a) << 32 | u64::from(b));
@@ -288,9 +289,4 @@ impl Sink for Gather<'_, '_, '_> {
     fn end(&self) -> u32 {
         self.end.load(Ordering::Relaxed)
     }
-}
-
-// A poisoned lock means that another thread panicked; the panic itself is what reaches the caller.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
