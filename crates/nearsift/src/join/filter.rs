@@ -431,7 +431,7 @@ mod avx512 {
         let mut len = picked.len;
         for vector in vectors {
             // The processor reads ahead by itself to the end of a page of 4 KiB only, and not while others are written.
-            _mm_prefetch::<_MM_HINT_T0>(vector.as_ptr().wrapping_add(super::CHUNK).cast());
+            crate::prefetch::will_read(vector, super::CHUNK..super::CHUNK + 1);
             // SAFETY: eight values of one word are 64 bytes.
             let values = unsafe { _mm512_loadu_si512(vector.as_ptr().cast()) };
             let turned = _mm512_and_si512(_mm512_rorv_epi64(values, rotation), bits);

@@ -143,8 +143,7 @@ fn partition_point(end: u64, before: impl Fn(u64) -> bool) -> u64 {
 struct Walked<'a, const W: usize> {
     place: u64,
     value: &'a [u64; W],
-    /// The bytes of its entry: in planes those of the low one and of the other, in lines the line and the number of some
-    /// line's first entry.
+    /// The bytes of its entry, and in planes those of the other one.
     entry_at: Range<usize>,
     high_at: Option<Range<usize>>,
     /// The bytes that say in which bucket or ball it is.
@@ -169,26 +168,24 @@ impl<F, const W: usize> Walk<'_, F, W>
 where
     F: FnMut(Walked<'_, W>) -> ControlFlow<()>,
 {
-    /// The entries of a bucket, before all of which so many values stand elsewhere, from the first that is asked for on.
+    /// The entries of a bucket, from the first that is asked for on.
     #[inline(always)]
     fn bucket<L: Lanes>(
         &mut self,
         lanes: L,
         key: u32,
-        (places, before): (Range<u64>, u64),
+        places: Range<u64>,
         told_at: &Range<usize>,
     ) -> ControlFlow<()> {
         let part = &self.layout.parts[0];
         let entries = part.entries(self.bytes);
         let (size, stride) = (part.table.packing.bytes(), part.stride());
-        let first = self.first.saturating_sub(before);
         // What damaged bytes name beyond the entries is none.
-        for nth_entry in places.start.max(first)..places.end.min(self.layout.filed - before) {
-            let Some(entry) = entries.entry(nth_entry) else { break };
+        for place in places.start.max(self.first)..places.end.min(self.layout.filed) {
+            let Some(entry) = entries.entry(place) else { break };
             let value = &part.table.unfile(lanes, key, &entry);
-            let place = before + nth_entry;
-            let entry_at = nth(&part.entries_at, nth_entry, stride);
-            let high_at = part.high_at.as_ref().map(|at| nth(at, nth_entry, size - stride));
+            let entry_at = nth(&part.entries_at, place, stride);
+            let high_at = part.high_at.as_ref().map(|at| nth(at, place, size - stride));
             (self.each)(Walked { place, value, entry_at, high_at, told_at: told_at.clone() })?;
         }
         ControlFlow::Continue(())
@@ -228,23 +225,23 @@ where
                 start = places.end;
                 let key = line * u64::from(LINE_BUCKETS) + place as u64;
                 if key >> part.table.key_bits == 0 {
-                    self.bucket(lanes, key as u32, (places, 0), &told_at)?;
+                    self.bucket(lanes, key as u32, places, &told_at)?;
                 }
             }
         }
-        self.long(lanes, 0)
+        self.long(lanes)
     }
 
-    /// The entries of the long buckets, before which as many values stand elsewhere.
+    /// The entries of the long buckets.
     #[inline(always)]
-    fn long<L: Lanes>(&mut self, lanes: L, before: u64) -> ControlFlow<()> {
+    fn long<L: Lanes>(&mut self, lanes: L) -> ControlFlow<()> {
         let part = &self.layout.parts[0];
         for at in part.long_at.clone().step_by(LONG_RECORD) {
             let (key, count) = (u32_at(self.bytes, at), u32_at(self.bytes, at + 4));
             let start = u64_at(self.bytes, at + 8);
             let entries = start..start.saturating_add(u64::from(count));
             if u64::from(key) >> part.table.key_bits == 0 {
-                self.bucket(lanes, key, (entries, before), &(at..at + LONG_RECORD))?;
+                self.bucket(lanes, key, entries, &(at..at + LONG_RECORD))?;
             }
         }
         ControlFlow::Continue(())
@@ -260,7 +257,7 @@ where
         let after = partition_point(buckets, |bucket| start(bucket) <= self.first);
         for bucket in after.saturating_sub(1)..buckets {
             let at = from + 4 * bucket as usize;
-            let places = (start(bucket)..start(bucket + 1), 0);
+            let places = start(bucket)..start(bucket + 1);
             self.bucket(lanes, bucket as u32, places, &(at..at + 8))?;
         }
         ControlFlow::Continue(())

@@ -450,7 +450,7 @@ mod tests {
         check(10_000_000, Bits::B64, 3, |plan| {
             matches!(plan, Plan::PerfectCode { key_bits: 24.., .. })
         });
-        // Entries stand in lines, with a few in each bucket.
+        // A few entries in each bucket.
         check(100_000_000, Bits::B64, 3, |plan| {
             matches!(plan, Plan::PerfectCode { key_bits: 25 | 26, .. })
         });
