@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::trim::{Stays, Unit};
+use nearsift_batch::Bounds;
 
 /// Find near-duplicate documents, Chinese first and every language after.
 ///
@@ -38,6 +38,10 @@ pub struct Global {
     /// Worker threads [default: one a core]; of serve those that work on documents.
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Sizes from which on work goes to the disk: checkpoint=BYTES,sort=RECORDS,ids=BYTES. With small ones a small
+    /// input takes the paths of a large one.
+    #[arg(long, global = true, hide = true, value_name = "SIZES", value_parser = parse_bounds)]
+    pub bounds: Option<Bounds>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -140,7 +144,7 @@ pub enum FormatArg {
     Html,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "What decides a fingerprint")]
 pub struct RecipeArgs {
     /// What decides a fingerprint: a name, or name:parameter=value,... (see `nearsift recipes`)
@@ -165,7 +169,7 @@ pub struct RecipeArgs {
     pub levels: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "What is near")]
 pub struct Matching {
     /// How near-duplicates are found [default: sketch; simhash where --max-distance, --bits or a recipe
@@ -337,6 +341,24 @@ pub enum ClusterRule {
     Star,
 }
 
+/// What texts are cut into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Unit {
+    /// Each line.
+    Line,
+    /// Lines without a blank one between them.
+    Paragraph,
+}
+
+/// Which of equal pieces stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stays {
+    /// The first in the order of the input.
+    First,
+    /// None.
+    None,
+}
+
 #[derive(Debug, Args)]
 pub struct Trim {
     #[command(flatten)]
@@ -413,6 +435,13 @@ pub struct Compare {
     /// Sketches: whether the texts are compared exactly, or their sketches alone [default: exact].
     #[arg(help_heading = "What is near", long, value_name = "HOW")]
     pub verify: Option<Verify>,
+    /// Compare as a finished run of `dedup` did: with its table of how rare each feature is and, unless they are given, its
+    /// recipe and smallest score. The figures are those of its pairs.jsonl.
+    #[arg(help_heading = "What is near", long, value_name = "RUN")]
+    pub like: Option<PathBuf>,
+    /// Also print both fingerprints or sketches, and how alike their features are.
+    #[arg(help_heading = "What comes out", short, long)]
+    pub verbose: bool,
     /// The format of both files; `auto` goes by their names.
     #[arg(help_heading = "What is read", long, value_name = "FORMAT", default_value = "auto")]
     pub format: FormatArg,
@@ -692,6 +721,26 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     let number: f64 = digits.trim().parse().map_err(|_| error())?;
     let bytes = number * factor as f64;
     if (1.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(error()) }
+}
+
+fn parse_bounds(text: &str) -> Result<Bounds, String> {
+    let mut bounds = Bounds::default();
+    for part in text.split(',') {
+        let wrong =
+            || format!("'{part}' is no bound: expected checkpoint=, sort= or ids= and a number");
+        let (name, number) = part.split_once('=').ok_or_else(wrong)?;
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        match name {
+            "checkpoint" => {
+                bounds.checkpoint_bytes = number;
+                bounds.resumable_bytes = number;
+            }
+            "sort" => bounds.sorted_records = number as usize,
+            "ids" => bounds.id_bytes = number,
+            _ => return Err(wrong()),
+        }
+    }
+    Ok(bounds)
 }
 
 /// One ASCII character, or a name of one.

@@ -5,18 +5,22 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::interrupt;
-use crate::output::{Level, tell};
+use nearsift_batch::Error;
+
+use crate::output::{Severity, option, tell};
 
 /// The reason why a command cannot go on.
 #[derive(Debug)]
 pub enum Failure {
     /// A message for the user.
     Message(String),
-    /// Whoever read standard output has gone: nothing to say, nothing wrong.
+    /// Standard output was closed by its reader: nothing to say, nothing wrong.
     ClosedPipe,
     /// The user asked to stop.
-    Interrupted,
+    Interrupted {
+        /// Whether `--resume` goes on with the work.
+        is_resumable: bool,
+    },
 }
 
 impl Failure {
@@ -32,12 +36,8 @@ impl Failure {
     /// Says what happened, on standard error.
     pub fn tell(&self) {
         match self {
-            Failure::Message(message) => tell(Level::Error, message),
-            Failure::Interrupted if interrupt::keeps_work() => {
-                tell(Level::Error, "interrupted: the work so far is kept; go on with --resume");
-            }
-            Failure::Interrupted => tell(Level::Error, "interrupted: nothing was written"),
             Failure::ClosedPipe => {}
+            failure => tell(Severity::Error, &failure.to_string()),
         }
     }
 
@@ -45,13 +45,55 @@ impl Failure {
         match self {
             Failure::Message(_) => ExitCode::from(2),
             Failure::ClosedPipe => ExitCode::SUCCESS,
-            Failure::Interrupted => ExitCode::from(130),
+            Failure::Interrupted { .. } => ExitCode::from(130),
         }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Message(message) => message,
+            Failure::Interrupted { is_resumable: true } => {
+                "interrupted: the work so far is kept; go on with --resume"
+            }
+            Failure::Interrupted { is_resumable: false } => "interrupted: nothing was written",
+            Failure::ClosedPipe => "standard output was closed",
+        })
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Error> for Failure {
+    /// In the words of the command line: settings are options here.
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Interrupted { is_resumable } => Failure::Interrupted { is_resumable },
+            // What the program's own function returned to the job.
+            Error::Caller(own) => match own.downcast::<Failure>() {
+                Ok(failure) => *failure,
+                Err(other) => Failure::new(other),
+            },
+            error => Failure::Message(nearsift_batch::spell(&error.to_string(), option)),
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        Error::of_caller(failure)
     }
 }
 
 impl From<nearsift_io::Error> for Failure {
     fn from(error: nearsift_io::Error) -> Failure {
+        Failure::new(error)
+    }
+}
+
+impl From<nearsift_store::StoreError> for Failure {
+    fn from(error: nearsift_store::StoreError) -> Failure {
         Failure::new(error)
     }
 }

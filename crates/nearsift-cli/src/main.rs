@@ -1,25 +1,22 @@
 //! The program `nearsift`: arguments -> settings -> one call. No algorithm lives here.
 
-mod admission;
 mod args;
 mod calibration;
 mod commands;
-mod documents;
 mod failure;
 mod interrupt;
-mod near;
 mod output;
-mod progress;
 mod recipes;
-mod report;
-mod scan;
+mod resolve;
 mod settings;
-mod state;
+mod terminal;
 
 use std::process::ExitCode;
 
 use args::{Cli, Color, Command, ProgressForm};
 use failure::Failure;
+use nearsift_batch::numbers::plural_of;
+use output::{Severity, tell};
 
 fn main() -> ExitCode {
     let cli = match settings::command_line() {
@@ -37,8 +34,6 @@ fn main() -> ExitCode {
     match run(&cli) {
         Ok(status) => status.into(),
         Err(failure) => {
-            // Once the user has asked to stop, whatever fails fails because of that.
-            let failure = if interrupt::is_asked() { Failure::Interrupted } else { failure };
             failure.tell();
             failure.status()
         }
@@ -57,13 +52,13 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
     }
     if cli.global.quiet {
         output::be_quiet();
-        progress::show(Some(ProgressForm::Off));
+        terminal::show(Some(ProgressForm::Off));
     }
     match &cli.command {
         Command::Dedup(args) => commands::dedup::run(args, &cli.global),
         Command::Trim(args) => commands::trim::run(args, &cli.global),
-        Command::Pairs(args) => commands::pairs::run(args),
-        Command::Fingerprint(args) => commands::fingerprint::run(args),
+        Command::Pairs(args) => commands::pairs::run(args, &cli.global),
+        Command::Fingerprint(args) => commands::fingerprint::run(args, &cli.global),
         Command::Compare(args) => commands::compare::run(args, &cli.global),
         Command::Keywords(args) => commands::keywords::run(args, &cli.global),
         Command::Recipes => commands::recipes::run(&cli.global),
@@ -86,6 +81,18 @@ pub enum Status {
     Nothing,
     /// Done, but some documents were unreadable.
     SomeUnreadable,
+}
+
+impl Status {
+    /// Of a command that read all documents but so many, and files; says so.
+    pub fn of_reading(unreadable: u64) -> Status {
+        if unreadable == 0 {
+            return Status::Done;
+        }
+        let what = plural_of(unreadable, ["document or file", "documents or files"]);
+        tell(Severity::Warning, &format!("{what} could not be read; all others were"));
+        Status::SomeUnreadable
+    }
 }
 
 impl From<Status> for ExitCode {

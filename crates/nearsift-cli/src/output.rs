@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::progress;
+use crate::terminal;
 
 /// Buffered standard output. A closed pipe ends the program quietly.
 pub struct Out {
@@ -87,14 +87,19 @@ pub fn be_quiet() {
 }
 
 /// A line on standard error, unless it is left out. Whether it can be written changes nothing.
-pub fn tell(level: Level, message: &str) {
-    if level != Level::Error && IS_QUIET.load(Ordering::Relaxed) {
+pub fn tell(level: Severity, message: &str) {
+    if level != Severity::Error && IS_QUIET.load(Ordering::Relaxed) {
         return;
     }
     let (style, message) = (level.style(), escaped(message));
-    progress::beside(|| {
+    terminal::beside(|| {
         let _ = writeln!(anstream::stderr(), "{style}{}:{style:#} {message}", level.name());
     });
+}
+
+/// A setting as the command line has it.
+pub fn option(setting: &str) -> String {
+    format!("--{setting}")
 }
 
 /// Lines that were asked for, on standard error.
@@ -104,26 +109,26 @@ pub fn explain(text: &str) {
 
 /// How much a line on standard error matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum Severity {
     Error,
     Warning,
     Note,
 }
 
-impl Level {
+impl Severity {
     fn name(self) -> &'static str {
         match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
         }
     }
 
     fn style(self) -> Style {
         let color = match self {
-            Level::Error => AnsiColor::Red,
-            Level::Warning => AnsiColor::Yellow,
-            Level::Note => AnsiColor::Cyan,
+            Severity::Error => AnsiColor::Red,
+            Severity::Warning => AnsiColor::Yellow,
+            Severity::Note => AnsiColor::Cyan,
         };
         color.on_default().bold()
     }

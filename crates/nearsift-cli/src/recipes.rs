@@ -34,7 +34,7 @@ pub fn recipe(args: &RecipeArgs, default: &str) -> Result<Recipe, Failure> {
     let mut tables = Tables::default();
     if let Some(path) = &args.user_dictionary {
         let lexicon = Lexicon::with_user_dictionary(&read(path)?).map_err(|e| about(path, e))?;
-        tables.lexicon = Some(lexicon);
+        tables.lexicon = Some(lexicon.into());
     }
     if let Some(path) = &args.stop_words {
         tables.stop_words = Some(StopWords::from_text(&read(path)?));

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::output::{Level, be_quiet, escaped, tell};
+use crate::output::{Severity, be_quiet, escaped, tell};
 
 /// What the user asks for. A mistake on the command line ends the program here, as does `--help`.
 ///
@@ -84,7 +84,8 @@ fn with_remedy(mut error: clap::Error) -> clap::Error {
 /// The commands whose options a settings file may have, whichever of them reads it.
 const COMMANDS: [&str; 2] = ["dedup", "pairs"];
 /// Options that are of one run and not of a kind of documents.
-const NOT_HERE: [&str; 7] = ["config", "output", "help", "version", "json", "resume", "dry-run"];
+const NOT_HERE: [&str; 8] =
+    ["config", "output", "help", "version", "json", "resume", "dry-run", "bounds"];
 /// A larger file is no settings file.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -186,7 +187,7 @@ impl Settings {
                 self.file.display(),
                 unused.join(", ")
             );
-            tell(Level::Note, &what);
+            tell(Severity::Note, &what);
         }
         Ok(command)
     }

@@ -14,7 +14,8 @@
 //! | [`verify`] | two texts of a pair | exact measures of their likeness |
 //! | [`partial`] | texts | passages that two documents share |
 //! | [`cluster`] | pairs | groups |
-//! | [`dedup`] | columns of a corpus | groups, and the member of each that stays |
+//! | [`mod@dedup`] | columns of a corpus | groups, and the member of each that stays |
+//! | [`search`] | sketches and texts of a corpus | near-duplicate pairs |
 //! | [`evaluate`] | scored pairs, clusters and a truth | recall, precision, agreement |
 //! | [`tune`] | the scores of a corpus's own pairs | a proposed threshold, estimates for all |
 //!
@@ -37,6 +38,7 @@ pub mod partial;
 #[doc(hidden)]
 pub mod prefetch;
 pub mod recipe;
+pub mod search;
 pub mod sketch;
 mod split_mix;
 pub mod text;
@@ -44,4 +46,5 @@ mod threads;
 pub mod tune;
 pub mod verify;
 
+pub use dedup::{Dedup, dedup};
 pub use threads::Threads;

@@ -107,7 +107,7 @@ impl Resume {
         Command::new(program)
             .args(["dedup", "--quiet", "--resume", "--output"])
             .args([output, input])
-            .env("NEARSIFT_SHARD_BYTES", self.shard_bytes.to_string())
+            .args(["--bounds", &format!("checkpoint={}", self.shard_bytes)])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

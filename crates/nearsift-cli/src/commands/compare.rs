@@ -7,18 +7,20 @@ use nearsift::feature::FeatureSet;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::fingerprint::Fingerprint;
 use nearsift::recipe::{Fingerprinter, Outcome};
+use nearsift::search::TextMeasures;
 use nearsift::sketch::{BITS, Sketch, VALUES};
 use nearsift::text::normalise::normalise;
-use nearsift::verify::{Facts, Profile, Verified, Verifier};
+use nearsift::verify::{Facts, Profile, Verifier};
 use serde::Serialize;
 
-use super::fingerprint::Value;
 use crate::Status;
 use crate::args::{Compare, Global};
-use crate::documents::{Text, read_one};
 use crate::failure::Failure;
-use crate::near::{Rule, Way, way};
 use crate::output::{ADDED, Out, REMOVED, escaped, escaped_text};
+use crate::resolve::{method, read_one};
+use nearsift_batch::dedup::RunOfSketches;
+use nearsift_batch::fingerprint::Value;
+use nearsift_batch::{Acceptance, Method, Text};
 
 #[derive(Serialize)]
 struct Comparison {
@@ -27,8 +29,10 @@ struct Comparison {
     b: Document,
     #[serde(flatten)]
     judged: Judged,
-    /// What the texts measure, weighed by the shipped document frequencies.
-    verified: Verified,
+    /// The table that says how rare each feature is: `shipped`, or `file:` and the digest of a run's.
+    rarity: String,
+    /// What the texts measure.
+    verified: Verification,
     /// What the recipe's features measure.
     #[serde(flatten)]
     likeness: Likeness,
@@ -78,6 +82,25 @@ enum Wanted {
     MinScore(f64),
 }
 
+/// What two texts measure, in the precision of `pairs.jsonl`.
+#[derive(Serialize)]
+struct Verification {
+    score: f32,
+    #[serde(flatten)]
+    texts: TextMeasures,
+}
+
+impl Verification {
+    fn of(texts: TextMeasures) -> Verification {
+        Verification { score: texts.score, texts }
+    }
+}
+
+/// The number of the same digits in double precision: 0.8 for the single 0.8, and not 0.800000011920929.
+fn rounded(single: f32) -> f64 {
+    single.to_string().parse().unwrap_or(f64::from(single))
+}
+
 #[derive(Serialize)]
 struct Marked {
     side: &'static str,
@@ -90,20 +113,27 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
             "-: expected one document on standard input, got both; name a file for one of them",
         ));
     }
-    let way = way(&args.recipe, &args.matching, args.verify)?;
-    let (Way::Simhash { recipe, .. } | Way::Sketch { recipe, .. }) = &way;
+    let like = args.like.as_deref().map(RunOfSketches::open).transpose()?;
+    let method = chosen(args, like.as_ref())?;
+    let shipped = DocumentFrequencies::shipped();
+    let (frequencies, rarity) = match &like {
+        Some(run) => (&run.frequencies, format!("file:{:016x}", run.frequencies.digest())),
+        None => (shipped, shipped.name()),
+    };
+    let (Method::Simhash { recipe, .. } | Method::Sketch { recipe, .. }) = &method;
     let mut fingerprinter = recipe.fingerprinter()?;
     let read = |path| read_one(path, args.format, args.charset.as_deref());
     let (one_a, one_b) = (read(&args.a)?, read(&args.b)?);
-    let a = Looked::at(&args.a, &one_a, &way, &mut fingerprinter)?;
-    let b = Looked::at(&args.b, &one_b, &way, &mut fingerprinter)?;
-    let verified = Verifier::new().compare(&a.profile, &b.profile);
-    let judged = judge(&way, a.made.zip(b.made), &verified);
+    let a = Looked::at(&args.a, &one_a, &method, frequencies, &mut fingerprinter)?;
+    let b = Looked::at(&args.b, &one_b, &method, frequencies, &mut fingerprinter)?;
+    let verified = Verifier::new().compare(&a.profile, &b.profile).into();
+    let judged = judge(&method, a.made.zip(b.made), &verified);
     let same_text = a.text_key.is_some() && a.text_key == b.text_key;
     let marked = differences(&one_a.text, &one_b.text);
     let comparison = Comparison {
         recipe: recipe.to_string(),
-        verified,
+        rarity,
+        verified: Verification::of(verified),
         likeness: Likeness::of(&a.features, &b.features),
         a: a.document,
         b: b.document,
@@ -128,7 +158,7 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     if global.json {
         out.json(&comparison)?;
     } else {
-        print(&mut out, &comparison)?;
+        print(&mut out, &comparison, args.verbose)?;
     }
     out.finish()?;
     Ok(if comparison.near_duplicates { Status::Done } else { Status::Nothing })
@@ -155,26 +185,26 @@ impl Looked {
     fn at(
         path: &Path,
         one: &Text<'_>,
-        way: &Way,
+        method: &Method,
+        frequencies: &DocumentFrequencies,
         fingerprinter: &mut Fingerprinter<'_>,
     ) -> Result<Looked, Failure> {
-        let made = match way {
-            Way::Simhash { .. } => match one.fingerprint(fingerprinter) {
+        let made = match method {
+            Method::Simhash { .. } => match one.fingerprint(fingerprinter) {
                 Outcome::Fingerprint(fingerprint) => Ok(Made::Fingerprint(fingerprint)),
                 Outcome::None(reason) => Err(reason),
             },
-            Way::Sketch { .. } => one.sketch(fingerprinter).map(|s| Made::Sketch(s.sketch)),
+            Method::Sketch { .. } => one.sketch(fingerprinter).map(|s| Made::Sketch(s.sketch)),
         };
         let (text_key, characters) = (one.key(fingerprinter), fingerprinter.length());
-        let value = match (&made, way) {
+        let value = match (&made, method) {
             (Ok(Made::Fingerprint(fingerprint)), _) => {
                 Value::Fingerprint(Some(fingerprint.to_string()))
             }
             (Ok(Made::Sketch(sketch)), _) => Value::Sketch(Some(sketch.to_string())),
-            (Err(_), Way::Simhash { .. }) => Value::Fingerprint(None),
-            (Err(_), Way::Sketch { .. }) => Value::Sketch(None),
+            (Err(_), Method::Simhash { .. }) => Value::Fingerprint(None),
+            (Err(_), Method::Sketch { .. }) => Value::Sketch(None),
         };
-        let frequencies = DocumentFrequencies::shipped();
         let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
         let too_long = |e| Failure::new(format!("{}: {e}", path.display()));
         let profile = Profile::of(&normalise(&one.text), idf).map_err(too_long)?;
@@ -194,9 +224,9 @@ impl Looked {
 }
 
 /// What is said of two documents that both have a fingerprint or a sketch, or not.
-fn judge(way: &Way, both: Option<(Made, Made)>, verified: &Verified) -> Judged {
-    match way {
-        Way::Simhash { recipe, max_distance } => {
+fn judge(method: &Method, both: Option<(Made, Made)>, verified: &TextMeasures) -> Judged {
+    match method {
+        Method::Simhash { recipe, max_distance } => {
             let bits = recipe.bits().count();
             let distance = match both {
                 Some((Made::Fingerprint(a), Made::Fingerprint(b))) => Some(a.distance(&b)),
@@ -211,16 +241,16 @@ fn judge(way: &Way, both: Option<(Made, Made)>, verified: &Verified) -> Judged {
                 is_near: distance.is_some_and(|d| d <= *max_distance),
             }
         }
-        Way::Sketch { rule, .. } => {
+        Method::Sketch { acceptance, .. } => {
             let both = match both {
                 Some((Made::Sketch(a), Made::Sketch(b))) => Some((a, b)),
                 _ => None,
             };
             let sketch_score = both.map(|(a, b)| a.score(&b).value());
-            let score = match rule {
+            let score = match acceptance {
                 // Without a sketch, only the same text counts.
-                Rule::Verified(_) => both.map(|_| verified.score),
-                Rule::Scored(_) => sketch_score,
+                Acceptance::Verified(_) => both.map(|_| rounded(verified.score)),
+                Acceptance::Scored(_) => sketch_score,
             };
             Judged {
                 distance: both.map(|(a, b)| a.distance(&b)),
@@ -230,46 +260,55 @@ fn judge(way: &Way, both: Option<(Made, Made)>, verified: &Verified) -> Judged {
                     sketch_score,
                 }),
                 score,
-                wanted: Wanted::MinScore(rule.min_score()),
-                is_near: score.is_some_and(|score| score >= rule.min_score()),
+                wanted: Wanted::MinScore(acceptance.min_score()),
+                is_near: score.is_some_and(|score| score >= acceptance.min_score()),
             }
         }
     }
 }
 
-fn print(out: &mut Out, c: &Comparison) -> Result<(), Failure> {
-    let shown = |document: &Document| {
-        let (hex, name) = match &document.value {
-            Value::Fingerprint(hex) => (hex, "fingerprint"),
-            Value::Sketch(hex) => (hex, "sketch"),
-        };
-        hex.clone().unwrap_or_else(|| {
-            format!("no {name} ({})", document.reason.as_deref().unwrap_or("unknown"))
-        })
-    };
-    for (name, document) in [("A", &c.a), ("B", &c.b)] {
-        out.line(&format!("{name}  {}  {}", shown(document), escaped(&document.file)))?;
+/// The method that was chosen on the command line, else that of the run.
+fn chosen(args: &Compare, like: Option<&RunOfSketches>) -> Result<Method, Failure> {
+    let Some(run) = like else { return method(&args.recipe, &args.matching, args.verify) };
+    let mut recipe = args.recipe.clone();
+    recipe.recipe.get_or_insert_with(|| run.recipe.clone());
+    let mut matching = args.matching.clone();
+    if matching.min_score().is_none() && matching.max_distance.is_none() {
+        matching.min_score = Some(run.min_score);
     }
-    out.line(&format!("recipe              {}", c.recipe))?;
+    method(&recipe, &matching, args.verify)
+}
+
+/// The verdict first, then what it rests on; with `verbose` also what the recipe makes of both documents.
+fn print(out: &mut Out, c: &Comparison, verbose: bool) -> Result<(), Failure> {
     let j = &c.judged;
-    let (most, least) = match j.wanted {
-        Wanted::MaxDistance(most) => (format!(" (near: at most {most})"), String::new()),
-        Wanted::MinScore(least) => (String::new(), format!(" (near: at least {least})")),
-    };
-    if let (Some(distance), Some(ratio), Some(score)) = (j.distance, j.ratio, j.score) {
-        out.line(&format!("Hamming distance    {distance}{most}"))?;
-        out.line(&format!("distance / bits     {ratio:.4}"))?;
-        if let Some(Sketches { equal_values: Some(equal), sketch_score: Some(score) }) = j.sketches
-        {
-            out.line(&format!("equal values        {equal} of {VALUES}"))?;
-            out.line(&format!("score of sketches   {score:.4}"))?;
+    let why = match (j.distance, j.score, &j.wanted) {
+        (Some(distance), _, Wanted::MaxDistance(most)) => {
+            format!(": Hamming distance {distance}, near is at most {most}")
         }
-        out.line(&format!("score               {score:.4}{least}"))?;
+        (_, Some(score), Wanted::MinScore(least)) => {
+            format!(": score {score:.4}, near is at least {least}")
+        }
+        _ => String::new(),
+    };
+    let verdict = match (c.near_duplicates, c.same_text) {
+        (true, true) => "the same text but for case, width, script or punctuation".to_owned(),
+        (true, false) => format!("near duplicates{why}"),
+        (false, _) => format!("not near duplicates{why}"),
+    };
+    out.line(&format!("verdict             {verdict}"))?;
+    for (name, document) in [("A", &c.a), ("B", &c.b)] {
+        let without = match (&document.reason, &document.value) {
+            (None, _) => String::new(),
+            (Some(reason), Value::Fingerprint(_)) => format!(" (no fingerprint: {reason})"),
+            (Some(reason), Value::Sketch(_)) => format!(" (no sketch: {reason})"),
+        };
+        out.line(&format!("{name}                   {}{without}", escaped(&document.file)))?;
     }
-    let v = &c.verified;
+    let v = &c.verified.texts;
     out.line(&format!(
-        "verified            {:.4} (cosine {:.4}, alignment {:.4}, Jaccard {:.4}, containment {:.4})",
-        v.score, v.cosine, v.alignment, v.jaccard, v.containment
+        "texts               {:.4} (cosine {:.4}, alignment {:.4}, Jaccard {:.4}, containment {:.4}; rarity {})",
+        v.score, v.cosine, v.alignment, v.jaccard, v.containment, c.rarity
     ))?;
     let Facts { agree, differ, .. } = v.facts;
     if differ > 0 {
@@ -277,24 +316,22 @@ fn print(out: &mut Out, c: &Comparison) -> Result<(), Failure> {
             "numbers             {agree} agree, {differ} differ at the same places"
         ))?;
     }
-    let l = &c.likeness;
-    out.line(&format!(
-        "features            {} and {}, {} shared",
-        l.features_a, l.features_b, l.shared
-    ))?;
-    out.line(&format!("cosine              {:.4}", l.cosine))?;
-    out.line(&format!("Euclidean distance  {:.2}", l.euclidean))?;
-    out.line(&format!(
-        "Jaccard             {:.4} (weighted {:.4})",
-        l.jaccard, l.weighted_jaccard
-    ))?;
-    out.line(&format!("containment         {:.4}", l.containment))?;
-    let verdict = match (c.near_duplicates, c.same_text) {
-        (true, true) => "the same text but for case, width, script or punctuation",
-        (true, false) => "near duplicates",
-        (false, _) => "not near duplicates",
-    };
-    out.line(&format!("verdict             {verdict}"))?;
+    match (&j.sketches, j.distance, j.ratio) {
+        (Some(Sketches { equal_values: Some(equal), sketch_score: Some(score) }), Some(d), _) => {
+            out.line(&format!(
+                "sketches            {score:.4} (Hamming distance {d} of {BITS}, {equal} of {VALUES} values equal)"
+            ))?;
+        }
+        (None, Some(distance), Some(ratio)) => out.line(&format!(
+            "fingerprints        {:.4} (Hamming distance {distance}, {ratio:.4} of the bits)",
+            j.score.unwrap_or_default()
+        ))?,
+        _ => {}
+    }
+    out.line(&format!("recipe              {}", c.recipe))?;
+    if verbose {
+        print_features(out, c)?;
+    }
     out.line("")?;
     let mut text = String::new();
     for piece in &c.differences {
@@ -310,4 +347,21 @@ fn print(out: &mut Out, c: &Comparison) -> Result<(), Failure> {
         out.line("(the texts are longer than what is compared here: the rest is not shown)")?;
     }
     Ok(())
+}
+
+/// What the recipe makes of both documents, and how alike their features are.
+fn print_features(out: &mut Out, c: &Comparison) -> Result<(), Failure> {
+    for (name, document) in [("A", &c.a), ("B", &c.b)] {
+        let (Value::Fingerprint(hex) | Value::Sketch(hex)) = &document.value;
+        out.line(&format!("value of {name}          {}", hex.as_deref().unwrap_or("none")))?;
+    }
+    let l = &c.likeness;
+    out.line(&format!(
+        "features            {} and {}, {} shared",
+        l.features_a, l.features_b, l.shared
+    ))?;
+    out.line(&format!(
+        "of the features     cosine {:.4}, Euclidean distance {:.2}, Jaccard {:.4} (weighted {:.4}), containment {:.4}",
+        l.cosine, l.euclidean, l.jaccard, l.weighted_jaccard, l.containment
+    ))
 }

@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
+use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::fingerprint::Bits;
-use nearsift::recipe::{Fingerprinter, NoFingerprint, Recipe};
+use nearsift::recipe::Recipe;
 use nearsift::sketch::{MIN_SCORE, Score};
+use nearsift_batch::Method;
+use nearsift_batch::index::{self, Insertion};
+use nearsift_batch::numbers::{grouped, plural};
 use nearsift_store::{
-    Access, Answer, Ask, Batch, CANDIDATE_SCORE, Content, Id, IdKind, Kind, MAX_BATCH_BYTES,
-    Metadata, Near, Options, Outcome, OwnId, RecipeMark, Settings, Store, StoreError, Text,
-    TextScore, Value,
+    Access, Ask, CANDIDATE_SCORE, Id, IdKind, Kind, Near, Options, Outcome, RecipeMark, Settings,
+    Store, StoreError, TextScore,
 };
 use serde::Serialize;
 
-use crate::Status;
 use crate::args::{Global, Input, Matching, RecipeArgs, parse_score};
-use crate::documents::{read_options, resolve};
 use crate::failure::Failure;
-use crate::near::{Way, way};
-use crate::output::{Level, Out, escaped, tell};
-use crate::scan::{Pass, Problems, Seen, plural, scan};
+use crate::output::{Out, Severity, escaped, tell};
+use crate::{Status, resolve, terminal};
 
 /// What `nearsift index` is told.
 #[derive(Debug, Subcommand)]
@@ -134,17 +134,11 @@ pub struct Restore {
     from: PathBuf,
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Failure {
-        Failure::new(error)
-    }
-}
-
 pub fn run(args: &IndexArgs, global: &Global) -> Result<Status, Failure> {
     match args {
         IndexArgs::Create(args) => create(args),
-        IndexArgs::Add(args) => add(args),
-        IndexArgs::Query(args) => query(args),
+        IndexArgs::Add(args) => add(args, global),
+        IndexArgs::Query(args) => query(args, global),
         IndexArgs::Remove(args) => remove(args),
         IndexArgs::Stats(args) => stats(&args.dir, global),
         IndexArgs::Verify(args) => verify(&args.dir),
@@ -170,8 +164,8 @@ pub fn run(args: &IndexArgs, global: &Global) -> Result<Status, Failure> {
 
 fn create(args: &Create) -> Result<Status, Failure> {
     let min_score = args.matching.min_score();
-    let (recipe, kind) = match way(&args.recipe, &args.matching, None)? {
-        Way::Simhash { recipe, max_distance } => {
+    let (recipe, kind) = match resolve::method(&args.recipe, &args.matching, None)? {
+        Method::Simhash { recipe, max_distance } => {
             let bits = recipe.bits();
             if bits == Bits::B32 {
                 return Err(Failure::new(
@@ -180,7 +174,7 @@ fn create(args: &Create) -> Result<Status, Failure> {
             }
             (recipe, Kind::Fingerprints { bits, max_distance })
         }
-        Way::Sketch { recipe, .. } => {
+        Method::Sketch { recipe, .. } => {
             let min_score = match args.keep_texts {
                 true => CANDIDATE_SCORE,
                 false => min_score.unwrap_or(MIN_SCORE),
@@ -213,220 +207,47 @@ fn recipe_of(store: &Store, args: &RecipeArgs) -> Result<Recipe, Failure> {
     Ok(recipe)
 }
 
-/// What stands for a document, or why nothing does.
-fn value_of(
-    document: &Seen<'_>,
-    fingerprinter: &mut Fingerprinter<'_>,
-    recipe: &Recipe,
-) -> Result<Value, NoFingerprint> {
-    if recipe.is_sketch() {
-        return document.text.sketch(fingerprinter).map(Value::Sketch);
-    }
-    match document.fingerprint(fingerprinter) {
-        nearsift::recipe::Outcome::Fingerprint(fingerprint) => Ok(fingerprint.into()),
-        nearsift::recipe::Outcome::None(reason) => Err(reason),
-    }
-}
-
-/// A document on its way to the index.
-struct Valued {
-    id: String,
-    length: u64,
-    value: Result<Value, NoFingerprint>,
-    /// Where the index keeps texts.
-    text: Option<Text>,
-}
-
-/// # Errors
-/// The text is too long to be kept.
-fn valued(
-    document: &Seen<'_>,
-    fingerprinter: &mut Fingerprinter<'_>,
-    recipe: &Recipe,
-    store: &Store,
-) -> Result<Valued, StoreError> {
-    let value = value_of(document, fingerprinter, recipe);
-    let text = match (store.texts(), &value) {
-        (Some(_), Ok(_)) => Some(Text::new(&document.text.text)?),
-        _ => None,
-    };
-    let (id, length) = (document.id.as_str().to_owned(), document.text.text.len() as u64);
-    Ok(Valued { id, length, value, text })
-}
-
-/// How near two documents are, as the other commands print it.
-#[derive(Serialize)]
-struct Nearness {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    distance: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f64>,
-}
-
-impl From<Near> for Nearness {
-    fn from(near: Near) -> Nearness {
-        match near {
-            Near::Distance(distance) => Nearness { distance: Some(distance), score: None },
-            Near::Score(score) => Nearness { distance: None, score: Some(score.value()) },
-            Near::Text(score) => Nearness { distance: None, score: Some(score.value()) },
-        }
-    }
-}
-
-/// An indexed document that one of the input is near to.
-#[derive(Serialize)]
-struct Line<'a> {
-    id: &'a str,
-    near: String,
-    #[serde(flatten)]
-    nearness: Nearness,
-    /// What that rests on.
-    evidence: &'static str,
-}
-
-impl<'a> Line<'a> {
-    fn new(id: &'a str, other: &OwnId, near: Near) -> Line<'a> {
-        let (nearness, evidence) = (near.into(), near.evidence().name());
-        Line { id, near: other.to_string(), nearness, evidence }
-    }
-}
-
-/// What came of adding.
-#[derive(Default)]
-struct Counts {
-    added: u64,
-    replaced: u64,
-    there: u64,
-    near: u64,
-    without: u64,
-}
-
-/// Documents that are written together, and bytes: a batch takes one more of the longest texts.
-const BATCH: usize = 1000;
-const BATCH_BYTES: usize = MAX_BATCH_BYTES / 2;
-
-fn add(args: &Add) -> Result<Status, Failure> {
+fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
     let store = Store::open(&args.index.dir)?;
     let recipe = recipe_of(&store, &args.recipe)?;
-    let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs = resolve::open(&args.input, Vec::new())?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let expires = args.expire_after.map(|after| {
         u32::try_from(now.saturating_add(u64::from(after))).unwrap_or(u32::MAX).max(1)
     });
-    let mut adding = Adding {
-        store: &store,
-        batch: store.batch(),
-        ids: Vec::new(),
-        counts: Counts::default(),
-        out: Out::new(),
+    let insertion = match (args.replace, args.new_only) {
+        (true, _) => Insertion::Replace,
+        (_, true) => Insertion::UnlessNear,
+        _ => Insertion::New,
     };
-    let mut problems = Problems::default();
-    let mut refused = 0u64;
-    let notes = scan(
-        &inputs,
-        &Pass::new("indexing"),
-        || recipe.counter(),
-        |fingerprinter, document| {
-            let id = document.id.as_str().to_owned();
-            valued(&document, fingerprinter, &recipe, &store).map_err(|error| (id, error))
-        },
-        |_, done| {
-            let document = match done {
-                Ok(Ok(document)) => document,
-                // A text that cannot be kept is the document's fault.
-                Ok(Err((id, error))) => {
-                    refused += 1;
-                    tell(Level::Warning, &format!("'{}': {error}", escaped(&id)));
-                    return Ok(());
-                }
-                Err(note) => {
-                    problems.add(&note);
-                    return Ok(());
-                }
-            };
-            let Ok(value) = document.value else {
-                adding.counts.without += 1;
-                return Ok(());
-            };
-            let metadata =
-                Metadata { time: Some(now), length: Some(document.length), source: None, expires };
-            let id = Id::Text(&document.id);
-            let content = Content { value: &value, text: document.text.as_ref() };
-            let batch = &mut adding.batch;
-            let put = match (args.replace, args.new_only) {
-                (true, _) => batch.upsert(id, content, &metadata),
-                (_, true) => batch.insert_unless_near(id, content, &metadata),
-                _ => batch.insert(id, content, &metadata),
-            };
-            match put {
-                Ok(()) => adding.ids.push(document.id),
-                // An id that cannot be is the document's fault.
-                Err(error @ StoreError::Id(_)) => {
-                    refused += 1;
-                    tell(Level::Warning, &error.to_string());
-                }
-                Err(error) => return Err(error.into()),
-            }
-            let is_full = adding.batch.len() >= BATCH || adding.batch.bytes() >= BATCH_BYTES;
-            if is_full { adding.write() } else { Ok(()) }
-        },
-    )?;
-    adding.write()?;
-    let Adding { counts, out, .. } = adding;
+    let context = terminal::context(global, None);
+    let mut out = Out::new();
+    let added =
+        index::add(&inputs, &store, &recipe, insertion, (now, expires), &context, |near| {
+            Ok(out.json(near)?)
+        })?;
     out.finish()?;
     store.close()?;
-    notes.iter().for_each(|note| problems.add(note));
-    let Counts { added, replaced, there, near, without } = counts;
-    let mut said = format!("{} added", plural(added, "document"));
+    let mut said = format!("{} added", plural(added.added, "document"));
     for (count, what) in [
-        (replaced, "replaced"),
-        (there, "had ids that are there"),
-        (near, "near to others"),
-        (without, "without a fingerprint, not indexed"),
+        (added.replaced, "replaced"),
+        (added.there, "had ids that are there"),
+        (added.near, "near to others"),
+        (added.without_fingerprint, "without a fingerprint, not indexed"),
     ] {
         if count > 0 {
-            said.push_str(&format!(", {} {what}", crate::report::grouped(count)));
+            said.push_str(&format!(", {} {what}", grouped(count)));
         }
     }
-    tell(Level::Note, &said);
-    let status = problems.status();
-    Ok(if refused > 0 { Status::SomeUnreadable } else { status })
+    tell(Severity::Note, &said);
+    let status = Status::of_reading(added.unreadable);
+    Ok(if added.refused > 0 { Status::SomeUnreadable } else { status })
 }
 
-struct Adding<'a> {
-    store: &'a Store,
-    batch: Batch,
-    /// The ids of the batch's operations.
-    ids: Vec<String>,
-    counts: Counts,
-    out: Out,
-}
-
-impl Adding<'_> {
-    fn write(&mut self) -> Result<(), Failure> {
-        let outcomes = self.store.write(&self.batch)?;
-        for (id, outcome) in self.ids.iter().zip(outcomes) {
-            match outcome {
-                Outcome::Added => self.counts.added += 1,
-                Outcome::Replaced => self.counts.replaced += 1,
-                Outcome::Exists => self.counts.there += 1,
-                Outcome::Near { id: other, near } => {
-                    self.counts.near += 1;
-                    self.out.json(&Line::new(id, &other, near))?;
-                }
-                Outcome::Removed | Outcome::Absent => {}
-            }
-        }
-        self.batch.clear();
-        self.ids.clear();
-        Ok(())
-    }
-}
-
-fn query(args: &Query) -> Result<Status, Failure> {
+fn query(args: &Query, global: &Global) -> Result<Status, Failure> {
     let store = open_to_read(&args.index.dir)?;
     let recipe = recipe_of(&store, &args.recipe)?;
-    let inputs = resolve(&args.input.inputs, read_options(&args.input.reading, Vec::new()))?;
+    let inputs = resolve::open(&args.input, Vec::new())?;
     let near = match (args.max_distance, args.min_score) {
         (Some(distance), _) => Some(Near::Distance(distance)),
         (None, Some(score)) if store.texts().is_some() => Some(Near::Text(TextScore::of(score))),
@@ -434,40 +255,15 @@ fn query(args: &Query) -> Result<Status, Failure> {
         (None, None) => None,
     };
     let ask = Ask { near, limit: args.limit, ..Ask::default() };
+    let context = terminal::context(global, None);
     let mut out = Out::new();
-    let mut problems = Problems::default();
     let mut found = 0u64;
-    let notes = scan(
-        &inputs,
-        &Pass::new("asking"),
-        || recipe.counter(),
-        |fingerprinter, document| -> (String, Result<Answer, StoreError>) {
-            let id = document.id.as_str().to_owned();
-            let answer = valued(&document, fingerprinter, &recipe, &store).and_then(|valued| {
-                let Valued { value, text, .. } = valued;
-                value.map_or(Ok(Answer::default()), |value| {
-                    store.query(Content { value: &value, text: text.as_ref() }, &ask)
-                })
-            });
-            (id, answer)
-        },
-        |_, done| match done {
-            Ok((id, answer)) => {
-                for near in answer?.matches {
-                    found += 1;
-                    out.json(&Line::new(&id, &near.id, near.near))?;
-                }
-                Ok(())
-            }
-            Err(note) => {
-                problems.add(&note);
-                Ok(())
-            }
-        },
-    )?;
+    let unreadable = index::query(&inputs, &store, &recipe, &ask, &context, |near| {
+        found += 1;
+        Ok(out.json(near)?)
+    })?;
     out.finish()?;
-    notes.iter().for_each(|note| problems.add(note));
-    match problems.status() {
+    match Status::of_reading(unreadable) {
         Status::Done if found == 0 => Ok(Status::Nothing),
         status => Ok(status),
     }
@@ -489,7 +285,7 @@ fn remove(args: &Remove) -> Result<Status, Failure> {
     let absent = outcomes.iter().zip(&args.ids).filter(|(o, _)| **o == Outcome::Absent);
     let absent: Vec<&String> = absent.map(|(_, id)| id).collect();
     for id in &absent {
-        tell(Level::Note, &format!("'{}' is not in the index", escaped(id)));
+        tell(Severity::Note, &format!("'{}' is not in the index", escaped(id)));
     }
     Ok(if absent.len() == args.ids.len() { Status::Nothing } else { Status::Done })
 }
@@ -510,6 +306,9 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
         /// Where texts are kept: the score from which on they are near.
         #[serde(skip_serializing_if = "Option::is_none")]
         min_text_score: Option<f64>,
+        /// Where texts are kept: the table that says how rare each feature is, by which they are compared.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        rarity: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         text_bytes: Option<u64>,
     }
@@ -527,6 +326,7 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
         memory_bytes: stats.memory_bytes,
         dropped_bytes: stats.dropped_bytes,
         min_text_score: store.texts().map(TextScore::value),
+        rarity: store.texts().map(|_| DocumentFrequencies::shipped().name()),
         text_bytes: store.texts().map(|_| stats.segments.iter().map(|s| s.text_bytes).sum()),
     };
     let mut out = Out::new();
@@ -556,15 +356,15 @@ fn stats(dir: &Path, global: &Global) -> Result<Status, Failure> {
 fn verify(dir: &Path) -> Result<Status, Failure> {
     let verified = nearsift_store::verify(dir, &Options::default())?;
     for stray in &verified.strays {
-        tell(Level::Note, &format!("'{}' is no file of the index", escaped(stray)));
+        tell(Severity::Note, &format!("'{}' is no file of the index", escaped(stray)));
     }
     for problem in &verified.problems {
-        tell(Level::Error, &problem.to_string());
+        tell(Severity::Error, &problem.to_string());
     }
     if verified.problems.is_empty() {
         let files = plural(verified.files, "file");
         let bytes = plural(verified.bytes, "byte");
-        tell(Level::Note, &format!("{files}, {bytes}: every one is what was written"));
+        tell(Severity::Note, &format!("{files}, {bytes}: every one is what was written"));
         return Ok(Status::Done);
     }
     let problems = plural(verified.problems.len() as u64, "problem");
@@ -573,13 +373,13 @@ fn verify(dir: &Path) -> Result<Status, Failure> {
 
 fn repair(dir: &Path) -> Result<Status, Failure> {
     let repaired = nearsift_store::repair(dir, &Options::default())?;
-    repaired.notes.iter().for_each(|note| tell(Level::Warning, note));
+    repaired.notes.iter().for_each(|note| tell(Severity::Warning, note));
     let lost = plural(repaired.lost_documents, "document");
     let bytes = plural(repaired.lost_log_bytes, "byte");
     let said = match repaired.notes.is_empty() {
         true => "nothing to repair".to_owned(),
         false => format!("lost: {lost}, and {bytes} of logged operations"),
     };
-    tell(Level::Note, &said);
+    tell(Severity::Note, &said);
     Ok(Status::Done)
 }

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::Status;
 use crate::args::{Global, Keywords};
-use crate::documents::read_one;
 use crate::failure::Failure;
-use crate::output::{Level, Out, escaped, tell};
+use crate::output::{Out, Severity, escaped, tell};
+use crate::resolve::read_one;
 
 /// How many keywords the keyword recipe takes, and how many features are shown.
 const USUAL: usize = 20;
@@ -28,7 +28,7 @@ pub fn run(args: &Keywords, global: &Global) -> Result<Status, Failure> {
     let document = read_one(&args.file, args.format, args.charset.as_deref())?;
     let mut fingerprinter = recipe.fingerprinter()?;
     if let Outcome::None(reason) = document.fingerprint(&mut fingerprinter) {
-        tell(Level::Note, &format!("{}: no fingerprint: {reason}", args.file.display()));
+        tell(Severity::Note, &format!("{}: no fingerprint: {reason}", args.file.display()));
     }
     let features = fingerprinter.explain(&document.text);
     let mut out = Out::new();

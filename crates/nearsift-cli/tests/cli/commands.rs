@@ -1,7 +1,7 @@
 //! Each command: what it prints as text and as JSON, its exit status, and how it says no.
 
 use crate::answers;
-use crate::support::{Folder, Run, article, corpus, line};
+use crate::support::{Folder, Run, article, corpus, json_lines, line};
 
 const OPENING: &str = "本报讯 6月18日清晨5时50分，第一班列车从城北站驶出，栖川地铁6号线正式投入运营。\
     这条线路全长31.4公里，设车站19座，其中换乘站5座，由城北的大学城一路向南，终点设在滨江新区。\n\
@@ -88,6 +88,63 @@ fn compare_takes_the_score_from_texts_or_sketches() {
     // Pairs, of which there may be very many, have single precision.
     let single = |value: &serde_json::Value| value.as_f64().map(|measure| measure as f32);
     assert_eq!(single(&pair["alignment"]), json.pointer("/verified/alignment").and_then(single));
+}
+
+/// A pair has one score: in the results of `dedup`, by `compare` as in that run, and among `pairs`.
+#[test]
+fn a_pair_has_one_score() {
+    let folder = Folder::new();
+    let corpus =
+        std::fs::read_to_string(testkit::repository().join("examples/corpus.jsonl")).expect("read");
+    folder.file("corpus.jsonl", &corpus);
+    folder.run(["dedup", "corpus.jsonl", "-o", "out", "-q"]).expect(0);
+    let text_of: std::collections::HashMap<String, String> = json_lines(&corpus)
+        .iter()
+        .map(|line| {
+            let field = |name: &str| line[name].as_str().expect("a string").to_owned();
+            (field("id"), field("text"))
+        })
+        .collect();
+    let by_dedup =
+        json_lines(&std::fs::read_to_string(folder.path("out/pairs.jsonl")).expect("read"));
+    let by_pairs = json_lines(&folder.run(["pairs", "corpus.jsonl", "-q"]).expect(0).stdout);
+    let mut compared = 0;
+    // What values differ in counts by the neighbours of a document, which two files do not have.
+    for pair in
+        by_dedup.iter().filter(|pair| pair["cosine"].is_number() && pair["differ"].is_null())
+    {
+        let of_pairs =
+            by_pairs.iter().find(|other| (&other["a"], &other["b"]) == (&pair["a"], &pair["b"]));
+        assert_eq!(of_pairs, Some(pair));
+        for (name, file) in [("a", "a.txt"), ("b", "b.txt")] {
+            folder.file(file, &text_of[pair[name].as_str().expect("an id")]);
+        }
+        let run = folder.run(["compare", "a.txt", "b.txt", "--like", "out", "--json"]).expect(0);
+        let found: serde_json::Value = serde_json::from_str(&run.stdout).expect("one value");
+        for measure in ["score", "cosine", "alignment", "jaccard", "containment"] {
+            assert_eq!(found["verified"][measure].to_string(), pair[measure].to_string(), "{pair}");
+        }
+        compared += 1;
+    }
+    assert!(compared >= 10, "{compared} pairs");
+    let summary: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path("out/summary.json")).expect("read"))
+            .expect("one value");
+    let digest = |name: &str| name.split_once(':').expect("a digest").1.to_owned();
+    let run = folder.run(["compare", "a.txt", "b.txt", "--like", "out", "--json"]).expect(0);
+    let found: serde_json::Value = serde_json::from_str(&run.stdout).expect("one value");
+    let names =
+        [&found["rarity"], &summary["rarity"]].map(|name| digest(name.as_str().expect("a name")));
+    assert_eq!(names[0], names[1]);
+
+    // No run, one that compared no texts, one that is damaged.
+    let like =
+        |run: &str| folder.run(["compare", "a.txt", "b.txt", "--like", run]).expect(2).stderr;
+    assert!(like("missing").contains("expected summary.json in the folder"));
+    folder.run(["dedup", "corpus.jsonl", "-o", "sim", "-q", "--method", "simhash"]).expect(0);
+    assert!(like("sim").contains("the run compared no texts (simhash)"));
+    folder.file("out/rarity.zst", "no table");
+    assert!(like("out").contains("rarity.zst is damaged"));
 }
 
 /// What has no sketch and no fingerprint is compared by its text alone, and said.

@@ -164,7 +164,7 @@ fn small_disk() {
     let Some(_mounted) = Mounted::new(&disk, "256k") else { return };
     let long = |output: &str, more: &[&str]| {
         let mut command = folder.command(["dedup", "in.jsonl", "-o", output]);
-        command.args(more).env("NEARSIFT_SHARD_BYTES", "50000");
+        command.args(more).args(["--bounds", "checkpoint=50000"]);
         Run::of(&command.output().expect("the program ends"))
     };
     let whole = long("whole", &[]).expect(0);

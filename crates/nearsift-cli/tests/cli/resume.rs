@@ -11,9 +11,9 @@ use testkit::random::Random;
 use crate::support::{Folder, Run, article, line};
 
 /// Bytes of a shard in these tests: some hundred documents.
-const SHARD_BYTES: &str = "200000";
-/// Pairs of a run: they are in many of them.
-const RUN_RECORDS: &str = "50";
+const SHARD_BYTES: usize = 200_000;
+/// The same for the program; pairs are in many runs of an external sort, and ids in a file.
+const BOUNDS: &str = "checkpoint=200000,sort=50,ids=1000";
 /// At least so many shards has the input.
 const SHARDS: usize = 8;
 
@@ -42,8 +42,7 @@ fn input(folder: &Folder) {
 
 fn start(folder: &Folder, output: &str, more: &[&str]) -> Child {
     let mut command = folder.command(["dedup", "in", "-o", output, "--threads", "2", "-q"]);
-    command.args(more).env("NEARSIFT_SHARD_BYTES", SHARD_BYTES);
-    command.env("NEARSIFT_RUN_RECORDS", RUN_RECORDS).env("NEARSIFT_ID_BYTES", "1000");
+    command.args(more).args(["--bounds", BOUNDS]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
 }
 
@@ -119,7 +118,7 @@ fn check_in(folder: &Folder, more: &[&str]) {
     run(folder, "shards", more).expect(3);
     same(folder, "whole", "shards");
     let input: usize = folder.tree("in").values().map(Vec::len).sum();
-    assert!(input > SHARDS * SHARD_BYTES.parse::<usize>().expect("a number"), "{input} bytes");
+    assert!(input > SHARDS * SHARD_BYTES, "{input} bytes");
     let mut random = Random::new(7);
     let mut kills = 0;
     for round in 0..2 {

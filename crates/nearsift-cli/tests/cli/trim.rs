@@ -155,7 +155,7 @@ fn the_same_bytes_with_any_number_of_threads_and_from_runs_on_the_disk() {
     folder.file("in/d.jsonl", lines.collect::<String>());
     folder.run(["trim", "in", "-o", "one", "--threads", "1"]).expect(0);
     let mut command = folder.command(["trim", "in", "-o", "two", "--threads", "2"]);
-    command.env("NEARSIFT_RUN_RECORDS", "7").env("NEARSIFT_ID_BYTES", "50");
+    command.args(["--bounds", "sort=7,ids=50"]);
     assert!(command.output().expect("the program runs").status.success());
     assert_eq!(folder.tree("one"), folder.tree("two"));
 }
@@ -313,7 +313,7 @@ fn near_pieces_are_grouped_as_documents_are() {
     for (output, threads, records) in [("one", "1", "9"), ("two", "2", "1000000")] {
         let mut command =
             folder.command(["trim", "lines", "-o", output, "--near", "-q", "--threads", threads]);
-        command.env("NEARSIFT_RUN_RECORDS", records);
+        command.args(["--bounds", &format!("sort={records}")]);
         assert!(command.output().expect("the program runs").status.success());
     }
     assert_eq!(folder.tree("one"), folder.tree("two"));

@@ -522,8 +522,8 @@ fn nothing_is_counted_twice() {
         assert_eq!(forecast["removed_near"]["value"], summary["removed"]["near"], "{method}");
         assert_eq!(forecast["pairs"]["value"], summary["pairs"], "{method}");
         if method == "sketch" {
-            assert_eq!((number(&report, "/forecast/removed_near/value")), 6);
-            assert_eq!((number(&report, "/forecast/removed_same_text/value")), 5);
+            assert_eq!((number(&report, "/forecast/removed_near/value")), 1);
+            assert_eq!((number(&report, "/forecast/removed_same_text/value")), 10);
         }
     }
     // Of a part the same holds on average, and always that some document stays.
@@ -536,8 +536,8 @@ fn nothing_is_counted_twice() {
         assert!(own_near + own_same < 18, "{}", report["forecast"]);
         (near, same) = (near + own_near, same + own_same);
     }
-    assert!((3 * 40..=8 * 40).contains(&near), "{near}");
-    assert!((3 * 40..=10 * 40).contains(&same), "{same}");
+    assert!((20..=80).contains(&near), "{near}");
+    assert_eq!(same, 10 * 40);
 }
 
 /// The report of SimHash names the end of the range and where F1 is highest in it.

@@ -45,6 +45,9 @@ pub(super) struct Compared {
     /// Exact measures of the two texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     verified: Option<TextMeasures>,
+    /// The table that says how rare each feature of the texts is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rarity: Option<String>,
     /// What the recipe's features measure.
     #[serde(skip_serializing_if = "Option::is_none")]
     features: Option<FeatureMeasures>,
@@ -254,6 +257,7 @@ fn judge(
         distance,
         score: score.map(nearsift::sketch::Score::value),
         verified: verified.map(TextMeasures::from),
+        rarity: verified.map(|_| DocumentFrequencies::shipped().name()),
         features: texts.map(|(a, b)| Likeness::of(&a.features, &b.features).into()),
         a: made_a.into(),
         b: made_b.into(),

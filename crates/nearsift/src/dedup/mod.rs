@@ -24,13 +24,15 @@
 mod by_content;
 mod keep;
 mod sketches;
+mod texts;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 pub use keep::Keep;
 pub use sketches::{Accepted, Grouping, SHORT_FEATURES, SketchCorpus, SketchEntry};
+pub use texts::{Dedup, DedupError, Deduplicated, RemovedText, dedup};
 
 use by_content::ByContent;
 
@@ -124,12 +126,13 @@ impl Options {
     }
 }
 
-/// Why a document was removed.
+/// Why a document was removed. How many go for the first reason does not depend on what counts as near: of documents with
+/// one text all but one are removed as its copies, whichever document stands for the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// It has the letters and digits of its representative.
+    /// An earlier document has its letters and digits, or its representative has.
     Exact,
-    /// Its fingerprint is near.
+    /// It is near its representative.
     Near,
 }
 
@@ -142,6 +145,8 @@ pub struct Removal {
     pub representative: u32,
     /// Why.
     pub reason: Reason,
+    /// Whether it has the letters and digits of its representative.
+    pub is_same_text: bool,
     /// The distance of the two fingerprints in bits, where both have one.
     pub distance: Option<u32>,
     /// How alike the fingerprints or sketches of the two are, from 0 to 1, where both have one.
@@ -325,7 +330,8 @@ impl Corpus {
         };
         let clusters = leaders.following(&leader);
         let columns = Columns::Fingerprints(self);
-        Ok(Found { columns, clusters, capped, judged: Vec::new() })
+        let copies = Copies::among(&self.text_keys);
+        Ok(Found { columns, clusters, capped, judged: Vec::new(), copies })
     }
 
     fn join(&self, options: &Options) -> Result<SelfJoin<'_>, JoinError> {
@@ -410,6 +416,34 @@ pub struct Found<'c> {
     clusters: Clusters,
     capped: Capped,
     judged: Vec<Accepted>,
+    copies: Copies,
+}
+
+/// Which documents have the text of an earlier one: a bit each.
+#[derive(Debug, Clone)]
+struct Copies(Vec<u64>);
+
+impl Copies {
+    /// Given the keys of texts; 0 is the key of none.
+    fn among(keys: &[u128]) -> Copies {
+        let mut seen = HashSet::with_capacity(keys.len());
+        Copies::where_so(keys.len(), |document| {
+            let key = keys[document as usize];
+            key != 0 && !seen.insert(key)
+        })
+    }
+
+    fn where_so(documents: usize, mut is_copy: impl FnMut(u32) -> bool) -> Copies {
+        let mut words = vec![0; documents.div_ceil(64)];
+        for document in (0..documents as u32).filter(|&document| is_copy(document)) {
+            words[document as usize / 64] |= 1 << (document % 64);
+        }
+        Copies(words)
+    }
+
+    fn has(&self, document: u32) -> bool {
+        self.0[document as usize / 64] >> (document % 64) & 1 == 1
+    }
 }
 
 /// What is known of the documents that were grouped.
@@ -463,11 +497,15 @@ impl Found<'_> {
                 (corpus.text_keys(), distance, both.map(|(a, b)| a.score(&b).value()))
             }
         };
-        let key = |d: u32| keys[d as usize];
+        let is_same_text = keys[document as usize] == keys[representative as usize];
         Removal {
             document,
             representative,
-            reason: if key(document) == key(representative) { Reason::Exact } else { Reason::Near },
+            reason: match is_same_text || self.copies.has(document) {
+                true => Reason::Exact,
+                false => Reason::Near,
+            },
+            is_same_text,
             distance,
             score,
         }

@@ -1,7 +1,7 @@
 //! Columns of documents that have dual sketches, and what follows from accepted pairs.
 
 use super::by_content::ByContent;
-use super::{Clustering, Columns, Found, Keep, MAX_DOCUMENTS};
+use super::{Clustering, Columns, Copies, Found, Keep, MAX_DOCUMENTS};
 use crate::cluster::{Clusters, KeepOrder, Link, MajorityLink};
 use crate::recipe::Sketched;
 use crate::sketch::join::{
@@ -341,6 +341,7 @@ impl SketchCorpus {
         };
         let mut judged: Vec<Accepted> = found.judged.into_iter().map(of_first).collect();
         judged.sort_unstable();
-        Found { columns: Columns::Sketches(self), clusters, capped: found.capped, judged }
+        let copies = Copies::where_so(self.len(), |document| first[document as usize] != document);
+        Found { columns: Columns::Sketches(self), clusters, capped: found.capped, judged, copies }
     }
 }

@@ -104,6 +104,14 @@ impl DocumentFrequencies {
         self.log2_entries
     }
 
+    /// How results name the table that they rest on: `shipped`, or `corpus:` and its [digest](Self::digest) in hexadecimal.
+    pub fn name(&self) -> String {
+        match self.digest == DocumentFrequencies::shipped().digest {
+            true => "shipped".to_owned(),
+            false => format!("corpus:{:016x}", self.digest),
+        }
+    }
+
     /// What identifies the table: the XXH3-64 of its written form.
     pub fn digest(&self) -> u64 {
         self.digest

@@ -23,6 +23,7 @@ pub mod spec;
 mod tests;
 pub mod vectors;
 
+use std::collections::HashSet;
 use std::fmt;
 #[cfg(feature = "hmm")]
 use std::sync::OnceLock;
@@ -152,10 +153,10 @@ enum Kind {
 }
 
 /// The dictionaries that a user may bring.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Tables {
     /// A dictionary in place of the embedded one.
-    pub lexicon: Option<Lexicon>,
+    pub lexicon: Option<Arc<Lexicon>>,
     /// Words that are never keywords, in place of the shipped list.
     pub stop_words: Option<StopWords>,
     /// Inverse document frequencies, for `idf=file`.
@@ -246,16 +247,29 @@ impl Recipe {
         }
     }
 
-    /// The same recipe with counts over a corpus, for `idf=corpus`.
-    ///
-    /// # Panics
-    /// When a clone of the recipe still holds its dictionaries: count before fingerprinting starts.
+    /// The same recipe with counts over texts, where it needs them. Every text counts once, however often it is there:
+    /// copies would make their own words look common.
+    pub(crate) fn counted_over<T: AsRef<str>>(&self, texts: &[T]) -> Recipe {
+        if !self.needs_corpus() {
+            return self.clone();
+        }
+        let (mut statistics, mut seen) = (CorpusStatistics::default(), HashSet::new());
+        let mut counter = self.counter();
+        for text in texts {
+            let (hashes, counts) = counter.count(text.as_ref());
+            let (hashes, counts) = (hashes.to_vec(), counts.to_vec());
+            if counter.text_key().is_some_and(|key| seen.insert(key)) {
+                statistics.add(&hashes, &counts);
+            }
+        }
+        self.clone().with_corpus(statistics)
+    }
+
+    /// The same recipe with counts over a corpus, for `idf=corpus`. Clones of this one keep theirs.
     #[must_use]
     pub fn with_corpus(self, corpus: CorpusStatistics) -> Recipe {
-        let Ok(tables) = Arc::try_unwrap(self.tables) else {
-            panic!("the recipe's dictionaries are in use elsewhere");
-        };
-        Recipe { tables: Arc::new(Tables { corpus: Some(Arc::new(corpus)), ..tables }), ..self }
+        let tables = Tables { corpus: Some(Arc::new(corpus)), ..(*self.tables).clone() };
+        Recipe { tables: Arc::new(tables), ..self }
     }
 
     /// The width of its fingerprints.
@@ -376,7 +390,7 @@ impl Recipe {
     }
 
     fn lexicon(&self) -> &Lexicon {
-        self.tables.lexicon.as_ref().unwrap_or_else(|| Lexicon::embedded())
+        self.tables.lexicon.as_deref().unwrap_or_else(|| Lexicon::embedded())
     }
 
     fn stop_words(&self) -> &StopWords {

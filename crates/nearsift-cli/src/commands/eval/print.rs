@@ -1,11 +1,9 @@
 //! The report as tables.
 
-use super::figures::{Figure, Row, Stratum};
-use super::{Report, TruthReport};
 use crate::failure::Failure;
 use crate::output::{Out, escaped};
-use crate::report::grouped;
-use crate::scan::plural;
+use nearsift_batch::eval::{Figure, Report, Row, Stratum, TruthReport};
+use nearsift_batch::numbers::{grouped, plural};
 
 pub fn print(out: &mut Out, report: &Report) -> Result<(), Failure> {
     let row = &report.measured;

@@ -2,11 +2,10 @@
 
 use nearsift::verify::Facts;
 
-use super::report::{Band, Basis, Between, Number, Report, Seen};
 use crate::failure::Failure;
 use crate::output::{Out, escaped};
-use crate::report::grouped;
-use crate::scan::plural;
+use nearsift_batch::numbers::{grouped, plural};
+use nearsift_batch::tune::{Band, Basis, Between, Number, Report, Seen};
 
 pub fn print(out: &mut Out, report: &Report) -> Result<(), Failure> {
     let documents = &report.documents;

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use super::report::{Basis, Expected, Report};
 use crate::args::Tune;
 use crate::failure::Failure;
+use nearsift_batch::tune::{Basis, Expected, Report};
 
 /// Where settings go, unless a file is named.
 const NAME: &str = "nearsift.toml";

@@ -1,0 +1,263 @@
+//! How a job runs: who watches it, who may stop it, and what it may use. Nothing here changes a result.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use nearsift::join::Speed;
+
+use crate::admission::Admission;
+use crate::error::Error;
+use crate::lock;
+use crate::notice::{Level, Notice, Topic};
+
+/// How a job runs. Two jobs with a context each never touch each other's work.
+///
+/// The default reports to nobody, is never interrupted, and takes the memory that it needs.
+///
+/// ```
+/// use nearsift_batch::{Context, Interrupt};
+///
+/// let mut context = Context::default();
+/// context.memory_bytes = Some(4_000_000_000);
+/// context.interrupt = Interrupt::default();
+/// let from_elsewhere = context.interrupt.clone();
+/// from_elsewhere.request();
+/// assert!(context.interrupt.is_requested());
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Context<'a> {
+    /// Who is told of progress and notices.
+    pub observer: &'a dyn Observer,
+    /// Who may stop the job.
+    pub interrupt: Interrupt,
+    /// The most memory, in bytes. What does not fit goes to the disk; a limit that is too small is
+    /// [`Error::Memory`] with one that is not.
+    pub memory_bytes: Option<u64>,
+    /// The folder for files without a name, where the job has no output folder of its own.
+    pub scratch: PathBuf,
+    /// The measured speed of joins of fingerprints, by which their plan is chosen.
+    pub join_speed: Option<Speed>,
+    /// From which sizes on work goes to the disk.
+    pub bounds: Bounds,
+    /// How the report names a setting: `max-cluster` of this library is `--max-cluster` on a command line.
+    pub spelling: fn(&str) -> String,
+    pub(crate) admission: Option<Arc<Admission>>,
+}
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Context {
+            observer: &Silent,
+            interrupt: Interrupt::default(),
+            memory_bytes: None,
+            scratch: std::env::temp_dir(),
+            join_speed: None,
+            bounds: Bounds::default(),
+            spelling: str::to_owned,
+            admission: None,
+        }
+    }
+}
+
+impl<'a> Context<'a> {
+    /// A context with an observer, and defaults for all else.
+    pub fn observed_by(observer: &'a dyn Observer) -> Context<'a> {
+        Context { observer, ..Context::default() }
+    }
+
+    /// Fails once the job is to stop.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.interrupt.is_requested() { Err(Error::INTERRUPTED) } else { Ok(()) }
+    }
+
+    /// Begins a phase with `total` units of work.
+    pub(crate) fn begin(&self, phase: Phase, total: u64) -> Progress<'a> {
+        self.observer.begin(phase, total);
+        Progress { observer: self.observer, phase }
+    }
+
+    pub(crate) fn notice(&self, level: Level, topic: Topic, message: &str) {
+        self.observer.notice(&Notice { level, topic, message });
+    }
+
+    /// The text with its settings, which stand in backticks, as the report names them.
+    pub(crate) fn spell(&self, text: &str) -> String {
+        crate::notice::spell(text, self.spelling)
+    }
+}
+
+/// Sizes from which on work goes to the disk. Small ones make a small input take the paths of a large one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// Bytes of input from which on a job keeps its work, so that another can resume it.
+    pub resumable_bytes: u64,
+    /// Bytes of records between two checkpoints of the first pass: what an interrupted job does again.
+    pub checkpoint_bytes: u64,
+    /// Records of an external sort that stay in memory.
+    pub sorted_records: usize,
+    /// Bytes of ids that stay in memory.
+    pub id_bytes: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            resumable_bytes: 128 << 20,
+            checkpoint_bytes: 256 << 20,
+            sorted_records: 1 << 20,
+            id_bytes: 256 << 20,
+        }
+    }
+}
+
+/// Watches a job. Methods are called from several threads; what they return in is the job's time.
+///
+/// A panic of an observer ends the job like any other panic: the caller gets it, and nothing is left half-written.
+pub trait Observer: Sync {
+    /// A phase begins, with `total` units of work.
+    fn begin(&self, phase: Phase, total: u64) {
+        let _ = (phase, total);
+    }
+
+    /// `done` units of a phase's work are done, of `total`. Numbers from several threads may come out of order.
+    fn advance(&self, phase: Phase, done: u64) {
+        let _ = (phase, done);
+    }
+
+    /// A phase has ended, in success or failure.
+    fn end(&self, phase: Phase) {
+        let _ = phase;
+    }
+
+    /// Something that is worth knowing, and no failure.
+    fn notice(&self, notice: &Notice<'_>) {
+        let _ = notice;
+    }
+}
+
+/// Watches nothing.
+struct Silent;
+
+impl Observer for Silent {}
+
+/// What a job does at a time. Phases of one job follow each other or, rarely, overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Fingerprints and sketches of all documents are made.
+    Fingerprints,
+    /// Features are counted over the corpus.
+    Counting,
+    /// Texts of candidates are read.
+    Comparing,
+    /// Candidates are compared exactly.
+    Verifying,
+    /// Runs of letters that documents share are looked for.
+    Passages,
+    /// Lines or paragraphs are counted.
+    Pieces,
+    /// Labelled documents are read.
+    Documents,
+    /// Documents are put into an index.
+    Indexing,
+    /// An index is asked for documents.
+    Querying,
+    /// Kept documents are written.
+    Writing,
+}
+
+impl Phase {
+    /// One word for a progress bar.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Fingerprints => "fingerprints",
+            Phase::Counting => "counting",
+            Phase::Comparing => "comparing",
+            Phase::Verifying => "verifying",
+            Phase::Passages => "passages",
+            Phase::Pieces => "pieces",
+            Phase::Documents => "documents",
+            Phase::Indexing => "indexing",
+            Phase::Querying => "asking",
+            Phase::Writing => "writing",
+        }
+    }
+
+    /// What its work is counted in.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Phase::Verifying => "pairs",
+            Phase::Writing => "documents",
+            _ => "bytes",
+        }
+    }
+}
+
+/// A phase at work; it ends when this is dropped.
+pub(crate) struct Progress<'a> {
+    observer: &'a dyn Observer,
+    phase: Phase,
+}
+
+impl Progress<'_> {
+    pub(crate) fn at(&self, done: u64) {
+        self.observer.advance(self.phase, done);
+    }
+}
+
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        // A second panic would end the process.
+        if !std::thread::panicking() {
+            self.observer.end(self.phase);
+        }
+    }
+}
+
+/// Stops a job from another thread. Clones stop the same job.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    is_requested: AtomicBool,
+    /// The folder of unfinished results, and whether a later job can resume what is in it.
+    unfinished: Mutex<Option<(PathBuf, Arc<AtomicBool>)>>,
+}
+
+impl Interrupt {
+    /// Asks the job to stop at the next batch of documents: it returns [`Error::Interrupted`].
+    pub fn request(&self) {
+        self.0.is_requested.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the job was asked to stop.
+    pub fn is_requested(&self) -> bool {
+        self.0.is_requested.load(Ordering::Relaxed)
+    }
+
+    /// Removes the unfinished results of the job at work, unless a later one can resume them: for a program that exits
+    /// at once and never gets the job's answer.
+    pub fn discard(&self) {
+        if let Some((folder, is_resumable)) = &*lock(&self.0.unfinished)
+            && !is_resumable.load(Ordering::Relaxed)
+        {
+            // Other threads still write into it: what they do in between is tried once more. What is left says by
+            // its name that it is unfinished.
+            let _ = std::fs::remove_dir_all(folder).or_else(|_| std::fs::remove_dir_all(folder));
+        }
+    }
+
+    /// The job's unfinished results are in a folder.
+    pub(crate) fn set_unfinished(&self, folder: &Path, is_resumable: &Arc<AtomicBool>) {
+        *lock(&self.0.unfinished) = Some((folder.to_owned(), Arc::clone(is_resumable)));
+    }
+
+    /// There are no unfinished results.
+    pub(crate) fn clear_unfinished(&self) {
+        *lock(&self.0.unfinished) = None;
+    }
+}

@@ -1,0 +1,702 @@
+//! The first pass: a few numbers and the id of every document, in columns.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nearsift::dedup::{Corpus, Entry, Keep, MAX_DOCUMENTS, SketchCorpus, SketchEntry};
+use nearsift::feature::sample::FrequencySample;
+use nearsift::fingerprint::Fingerprint;
+use nearsift::recipe::Sketched as SketchAndKeys;
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Recipe};
+use nearsift::sketch::join::NO_KEY;
+use nearsift::sketch::{KEYS, Sketch, WORDS};
+use nearsift_io::{Batch, Inputs, Note, Place, Value};
+use serde::{Deserialize, Serialize};
+
+mod ids;
+mod lacking;
+mod shard;
+mod sources;
+mod statistics;
+
+use crate::checkpoint::file::ByteReader;
+use crate::checkpoint::{Checkpoint, FileKeys};
+use crate::context::{Context, Phase};
+use crate::error::Error;
+use crate::scan::{Pass, Problems, Seen, Take, scan_into};
+pub use ids::{Id, Ids};
+pub use lacking::Lacking;
+use shard::{Head, Shard};
+pub use sources::{Names, SourceColumn};
+pub use statistics::with_statistics;
+
+/// What the first pass found.
+pub struct Collected<C> {
+    /// The documents, without the records that are none.
+    pub corpus: C,
+    pub ids: Ids,
+    /// Which record each document is: the records are numbered from 0 over the whole input.
+    pub records: Records,
+    pub problems: Problems,
+    /// Files without documents.
+    pub lacking: Lacking,
+    pub counts: Counts,
+    /// The documents' keys, where they are not among the columns.
+    pub keys: Option<FileKeys>,
+    /// Where each document comes from, when a field says so.
+    pub sources: Option<SourceColumn>,
+    /// Bytes of texts that could not be decoded, for a guess at their charset.
+    undecoded: Vec<u8>,
+}
+
+/// What is kept of each document.
+pub struct Wanted<'a> {
+    pub recipe: &'a Recipe,
+    pub keep: &'a Keep,
+    /// The field whose value says where a document comes from.
+    pub source_field: Option<&'a str>,
+}
+
+impl<'a> Wanted<'a> {
+    /// What a recipe makes, and no more.
+    pub fn by(recipe: &'a Recipe) -> Wanted<'a> {
+        Wanted { recipe, keep: &Keep::First, source_field: None }
+    }
+}
+
+/// The places of wanted fields among those that are read.
+#[derive(Clone, Copy)]
+struct Fields {
+    keep: Option<usize>,
+    source: Option<usize>,
+}
+
+impl Fields {
+    fn of(inputs: &Inputs, wanted: &Wanted<'_>) -> Fields {
+        let place = |field: &str| inputs.options().fields.iter().position(|read| read == field);
+        Fields {
+            keep: wanted.keep.field().and_then(place),
+            source: wanted.source_field.and_then(place),
+        }
+    }
+}
+
+/// The bytes that are kept of each text that could not be decoded, and of all of them.
+const UNDECODED: [usize; 2] = [512, 32 << 10];
+
+impl<C> Collected<C> {
+    /// The charset that what could not be decoded looks like, if it is not UTF-8 with some damage.
+    pub fn likely_charset(&self) -> Option<&'static str> {
+        if self.undecoded.is_empty() {
+            return None;
+        }
+        nearsift::text::decode::likely_charset(&self.undecoded)
+    }
+}
+
+/// What else is worth telling about the documents.
+#[derive(Debug, Default, Clone, Copy, Serialize, Deserialize)]
+pub struct Counts {
+    pub without_text: u64,
+    pub navigation_only: u64,
+    pub too_few_features: u64,
+    #[serde(default)]
+    pub too_long: u64,
+    /// Documents of which too much could not be decoded.
+    #[serde(default)]
+    pub undecodable: u64,
+    pub duplicate_ids: u64,
+    /// Documents in which something could not be decoded, and how many characters.
+    pub documents_replaced: u64,
+    pub characters_replaced: u64,
+    /// Documents without a value for the keep policy.
+    pub without_value: u64,
+    /// Bytes of text.
+    pub text_bytes: u64,
+}
+
+/// Which records are documents: 8 bytes for each that is none.
+#[derive(Debug, Default)]
+pub struct Records {
+    unreadable: Vec<u64>,
+}
+
+impl Records {
+    /// The next record is none: they come in ascending order.
+    pub fn skip(&mut self, record: u64) {
+        self.unreadable.push(record);
+    }
+
+    /// The document that a record is; `None` when it could not be read.
+    pub fn document(&self, record: u64) -> Option<u32> {
+        match self.unreadable.binary_search(&record) {
+            Ok(_) => None,
+            // There are fewer documents than 2^32.
+            Err(before) => Some((record - before as u64) as u32),
+        }
+    }
+
+    /// The record of a document.
+    pub fn of(&self, document: u32) -> u64 {
+        // Every unreadable record before it shifts the document by one.
+        let mut record = u64::from(document);
+        loop {
+            let before = self.unreadable.partition_point(|&u| u <= record) as u64;
+            if u64::from(document) + before == record {
+                return record;
+            }
+            record = u64::from(document) + before;
+        }
+    }
+}
+
+/// Columns of numbers about documents, filled in the order of the input.
+pub trait Columns {
+    /// What is kept of a document.
+    type Entry: Send;
+    /// What the workers share while the columns are filled.
+    type Shared: Sync + Default;
+
+    /// What a worker keeps of a document, and why there is no fingerprint or sketch.
+    fn entry(
+        shared: &Self::Shared,
+        fingerprinter: &mut Fingerprinter<'_>,
+        document: &Seen<'_>,
+    ) -> (Self::Entry, Option<NoFingerprint>);
+
+    /// Appends a document, with what the keep policy compares.
+    fn push(&mut self, shared: &Self::Shared, entry: Self::Entry, value: Option<f64>);
+
+    /// The number of documents.
+    fn len(&self) -> usize;
+
+    /// Appends the numbers of the documents from `first` on, but for keys, to the content of a shard.
+    fn save(&self, first: u32, content: &mut Vec<u8>);
+
+    /// Appends so many documents of which [`Columns::save`] wrote the numbers; `None` when it did not.
+    fn load(&mut self, content: &mut ByteReader<'_>, documents: u32) -> Option<()>;
+
+    /// The keys of the documents since they were last released, as a file of [`FileKeys`] has them:
+    /// they leave the memory.
+    fn release_keys(&mut self) -> Option<Vec<u8>>;
+
+    /// What is counted over a sample of the documents.
+    fn sample(&self) -> Option<Vec<u8>>;
+
+    /// Takes a sample up again; `None` when the bytes are none.
+    fn restore_sample(&mut self, sample: &[u8]) -> Option<()>;
+}
+
+/// A key and a value, each as what stands for none where there is none.
+fn save_both(text_key: Option<u128>, value: Option<f64>, content: &mut Vec<u8>) {
+    content.extend_from_slice(&text_key.unwrap_or(0).to_le_bytes());
+    content.extend_from_slice(&value.unwrap_or(f64::NAN).to_le_bytes());
+}
+
+fn load_both(content: &mut ByteReader<'_>) -> Option<(Option<u128>, Option<f64>)> {
+    Some((Some(content.u128()?).filter(|&key| key != 0), content.value()?))
+}
+
+impl Columns for Corpus {
+    type Entry = Entry;
+    type Shared = ();
+
+    fn entry(
+        (): &(),
+        fingerprinter: &mut Fingerprinter<'_>,
+        document: &Seen<'_>,
+    ) -> (Entry, Option<NoFingerprint>) {
+        let outcome = document.text.fingerprint(fingerprinter);
+        let why_not = match outcome {
+            Outcome::Fingerprint(_) => None,
+            Outcome::None(reason) => Some(reason),
+        };
+        let fingerprint = outcome.fingerprint();
+        (Entry { fingerprint, text_key: document.text.key(fingerprinter), value: None }, why_not)
+    }
+
+    fn push(&mut self, (): &(), entry: Entry, value: Option<f64>) {
+        Corpus::push(self, Entry { value, ..entry });
+    }
+
+    fn len(&self) -> usize {
+        Corpus::len(self)
+    }
+
+    fn save(&self, first: u32, content: &mut Vec<u8>) {
+        for document in first..Corpus::len(self) as u32 {
+            let Entry { fingerprint, text_key, value } = self.entry(document);
+            content.push(u8::from(fingerprint.is_some()));
+            let words = fingerprint.iter().flat_map(|fingerprint| fingerprint.words().to_vec());
+            content.extend(words.flat_map(u64::to_le_bytes));
+            save_both(text_key, value, content);
+        }
+    }
+
+    fn load(&mut self, content: &mut ByteReader<'_>, documents: u32) -> Option<()> {
+        for _ in 0..documents {
+            let [present] = content.array()?;
+            let bits = self.bits();
+            let words = |_| content.u64();
+            let words = (0..bits.words() * usize::from(present)).map(words);
+            let words: Vec<u64> = words.collect::<Option<_>>()?;
+            let fingerprint = (present == 1).then(|| Fingerprint::from_words(bits, &words));
+            let (text_key, value) = load_both(content)?;
+            Corpus::push(self, Entry { fingerprint, text_key, value });
+        }
+        Some(())
+    }
+
+    fn release_keys(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn sample(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn restore_sample(&mut self, _: &[u8]) -> Option<()> {
+        None
+    }
+}
+
+/// Sketches, and how common each feature is among a sample of the documents.
+#[derive(Default)]
+pub struct Sketched {
+    pub corpus: SketchCorpus,
+    pub sample: FrequencySample,
+}
+
+/// A document with a sketch, and its features when the sample wants them.
+pub struct SketchedEntry {
+    entry: SketchEntry,
+    features: Option<Vec<u64>>,
+}
+
+impl Columns for Sketched {
+    type Entry = SketchedEntry;
+    // The lowest level of the sample: what a worker reads late it hands over in vain.
+    type Shared = AtomicU32;
+
+    fn entry(
+        least_level: &AtomicU32,
+        fingerprinter: &mut Fingerprinter<'_>,
+        document: &Seen<'_>,
+    ) -> (SketchedEntry, Option<NoFingerprint>) {
+        let sketched = document.text.sketch(fingerprinter);
+        let text_key = document.text.key(fingerprinter);
+        let wanted = text_key.is_some_and(|key| {
+            sketched.is_ok() && FrequencySample::wants_at(least_level.load(Ordering::Relaxed), key)
+        });
+        let features = wanted.then(|| fingerprinter.sketched_features());
+        let entry = SketchEntry { sketched: sketched.ok(), text_key, value: None };
+        (SketchedEntry { entry, features }, sketched.err())
+    }
+
+    fn push(&mut self, least_level: &AtomicU32, entry: SketchedEntry, value: Option<f64>) {
+        if let (Some(key), Some(features)) = (entry.entry.text_key, &entry.features) {
+            self.sample.add(key, features);
+            least_level.store(self.sample.least_level(), Ordering::Relaxed);
+        }
+        self.corpus.push(SketchEntry { value, ..entry.entry });
+    }
+
+    fn len(&self) -> usize {
+        self.corpus.len()
+    }
+
+    fn save(&self, first: u32, content: &mut Vec<u8>) {
+        for document in first..self.corpus.len() as u32 {
+            let SketchEntry { sketched, text_key, value } = self.corpus.entry(document);
+            let words = sketched.map_or([0; WORDS], |sketched| *sketched.sketch.words());
+            content.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            // The columns have no more than a byte of it.
+            content.push(sketched.map_or(0, |sketched| sketched.features as u8));
+            save_both(text_key, value, content);
+        }
+    }
+
+    fn load(&mut self, content: &mut ByteReader<'_>, documents: u32) -> Option<()> {
+        for _ in 0..documents {
+            let mut words = [0; WORDS];
+            for word in &mut words {
+                *word = content.u64()?;
+            }
+            let [features] = content.array()?;
+            // No text's sketch is all zeros.
+            let sketched = (words != [0; WORDS]).then(|| {
+                let (sketch, keys) = (Sketch::from_words(words), [NO_KEY; KEYS]);
+                SketchAndKeys { sketch, keys, features: features.into() }
+            });
+            let (text_key, value) = load_both(content)?;
+            self.corpus.push(SketchEntry { sketched, text_key, value });
+        }
+        Some(())
+    }
+
+    fn release_keys(&mut self) -> Option<Vec<u8>> {
+        let keys = FileKeys::encode(self.corpus.keys());
+        self.corpus.release_keys();
+        Some(keys)
+    }
+
+    fn sample(&self) -> Option<Vec<u8>> {
+        Some(self.sample.to_bytes())
+    }
+
+    fn restore_sample(&mut self, sample: &[u8]) -> Option<()> {
+        self.sample = FrequencySample::from_bytes(sample)?;
+        Some(())
+    }
+}
+
+struct Row<E> {
+    id: Id<'static>,
+    entry: E,
+    value: Option<f64>,
+    why_not: Option<NoFingerprint>,
+    replaced: u64,
+    undecoded: Vec<u8>,
+    bytes: u64,
+    /// The value of the source field; `None` where the document has none.
+    source: Option<String>,
+}
+
+/// Reads and fingerprints all documents. `on_note` gets every problem as a line of JSON. With a state,
+/// what was done before is taken up, and what is done is kept.
+///
+/// # Errors
+/// A full corpus, an input that changes, what `on_note` returns, an interruption, or a state that cannot
+/// be written or taken up.
+pub fn collect<C: Columns>(
+    context: &Context<'_>,
+    corpus: C,
+    inputs: &Inputs,
+    wanted: &Wanted<'_>,
+    state: Option<&Checkpoint>,
+    on_note: impl FnMut(&str) -> Result<(), Error>,
+) -> Result<Collected<C>, Error> {
+    std::thread::scope(|scope| {
+        let writer = state.map(|state| shard::Writer::start(scope, state)).transpose()?;
+        let recipe = wanted.recipe;
+        recipe.fingerprinter()?;
+        let fields = Fields::of(inputs, wanted);
+        let shared = C::Shared::default();
+        let mut collecting = Collecting {
+            context,
+            all: Collected {
+                corpus,
+                ids: state.map_or_else(Ids::default, |state| {
+                    Ids::in_folder(&state.path(""), context.bounds.id_bytes)
+                }),
+                records: Records::default(),
+                problems: Problems::default(),
+                lacking: Lacking::default(),
+                counts: Counts::default(),
+                keys: state.map(|_| FileKeys::default()),
+                undecoded: Vec::new(),
+                sources: wanted.source_field.map(|_| SourceColumn::default()),
+            },
+            shared: &shared,
+            keep: wanted.keep,
+            on_note,
+            state,
+            writer,
+            shards: 0,
+            head: Head::default(),
+            first: 0,
+            bytes: 0,
+            skip: (0, 0),
+        };
+        if let Some(state) = state {
+            collecting.resume(state)?;
+        }
+        let pass = Pass { skip: collecting.skip.0, ..Pass::new(Phase::Fingerprints) };
+        let notes = scan_into(
+            context,
+            inputs,
+            &pass,
+            || recipe.counter(),
+            |fingerprinter, document| {
+                row::<C>(&shared, fingerprinter, &document, wanted.keep, fields)
+            },
+            &mut collecting,
+        )?;
+        collecting.end_of_shard()?;
+        if collecting.head.records < collecting.skip.1 {
+            return Err(changed());
+        }
+        for note in &notes {
+            collecting.note(note)?;
+        }
+        collecting.all.counts.duplicate_ids = collecting.all.ids.duplicates();
+        collecting.finish_writing()?;
+        Ok(collecting.all)
+    })
+}
+
+/// Whether a run can take a document beside so many.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_room(documents: usize) -> Result<(), Error> {
+    if documents < MAX_DOCUMENTS {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "more than {MAX_DOCUMENTS} documents: split the input into several runs"
+    )))
+}
+
+fn changed() -> Error {
+    Error::invalid(
+        "the input changed since the work was begun: there are other records than then; remove the unfinished output to begin again",
+    )
+}
+
+/// The first pass at work.
+struct Collecting<'a, 'scope, C: Columns, F> {
+    context: &'a Context<'a>,
+    all: Collected<C>,
+    shared: &'a C::Shared,
+    keep: &'a Keep,
+    on_note: F,
+    state: Option<&'a Checkpoint>,
+    writer: Option<shard::Writer<'scope>>,
+    /// Shards that are done.
+    shards: usize,
+    /// What is known of the next.
+    head: Head,
+    /// Its first document.
+    first: u32,
+    /// The bytes of its records.
+    bytes: u64,
+    /// The batches and records that shards of an earlier run hold.
+    skip: (u64, u64),
+}
+
+impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Collecting<'_, '_, C, F> {
+    /// Takes up the shards of an earlier run.
+    fn resume(&mut self, state: &Checkpoint) -> Result<(), Error> {
+        let Collected { corpus, ids, records, problems, counts, keys, sources, .. } = &mut self.all;
+        let mut shards = 0;
+        let mut done = (0, 0);
+        self.shards = shard::load(state, corpus, |head, own| {
+            own.iter().try_for_each(|id| ids.push_written(id))?;
+            if let Some(sources) = sources {
+                sources.take_up(&head.sources);
+            }
+            head.unreadable.iter().for_each(|&record| records.skip(record));
+            head.notes.iter().try_for_each(|note| (self.on_note)(note))?;
+            problems.restore(head.problems);
+            *counts = head.counts;
+            if let Some(keys) = keys {
+                keys.push(state.path(&shard::keys_name(shards)), head.documents as usize);
+            }
+            shards += 1;
+            done = (head.batches, head.records);
+            Ok(())
+        })?;
+        self.skip = done;
+        self.first = self.all.corpus.len() as u32;
+        Ok(())
+    }
+
+    fn note(&mut self, note: &Note) -> Result<String, Error> {
+        self.all.problems.add(self.context, note);
+        let line = serde_json::to_string(note).map_err(Error::invalid)?;
+        (self.on_note)(&line)?;
+        Ok(line)
+    }
+
+    /// Waits until all shards are written.
+    fn finish_writing(&mut self) -> Result<(), Error> {
+        self.writer.take().map_or(Ok(()), shard::Writer::finish)
+    }
+
+    /// Keeps what was done since the last shard.
+    fn end_of_shard(&mut self) -> Result<(), Error> {
+        let (Some(state), Some(writer), true) = (self.state, &self.writer, self.bytes > 0) else {
+            return Ok(());
+        };
+        let all = &mut self.all;
+        let last = all.corpus.len() as u32;
+        let documents = last - self.first;
+        let mut head = std::mem::take(&mut self.head);
+        if let Some(sources) = &all.sources {
+            head.sources = sources.since(self.first);
+        }
+        (head.documents, head.problems, head.counts) =
+            (documents, all.problems.count(), all.counts);
+        let ids = (self.first..last).map(|document| all.ids.get(document));
+        if !writer.push(Shard::of(self.shards, &head, ids, &mut all.corpus, self.first)?) {
+            return self.finish_writing();
+        }
+        if let Some(keys) = &mut all.keys {
+            keys.push(state.path(&shard::keys_name(self.shards)), documents as usize);
+        }
+        self.shards += 1;
+        self.first = last;
+        self.bytes = 0;
+        self.head = Head { batches: head.batches, records: head.records, ..Head::default() };
+        Ok(())
+    }
+}
+
+impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Take<Row<C::Entry>>
+    for Collecting<'_, '_, C, F>
+{
+    fn record(&mut self, place: Place, done: Result<Row<C::Entry>, Note>) -> Result<(), Error> {
+        match done {
+            Ok(row) => self.all.add(self.shared, row, self.keep),
+            Err(note) => {
+                self.all.records.skip(place.index);
+                let line = self.note(&note)?;
+                if self.state.is_some() {
+                    self.head.unreadable.push(place.index);
+                    self.head.notes.push(line);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), Error> {
+        self.head.batches += 1;
+        self.head.records = batch.first_index() + batch.len() as u64;
+        if self.head.batches == self.skip.0 && self.head.records != self.skip.1 {
+            return Err(changed());
+        }
+        if self.head.batches > self.skip.0 {
+            // A batch without a byte counts too: what follows it must not come before it again.
+            self.bytes += batch.records().map(|record| record.bytes.len() as u64).sum::<u64>() + 1;
+        }
+        match self.state {
+            Some(state) if self.bytes >= state.shard_bytes() => self.end_of_shard(),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&mut self) -> Result<(), Error> {
+        self.end_of_shard()?;
+        self.finish_writing()?;
+        Err(Error::INTERRUPTED)
+    }
+}
+
+fn row<C: Columns>(
+    shared: &C::Shared,
+    fingerprinter: &mut Fingerprinter<'_>,
+    document: &Seen<'_>,
+    keep: &Keep,
+    fields: Fields,
+) -> Row<C::Entry> {
+    let field = |place: Option<usize>| document.fields.get(place?)?.as_ref();
+    let (entry, why_not) = C::entry(shared, fingerprinter, document);
+    let value = match keep {
+        Keep::First => None,
+        Keep::Longest => Some(f64::from(fingerprinter.length())),
+        Keep::Newest(_) => field(fields.keep).and_then(time),
+        Keep::Highest(_) => field(fields.keep).and_then(Value::as_f64),
+        Keep::Ranked(_, values) => {
+            field(fields.keep).and_then(|value| Keep::rank(values, value.as_str()))
+        }
+    };
+    Row {
+        id: Id::of(document.id).into_owned(),
+        entry,
+        value,
+        why_not,
+        replaced: document.replaced,
+        undecoded: document
+            .text
+            .raw
+            .as_ref()
+            .map_or_else(Vec::new, |raw| raw[..raw.len().min(UNDECODED[0])].to_vec()),
+        bytes: document.text.text.len() as u64,
+        source: field(fields.source).map(|value| value.as_str().to_owned()),
+    }
+}
+
+impl<C: Columns> Collected<C> {
+    fn add(&mut self, shared: &C::Shared, row: Row<C::Entry>, keep: &Keep) -> Result<(), Error> {
+        check_room(self.corpus.len())?;
+        let counts = &mut self.counts;
+        match row.why_not {
+            Some(NoFingerprint::Empty) => counts.without_text += 1,
+            Some(NoFingerprint::Undecodable) => counts.undecodable += 1,
+            Some(NoFingerprint::NavigationOnly) => counts.navigation_only += 1,
+            Some(NoFingerprint::TooFewFeatures { .. }) => counts.too_few_features += 1,
+            Some(NoFingerprint::TooLong { .. }) => counts.too_long += 1,
+            None => {}
+        }
+        counts.documents_replaced += u64::from(row.replaced > 0);
+        counts.characters_replaced += row.replaced;
+        counts.without_value += u64::from(*keep != Keep::First && row.value.is_none());
+        counts.text_bytes += row.bytes;
+        if !row.undecoded.is_empty() && self.undecoded.len() < UNDECODED[1] {
+            self.undecoded.extend_from_slice(&row.undecoded);
+            self.undecoded.push(b'\n');
+        }
+        self.ids.push(&row.id)?;
+        if let Some(sources) = &mut self.sources {
+            sources.push(row.source.as_deref());
+        }
+        self.corpus.push(shared, row.entry, row.value);
+        Ok(())
+    }
+}
+
+/// Seconds since 1970 of a field: a number as it is, else a date or a time in ISO 8601, with `/` or `.`
+/// for `-` and a blank for `T` allowed. A time without offset counts as UTC.
+fn time(value: &Value<'_>) -> Option<f64> {
+    if let Some(number) = value.as_f64() {
+        return Some(number);
+    }
+    let text = value.as_str().trim();
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Some(time.as_millisecond() as f64 / 1000.0);
+    }
+    let (date, rest) = text.split_at(text.find(['T', ' ']).unwrap_or(text.len()));
+    let text = format!("{}{rest}", date.replace(['/', '.'], "-"));
+    let civil = text
+        .parse::<jiff::civil::DateTime>()
+        .or_else(|_| {
+            text.parse::<jiff::civil::Date>().map(|d| d.to_datetime(jiff::civil::Time::midnight()))
+        })
+        .ok()?;
+    let time = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+    Some(time.as_millisecond() as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::borrow::Cow;
+
+    #[test]
+    fn records_and_documents() {
+        let mut records = Records::default();
+        [0, 3, 4, 9].into_iter().for_each(|r| records.skip(r));
+        let readable: Vec<u64> = (0..12).filter(|&r| records.document(r).is_some()).collect();
+        assert_eq!(readable, [1, 2, 5, 6, 7, 8, 10, 11]);
+        for (document, &record) in readable.iter().enumerate() {
+            assert_eq!(records.of(document as u32), record);
+            assert_eq!(records.document(record), Some(document as u32));
+        }
+    }
+
+    #[test]
+    fn times() {
+        let check = |text: &str, expect| {
+            assert_eq!(time(&Value::Text(Cow::Borrowed(text))), expect, "{text}");
+        };
+        check("1700000000", Some(1_700_000_000.0));
+        check("1970-01-02", Some(86_400.0));
+        check("1970/01/02", Some(86_400.0));
+        check("1970-01-01T01:00:00Z", Some(3_600.0));
+        check("1970-01-01T01:00:00+01:00", Some(0.0));
+        check("1970-01-01 00:01:00", Some(60.0));
+        check("yesterday", None);
+        check("", None);
+    }
+}

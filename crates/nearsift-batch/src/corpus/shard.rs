@@ -1,0 +1,191 @@
+//! What the first pass found, on disk: a shard is a run of batches whose documents' columns were kept.
+//!
+//! `N.keys` holds keys of sketches by column, `N.sample` the document frequencies up to here, and
+//! `N.columns` all else; it is written last, so a shard is there when that file is. Only the newest
+//! sample is kept: it counts the shards before it too.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use serde::{Deserialize, Serialize};
+
+use super::sources::SourcesPart;
+use super::{Columns, Counts, Id};
+use crate::checkpoint::Checkpoint;
+use crate::checkpoint::file::ByteReader;
+use crate::error::Error;
+
+/// What a shard says of itself.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Head {
+    pub documents: u32,
+    /// Batches up to its end.
+    pub batches: u64,
+    /// Records up to its end.
+    pub records: u64,
+    /// The records in it that are no documents.
+    pub unreadable: Vec<u64>,
+    /// The lines of `unreadable.jsonl` about these.
+    pub notes: Vec<String>,
+    /// Problems up to its end.
+    pub problems: u64,
+    /// Counts up to its end.
+    pub counts: Counts,
+    /// Where its documents come from, when a field says so.
+    pub sources: SourcesPart,
+}
+
+/// How much zstd packs a sample: what lies on the disk for some minutes is worth little time.
+const PACKING: i32 = -3;
+
+fn name(shard: usize, what: &str) -> String {
+    format!("{shard:08}.{what}")
+}
+
+/// The name of the file with a shard's keys.
+pub fn keys_name(shard: usize) -> String {
+    name(shard, "keys")
+}
+
+/// A shard that is ready to be written.
+pub struct Shard {
+    number: usize,
+    keys: Option<Vec<u8>>,
+    sample: Option<Vec<u8>>,
+    columns: Vec<u8>,
+}
+
+impl Shard {
+    /// That of the documents from `first` on. What need not stay in memory is released.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub fn of<'i, C: Columns>(
+        number: usize,
+        head: &Head,
+        ids: impl Iterator<Item = Id<'i>>,
+        columns: &mut C,
+        first: u32,
+    ) -> Result<Shard, Error> {
+        let (keys, sample) = (columns.release_keys(), columns.sample());
+        let head = serde_json::to_vec(head).map_err(Error::invalid)?;
+        let mut content = (head.len() as u64).to_le_bytes().to_vec();
+        content.extend_from_slice(&head);
+        for id in ids {
+            // A record that holds an id of 4 GiB is not read.
+            let id = id.written().as_bytes();
+            content.extend_from_slice(&(id.len() as u32).to_le_bytes());
+            content.extend_from_slice(id);
+        }
+        columns.save(first, &mut content);
+        Ok(Shard { number, keys, sample, columns: content })
+    }
+
+    fn write(self, state: &Checkpoint) -> Result<(), Error> {
+        let Shard { number, keys, sample, columns } = self;
+        if let Some(keys) = keys {
+            state.write(&keys_name(number), &keys)?;
+        }
+        if let Some(sample) = sample {
+            let packed = zstd::bulk::compress(&sample, PACKING).map_err(Error::invalid)?;
+            state.write(&name(number, "sample"), &packed)?;
+        }
+        state.write(&name(number, "columns"), &columns)?;
+        state.keep_work();
+        if let Some(before) = number.checked_sub(1) {
+            state.remove(&name(before, "sample"));
+        }
+        Ok(())
+    }
+}
+
+/// Writes shards in order, on a thread of its own: the pass goes on while they reach the disk.
+pub struct Writer<'scope> {
+    ready: SyncSender<Shard>,
+    thread: ScopedJoinHandle<'scope, Result<(), Error>>,
+}
+
+impl<'scope> Writer<'scope> {
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(
+        scope: &'scope Scope<'scope, '_>,
+        state: &'scope Checkpoint,
+    ) -> Result<Writer<'scope>, Error> {
+        // While one is written another waits, and the pass with a third.
+        let (ready, shards) = sync_channel::<Shard>(1);
+        let work = move || shards.into_iter().try_for_each(|shard| shard.write(state));
+        let thread = Builder::new().name("nearsift-state".to_owned()).spawn_scoped(scope, work);
+        let thread = thread.map_err(Error::invalid)?;
+        Ok(Writer { ready, thread })
+    }
+
+    /// Hands the next shard over, and tells whether it was taken: not when one before it could not be written, and
+    /// [`finish`](Writer::finish) says why.
+    #[must_use]
+    pub fn push(&self, shard: Shard) -> bool {
+        self.ready.send(shard).is_ok()
+    }
+
+    /// Waits until all are written.
+    ///
+    /// # Errors
+    /// When one could not be.
+    pub fn finish(self) -> Result<(), Error> {
+        drop(self.ready);
+        self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+/// Takes up the shards that are there, in order, and calls `each` with what they say of themselves and
+/// the ids of their documents. Returns how many there are.
+///
+/// # Errors
+/// A file that cannot be read, or what `each` returns.
+pub fn load<C: Columns>(
+    state: &Checkpoint,
+    columns: &mut C,
+    mut each: impl FnMut(Head, Vec<&str>) -> Result<(), Error>,
+) -> Result<usize, Error> {
+    let mut shards = 0;
+    while let Some(content) = state.read(&name(shards, "columns"))? {
+        let damaged = || {
+            Error::invalid(format!(
+                "{}: not what this program wrote: remove the folder to begin again",
+                state.path(&name(shards, "columns")).display()
+            ))
+        };
+        let mut content = ByteReader(&content);
+        let (head, ids) = head_and_ids(&mut content).ok_or_else(damaged)?;
+        columns.load(&mut content, head.documents).ok_or_else(damaged)?;
+        columns.release_keys();
+        each(head, ids)?;
+        shards += 1;
+    }
+    let Some(last) = shards.checked_sub(1) else { return Ok(0) };
+    if columns.sample().is_some() {
+        let packed = state.read(&name(last, "sample"))?;
+        let restored = packed
+            .and_then(|packed| zstd::stream::decode_all(packed.as_slice()).ok())
+            .and_then(|sample| columns.restore_sample(&sample));
+        restored.ok_or_else(|| {
+            Error::invalid(format!(
+                "{}: damaged: remove the folder to begin again",
+                state.path(&name(last, "sample")).display()
+            ))
+        })?;
+    }
+    Ok(shards)
+}
+
+fn head_and_ids<'b>(content: &mut ByteReader<'b>) -> Option<(Head, Vec<&'b str>)> {
+    let head = usize::try_from(content.u64()?).ok()?;
+    let head: Head = serde_json::from_slice(content.bytes(head)?).ok()?;
+    let ids = (0..head.documents).map(|_| {
+        let len = content.u32()? as usize;
+        std::str::from_utf8(content.bytes(len)?).ok()
+    });
+    let ids = ids.collect::<Option<_>>()?;
+    Some((head, ids))
+}

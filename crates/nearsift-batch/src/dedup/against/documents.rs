@@ -1,0 +1,304 @@
+//! Documents as a reference, sketched for the purpose or by an earlier run: candidates across, whose
+//! texts are compared exactly.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use nearsift::dedup::{MAX_DOCUMENTS, Reason, SketchCorpus};
+use nearsift::feature::frequency::DocumentFrequencies;
+use nearsift::recipe::Recipe;
+use nearsift::sketch::join::{CrossPair, CrossSettings, Keyed, Pair, cross};
+use nearsift_io::Inputs;
+
+use super::kept::Kept;
+use super::{Matched, Partner};
+use crate::checkpoint::{Checkpoint, FileKeys, Manifest, key_source};
+use crate::corpus::{self, Collected, Ids, Records, Sketched, collect};
+use crate::dedup::Job;
+use crate::dedup::budget;
+use crate::error::Error;
+use crate::search::{Bounded, Texts, Wanted};
+use nearsift::search::{Acceptance, Material, Templates, TextSource, verify};
+
+/// Candidates that are compared between two looks at whether to go on.
+const PART: usize = 1 << 17;
+
+/// Documents of a reference with their sketches.
+struct Shelf<'a> {
+    corpus: SketchCorpus,
+    keys: Option<FileKeys>,
+    ids: Ids,
+    origin: Origin<'a>,
+}
+
+/// Where their texts are.
+enum Origin<'a> {
+    /// The last gives for each file with records the record behind its last.
+    Sketched {
+        inputs: Inputs,
+        records: Records,
+        ends: Vec<(u64, usize)>,
+    },
+    Kept(&'a Kept),
+}
+
+impl Job<'_> {
+    /// Against documents that are sketched for it; long work is kept.
+    pub(super) fn against_documents(
+        &self,
+        collected: &Collected<Sketched>,
+        acceptance: Acceptance,
+        recipe: &Recipe,
+        path: &Path,
+        number: usize,
+    ) -> Result<Matched, Error> {
+        let inputs = Inputs::resolve(&[path], self.inputs.options().clone())?;
+        let manifest = Manifest::new(&inputs, vec![("recipe".to_owned(), recipe.to_string())]);
+        let state = match self.state().zip(manifest) {
+            Some((state, manifest)) => {
+                let path = state.path(&format!("reference-{number}"));
+                let bytes = state.shard_bytes();
+                Some(Checkpoint::open(&path, &manifest, bytes, state.has_work())?)
+            }
+            None => None,
+        };
+        let wanted = corpus::Wanted::by(recipe);
+        let read =
+            collect(self.context, Sketched::default(), &inputs, &wanted, state.as_ref(), |_| {
+                Ok(())
+            })?;
+        let unreadable = read.problems.count();
+        let ends = inputs.ends().collect();
+        let shelf = Shelf {
+            corpus: read.corpus.corpus,
+            keys: read.keys,
+            ids: read.ids,
+            origin: Origin::Sketched { inputs, records: read.records, ends },
+        };
+        self.matched(collected, acceptance, &shelf, "documents", unreadable)
+    }
+
+    /// Against what an earlier run kept, whose sketches lie beside it.
+    pub(super) fn against_output(
+        &self,
+        collected: &Collected<Sketched>,
+        acceptance: Acceptance,
+        recipe: &Recipe,
+        path: &Path,
+    ) -> Result<Matched, Error> {
+        let kept = Kept::open(path, recipe)?;
+        let (corpus, ids, keys) = kept.load()?;
+        let shelf = Shelf { corpus, keys: Some(keys), ids, origin: Origin::Kept(&kept) };
+        self.matched(collected, acceptance, &shelf, "output", 0)
+    }
+
+    fn matched(
+        &self,
+        collected: &Collected<Sketched>,
+        acceptance: Acceptance,
+        shelf: &Shelf<'_>,
+        kind: &'static str,
+        unreadable: u64,
+    ) -> Result<Matched, Error> {
+        let corpus = &collected.corpus.corpus;
+        let (own, other) = (corpus.len() as u64, shelf.corpus.len() as u64);
+        if own + other > MAX_DOCUMENTS as u64 {
+            return Err(Error::invalid(format!(
+                "{own} documents and a reference of {other} are more than {MAX_DOCUMENTS}: split the input"
+            )));
+        }
+        if let Some(limit) = self.context.memory_bytes.filter(|_| self.state().is_some()) {
+            let columns = corpus.bytes() + collected.ids.bytes();
+            let reference = shelf.corpus.bytes() + shelf.ids.bytes();
+            budget::check_reference(limit, own, columns, other, reference)?;
+        }
+        let first = corpus.first_of_text();
+        let mut decided: Vec<Option<Decided>> = vec![None; corpus.len()];
+        for (document, reference) in same_texts(corpus, &shelf.corpus, &first) {
+            decided[document as usize] =
+                Some(Decided { reference, reason: Reason::Exact, score: 1.0 });
+        }
+
+        let settings = CrossSettings::new(acceptance.candidate((own + other) as usize));
+        let (mut candidates, work) =
+            cross(keyed(corpus, &collected.keys), keyed(&shelf.corpus, &shelf.keys), settings);
+        [&collected.keys, &shelf.keys].into_iter().flatten().try_for_each(FileKeys::check)?;
+        // Documents with the same text follow the first of them.
+        candidates.retain(|pair| {
+            first[pair.document as usize] == pair.document
+                && decided[pair.document as usize].is_none()
+        });
+        match acceptance {
+            Acceptance::Scored(_) => {
+                for pair in &candidates {
+                    let score = pair.score.value() as f32;
+                    Decided::offer(&mut decided, pair, score);
+                }
+            }
+            Acceptance::Verified(min_score) => {
+                self.compare(collected, shelf, &candidates, min_score, &mut decided)?;
+            }
+        }
+        let partner = |document: u32| {
+            let leader = first[document as usize];
+            let Decided { reference, reason, score } = decided[leader as usize]?;
+            let id = shelf.ids.get(reference).into_owned();
+            Some(Partner { document, id, file: shelf.file(reference), reason, score })
+        };
+        let partners = (0..corpus.len() as u32).filter_map(partner).collect();
+        shelf.ids.check()?;
+        let (documents, passed_over) = (other, work.passed_over);
+        Ok(Matched { kind, documents, unreadable, passed_over, partners })
+    }
+
+    /// Compares the texts of candidates.
+    fn compare(
+        &self,
+        collected: &Collected<Sketched>,
+        shelf: &Shelf<'_>,
+        candidates: &[CrossPair],
+        min_score: f64,
+        decided: &mut [Option<Decided>],
+    ) -> Result<(), Error> {
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        let memory = Some(self.context.memory_bytes.map_or(1 << 29, |bytes| bytes / 16));
+        let folder = self.scratch();
+        let mut documents: Vec<u32> = candidates.iter().map(|pair| pair.document).collect();
+        documents.dedup();
+        let inputs = self.inputs;
+        let wanted = Wanted::from(documents).past_changes();
+        let own = Texts::read(self.context, inputs, &collected.records, wanted, memory, &folder)?;
+        let mut references: Vec<u32> = candidates.iter().map(|pair| pair.reference).collect();
+        references.sort_unstable();
+        references.dedup();
+        let other = shelf.texts(self, references, memory, &folder)?;
+        let shift = collected.corpus.corpus.len() as u32;
+        let both = Bounded::by(self.context, Both { own, other, shift });
+        let frequencies = collected.corpus.sample.table(DocumentFrequencies::shipped());
+        let templates = Templates::default();
+        let material = Material { texts: &both, frequencies: &frequencies, templates: &templates };
+        for part in candidates.chunks(PART) {
+            self.context.check()?;
+            let pair =
+                |of: &CrossPair| Pair { a: of.document, b: shift + of.reference, score: of.score };
+            let pairs: Vec<Pair> = part.iter().map(pair).collect();
+            for (place, measured) in verify(&pairs, material, min_score)? {
+                Decided::offer(decided, &part[place], measured.score as f32);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The partner of a document so far.
+#[derive(Debug, Clone, Copy)]
+struct Decided {
+    reference: u32,
+    reason: Reason,
+    score: f32,
+}
+
+impl Decided {
+    /// A near duplicate: of several the nearest, of equally near ones the first of the reference.
+    fn offer(decided: &mut [Option<Decided>], pair: &CrossPair, score: f32) {
+        let own = &mut decided[pair.document as usize];
+        let is_better = own.is_none_or(|best| {
+            score > best.score || (score == best.score && pair.reference < best.reference)
+        });
+        if is_better {
+            *own = Some(Decided { reference: pair.reference, reason: Reason::Near, score });
+        }
+    }
+}
+
+fn keyed<'a>(corpus: &'a SketchCorpus, keys: &'a Option<FileKeys>) -> Keyed<'a> {
+    Keyed { sketches: corpus.sketches(), keys: key_source(keys, corpus) }
+}
+
+/// Each text of the input that the reference has, as its first document and the first of the reference.
+fn same_texts(own: &SketchCorpus, other: &SketchCorpus, first: &[u32]) -> Vec<(u32, u32)> {
+    let firsts = (0..own.len() as u32).filter(|&document| first[document as usize] == document);
+    let keyed = firsts.filter_map(|document| Some((own.text_key(document)?, document)));
+    let mut wanted: HashMap<u128, u32> = keyed.collect();
+    let found = (0..other.len() as u32)
+        .filter_map(|reference| Some((wanted.remove(&other.text_key(reference)?)?, reference)));
+    found.collect()
+}
+
+impl Shelf<'_> {
+    /// The file that a document of the reference is in.
+    fn file(&self, reference: u32) -> String {
+        match &self.origin {
+            Origin::Kept(kept) => kept.file(reference),
+            Origin::Sketched { inputs, records, ends } => {
+                let record = records.of(reference);
+                let (_, number) = ends[ends.partition_point(|&(end, _)| end <= record)];
+                inputs.files()[number].name()
+            }
+        }
+    }
+
+    fn texts(
+        &self,
+        job: &Job<'_>,
+        references: Vec<u32>,
+        memory: Option<u64>,
+        folder: &Path,
+    ) -> Result<Shelved, Error> {
+        match &self.origin {
+            Origin::Sketched { inputs, records, .. } => {
+                let texts =
+                    Texts::read(job.context, inputs, records, references.clone(), memory, folder)?;
+                Ok(Shelved { numbers: references.clone(), references, texts })
+            }
+            Origin::Kept(kept) => {
+                let (inputs, numbers) = kept.inputs_of(&references, job.inputs.options())?;
+                let records = Records::default();
+                let texts =
+                    Texts::read(job.context, &inputs, &records, numbers.clone(), memory, folder)
+                        .map_err(|failure| kept.changed(failure))?;
+                Ok(Shelved { references, numbers, texts })
+            }
+        }
+    }
+}
+
+/// Texts of a reference.
+struct Shelved {
+    /// Ascending.
+    references: Vec<u32>,
+    /// What each is called among the texts.
+    numbers: Vec<u32>,
+    texts: Texts,
+}
+
+/// Texts of the input, and from `shift` on those of the reference.
+struct Both {
+    own: Texts,
+    other: Shelved,
+    shift: u32,
+}
+
+impl TextSource for Both {
+    type Error = Error;
+
+    fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Error> {
+        let Some(reference) = document.checked_sub(self.shift) else {
+            return self.own.with_text(document, f);
+        };
+        match self.other.references.binary_search(&reference) {
+            Ok(place) => self.other.texts.with_text(self.other.numbers[place], f),
+            Err(_) => Ok(f("")),
+        }
+    }
+
+    fn len_of(&self, document: u32) -> usize {
+        let Some(reference) = document.checked_sub(self.shift) else {
+            return self.own.len_of(document);
+        };
+        let place = self.other.references.binary_search(&reference);
+        place.map_or(0, |place| self.other.texts.len_of(self.other.numbers[place]))
+    }
+}

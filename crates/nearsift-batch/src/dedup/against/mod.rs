@@ -1,0 +1,299 @@
+//! `--against`: what a reference has goes, before the documents are compared with each other. The
+//! reference is read and never written.
+//!
+//! A document goes when the reference has its text, or a near duplicate of it. What is left is then
+//! deduplicated as if the input had been without it.
+
+mod documents;
+mod index;
+pub mod kept;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nearsift::dedup::Reason;
+use nearsift::recipe::Recipe;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Job;
+use crate::checkpoint::{Checkpoint, Stamp};
+use crate::corpus::{Collected, Id, Sketched};
+use crate::error::Error;
+use crate::notice::{Level, Topic};
+use crate::numbers::grouped;
+use nearsift::search::Acceptance;
+
+/// What references have of the input.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Against {
+    pub references: Vec<Reference>,
+    /// Ascending by document, each once.
+    removals: Vec<Removal>,
+    /// The files of references that have any, each once.
+    files: Vec<String>,
+}
+
+/// A reference, and what it had.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Reference {
+    reference: String,
+    /// What it is: documents, an earlier output, or an index.
+    kind: String,
+    documents: u64,
+    /// Documents of it that could not be read.
+    unreadable: u64,
+    removed_exact: u64,
+    removed_near: u64,
+    /// Comparisons that were not made, of keys that very many documents of the reference have.
+    comparisons_passed_over: u64,
+}
+
+impl Reference {
+    /// What the comparison with it left out, if anything.
+    pub fn passed_over(&self) -> Option<String> {
+        (self.comparisons_passed_over > 0).then(|| {
+            format!(
+                "{} comparisons with {} were not made, of keys that very many of its documents have; most pairs that are alike share another key.",
+                grouped(self.comparisons_passed_over),
+                self.reference
+            )
+        })
+    }
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Reference { reference, kind, documents, removed_exact, removed_near, .. } = self;
+        let removed = removed_exact + removed_near;
+        write!(f, "{reference} ({kind}, {documents} documents): has {removed} of the input")
+    }
+}
+
+/// A document that goes because a reference has it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Removal {
+    pub document: u32,
+    /// The id that its partner has in the reference.
+    pub id: Id<'static>,
+    /// The number of the partner's file.
+    file: u32,
+    is_exact: bool,
+    /// What decided.
+    pub score: f32,
+}
+
+impl Removal {
+    pub fn reason(&self) -> Reason {
+        if self.is_exact { Reason::Exact } else { Reason::Near }
+    }
+}
+
+/// A partner in a reference, on the way to a [`Removal`].
+struct Partner {
+    document: u32,
+    id: Id<'static>,
+    file: String,
+    reason: Reason,
+    score: f32,
+}
+
+/// What a kind of reference found.
+struct Matched {
+    kind: &'static str,
+    documents: u64,
+    unreadable: u64,
+    /// Comparisons that were not made, of keys that very many of its documents have.
+    passed_over: u64,
+    partners: Vec<Partner>,
+}
+
+impl Against {
+    /// The removals, ascending by document.
+    pub fn removals(&self) -> &[Removal] {
+        &self.removals
+    }
+
+    /// Whether a document goes.
+    pub fn has(&self, document: u32) -> bool {
+        self.removals.binary_search_by_key(&document, |removal| removal.document).is_ok()
+    }
+
+    /// The file of a removal's partner.
+    pub fn file(&self, removal: &Removal) -> &str {
+        &self.files[removal.file as usize]
+    }
+
+    fn add(&mut self, path: &Path, matched: Matched) {
+        let Matched { kind, documents, unreadable, passed_over, mut partners } = matched;
+        let mut reference = Reference {
+            reference: path.display().to_string(),
+            kind: kind.to_owned(),
+            documents,
+            unreadable,
+            removed_exact: 0,
+            removed_near: 0,
+            comparisons_passed_over: passed_over,
+        };
+        partners.sort_by_key(|partner| partner.document);
+        let mut numbers: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
+        for Partner { document, id, file, reason, score } in partners {
+            match reason {
+                Reason::Exact => reference.removed_exact += 1,
+                Reason::Near => reference.removed_near += 1,
+            }
+            let file = *numbers.entry(file).or_insert_with_key(|file| {
+                self.files.push(file.clone());
+                self.files.len() as u32 - 1
+            });
+            let is_exact = reason == Reason::Exact;
+            self.removals.push(Removal { document, id, file, is_exact, score });
+        }
+        self.removals.sort_by_key(|removal| removal.document);
+        self.references.push(reference);
+    }
+
+    /// The name of its file in the state.
+    const NAME: &str = "against";
+
+    fn load(state: &Checkpoint) -> Result<Option<Against>, Error> {
+        let content = state.read(Against::NAME)?;
+        Ok(content.and_then(|content| serde_json::from_slice(&content).ok()))
+    }
+}
+
+impl Job<'_> {
+    /// Finds what the references have, and takes it out of the search.
+    pub(super) fn against(
+        &self,
+        collected: &mut Collected<Sketched>,
+        acceptance: Acceptance,
+        recipe: &Recipe,
+    ) -> Result<Against, Error> {
+        if self.settings.against.is_empty() {
+            return Ok(Against::default());
+        }
+        let earlier = self.state().map(Against::load).transpose()?.flatten();
+        let found = match earlier {
+            Some(found) => {
+                exclude(collected, &found.removals);
+                found
+            }
+            None => {
+                let mut found = Against::default();
+                for (number, path) in self.settings.against.iter().enumerate() {
+                    self.context.check()?;
+                    let matched = match Kind::of(path)? {
+                        Kind::Index => self.against_index(collected, acceptance, recipe, path)?,
+                        Kind::Output => self.against_output(collected, acceptance, recipe, path)?,
+                        Kind::Documents(place) => {
+                            self.against_documents(collected, acceptance, recipe, &place, number)?
+                        }
+                    };
+                    // What one reference has is not looked for in the next.
+                    found.add(path, matched);
+                    exclude(collected, &found.removals);
+                }
+                if let Some(state) = self.state() {
+                    let content = serde_json::to_vec(&found).map_err(Error::invalid)?;
+                    state.write(Against::NAME, &content)?;
+                }
+                found
+            }
+        };
+        for Reference { reference, kind, documents, unreadable, .. } in &found.references {
+            if *unreadable > 0 {
+                let said = format!(
+                    "{reference}: {unreadable} of this reference could not be read; compared with {documents} documents"
+                );
+                self.context.notice(Level::Warning, Topic::Reference, &said);
+            } else if kind == index::KIND
+                && acceptance != Acceptance::Scored(acceptance.sketch_score())
+            {
+                let said = format!(
+                    "{reference}: an index keeps no texts: sketches that score {} or more are near",
+                    acceptance.sketch_score().value()
+                );
+                self.context.notice(Level::Note, Topic::Reference, &said);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn exclude(collected: &mut Collected<Sketched>, removals: &[Removal]) {
+    let corpus = &mut collected.corpus.corpus;
+    removals.iter().for_each(|removal| corpus.exclude(removal.document));
+}
+
+/// What lies at a path.
+enum Kind {
+    Index,
+    /// Of an earlier run, with the sketches of what it kept.
+    Output,
+    /// Files, or a folder of them: of an earlier run without sketches, what it kept.
+    Documents(PathBuf),
+}
+
+impl Kind {
+    fn of(path: &Path) -> Result<Kind, Error> {
+        if let Err(e) = fs::metadata(path) {
+            return Err(Error::io(path, "read the reference", &e));
+        }
+        if path.join("MANIFEST").is_file() {
+            return Ok(Kind::Index);
+        }
+        if kept::is_in(path) {
+            return Ok(Kind::Output);
+        }
+        let is_output = path.join("summary.json").is_file() && path.join("kept").is_dir();
+        Ok(Kind::Documents(if is_output { path.join("kept") } else { path.to_owned() }))
+    }
+}
+
+/// Refuses an output inside a reference, which would change it.
+///
+/// # Errors
+/// When one is.
+pub fn check_output(references: &[PathBuf], output: &Path) -> Result<(), Error> {
+    // The output need not be there yet: the nearest folder above it is.
+    let above = output.ancestors().find_map(|folder| match folder.as_os_str().is_empty() {
+        true => Path::new(".").canonicalize().ok(),
+        false => folder.canonicalize().ok(),
+    });
+    for reference in references {
+        let whole = reference.canonicalize().ok();
+        if let Some((above, whole)) = above.as_ref().zip(whole)
+            && above.starts_with(&whole)
+        {
+            return Err(Error::invalid(format!(
+                "{}: the output would lie in the reference {}: choose another folder",
+                output.display(),
+                reference.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What changes when a reference changes: the names and [`Stamp`]s of its files.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn identity(path: &Path) -> Result<String, Error> {
+    fn walk(path: &Path, lines: &mut Vec<String>) -> std::io::Result<()> {
+        let meta = fs::metadata(path)?;
+        if meta.is_dir() {
+            for entry in fs::read_dir(path)? {
+                walk(&entry?.path(), lines)?;
+            }
+        } else {
+            lines.push(format!("{} {:?}", path.display(), Stamp::of(&meta)));
+        }
+        Ok(())
+    }
+    let mut lines = Vec::new();
+    walk(path, &mut lines).map_err(|e| Error::io(path, "read the reference", &e))?;
+    lines.sort_unstable();
+    Ok(format!("{} ({:016x})", path.display(), xxh3_64(lines.join("\n").as_bytes())))
+}

@@ -1,0 +1,202 @@
+//! What decides the result of a job.
+
+use nearsift::cluster::MajorityLink;
+use nearsift::dedup::{Clustering, Keep};
+use nearsift::recipe::Recipe;
+use nearsift_io::{Body, Codec, Conversion, Format, Inputs, Links};
+use std::path::PathBuf;
+
+use super::against;
+use crate::documents::text_of;
+use crate::error::Error;
+use nearsift::search::Method;
+
+/// What decides the result of a job. Threads, memory and where it runs do not: they are in
+/// [`Context`](crate::Context).
+///
+/// ```
+/// use nearsift_batch::dedup::Settings;
+///
+/// let mut settings = Settings::default();
+/// settings.keep = "longest".parse()?;
+/// settings.source_field = Some("site".to_owned());
+/// assert_eq!(settings.fields(), ["site"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How near duplicates are found.
+    pub method: Method,
+    /// Which member of a group stays.
+    pub keep: Keep,
+    /// How pairs become groups; `None` for the rule of the method.
+    pub clustering: Option<Clustering>,
+    /// With majority link: the most different texts that a document stands for, 2 or more.
+    pub max_cluster: u32,
+    /// Whether to look for the passages that kept documents share.
+    pub partial: bool,
+    /// The field that says where a document comes from; `None` for the top folders of the input.
+    pub source_field: Option<String>,
+    /// The format of what is kept; `None` for that of the input.
+    pub output_format: Option<OutputFormat>,
+    /// Whether to decide everything and write no document.
+    pub dry_run: bool,
+    /// What has to be absent from the results: outputs of earlier jobs, files or folders of documents, indexes.
+    pub against: Vec<PathBuf>,
+    /// Whether to write the sketches of what is kept beside it.
+    pub keep_state: bool,
+}
+
+impl Default for Settings {
+    /// Sketches whose texts are compared exactly, with the default score; the first document of a group stays.
+    fn default() -> Settings {
+        Settings {
+            method: Method::default(),
+            keep: Keep::First,
+            clustering: None,
+            max_cluster: MajorityLink::default().max_cluster,
+            partial: false,
+            source_field: None,
+            output_format: None,
+            dry_run: false,
+            against: Vec::new(),
+            keep_state: false,
+        }
+    }
+}
+
+/// The format of what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutputFormat {
+    /// JSON lines, JSON, CSV, TSV, Parquet or Arrow.
+    pub format: Format,
+    /// How it is compressed; `None` for what is usual for the format.
+    pub codec: Option<Codec>,
+}
+
+impl OutputFormat {
+    /// # Errors
+    /// A compression that the format does not have.
+    pub(super) fn conversion(self) -> Result<Conversion, Error> {
+        let text = |body: Body<'_>, charset: Option<&str>| text_of(body, charset).text.into_owned();
+        Ok(Conversion::new(self.format, self.codec, text)?)
+    }
+}
+
+impl Settings {
+    /// The fields that the inputs must be opened with: [`ReadOptions::fields`](nearsift_io::ReadOptions::fields).
+    pub fn fields(&self) -> Vec<String> {
+        let fields = self.keep.field().map(str::to_owned).into_iter();
+        fields.chain(self.source_field.clone()).collect()
+    }
+
+    /// Refuses inputs that were opened without a field that is needed.
+    pub(super) fn check_inputs(&self, inputs: &Inputs) -> Result<(), Error> {
+        let missing =
+            self.fields().into_iter().find(|field| !inputs.options().fields.contains(field));
+        let Some(field) = missing else { return Ok(()) };
+        let problem = format!(": the inputs must be opened with the field {field:?}");
+        Err(Error::Setting { setting: "fields", problem })
+    }
+
+    /// Refuses settings that do not fit with each other, before any input is opened.
+    ///
+    /// # Errors
+    /// [`Error::Setting`], with what to leave out.
+    pub fn check(&self) -> Result<(), Error> {
+        let setting =
+            |setting, problem: &str| Err(Error::Setting { setting, problem: problem.to_owned() });
+        if let Some(format) = self.output_format {
+            format.conversion()?;
+        }
+        let of_sketches = match (self.against.is_empty(), self.keep_state) {
+            (false, _) => "against",
+            (true, true) => "keep-state",
+            (true, false) => return Ok(()),
+        };
+        if matches!(self.method, Method::Simhash { .. }) {
+            return setting(
+                of_sketches,
+                " is of `method` sketch, and SimHash was asked by `method`, `max-distance`, `bits` or `recipe`: leave one of them out",
+            );
+        }
+        if self.keep_state && (self.dry_run || self.output_format.is_some()) {
+            return setting(
+                "keep-state",
+                " is of documents that are kept in the input's format: leave out `dry-run` and `output-format`",
+            );
+        }
+        Ok(())
+    }
+
+    /// What decides the result, by name, in words that never change with the program's types: a job may be resumed by
+    /// one of the same identity.
+    ///
+    /// # Errors
+    /// A reference that cannot be read.
+    pub(super) fn identity(&self, inputs: &Inputs) -> Result<Vec<(String, String)>, Error> {
+        let (recipe, near) = match &self.method {
+            Method::Simhash { recipe, max_distance } => {
+                (recipe, format!("distance {max_distance}"))
+            }
+            Method::Sketch { recipe, acceptance } => (recipe, acceptance.to_string()),
+        };
+        let clustering = match self.clustering.unwrap_or(self.method.clustering()) {
+            Clustering::Majority => "majority",
+            Clustering::Components => "components",
+            Clustering::Star => "star",
+        };
+        let none = || "none".to_owned();
+        let output_format =
+            self.output_format.map_or_else(none, |OutputFormat { format, codec }| {
+                let codec = codec.map_or("as usual", Codec::name);
+                format!("{format} {codec}")
+            });
+        let against: Vec<String> =
+            self.against.iter().map(|path| against::identity(path)).collect::<Result<_, _>>()?;
+        let settings = [
+            ("recipe", written(recipe)),
+            ("near", near),
+            ("keep", self.keep.to_string()),
+            ("cluster", clustering.to_owned()),
+            ("max-cluster", self.max_cluster.to_string()),
+            ("partial", self.partial.to_string()),
+            ("dry-run", self.dry_run.to_string()),
+            ("source-field", self.source_field.clone().unwrap_or_else(none)),
+            ("output-format", output_format),
+            ("reading", reading(inputs)),
+            ("against", against.join(", ")),
+            ("keep-state", self.keep_state.to_string()),
+        ];
+        Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+}
+
+/// A recipe with all that decides what it makes.
+fn written(recipe: &Recipe) -> String {
+    format!("{recipe} (digest {:016x})", recipe.digest())
+}
+
+/// How the input is read.
+fn reading(inputs: &Inputs) -> String {
+    let options = inputs.options();
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
+    let format = options.format.map_or_else(|| "by name".to_owned(), |format| format.to_string());
+    let delimiter = options.delimiter.map_or("found".to_owned(), |byte| byte.to_string());
+    let links = match options.links {
+        Links::Followed => "followed",
+        _ => "inside",
+    };
+    let limits = &options.limits;
+    format!(
+        "format {format}, text {}, id {}, charset {}, delimiter {delimiter}, links {links}, record bytes {}, file bytes {}, ratio {}, window {}",
+        text(&options.text_field),
+        options.id_field,
+        text(&options.encoding),
+        limits.record_bytes,
+        limits.file_bytes,
+        limits.ratio,
+        limits.zstd_window_log,
+    )
+}

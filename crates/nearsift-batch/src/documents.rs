@@ -1,0 +1,100 @@
+//! From the bytes of a document to its text.
+
+use std::borrow::Cow;
+
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched, bytes_key};
+use nearsift::text::decode::{Content, Hints, decode};
+use nearsift::text::extract::{Extracted, Limits, PageKind, extract};
+use nearsift_io::Body;
+
+/// A document's text, and what was noticed on the way.
+#[derive(Clone)]
+pub struct Text<'a> {
+    /// The text.
+    pub text: Cow<'a, str>,
+    /// Characters that could not be decoded.
+    pub replaced: u64,
+    /// The bytes of the text, where not all could be decoded: such a text is the same only as one of the same bytes.
+    pub raw: Option<Cow<'a, [u8]>>,
+    /// For a web page: what kind it is.
+    pub page: Option<PageKind>,
+    /// For a web page: what others of the same text must also agree in to be the same page.
+    pub identity: String,
+}
+
+impl<'a> Text<'a> {
+    /// A text that is whole and of no page.
+    pub(crate) fn plain(text: Cow<'a, str>) -> Text<'a> {
+        Text { text, replaced: 0, raw: None, page: None, identity: String::new() }
+    }
+
+    /// The fingerprint of the document, if it is one of its own.
+    pub fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Outcome {
+        match (fingerprinter.fingerprint(&self.text), self.page) {
+            (Outcome::Fingerprint(_), Some(PageKind::NavigationOnly)) => {
+                Outcome::None(NoFingerprint::NavigationOnly)
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// The sketch of the document, if it is one of its own.
+    pub fn sketch(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<Sketched, NoFingerprint> {
+        match (fingerprinter.sketch(&self.text), self.page) {
+            (Ok(_), Some(PageKind::NavigationOnly)) => Err(NoFingerprint::NavigationOnly),
+            (sketched, _) => sketched,
+        }
+    }
+
+    /// The key of the document among equal ones, right after its fingerprint, sketch or features were made.
+    pub fn key(&self, fingerprinter: &mut Fingerprinter<'_>) -> Option<u128> {
+        match &self.raw {
+            Some(raw) => Some(bytes_key(raw)),
+            None => fingerprinter.page_key(&self.identity),
+        }
+    }
+
+    pub(crate) fn into_owned(self) -> Text<'static> {
+        let raw = self.raw.map(|raw| Cow::Owned(raw.into_owned()));
+        Text { text: Cow::Owned(self.text.into_owned()), raw, ..self }
+    }
+}
+
+/// Decodes and extracts as the kind of document asks for.
+pub fn text_of<'a>(body: Body<'a>, charset: Option<&str>) -> Text<'a> {
+    match body {
+        Body::Text(text) => Text::plain(text),
+        Body::Plain { bytes, charset: sent } => {
+            let (text, replaced, raw) = decoded(bytes, charset.or(sent.as_deref()), Content::Plain);
+            Text { replaced, raw, ..Text::plain(text) }
+        }
+        Body::Html { bytes, charset: sent } => {
+            let (text, replaced, raw) =
+                decoded(bytes, charset.or(sent.as_deref()), Content::Markup);
+            let page = extract(&text, &Limits::default());
+            let Extracted { text, kind, identity, .. } = page;
+            Text { text: Cow::Owned(text), replaced, raw, page: Some(kind), identity }
+        }
+    }
+}
+
+/// The text, how many characters could not be decoded, and the bytes if there are such.
+fn decoded<'a>(
+    bytes: Cow<'a, [u8]>,
+    label: Option<&str>,
+    content: Content,
+) -> (Cow<'a, str>, u64, Option<Cow<'a, [u8]>>) {
+    let hints = Hints { label, content };
+    match bytes {
+        Cow::Borrowed(bytes) => {
+            let decoded = decode(bytes, &hints);
+            let raw = (decoded.replaced > 0).then_some(Cow::Borrowed(bytes));
+            (decoded.text, decoded.replaced as u64, raw)
+        }
+        Cow::Owned(bytes) => {
+            let decoded = decode(&bytes, &hints);
+            let (text, replaced) = (decoded.text.into_owned(), decoded.replaced as u64);
+            (Cow::Owned(text), replaced, (replaced > 0).then_some(Cow::Owned(bytes)))
+        }
+    }
+}

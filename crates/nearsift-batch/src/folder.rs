@@ -1,0 +1,440 @@
+//! The output folder: everything is written aside and gets its final name together, at the end.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use nearsift_io::{Inputs, prepare_output_around};
+use serde::Serialize;
+
+use crate::checkpoint::{Checkpoint, Manifest};
+use crate::context::{Context, Interrupt};
+use crate::error::BE_WRITTEN;
+use crate::error::Error;
+use crate::lock;
+
+/// Where results lie until all are complete.
+const UNFINISHED: &str = ".unfinished";
+/// Present in a folder exactly when a run has finished in it.
+const LAST: &str = "summary.json";
+
+/// Where a long run keeps its work, below [`UNFINISHED`].
+const STATE: &str = "state";
+/// In the state: all is written, and gets its final names; its content is the exit status.
+const PUBLISHING: &str = "publishing";
+/// In the state: the files whose kept documents are written, a number a line.
+const WRITTEN: &str = "written";
+
+/// An output folder whose results are not published yet. When it is dropped before, what was written
+/// is removed, but for work that a later run can go on with.
+pub struct Folder {
+    output: PathBuf,
+    unfinished: PathBuf,
+    state: Option<Checkpoint>,
+    /// Whether a later job can resume what is in it.
+    has_work: Arc<AtomicBool>,
+    interrupt: Interrupt,
+}
+
+/// What to do with the work of an earlier run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// There must be none.
+    Afresh,
+    /// It is taken up, if there is any.
+    Resume,
+}
+
+/// What there is to do.
+pub enum OpenedFolder {
+    /// Results are to be made.
+    Work(Folder),
+    /// They were made, and lacked only their final names.
+    Published {
+        /// Whether every document was read and written.
+        is_complete: bool,
+    },
+}
+
+impl Folder {
+    /// Makes the output folder. Long work is kept in it as it is done, where the input can be read again.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to, holds something, or work of another input or settings.
+    pub fn begin(
+        context: &Context<'_>,
+        output: &Path,
+        inputs: &Inputs,
+        manifest: Option<&Manifest>,
+        start: Start,
+    ) -> Result<OpenedFolder, Error> {
+        let earlier = output.join(UNFINISHED);
+        let has_work = Checkpoint::is_in(&earlier.join(STATE));
+        match start {
+            Start::Afresh if has_work => {
+                return Err(Error::invalid(format!(
+                    "{}: the output folder is not empty: it holds a run that was stopped; go on with it by `resume`, or remove {} to begin again",
+                    output.display(),
+                    earlier.display()
+                )));
+            }
+            Start::Resume if has_work && manifest.is_none() => {
+                return Err(Error::invalid(format!(
+                    "cannot resume: standard input and pipes cannot be read again, and {} holds a run over files",
+                    output.display()
+                )));
+            }
+            Start::Resume if has_work => {
+                if earlier.join(STATE).join(PUBLISHING).is_file() {
+                    publish(output, &earlier)?;
+                    return Folder::tidy(output, &earlier);
+                }
+            }
+            // A run that was stopped while it tidied up.
+            Start::Resume if earlier.is_dir() && output.join(LAST).is_file() => {
+                return Folder::tidy(output, &earlier);
+            }
+            // A run that kept nothing.
+            Start::Resume if earlier.is_dir() => {
+                fs::remove_dir_all(&earlier).map_err(|e| Error::io(&earlier, "remove", &e))?;
+            }
+            Start::Afresh | Start::Resume => {}
+        }
+        let output =
+            prepare_output_around(output, inputs, has_work.then_some(Path::new(UNFINISHED)))?;
+        let unfinished = output.join(UNFINISHED);
+        fs::create_dir_all(&unfinished)
+            .map_err(|e| Error::io(&output, "make the output folder", &e))?;
+        // Whatever happens from here on, the work of an earlier job stays.
+        let has_work = Arc::new(AtomicBool::new(has_work));
+        let interrupt = context.interrupt.clone();
+        interrupt.set_unfinished(&unfinished, &has_work);
+        let mut folder = Folder { output, unfinished, state: None, has_work, interrupt };
+        let bounds = context.bounds;
+        let is_long = folder.keeps_work() || inputs.total_bytes() >= bounds.resumable_bytes;
+        if let Some(manifest) = manifest.filter(|_| is_long) {
+            let (path, has_work) = (folder.path(STATE), Arc::clone(&folder.has_work));
+            let opened = Checkpoint::open(&path, manifest, bounds.checkpoint_bytes, has_work);
+            folder.state = Some(opened?);
+            // What is not part of the state is made again.
+            clear(&folder.unfinished)?;
+        }
+        Ok(OpenedFolder::Work(folder))
+    }
+
+    /// Where the work is kept, if it is.
+    pub fn state(&self) -> Option<&Checkpoint> {
+        self.state.as_ref()
+    }
+
+    /// Whether there is work that a later run can go on with.
+    pub fn keeps_work(&self) -> bool {
+        self.has_work.load(Ordering::Relaxed)
+    }
+
+    /// Which files' kept documents are written. What else an earlier run left there is removed.
+    ///
+    /// # Errors
+    /// When the state cannot be read.
+    pub fn marks(&self, inputs: &Inputs) -> Result<CompletionLog, Error> {
+        let Some(state) = &self.state else { return Ok(CompletionLog::default()) };
+        let path = state.path(WRITTEN);
+        let error = |e: &std::io::Error| Error::io(&path, "keep the work in", e);
+        let lines = match fs::read_to_string(&path) {
+            Ok(lines) => lines,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(error(&e)),
+        };
+        // A line that was cut short has no end.
+        let whole = lines.rfind('\n').map_or("", |end| &lines[..end]);
+        let done: HashSet<usize> = whole.lines().filter_map(|line| line.parse().ok()).collect();
+        let files = done.iter().filter_map(|&file| inputs.files().get(file));
+        let outputs: HashSet<PathBuf> = files.map(|file| inputs.output_path(file)).collect();
+        for folder in [self.path("kept"), self.path("unreadable")] {
+            let is_whole =
+                |path: &Path| path.strip_prefix(&folder).is_ok_and(|p| outputs.contains(p));
+            remove_files(&folder, &is_whole).map_err(|e| error(&e))?;
+        }
+        let mut file = File::create(&path).map_err(|e| error(&e))?;
+        let mut again: Vec<usize> = done.iter().copied().collect();
+        again.sort_unstable();
+        again.iter().try_for_each(|number| writeln!(file, "{number}")).map_err(|e| error(&e))?;
+        let state = Marking {
+            unfinished: self.unfinished.clone(),
+            group: Mutex::default(),
+            marks: Mutex::new((path, file)),
+        };
+        Ok(CompletionLog { done, state: Some(state) })
+    }
+
+    /// Where a result is written until it is published.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.unfinished.join(name)
+    }
+
+    /// Makes a folder among the results.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn make(&self, name: &str) -> Result<(), Error> {
+        fs::create_dir_all(self.path(name)).map_err(|e| cannot_write(&self.output.join(name), &e))
+    }
+
+    /// A file of JSON lines.
+    pub fn table(&self, name: &str) -> Result<Table, Error> {
+        let path = self.output.join(name);
+        let file = File::create_new(self.path(name)).map_err(|e| cannot_write(&path, &e))?;
+        Ok(Table { path, writer: BufWriter::with_capacity(1 << 16, file) })
+    }
+
+    /// A whole file.
+    pub fn text(&self, name: &str, text: &str) -> Result<(), Error> {
+        fs::write(self.path(name), text).map_err(|e| cannot_write(&self.output.join(name), &e))
+    }
+
+    /// A whole file of bytes.
+    pub fn bytes(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+        fs::write(self.path(name), content).map_err(|e| cannot_write(&self.output.join(name), &e))
+    }
+
+    /// Gives everything its final name, the summary last. From here on nothing is left to do but this,
+    /// and a later run can do it too.
+    pub fn publish(&self) -> Result<(), Error> {
+        if let Some(state) = &self.state {
+            state.write(PUBLISHING, &[])?;
+        }
+        publish(&self.output, &self.unfinished)?;
+        self.has_work.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Removes what is left of an earlier run that published all.
+    fn tidy(output: &Path, unfinished: &Path) -> Result<OpenedFolder, Error> {
+        let is_complete = is_complete(&output.join(LAST))?;
+        fs::remove_dir_all(unfinished).map_err(|e| Error::io(unfinished, "remove", &e))?;
+        Ok(OpenedFolder::Published { is_complete })
+    }
+}
+
+/// Whether the job that a summary is of read and wrote every document.
+fn is_complete(summary: &Path) -> Result<bool, Error> {
+    let json = fs::read(summary).map_err(|e| Error::io(summary, "read", &e))?;
+    let summary: serde_json::Value = serde_json::from_slice(&json).map_err(Error::invalid)?;
+    Ok(summary["unreadable"] == 0 && summary["changed_files"].is_null())
+}
+
+fn publish(output: &Path, unfinished: &Path) -> Result<(), Error> {
+    let error = |e| cannot_write(output, &e);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(unfinished).map_err(error)? {
+        names.push(entry.map_err(error)?.file_name());
+    }
+    names.retain(|name| name != STATE);
+    names.sort_by_key(|name| (name == LAST, name.clone()));
+    for name in names {
+        fs::rename(unfinished.join(&name), output.join(&name)).map_err(error)?;
+    }
+    Ok(())
+}
+
+/// Removes what an earlier run wrote, but for its state and the kept documents: which of these are
+/// whole the state knows.
+fn clear(unfinished: &Path) -> Result<(), Error> {
+    let error = |e| Error::io(unfinished, "clear", &e);
+    let written = unfinished.join(STATE).join(WRITTEN).is_file();
+    for entry in fs::read_dir(unfinished).map_err(error)? {
+        let entry = entry.map_err(error)?;
+        let name = entry.file_name();
+        if name == STATE || (written && (name == "kept" || name == "unreadable")) {
+            continue;
+        }
+        let is_folder = entry.file_type().map_err(error)?.is_dir();
+        let path = entry.path();
+        if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) }.map_err(error)?;
+    }
+    Ok(())
+}
+
+/// Removes the files below a folder, if it is there, but for those that are whole.
+fn remove_files(folder: &Path, is_whole: &impl Fn(&Path) -> bool) -> std::io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            remove_files(&path, is_whole)?;
+        } else if !is_whole(&path) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.keeps_work() {
+            // Nothing can be done about a failure here, and an unfinished folder says so by its name.
+            let _ = fs::remove_dir_all(&self.unfinished);
+        }
+        self.interrupt.clear_unfinished();
+    }
+}
+
+/// Files whose kept documents are written.
+///
+/// Files reach the disk and are marked in groups: of a million small ones, each with a sync of its own, syncs take nearly all
+/// of the time.
+#[derive(Debug, Default)]
+pub struct CompletionLog {
+    done: HashSet<usize>,
+    state: Option<Marking>,
+}
+
+#[derive(Debug)]
+struct Marking {
+    unfinished: PathBuf,
+    group: Mutex<Group>,
+    marks: Mutex<(PathBuf, File)>,
+}
+
+/// Files that are written and not marked yet.
+#[derive(Debug, Default)]
+struct Group {
+    files: Vec<usize>,
+    outputs: Vec<PathBuf>,
+    bytes: u64,
+}
+
+impl Group {
+    /// As many files, or as many bytes of them, are synced and marked together: what a killed run does again.
+    const FILES: usize = 4096;
+    const BYTES: u64 = 64 << 20;
+    /// From so many outputs on their file system is synced as a whole.
+    #[cfg(target_os = "linux")]
+    const MANY: usize = 16;
+
+    fn is_full(&self) -> bool {
+        self.files.len() >= Group::FILES || self.bytes >= Group::BYTES
+    }
+
+    /// Waits until the outputs are on the disk.
+    fn sync(&self, unfinished: &Path) -> Result<(), Error> {
+        // Others than Linux say nothing of what failed while a file system was synced.
+        #[cfg(target_os = "linux")]
+        if self.outputs.len() >= Group::MANY {
+            return File::open(unfinished)
+                .and_then(|folder| Ok(rustix::fs::syncfs(folder)?))
+                .map_err(|e| cannot_write(unfinished, &e));
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = unfinished;
+        self.outputs.iter().try_for_each(|path| {
+            File::open(path)
+                .and_then(|written| written.sync_all())
+                .map_err(|e| cannot_write(path, &e))
+        })
+    }
+}
+
+impl CompletionLog {
+    /// Whether a file's are.
+    pub fn has(&self, file: usize) -> bool {
+        self.done.contains(&file)
+    }
+
+    /// From now on they are, once their bytes have reached the disk: at `output` below the folders. Marked they are then, or at
+    /// the latest by [`CompletionLog::finish`].
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn set(&self, file: usize, folders: &[PathBuf], output: &Path) -> Result<(), Error> {
+        let Some(state) = &self.state else { return Ok(()) };
+        let mut outputs = Vec::new();
+        let mut bytes = 0;
+        for path in folders.iter().map(|folder| folder.join(output)) {
+            match fs::metadata(&path) {
+                Ok(written) => {
+                    bytes += written.len();
+                    outputs.push(path);
+                }
+                // Nothing stays of it there.
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(cannot_write(&path, &e)),
+            }
+        }
+        let full = {
+            let mut group = lock(&state.group);
+            group.files.push(file);
+            group.outputs.append(&mut outputs);
+            group.bytes += bytes;
+            if !group.is_full() {
+                return Ok(());
+            }
+            std::mem::take(&mut *group)
+        };
+        state.mark(&full)
+    }
+
+    /// CompletionLog what is not marked yet.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn finish(self) -> Result<(), Error> {
+        let Some(state) = &self.state else { return Ok(()) };
+        let group = std::mem::take(&mut *lock(&state.group));
+        state.mark(&group)
+    }
+}
+
+impl Marking {
+    fn mark(&self, group: &Group) -> Result<(), Error> {
+        if group.files.is_empty() {
+            return Ok(());
+        }
+        group.sync(&self.unfinished)?;
+        let mut lines = String::new();
+        for file in &group.files {
+            lines.push_str(&format!("{file}\n"));
+        }
+        let (path, marks) = &mut *lock(&self.marks);
+        marks
+            .write_all(lines.as_bytes())
+            .and_then(|()| marks.sync_data())
+            .map_err(|e| Error::io(path, "keep the work in", &e))
+    }
+}
+
+/// JSON lines that are being written.
+pub struct Table {
+    path: PathBuf,
+    writer: BufWriter<File>,
+}
+
+impl Table {
+    pub fn line(&mut self, value: &impl Serialize) -> Result<(), Error> {
+        serde_json::to_writer(&mut self.writer, value)
+            .map_err(Into::into)
+            .and_then(|()| self.writer.write_all(b"\n"))
+            .map_err(|e| cannot_write(&self.path, &e))
+    }
+
+    /// A line that is JSON already.
+    pub fn raw(&mut self, line: &str) -> Result<(), Error> {
+        writeln!(self.writer, "{line}").map_err(|e| cannot_write(&self.path, &e))
+    }
+
+    /// Must be called at the end: a full disk may show only here.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.writer.flush().map_err(|e| cannot_write(&self.path, &e))
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
+    Error::io(path, BE_WRITTEN, error)
+}

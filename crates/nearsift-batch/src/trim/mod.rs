@@ -1,0 +1,476 @@
+//! Removes the lines or paragraphs that documents repeat, and keeps the documents.
+
+mod near;
+mod pieces;
+
+use std::collections::HashMap;
+use std::iter::Peekable;
+use std::path::Path;
+
+use nearsift_io::{Decide, Decision, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting};
+use serde::Serialize;
+
+use near::{Different, NearPieces, Search};
+use pieces::{Keys, Piece, Repeat, repeats};
+pub use pieces::{Stays, Unit};
+
+use crate::context::{Context, Phase};
+use crate::corpus::{Id, Ids, Records, check_room};
+use crate::dedup::ChangedFile;
+use crate::error::Error;
+use crate::external_sort::{Sorted, Sorter};
+use crate::folder::{Folder, OpenedFolder, Start, Table};
+use crate::scan::{Pass, Problems, scan};
+
+/// A document has at most so many pieces that count; those behind them stay.
+const MOST: usize = 1 << 20;
+
+/// Which pieces go.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// What texts are cut into.
+    pub unit: Unit,
+    /// How often a piece must be there before it goes, in one document or several: 2 or more.
+    pub min_count: u32,
+    /// Pieces with fewer bytes of letters and digits in UTF-8 always stay.
+    pub min_bytes: usize,
+    /// Which of equal pieces stays.
+    pub keep: Stays,
+    /// How alike pieces are at least, from 0 to 1, that count as the same although they differ; `None` where none do.
+    pub near: Option<f64>,
+}
+
+impl Default for Settings {
+    /// Lines of 24 bytes and more that repeat an earlier line.
+    fn default() -> Settings {
+        Settings { unit: Unit::Line, min_count: 2, min_bytes: 24, keep: Stays::First, near: None }
+    }
+}
+
+/// Writes the documents without the lines or paragraphs that they repeat into a folder, which must be empty or not exist.
+/// A memory limit bounds the search for pieces that are nearly the same.
+///
+/// # Errors
+/// An input whose texts cannot be rewritten or read, an output folder that is not empty, or an interruption. Nothing
+/// stays in the folder then.
+pub fn run(
+    inputs: &Inputs,
+    settings: &Settings,
+    output: &Path,
+    context: &Context<'_>,
+) -> Result<Summary, Error> {
+    check_inputs(inputs)?;
+    let folder = match Folder::begin(context, output, inputs, None, Start::Afresh)? {
+        OpenedFolder::Work(folder) => folder,
+        OpenedFolder::Published { .. } => unreachable!("nothing is resumed"),
+    };
+    let found = find(inputs, settings, &folder, context)?;
+    let mut summary = found.summary(settings, inputs);
+    write(inputs, &folder, &found, &mut summary, context)?;
+    context.check()?;
+    let json = serde_json::to_string_pretty(&summary).map_err(Error::invalid)?;
+    folder.text("summary.json", &(json + "\n"))?;
+    folder.publish()?;
+    Ok(summary)
+}
+
+/// Refuses ways of reading in which texts cannot be rewritten, before any input is opened.
+///
+/// # Errors
+/// A charset that is not UTF-8.
+pub fn check(options: &ReadOptions) -> Result<(), Error> {
+    match options.encoding.as_deref() {
+        Some(charset) if !["utf-8", "utf8"].contains(&charset.to_ascii_lowercase().as_str()) => {
+            let problem = format!(
+                " {charset}: a text that is rewritten must be UTF-8; convert the files first"
+            );
+            Err(Error::Setting { setting: "charset", problem })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses inputs whose texts cannot be rewritten.
+fn check_inputs(inputs: &Inputs) -> Result<(), Error> {
+    check(inputs.options())?;
+    let cannot = |format| matches!(format, Format::Html | Format::Warc | Format::Arrow);
+    match inputs.files().iter().find(|file| cannot(file.format())) {
+        None => Ok(()),
+        Some(file) => Err(Error::invalid(format!(
+            "{}: the text of {} cannot be rewritten in its place: convert it first, by `nearsift dedup --output-format jsonl`",
+            file.name(),
+            file.format()
+        ))),
+    }
+}
+
+/// What the first pass found.
+struct Found {
+    repeats: Sorted<Repeat>,
+    pieces: u64,
+    /// Of the search for pieces that are nearly the same, where it was asked for.
+    near: Option<NearPieces>,
+    documents: u64,
+    text_bytes: u64,
+    ids: Ids,
+    records: Records,
+    problems: Problems,
+}
+
+/// What a worker sees of a document: its id, the bytes of its text, and the pieces that count.
+struct Row {
+    id: Id<'static>,
+    bytes: u64,
+    pieces: Vec<(u128, u32)>,
+}
+
+fn find(
+    inputs: &Inputs,
+    settings: &Settings,
+    folder: &Folder,
+    context: &Context<'_>,
+) -> Result<Found, Error> {
+    let aside = folder.path("");
+    let bounds = context.bounds;
+    let mut pieces = Sorter::new(&aside, bounds.sorted_records);
+    let mut ids = Ids::in_folder(&aside, bounds.id_bytes);
+    let mut records = Records::default();
+    let mut problems = Problems::default();
+    let mut unreadable = folder.table("unreadable.jsonl")?;
+    let (mut documents, mut text_bytes) = (0_usize, 0);
+    let notes = scan(
+        context,
+        inputs,
+        &Pass::new(Phase::Pieces),
+        Keys::default,
+        |keys, seen| {
+            let text = &seen.text.text;
+            // A text that cannot be written back is not cut.
+            let is_whole = seen.replaced == 0 && seen.text.page.is_none();
+            let cut = settings.unit.pieces(if is_whole { text } else { "" });
+            let counted = (0u32..)
+                .zip(cut)
+                .filter_map(|(number, piece)| Some((keys.key(piece, settings.min_bytes)?, number)));
+            Row {
+                id: Id::of(seen.id).into_owned(),
+                bytes: text.len() as u64,
+                pieces: counted.take(MOST).collect(),
+            }
+        },
+        |place, done| match done {
+            Ok(row) => {
+                check_room(documents)?;
+                let (document, of) = (documents as u32, row.pieces.len() as u32);
+                documents += 1;
+                text_bytes += row.bytes;
+                ids.push(&row.id)?;
+                row.pieces
+                    .iter()
+                    .try_for_each(|&(key, number)| pieces.push(Piece { key, document, number, of }))
+            }
+            Err(note) => {
+                records.skip(place.index);
+                problems.add(context, &note);
+                unreadable.line(&note)
+            }
+        },
+    )?;
+    for note in &notes {
+        problems.add(context, note);
+        unreadable.line(note)?;
+    }
+    unreadable.finish()?;
+    let sorted = pieces.finish()?;
+    let sorter = Sorter::new(&aside, bounds.sorted_records);
+    let &Settings { min_count, keep, .. } = settings;
+    let (repeats, near) = match settings.near {
+        Some(min_score) => {
+            let different = Different::of(&sorted, settings.unit, &records)?;
+            let limit = context.memory_bytes;
+            let search = Search {
+                context,
+                inputs,
+                min_score,
+                budget: limit.map(|m| different.budget(m, ids.bytes())).transpose()?,
+                folder: &aside,
+            };
+            let groups = different.group(&search)?;
+            let gone = different.repeats(&groups, &sorted, sorter, min_count, keep)?;
+            (gone, Some(groups.search))
+        }
+        None => (repeats(&sorted, sorter, min_count as usize, keep)?, None),
+    };
+    let (pieces, documents) = (sorted.len(), documents as u64);
+    Ok(Found { repeats, pieces, near, documents, text_bytes, ids, records, problems })
+}
+
+/// The second pass: every file in its own format, with what is left of its texts.
+fn write(
+    inputs: &Inputs,
+    folder: &Folder,
+    found: &Found,
+    summary: &mut Summary,
+    context: &Context<'_>,
+) -> Result<(), Error> {
+    folder.make("kept")?;
+    let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
+    let writer = writer.compressing_by(rayon::current_num_threads());
+    let mut trimming = Trimming {
+        unit: summary.unit,
+        found,
+        repeats: found.repeats.iter().peekable(),
+        cut: HashMap::new(),
+        table: folder.table("removed.jsonl")?,
+        summary,
+        failure: None,
+    };
+    for (number, file) in inputs.files().iter().enumerate() {
+        context.check()?;
+        let done = writer.write_file_by(number, &mut trimming);
+        if let Some(failure) = trimming.failure.take() {
+            return Err(failure);
+        }
+        if let Err(error) = done {
+            trimming.summary.changed_files.push(ChangedFile::of(file, error)?);
+        }
+    }
+    trimming.table.finish()?;
+    found.ids.check()
+}
+
+/// Takes the pieces out of the documents, in the order of the input.
+struct Trimming<'a> {
+    unit: Unit,
+    found: &'a Found,
+    repeats: Peekable<Box<dyn Iterator<Item = Result<Repeat, Error>> + 'a>>,
+    /// The pieces that go of documents that are decided and not written yet.
+    cut: HashMap<u32, Vec<Repeat>>,
+    table: Table,
+    summary: &'a mut Summary,
+    /// What ends the run, once the writer returns.
+    failure: Option<Error>,
+}
+
+#[derive(Serialize)]
+struct RemovedLine<'a> {
+    id: Id<'a>,
+    /// The number of the record over the whole input, from 1.
+    record: u64,
+    /// The number of the line or paragraph in the text, from 1; none when the document goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    piece: Option<u32>,
+    reason: &'static str,
+    /// How alike the piece and the first are, when they are nearly the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<First<'a>>,
+}
+
+/// The first of the pieces that are the same, or nearly the same.
+#[derive(Serialize)]
+struct First<'a> {
+    id: Id<'a>,
+    record: u64,
+    piece: u32,
+}
+
+impl Trimming<'_> {
+    /// The pieces of a document that go.
+    fn repeats_of(&mut self, document: u32) -> Vec<Repeat> {
+        let mut own = Vec::new();
+        let is_near = |next: &Result<Repeat, Error>| {
+            next.as_ref().map_or(true, |repeat| repeat.document <= document)
+        };
+        while let Some(next) = self.repeats.next_if(is_near) {
+            match next {
+                Ok(repeat) if repeat.document == document => own.push(repeat),
+                // Of a file that changed.
+                Ok(_) => {}
+                Err(failure) => {
+                    self.failure.get_or_insert(failure);
+                    break;
+                }
+            }
+        }
+        own
+    }
+
+    fn list(&mut self, gone: &[Repeat], is_whole: bool) -> Result<(), Error> {
+        let Found { ids, records, .. } = self.found;
+        let Some(&Repeat { document, .. }) = gone.first() else { return Ok(()) };
+        let (id, record) = (ids.get(document), records.of(document) + 1);
+        for repeat in gone {
+            let first = First {
+                id: ids.get(repeat.first),
+                record: records.of(repeat.first) + 1,
+                piece: repeat.first_number + 1,
+            };
+            let score = repeat.likeness.score();
+            self.summary.pieces_nearly_repeated += u64::from(score.is_some());
+            self.table.line(&RemovedLine {
+                id: id.clone(),
+                record,
+                piece: Some(repeat.number + 1),
+                reason: if score.is_some() { "nearly-repeated" } else { "repeated" },
+                score,
+                first: Some(first),
+            })?;
+        }
+        self.summary.pieces_removed += gone.len() as u64;
+        if is_whole {
+            self.summary.documents_removed += 1;
+            self.table.line(&RemovedLine {
+                id,
+                record,
+                piece: None,
+                reason: "nothing-left",
+                score: None,
+                first: None,
+            })
+        } else {
+            self.summary.documents_changed += 1;
+            Ok(())
+        }
+    }
+}
+
+impl Decide for Trimming<'_> {
+    fn decide(&mut self, place: Place) -> Decision {
+        let Some(document) = self.found.records.document(place.index) else {
+            return Decision::Unreadable;
+        };
+        let gone = self.repeats_of(document);
+        // What does not count is left of a document that goes: short lines between those that all repeat others.
+        if gone.first().is_some_and(|repeat| repeat.of as usize == gone.len()) {
+            if let Err(failure) = self.list(&gone, true) {
+                self.failure.get_or_insert(failure);
+            }
+            return Decision::Drop;
+        }
+        if !gone.is_empty() {
+            self.cut.insert(document, gone);
+        }
+        Decision::Keep
+    }
+
+    fn rewriting(&self) -> Rewriting {
+        Rewriting::Some
+    }
+
+    fn rewrite(&mut self, place: Place, text: &str) -> Option<String> {
+        let document = self.found.records.document(place.index)?;
+        let gone = self.cut.remove(&document)?;
+        let left = without(self.unit, text, &gone);
+        self.summary.text_bytes_cut += (text.len() - left.len()) as u64;
+        if let Err(failure) = self.list(&gone, false) {
+            self.failure.get_or_insert(failure);
+        }
+        Some(left)
+    }
+}
+
+/// The text without some of its pieces. It ends with a line break only if it did.
+fn without(unit: Unit, text: &str, gone: &[Repeat]) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut gone = gone.iter().map(|repeat| repeat.number).peekable();
+    for (number, piece) in (0u32..).zip(unit.pieces(text)) {
+        if gone.next_if_eq(&number).is_none() {
+            left.push_str(piece);
+        }
+    }
+    if !text.ends_with('\n') {
+        left.truncate(left.trim_end_matches(['\r', '\n']).len());
+    }
+    left
+}
+
+/// What was done: `summary.json`. Nothing in it depends on time, threads or the machine.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The version of this library.
+    pub nearsift: &'static str,
+    /// What texts are cut into.
+    pub unit: Unit,
+    /// How often a piece had to be there.
+    pub min_count: u32,
+    /// The least bytes of letters and digits of a piece.
+    pub min_bytes: usize,
+    /// Which of equal pieces stayed.
+    pub keep: Stays,
+    /// Near duplicates that are no copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<NearPieces>,
+    /// Documents that were read.
+    pub documents: u64,
+    /// Bytes of text.
+    pub text_bytes: u64,
+    /// Pieces that are long enough to count.
+    pub pieces: u64,
+    /// Pieces that went.
+    pub pieces_removed: u64,
+    /// Those among them that are nearly the same as the first, and not the same.
+    pub pieces_nearly_repeated: u64,
+    /// Documents with less text than before.
+    pub documents_changed: u64,
+    /// Documents of which every piece that counts repeats another.
+    pub documents_removed: u64,
+    /// Bytes of UTF-8 that went from documents that stay.
+    pub text_bytes_cut: u64,
+    /// Documents and files that could not be read.
+    pub unreadable: u64,
+    /// Files of the input.
+    pub input_files: usize,
+    /// Files of which nothing was written, because they had changed since they were read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed_files: Vec<ChangedFile>,
+}
+
+impl Found {
+    fn summary(&self, settings: &Settings, inputs: &Inputs) -> Summary {
+        Summary {
+            nearsift: env!("CARGO_PKG_VERSION"),
+            unit: settings.unit,
+            min_count: settings.min_count,
+            min_bytes: settings.min_bytes,
+            keep: settings.keep,
+            near: self.near,
+            documents: self.documents,
+            text_bytes: self.text_bytes,
+            pieces: self.pieces,
+            pieces_removed: 0,
+            pieces_nearly_repeated: 0,
+            documents_changed: 0,
+            documents_removed: 0,
+            text_bytes_cut: 0,
+            unreadable: self.problems.count(),
+            input_files: inputs.files().len(),
+            changed_files: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pieces::Likeness;
+    use super::*;
+
+    #[test]
+    fn texts_without_pieces() {
+        let check = |unit: Unit, text: &str, gone: &[u32], expect: &str| {
+            let piece = |number| Piece { key: 1, document: 0, number, of: 9 };
+            let repeat = |&number| piece(number).repeats((0, 0), Likeness::SAME);
+            let gone: Vec<Repeat> = gone.iter().map(repeat).collect();
+            assert_eq!(without(unit, text, &gone), expect, "{text:?}");
+        };
+        check(Unit::Line, "a\nb\nc", &[1], "a\nc");
+        check(Unit::Line, "a\nb\nc", &[2], "a\nb");
+        check(Unit::Line, "a\r\nb\r\n", &[1], "a\r\n");
+        check(Unit::Line, "a\nb\n", &[0], "b\n");
+        check(Unit::Paragraph, "a\nb\n\nc\n\n\nd", &[1], "a\nb\n\nd");
+        check(Unit::Paragraph, "a\n\nb", &[1], "a");
+        check(Unit::Paragraph, "a\n\nb", &[], "a\n\nb");
+    }
+}
