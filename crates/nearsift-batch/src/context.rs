@@ -28,7 +28,7 @@ use crate::notice::{Level, Notice, Topic};
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Context<'a> {
-    /// Who is told of progress and notices.
+    /// Receives progress and notices.
     pub observer: &'a dyn Observer,
     /// Who may stop the job.
     pub interrupt: Interrupt,
@@ -163,7 +163,7 @@ pub enum Phase {
     Documents,
     /// Documents are put into an index.
     Indexing,
-    /// An index is asked for documents.
+    /// An index is searched for documents.
     Querying,
     /// Kept documents are written.
     Writing,

@@ -45,7 +45,7 @@ pub struct Sorter<T> {
 }
 
 impl<T: Stored> Sorter<T> {
-    /// Of records of which at most `most` (at least 1) stay in memory; the others go to a folder.
+    /// A sorter that keeps at most `most` records (at least 1) in memory; the others go to a folder.
     pub fn new(folder: &Path, most: usize) -> Sorter<T> {
         let most = most.max(1);
         let folder = folder.to_owned();

@@ -315,7 +315,7 @@ impl Group {
     /// As many files, or as many bytes of them, are synced and marked together: what a killed run does again.
     const FILES: usize = 4096;
     const BYTES: u64 = 64 << 20;
-    /// From so many outputs on their file system is synced as a whole.
+    /// From this many outputs on their file system is synced as a whole.
     #[cfg(target_os = "linux")]
     const MANY: usize = 16;
 

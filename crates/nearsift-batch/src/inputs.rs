@@ -20,7 +20,7 @@ pub fn open(paths: &[impl AsRef<OsStr>], options: ReadOptions) -> Result<Inputs,
     Ok(inputs)
 }
 
-/// Refuses inputs of which no record has a text, which is most likely the fault of the setting `text-field`, before anything is
+/// Refuses inputs without any record that has a text, which is most likely the fault of the setting `text-field`, before anything is
 /// written. Reads up to the first document.
 ///
 /// # Errors

@@ -88,7 +88,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads bytes from a place in a file, whoever else reads it.
+/// Reads bytes from a place in a file that other threads may read, too.
 ///
 /// # Errors
 /// What the system says, or the end of the file.
@@ -97,7 +97,7 @@ fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
 }
 
-/// Reads bytes from a place in a file, whoever else reads it.
+/// Reads bytes from a place in a file that other threads may read, too.
 ///
 /// # Errors
 /// What the system says, or the end of the file.

@@ -19,7 +19,7 @@ pub struct Seen<'a> {
     pub place: Place,
     pub id: &'a DocumentId<'a>,
     pub text: &'a Text<'a>,
-    /// The values of the fields that were asked for.
+    /// The values of the wanted fields.
     pub fields: &'a [Option<Value<'a>>],
     /// Characters that could not be decoded.
     pub replaced: u64,
@@ -41,7 +41,7 @@ const BYTES_AT_ONCE: usize = 64 << 20;
 pub struct Pass<'a> {
     /// What observers call it.
     pub phase: Phase,
-    /// The first batches, so many, are read and not worked on: an earlier run did that.
+    /// The first batches that are read and not worked on: an earlier job did that.
     pub skip: u64,
     /// Whether a record, by its number, is worked on; the others are not even parsed.
     pub wanted: Option<&'a (dyn Fn(u64) -> bool + Sync)>,
@@ -93,7 +93,7 @@ impl<T, F: FnMut(Place, Result<T, Note>) -> Result<(), Error>> Take<T> for Each<
 /// As [`scan_into`], with a closure for the results.
 ///
 /// # Errors
-/// As there.
+/// What `take` returns, or as [`scan_into`].
 pub fn scan<W: Send, T: Send>(
     context: &Context<'_>,
     inputs: &Inputs,

@@ -1,4 +1,4 @@
-//! The command line, as clap reads it. Nothing here acts: `settings` resolves what was asked for.
+//! The command line, as clap reads it. Nothing here acts: `resolve` makes settings of it.
 
 use std::path::PathBuf;
 
@@ -190,7 +190,7 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// The smallest score that was asked for, by itself or by a preset.
+    /// The smallest score that was given, by itself or by a preset.
     pub fn min_score(&self) -> Option<f64> {
         self.min_score.or(self.preset.map(Preset::min_score))
     }

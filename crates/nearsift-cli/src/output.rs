@@ -102,7 +102,7 @@ pub fn option(setting: &str) -> String {
     format!("--{setting}")
 }
 
-/// Lines that were asked for, on standard error.
+/// Lines of an explanation, on standard error.
 pub fn explain(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", escaped_text(text));
 }

@@ -3,6 +3,26 @@
 //! [`serve`] runs until the process is told to stop; [`Server`] is a service inside another program. `docs/SERVICE.md` has
 //! every route, setting and problem.
 //!
+//! ```
+//! use std::io::{Read, Write};
+//! use std::net::TcpStream;
+//! use nearsift_server::{Config, Log, Server};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let mut config = Config::new(&folder.path().join("collections"));
+//! config.listen = "127.0.0.1:0".parse()?;
+//! config.log = Log::Off;
+//! let server = Server::start(config)?;
+//! let mut client = TcpStream::connect(server.address())?;
+//! client.write_all(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
+//! let mut answer = String::new();
+//! client.read_to_string(&mut answer)?;
+//! assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+//! server.stop()?;
+//! # Ok(()) }
+//! ```
+//!
 //! | module | owns |
 //! |---|---|
 //! | `config` | settings: file, environment, flags |

@@ -1,5 +1,18 @@
 //! nearsift finds near-duplicate documents: the pipeline from bytes to clusters.
 //!
+//! ```
+//! let texts = ["今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。", "本报讯：昨天的大雨使两条地铁线路停运了三个小时。",
+//!              "今天下午，市图书馆举办了一场儿童绘本阅读活动。"];
+//! let found = nearsift::dedup(&texts)?;
+//! assert_eq!(found.kept().collect::<Vec<_>>(), [0, 1]);
+//! let gone = &found.removals()[0];
+//! println!("text {} goes: near to text {}, score {:.3}", gone.text, gone.representative, gone.score.unwrap_or(0.0));
+//! # Ok::<(), nearsift::dedup::DedupError>(())
+//! ```
+//!
+//! [`Dedup`] has the settings of that: the method, the smallest score, which text of a group stays. Files, folders and archives of
+//! documents are the crate `nearsift-batch`; a durable index is `nearsift-store`.
+//!
 //! Data goes one way through these modules, and none imports one that stands later in the list:
 //!
 //! | module | from | to |

@@ -207,7 +207,7 @@ impl<'b> ByteReader<'b> {
         self.array().map(f32::from_le_bytes)
     }
 
-    /// A number of which NaN stands for none.
+    /// A number; NaN stands for none.
     pub fn value(&mut self) -> Option<Option<f64>> {
         let value = f64::from_le_bytes(self.array()?);
         Some(Some(value).filter(|value| !value.is_nan()))

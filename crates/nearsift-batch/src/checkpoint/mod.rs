@@ -1,7 +1,7 @@
 //! What a long run keeps of its work, so that another can go on from there.
 //!
 //! The state is a folder inside the unfinished output. Its *manifest* says which input it is of, with
-//! sizes and times of change, and by which settings; whoever continues must bring the same. Beside it lie
+//! sizes and times of change, and by which settings; a job that continues must bring the same. Beside it lie
 //! the *shards* of the first pass, what later steps found, and marks for what is written: each a
 //! [file](mod@file) that is whole or absent.
 

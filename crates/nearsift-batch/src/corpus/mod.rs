@@ -101,7 +101,7 @@ pub struct Counts {
     pub too_few_features: u64,
     #[serde(default)]
     pub too_long: u64,
-    /// Documents of which too much could not be decoded.
+    /// Documents with too much that could not be decoded.
     #[serde(default)]
     pub undecodable: u64,
     pub duplicate_ids: u64,
@@ -172,7 +172,7 @@ pub trait Columns {
     /// Appends the numbers of the documents from `first` on, but for keys, to the content of a shard.
     fn save(&self, first: u32, content: &mut Vec<u8>);
 
-    /// Appends so many documents of which [`Columns::save`] wrote the numbers; `None` when it did not.
+    /// Appends `documents` documents whose numbers [`Columns::save`] wrote; `None` when it did not.
     fn load(&mut self, content: &mut ByteReader<'_>, documents: u32) -> Option<()>;
 
     /// The keys of the documents since they were last released, as a file of [`FileKeys`] has them:
@@ -434,7 +434,7 @@ pub fn collect<C: Columns>(
     })
 }
 
-/// Whether a run can take a document beside so many.
+/// Whether a job can take a document beside `documents` others.
 ///
 /// # Errors
 /// When it cannot.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Different values that are told apart.
+/// Different values that are kept apart.
 const MOST: usize = 1 << 20;
 
 /// Documents without a value.

@@ -24,7 +24,7 @@ const EACH_THREAD: u64 = 80 << 20;
 /// Of a document: its sketch, the number of its features and the key of its text; an id of 16 bytes and its place.
 const COLUMNS: u64 = 64 + 1 + 16;
 const ID: u64 = 16 + 8;
-/// Of all ids, of which the others lie in a file.
+/// Of all ids; further ones lie in a file.
 const IDS: u64 = (256 << 20) / 16 * ID;
 /// The join's own columns.
 const JOIN: u64 = 72;
@@ -80,7 +80,7 @@ impl Budget {
         standing + (left / 2).saturating_sub(self.documents * GATHERED)
     }
 
-    /// For texts beside so many candidates; those that do not fit go to the disk.
+    /// For texts beside `candidates` candidates; those that do not fit go to the disk.
     ///
     /// # Errors
     /// When the candidates alone do not fit.

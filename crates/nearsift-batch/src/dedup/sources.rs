@@ -8,7 +8,7 @@ use nearsift_io::Inputs;
 use crate::corpus::{Names, Records, SourceColumn};
 use crate::report::{SourceLine, SourceTable, visible_line};
 
-/// So many sources are told one by one; the others are summed.
+/// Sources that are listed one by one; the others are summed.
 const SHOWN: usize = 30;
 
 /// The sources of all documents, and what has been counted.

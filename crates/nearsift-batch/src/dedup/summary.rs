@@ -94,7 +94,7 @@ pub struct Summary {
     /// What `--partial` found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) partial: Option<PartialSummary>,
-    /// Files of which nothing was written, because they had changed since they were read.
+    /// Files that were not written, because they had changed since they were read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<ChangedFile>,
     /// How many documents of each source went, where there is more than one source.
@@ -371,7 +371,7 @@ pub struct MemberShown {
     pub what: String,
 }
 
-/// So many groups are shown, and so many members of each.
+/// Groups that are shown, and members of each.
 const GROUPS: usize = 20;
 const MEMBERS: usize = 12;
 
@@ -821,7 +821,7 @@ impl Summary {
         }
     }
 
-    /// How many files of which formats there were.
+    /// The files by format.
     fn input(&self) -> String {
         let formats: Vec<String> =
             self.formats.iter().map(|(format, &n)| format!("{} {format}", grouped(n))).collect();

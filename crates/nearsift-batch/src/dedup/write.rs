@@ -44,7 +44,7 @@ struct RemovedLine<'a> {
     representative_record: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<u32>,
-    /// What decided: at least the smallest score that was asked for. Absent where a text could not be read again.
+    /// What decided: at least the smallest score. Absent where a text could not be read again.
     #[serde(skip_serializing_if = "Option::is_none")]
     score: Option<f32>,
     /// How alike the sketches are.
@@ -235,7 +235,7 @@ impl Job<'_> {
         Ok(number_of)
     }
 
-    /// The passages that kept documents share, where they are asked for: what goes has its
+    /// The passages that kept documents share, where they are wanted: what goes has its
     /// representative.
     fn write_partial(
         &self,
@@ -271,7 +271,7 @@ impl Job<'_> {
         let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
         let writer = writer.carrying_over(lacking.records().clone());
         let (threads, files) = (rayon::current_num_threads(), self.inputs.files().len());
-        // With one for each file whoever hands it a part asks again and again whether it has ended the one before, which
+        // With one for each file the thread that hands it a part checks again and again whether it has ended the one before, which
         // takes long where it has to wait for a core; and the last file would have one alone.
         let writer = writer.compressing_by(threads.div_ceil(files.max(1)).max(threads.min(2)));
         let writer = match self.settings.output_format {

@@ -94,7 +94,7 @@ pub struct Accepted {
 /// Documents by what became of their near duplicates.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct DocumentCounts {
-    /// Documents with near duplicates, all of which are right.
+    /// Documents whose near duplicates are all right.
     pub true_duplicates: u64,
     /// Documents whose found near duplicates are wrong.
     pub false_duplicates: u64,
@@ -257,7 +257,7 @@ fn clusters(documents: usize, pairs: &[ScoredPair], threshold: f64, rule: Cluste
     }
 }
 
-/// Every dimension in which pairs are told apart, with its groups: only those in which there is more
+/// Every dimension that divides the pairs, with its groups: only those in which there is more
 /// than one group.
 pub fn strata(
     known: &Known,

@@ -62,7 +62,7 @@ pub fn scored_pairs(
 
 /// Sketches that score at least this are looked at, so that thresholds below the default can be judged.
 const FLOOR: f64 = 0.2;
-/// Texts that score less are not told apart further.
+/// Texts that score less are not distinguished further.
 const VERIFIED_FLOOR: f64 = 0.25;
 
 fn by_sketch(
@@ -130,7 +130,7 @@ fn by_simhash(
     for (outcome, text_key) in documents.fingerprints(&recipe) {
         corpus.push(Entry { fingerprint: outcome.fingerprint(), text_key, value: None });
     }
-    // Beyond a quarter of the bits unrelated documents crowd in.
+    // Beyond a quarter of the bits unrelated documents prevail.
     let floor = accepted.max(bits / 4);
     let options = Options {
         threads: Threads::Current,

@@ -42,7 +42,7 @@ impl Cell {
     }
 }
 
-/// A row, with the values of the columns that were asked for.
+/// A row, with the values of the wanted columns.
 pub struct Row {
     pub cells: Vec<Option<Cell>>,
     pub line: u64,

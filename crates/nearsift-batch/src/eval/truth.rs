@@ -118,7 +118,7 @@ struct Builder<'a> {
 /// Reads the tables.
 ///
 /// # Errors
-/// A file that is no table of labels, labels that contradict each other, ids none of which is known, or
+/// A file that is no table of labels, labels that contradict each other, ids that are all unknown, or
 /// one class only.
 pub fn read(
     files: &[(PathBuf, ReadOptions)],

@@ -1,4 +1,4 @@
-//! The report of a run: what is told, once as `report.json` and once as a page.
+//! The report of a run, once as `report.json` and once as a page.
 //!
 //! Both are bounded, however many documents there are: a few groups, a few pairs with a few thousand characters of each
 //! text, thirty sources. What strangers wrote has passed [`visible`] before it comes here.

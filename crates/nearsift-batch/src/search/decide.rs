@@ -66,7 +66,7 @@ fn ordered(a: u32, b: u32) -> (u32, u32) {
 pub struct Decision<'c, T> {
     /// In ascending order. Of documents with the same text or the same sketch, the first stands for all.
     pairs: Sorted<Near>,
-    /// The same as the clustering acceptances take them; the strength is the bits of the score.
+    /// The same as clustering takes them; the strength is the bits of the score.
     pub accepted: Vec<Accepted>,
     places: Places,
     /// Pairs that a judge accepted while groups were made, ascending.
@@ -94,10 +94,10 @@ pub struct Decision<'c, T> {
 struct Places(Vec<usize>);
 
 impl Places {
-    /// Documents that are told together, as a power of two: 1/8 of a byte for each.
+    /// Documents whose pairs share an entry, as a power of two: 1/8 of a byte for each.
     const TOGETHER: u32 = 6;
 
-    /// Of the earlier documents of pairs, which ascend, among so many.
+    /// Of the earlier documents of pairs, which ascend, in a corpus of `documents`.
     fn of_earlier(pairs: &[Accepted], documents: usize) -> Places {
         let mut ends = vec![0; (documents >> Places::TOGETHER) + 2];
         pairs.iter().for_each(|pair| ends[(pair.a >> Places::TOGETHER) as usize + 1] += 1);
@@ -125,7 +125,7 @@ pub struct Workspace<'a> {
 }
 
 /// Decides about candidates. `texts` is asked once for the texts of documents, ascending: of those in a
-/// candidate, when the acceptance wants to see them. With a state, what was compared before is taken up, and
+/// candidate, when texts decide. With a state, what was compared before is taken up, and
 /// what is compared is kept.
 ///
 /// # Errors
@@ -211,7 +211,7 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
     })
 }
 
-/// Pairs as the clustering acceptances take them.
+/// Pairs as clustering takes them.
 fn accepted_of(pairs: &Sorted<Near>) -> Result<Vec<Accepted>, Error> {
     let mut accepted = Vec::with_capacity(usize::try_from(pairs.len()).unwrap_or(0));
     for pair in pairs.iter() {
@@ -356,7 +356,7 @@ struct EvenParts {
 }
 
 impl EvenParts {
-    /// Of a corpus of so many documents, given the root of each that is wanted.
+    /// Of a corpus of `documents`, given the root of each that is wanted.
     fn of(documents: usize, roots: impl Iterator<Item = u32>) -> EvenParts {
         const STRETCHES: usize = 1 << 16;
         let mut even = EvenParts { documents, parts: vec![0; STRETCHES] };

@@ -293,7 +293,7 @@ impl Filling {
 }
 
 impl Store {
-    /// For so many texts.
+    /// For `room` texts.
     fn new(room: usize, parts: Parts, most: u64) -> Store {
         Store {
             parts,
@@ -332,7 +332,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes room for so many bytes in memory, if they may be there.
+    /// Makes room for further bytes in memory, if they may be there.
     fn make_room(&mut self, bytes: usize) -> bool {
         let needed = self.memory.len() + bytes;
         let is_allowed = needed as u64 <= self.most;

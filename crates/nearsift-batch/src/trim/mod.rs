@@ -22,7 +22,7 @@ use crate::external_sort::{Sorted, Sorter};
 use crate::folder::{Folder, OpenedFolder, Start, Table};
 use crate::scan::{Pass, Problems, scan};
 
-/// A document has at most so many pieces that count; those behind them stay.
+/// The most pieces of a document that count; those behind them stay.
 const MOST: usize = 1 << 20;
 
 /// Which pieces go.
@@ -109,7 +109,7 @@ fn check_inputs(inputs: &Inputs) -> Result<(), Error> {
 struct Found {
     repeats: Sorted<Repeat>,
     pieces: u64,
-    /// Of the search for pieces that are nearly the same, where it was asked for.
+    /// Of the search for pieces that are nearly the same, where there was one.
     near: Option<NearPieces>,
     documents: u64,
     text_bytes: u64,
@@ -415,7 +415,7 @@ pub struct Summary {
     pub pieces_nearly_repeated: u64,
     /// Documents with less text than before.
     pub documents_changed: u64,
-    /// Documents of which every piece that counts repeats another.
+    /// Documents whose counting pieces all repeat another.
     pub documents_removed: u64,
     /// Bytes of UTF-8 that went from documents that stay.
     pub text_bytes_cut: u64,
@@ -423,7 +423,7 @@ pub struct Summary {
     pub unreadable: u64,
     /// Files of the input.
     pub input_files: usize,
-    /// Files of which nothing was written, because they had changed since they were read.
+    /// Files that were not written, because they had changed since they were read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<ChangedFile>,
 }

@@ -89,7 +89,7 @@ impl<'a> Different<'a> {
         Ok(Different { unit, records, firsts, counts, by_key })
     }
 
-    /// The shares of a memory limit, beside so many bytes for other things.
+    /// The shares of a memory limit, beside `beside` bytes for other things.
     ///
     /// # Errors
     /// When it is too small; the message has the least that works.

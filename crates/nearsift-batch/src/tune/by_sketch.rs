@@ -24,7 +24,7 @@ use nearsift::search::{
     judge_by_neighbours, pair_of, verify,
 };
 
-/// Texts that score less are not told apart further.
+/// Texts that score less are not distinguished further.
 const FLOOR: f64 = 0.25;
 
 /// A pair of an anchor, with what its texts measure.

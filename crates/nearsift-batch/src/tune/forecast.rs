@@ -11,7 +11,7 @@ use super::report::{Between, Forecast, Larger};
 /// Bytes that a document's columns take while candidates are searched: sketch, keys, key of the text, value
 /// of the keep policy.
 pub const SKETCH_COLUMNS: u64 = 64 + 128 + 16 + 16;
-/// Bytes a document that the search takes beside them, unless it is told otherwise.
+/// Bytes a document that the search takes beside them, unless a limit says otherwise.
 pub const JOIN_COLUMNS: u64 = 240;
 /// Pairs of one document that are looked at, at most, on average.
 const MAX_COMPARISONS: f64 = nearsift::sketch::join::Settings::MAX_COMPARISONS as f64;

@@ -69,7 +69,7 @@ pub enum Acceptance {
     Scored(Score),
 }
 
-/// Pairs of sketches with less than this are not worth a look at the texts: up to so many documents.
+/// Pairs of sketches with less than this are not worth a look at the texts, by the number of documents up to which each holds.
 /// Chance pairs grow with the square of the documents and thin out tenfold with every few hundredths of
 /// the score, while of near duplicates almost none score so low: in large corpora a higher bound keeps
 /// the work for each document what it is. docs/SCALE.md has the figures.
@@ -123,7 +123,7 @@ impl Acceptance {
         }
     }
 
-    /// The least score of a pair of sketches that is looked at among so many documents, however short
+    /// The least score of a pair of sketches that is looked at among `documents` documents, however short
     /// the texts.
     pub fn candidate(self, documents: usize) -> Score {
         let of_size = CANDIDATE.iter().find(|(most, _)| documents <= *most);
@@ -150,7 +150,7 @@ impl fmt::Display for Acceptance {
     }
 }
 
-/// How candidates are searched for among so many documents.
+/// How candidates are searched for among `documents` documents.
 pub fn join_settings(
     acceptance: Acceptance,
     documents: usize,

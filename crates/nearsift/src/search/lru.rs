@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::threads::lock;
 
 /// Locks, so that workers seldom wait for each other.
 const SHARDS: usize = 16;
@@ -24,7 +26,7 @@ struct Shard<K, V> {
 }
 
 impl<K: Copy + Eq + Hash, V> LruCache<K, V> {
-    /// Keeps values of so many bytes in all; a value has as many as `bytes` says.
+    /// Keeps values of at most `most` bytes in all; `bytes` measures a value.
     pub fn new(most: usize, bytes: fn(&V) -> usize) -> LruCache<K, V> {
         LruCache { shards: Default::default(), most: most / SHARDS, bytes }
     }
@@ -49,7 +51,7 @@ impl<K: Copy + Eq + Hash, V> LruCache<K, V> {
     fn shard(&self, key: K) -> MutexGuard<'_, Shard<K, V>> {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(key);
         // A shard is whole between any two statements that may panic.
-        self.shards[hash as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[hash as usize % SHARDS])
     }
 }
 
