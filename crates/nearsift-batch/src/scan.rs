@@ -81,6 +81,27 @@ pub trait Take<T> {
     }
 }
 
+/// A reader whose first batch was looked at before the pass.
+pub struct Opened {
+    reader: Reader,
+    first: Option<Batch>,
+}
+
+impl Opened {
+    /// # Errors
+    /// An input that cannot be read.
+    pub fn at(inputs: &Inputs) -> Result<Opened, Error> {
+        let mut reader = Reader::in_background(inputs, AHEAD)?;
+        let first = reader.next_batch()?;
+        Ok(Opened { reader, first })
+    }
+
+    /// The first batch; `None` where there is no record.
+    pub fn first(&self) -> Option<&Batch> {
+        self.first.as_ref()
+    }
+}
+
 /// A closure that takes the results of records.
 struct Each<F>(F);
 
@@ -102,11 +123,12 @@ pub fn scan<W: Send, T: Send>(
     work: impl Fn(&mut W, Seen<'_>) -> T + Sync,
     take: impl FnMut(Place, Result<T, Note>) -> Result<(), Error>,
 ) -> Result<Vec<Note>, Error> {
-    scan_into(context, inputs, pass, make, work, &mut Each(take))
+    scan_into(context, inputs, pass, None, make, work, &mut Each(take))
 }
 
 /// Reads every document once. `work` runs on all threads, each with what `make` gives;
-/// `take` gets what it returned, or why the record is no document, in the order of the input.
+/// `take` gets what it returned, or why the record is no document, in the order of the input. `opened` is a reader at the
+/// beginning of the input, if there is one already.
 ///
 /// Returns what was wrong with whole files or with records that were never seen.
 ///
@@ -117,6 +139,7 @@ pub fn scan_into<W: Send, T: Send>(
     context: &Context<'_>,
     inputs: &Inputs,
     pass: &Pass<'_>,
+    opened: Option<Opened>,
     make: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, Seen<'_>) -> T + Sync,
     take: &mut impl Take<T>,
@@ -124,9 +147,10 @@ pub fn scan_into<W: Send, T: Send>(
     let charset = inputs.options().encoding.clone();
     let parser = Parser::new(inputs);
     let idle: Mutex<Vec<W>> = Mutex::new(Vec::new());
-    let mut reader = match pass.past_changes {
-        true => Reader::past_changes(inputs, AHEAD)?,
-        false => Reader::in_background(inputs, AHEAD)?,
+    let (mut reader, mut first) = match (opened, pass.past_changes) {
+        (Some(Opened { reader, first }), _) => (reader, Some(first)),
+        (None, true) => (Reader::past_changes(inputs, AHEAD)?, None),
+        (None, false) => (Reader::in_background(inputs, AHEAD)?, None),
     };
     let mut notes = inputs.notes().to_vec();
     let progress = context.begin(pass.phase, inputs.total_bytes());
@@ -190,7 +214,11 @@ pub fn scan_into<W: Send, T: Send>(
         let mut bytes_under_way = 0;
         let mut is_ended = false;
         loop {
-            let next = if is_ended { None } else { reader.next_batch()? };
+            let next = match first.take() {
+                Some(first) => first,
+                None if is_ended => None,
+                None => reader.next_batch()?,
+            };
             is_ended = next.is_none();
             if let Some(batch) = next {
                 notes.extend_from_slice(batch.notes());

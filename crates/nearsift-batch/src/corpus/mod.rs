@@ -1,5 +1,6 @@
 //! The first pass: a few numbers and the id of every document, in columns.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nearsift::dedup::{Corpus, Entry, Keep, MAX_DOCUMENTS, SketchCorpus, SketchEntry};
@@ -22,7 +23,8 @@ use crate::checkpoint::file::ByteReader;
 use crate::checkpoint::{Checkpoint, FileKeys};
 use crate::context::{Context, Phase};
 use crate::error::Error;
-use crate::scan::{Pass, Problems, Seen, Take, scan_into};
+use crate::lock;
+use crate::scan::{Opened, Pass, Problems, Seen, Take, scan_into};
 pub use ids::{Id, Ids};
 pub use lacking::Lacking;
 use shard::{Head, Shard};
@@ -54,12 +56,14 @@ pub struct Wanted<'a> {
     pub keep: &'a Keep,
     /// The field whose value says where a document comes from.
     pub source_field: Option<&'a str>,
+    /// A reader at the beginning of the input, if there is one already.
+    pub opened: Option<&'a Mutex<Option<Opened>>>,
 }
 
 impl<'a> Wanted<'a> {
     /// What a recipe makes, and no more.
     pub fn by(recipe: &'a Recipe) -> Wanted<'a> {
-        Wanted { recipe, keep: &Keep::First, source_field: None }
+        Wanted { recipe, keep: &Keep::First, source_field: None, opened: None }
     }
 }
 
@@ -415,6 +419,7 @@ pub fn collect<C: Columns>(
             context,
             inputs,
             &pass,
+            wanted.opened.and_then(|opened| lock(opened).take()),
             || recipe.counter(),
             |fingerprinter, document| {
                 row::<C>(&shared, fingerprinter, &document, wanted.keep, fields)

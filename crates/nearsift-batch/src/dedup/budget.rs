@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use nearsift::sketch::join::KEY_WINDOW_BYTES;
-use nearsift_io::{Inputs, Limits, Reader};
+use nearsift_io::{Batch, Inputs, Limits};
 use serde::Serialize;
 
 use crate::admission;
@@ -173,18 +173,15 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// From the beginning of the input, for a run that writes the kept documents or not; `None` when it says nothing.
-    ///
-    /// # Errors
-    /// An input that changed.
+    /// From the first batch of the input, for a job that writes the kept documents or not; `None` when it says nothing.
     pub fn of(
         inputs: &Inputs,
+        batch: &Batch,
         limit: Option<u64>,
         writes_kept: bool,
-    ) -> Result<Option<Forecast>, Error> {
-        let Some(batch) = Reader::new(inputs).next_batch()? else { return Ok(None) };
+    ) -> Option<Forecast> {
         if batch.is_empty() || batch.position() == 0 {
-            return Ok(None);
+            return None;
         }
         let times = (inputs.total_bytes() as f64 / batch.position() as f64).max(1.0);
         let bytes: usize = batch.records().map(|record| record.bytes.len()).sum();
@@ -205,7 +202,7 @@ impl Forecast {
         let threads = rayon::current_num_threads() as f64;
         let files = inputs.files().len() as u64;
         let kept = if writes_kept { inputs.total_bytes() + files * BLOCK } else { 0 };
-        Ok(Some(Forecast {
+        Some(Forecast {
             documents,
             memory_bytes: limit.map_or(memory, |limit| memory.min(limit)),
             least_memory_bytes: columns + search,
@@ -214,7 +211,7 @@ impl Forecast {
                 + texts as u64
                 + kept,
             seconds: bytes / (BYTES_A_SECOND * threads) + files as f64 * FILE_SECONDS,
-        }))
+        })
     }
 
     /// What is to be said where the limit may be too small: the run will end once the documents are counted.

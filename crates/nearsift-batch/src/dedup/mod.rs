@@ -13,6 +13,7 @@ mod summary;
 mod write;
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use nearsift::dedup::Clustering;
@@ -72,7 +73,7 @@ pub fn find(
 ) -> Result<Decisions, Error> {
     settings.check()?;
     settings.check_inputs(inputs)?;
-    let job = Job { inputs, settings, context, folder: None };
+    let job = Job { inputs, settings, context, folder: None, opened: Mutex::default() };
     match job.search()? {
         Outcome::Found(decisions) => Ok(*decisions),
         Outcome::Written(_) => unreachable!("there is no folder to write to"),
@@ -136,10 +137,10 @@ fn in_folder(
             budget::admit(context.clone(), limit, longest, folder.state().is_some())?
         }
     };
-    let forecast = match folder.state() {
-        Some(_) => Forecast::of(inputs, limit, !settings.dry_run)?,
-        None => None,
-    };
+    // The batch that the forecast looks at is the first of the first pass.
+    let opened = folder.state().map(|_| Opened::at(inputs)).transpose()?;
+    let first = opened.as_ref().and_then(Opened::first);
+    let forecast = first.and_then(|first| Forecast::of(inputs, first, limit, !settings.dry_run));
     if let Some(forecast) = forecast {
         let note = |level, message: &str| context.notice(level, Topic::Forecast, message);
         note(Level::Note, &forecast.to_string());
@@ -150,7 +151,8 @@ fn in_folder(
             note(Level::Warning, &shortage);
         }
     }
-    let job = Job { inputs, settings, context: &context, folder: Some(folder) };
+    let opened = Mutex::new(opened);
+    let job = Job { inputs, settings, context: &context, folder: Some(folder), opened };
     let summary = match job.search()? {
         Outcome::Written(summary) => *summary,
         Outcome::Found(_) => unreachable!("there is a folder to write to"),
@@ -167,6 +169,8 @@ struct Job<'a> {
     context: &'a Context<'a>,
     /// Where results go, if they are written.
     folder: Option<&'a Folder>,
+    /// A reader at the beginning of the input, if there is one already.
+    opened: Mutex<Option<Opened>>,
 }
 
 /// What decided about two documents.
@@ -219,6 +223,7 @@ impl Job<'_> {
             recipe,
             keep: &settings.keep,
             source_field: settings.source_field.as_deref(),
+            opened: Some(&self.opened),
         };
         let mut collected =
             corpus::collect(context, columns, inputs, &wanted, self.state(), on_note)?;
