@@ -27,6 +27,7 @@ use crate::corpus::{self, Collected, Columns, Lacking};
 use crate::error::Error;
 use crate::folder::{Folder, OpenedFolder, Start};
 use crate::notice::{Level, Topic};
+use crate::scan::Opened;
 use budget::{Forecast, write_took};
 use nearsift::search::Method;
 
