@@ -40,8 +40,7 @@ fn corpus(folder: &Path, seed: u64, documents: u64) -> PathBuf {
 }
 
 fn open(path: &Path) -> Inputs {
-    let mut options = ReadOptions::default();
-    options.batch_bytes = 16 << 10;
+    let options = ReadOptions { batch_bytes: 16 << 10, ..ReadOptions::default() };
     nearsift_batch::open(&[path], options).expect("opened")
 }
 

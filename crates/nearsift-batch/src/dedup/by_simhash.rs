@@ -11,9 +11,11 @@ use super::against::Against;
 use super::decisions::{Decisions, Pair};
 use super::examples::Sample;
 use super::summary::{Search, Summary};
+use super::write::Decided;
 use super::{Job, Judgement, Outcome};
 use crate::corpus::{Id, with_statistics};
 use crate::error::Error;
+use crate::folder::Table;
 
 #[derive(Serialize)]
 struct PairLine<'a> {
@@ -79,7 +81,7 @@ impl Job<'_> {
         if let Some(error) = failed {
             return Err(error);
         }
-        table.map_or(Ok(()), |table| table.finish())?;
+        table.map_or(Ok(()), Table::finish)?;
 
         // Of fingerprints every two documents are compared by their distance alone.
         let judged = |document, _| {
@@ -102,8 +104,13 @@ impl Job<'_> {
                 Ok(Outcome::Found(Box::new(decisions)))
             }
             Some(folder) => {
-                let summary =
-                    self.write(folder, &collected, &found, &against, summary, &sample, judged)?;
+                let summary = self.write(
+                    folder,
+                    &Decided { collected: &collected, found: &found, against: &against },
+                    summary,
+                    &sample,
+                    judged,
+                )?;
                 Ok(Outcome::Written(Box::new(summary)))
             }
         }

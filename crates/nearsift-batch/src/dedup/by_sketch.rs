@@ -10,9 +10,11 @@ use super::budget::Budget;
 use super::decisions::{Decisions, Pair};
 use super::examples::Sample;
 use super::summary::{Search, Summary};
+use super::write::Decided;
 use super::{Job, Judgement, Outcome, run};
 use crate::corpus::{Collected, Sketched, with_statistics};
 use crate::error::Error;
+use crate::folder::Table;
 use crate::search::{PairLine, Texts, Workspace, decide, load_candidates, save_candidates};
 use nearsift::search::{Acceptance, Candidates, Near, PairScope, join_settings};
 
@@ -76,7 +78,7 @@ impl Job<'_> {
                         None => in_memory.push(Pair::of(&pair)),
                     }
                 }
-                table.map_or(Ok(()), |table| table.finish())?;
+                table.map_or(Ok(()), Table::finish)?;
                 Ok(in_memory)
             },
             || corpus.find(&decision.accepted, &grouping, || decision.judge()),
@@ -105,7 +107,13 @@ impl Job<'_> {
         if let Acceptance::Verified(_) = acceptance {
             run::write_rarity(folder, decision.frequencies())?;
         }
-        let summary = self.write(folder, &collected, &found, &against, summary, &sample, judged)?;
+        let summary = self.write(
+            folder,
+            &Decided { collected: &collected, found: &found, against: &against },
+            summary,
+            &sample,
+            judged,
+        )?;
         if settings.keep_state {
             let is_kept = |document| found.clusters().is_kept(document) && !against.has(document);
             against::kept::write(folder, inputs, &collected, &recipe, is_kept)?;

@@ -25,7 +25,7 @@ use crate::checkpoint::{Checkpoint, Manifest};
 use crate::context::Context;
 use crate::corpus::{self, Collected, Columns, Lacking};
 use crate::error::Error;
-use crate::folder::{Folder, OpenedFolder, Start};
+use crate::folder::{Folder, OpenedFolder, Start, Table};
 use crate::notice::{Level, Topic};
 use crate::scan::Opened;
 use budget::{Forecast, write_took};
@@ -229,7 +229,7 @@ impl Job<'_> {
         let mut collected =
             corpus::collect(context, columns, inputs, &wanted, self.state(), on_note)?;
         collected.lacking = lacking;
-        unreadable.map_or(Ok(()), |table| table.finish())?;
+        unreadable.map_or(Ok(()), Table::finish)?;
         Ok(collected)
     }
 }

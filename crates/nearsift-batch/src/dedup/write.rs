@@ -84,19 +84,25 @@ struct ClusterLine<'a> {
     records: Vec<u64>,
 }
 
+/// The documents, and what became of them.
+pub(super) struct Decided<'a, C> {
+    pub collected: &'a Collected<C>,
+    pub found: &'a Found<'a>,
+    pub against: &'a Against,
+}
+
 impl Job<'_> {
     /// Writes the groups, what goes and what stays, and the report. `judged` is what decided about two
     /// documents, where they were compared with each other.
     pub(super) fn write<C: Sync>(
         &self,
         folder: &Folder,
-        collected: &Collected<C>,
-        found: &Found<'_>,
-        against: &Against,
+        decided: &Decided<'_, C>,
         mut summary: Summary,
         sample: &examples::Sample,
         judged: impl Fn(u32, u32) -> Option<Judgement> + Sync,
     ) -> Result<Summary, Error> {
+        let &Decided { collected, found, against } = decided;
         let Collected { ids, records, .. } = collected;
         self.context.check()?;
         summary.set_capped(found.capped());

@@ -190,7 +190,7 @@ pub fn given_pairs(
         let score = match row.text(2) {
             None => 1.0,
             Some(text) => text.parse::<f64>().ok().filter(|s| s.is_finite()).ok_or_else(|| {
-                about(file, row.line, &format!("expected a number as score, found '{}'", text))
+                about(file, row.line, &format!("expected a number as score, found '{text}'"))
             })?,
         };
         match (documents.number(id(0, "a")?), documents.number(id(1, "b")?)) {

@@ -383,7 +383,7 @@ fn label(text: &str) -> Result<Label, String> {
         "grey" | "gray" => Label::Grey,
         "neg" | "0" | "0.0" | "false" | "negative" => Label::Negative,
         _ => {
-            return Err(format!("expected the label POS, GREY, NEG, 1 or 0, found '{}'", text));
+            return Err(format!("expected the label POS, GREY, NEG, 1 or 0, found '{text}'"));
         }
     })
 }
@@ -392,7 +392,7 @@ fn rate(row: &Row) -> Result<Option<f64>, String> {
     let Some(text) = row.text(RATE) else { return Ok(None) };
     match text.parse::<f64>() {
         Ok(rate) if rate.is_finite() => Ok(Some(rate)),
-        _ => Err(format!("expected a number as rate, found '{}'", text)),
+        _ => Err(format!("expected a number as rate, found '{text}'")),
     }
 }
 
