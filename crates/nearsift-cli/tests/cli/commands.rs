@@ -159,7 +159,7 @@ fn compare_without_fingerprints() {
     let check = |a: &str, b: &str, status: i32, reason: &str| {
         for (method, name) in [("sketch", "sketch"), ("simhash", "fingerprint")] {
             let run = folder.run(["compare", a, b, "--method", method]).expect(status);
-            assert!(run.stdout.contains(&format!("A  no {name} ({reason}")), "{}", run.stdout);
+            assert!(run.stdout.contains(&format!("{a} (no {name}: {reason}")), "{}", run.stdout);
         }
     };
     check("short.txt", "short-too.txt", 0, "too few features: 1 of at least");
