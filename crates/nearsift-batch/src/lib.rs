@@ -10,8 +10,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
 //! let input = folder.path().join("news.jsonl");
-//! std::fs::write(&input, r#"
-//! {"id": "a", "text": "今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。"}
+//! std::fs::write(&input, r#"{"id": "a", "text": "今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。"}
 //! {"id": "b", "text": "本报讯：昨天的大雨使两条地铁线路停运了三个小时。"}
 //! {"id": "c", "text": "今天下午，市图书馆举办了一场儿童绘本阅读活动。"}
 //! "#)?;
