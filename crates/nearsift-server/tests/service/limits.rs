@@ -142,7 +142,7 @@ fn bodies_share_the_memory_that_there_is() {
         if was_answered(&slow) {
             slow = slow_body();
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "never busy");
+        assert!(begun.elapsed() < Duration::from_secs(60), "never busy");
     }
     assert_eq!(service.post("/v1/check", &json!({"text": "small"})).status, 200);
     drop(slow);
