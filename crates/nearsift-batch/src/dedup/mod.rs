@@ -60,7 +60,8 @@ pub enum Done {
 }
 
 /// Decides which documents stay, and writes no results: only files without a name, in
-/// [`Context::scratch`], where texts do not fit into memory.
+/// [`Context::scratch`], where texts do not fit into memory. Settings of what is written beside the decisions, such as
+/// [`Settings::partial`] and [`Settings::output_format`], change nothing here.
 ///
 /// # Errors
 /// A setting that does not fit, an input that cannot be read, a memory limit that is too small, or an interruption.
