@@ -436,7 +436,8 @@ pub struct Compare {
     #[arg(help_heading = "What is near", long, value_name = "HOW")]
     pub verify: Option<Verify>,
     /// Compare as a finished run of `dedup` did: with its table of how rare each feature is and, unless they are given, its
-    /// recipe and smallest score. The figures are those of its pairs.jsonl.
+    /// recipe and smallest score. The figures are those of its pairs.jsonl, but for values that a run sees vary among
+    /// the neighbours of a document.
     #[arg(help_heading = "What is near", long, value_name = "RUN")]
     pub like: Option<PathBuf>,
     /// Also print both fingerprints or sketches, and how alike their features are.
