@@ -39,11 +39,11 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 26] = [
+const SETTINGS: [&str; 23] = [
     "against",
+    "bits",
     "charset",
     "cluster",
-    "delimiter",
     "dry-run",
     "format",
     "id-field",
@@ -57,14 +57,11 @@ const SETTINGS: [&str; 26] = [
     "min-score",
     "near",
     "output-format",
-    "pairs",
     "partial",
     "recipe",
     "resume",
     "source-field",
     "text-field",
-    "title-field",
-    "truth",
     "verify",
 ];
 

@@ -200,3 +200,31 @@ fn reading(inputs: &Inputs) -> String {
         limits.zstd_window_log,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_said_in_the_words_of_a_command_line() {
+        let check = |change: fn(&mut Settings), expect: &str| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            let error = settings.check().expect_err("it does not fit").to_string();
+            assert_eq!(crate::spell(&error, |setting| format!("--{setting}")), expect);
+        };
+        let by_simhash = |settings: &mut Settings| {
+            let recipe = Recipe::parse("simhash64").expect("a recipe");
+            settings.method = Method::Simhash { recipe, max_distance: 3 };
+            settings.against = vec!["earlier".into()];
+        };
+        check(
+            by_simhash,
+            "--against is of --method sketch, and SimHash was asked by --method, --max-distance, --bits or --recipe: leave one of them out",
+        );
+        check(
+            |settings| (settings.keep_state, settings.dry_run) = (true, true),
+            "--keep-state is of documents that are kept in the input's format: leave out --dry-run and --output-format",
+        );
+    }
+}
