@@ -102,13 +102,16 @@ pub struct Bounds {
     pub id_bytes: u64,
 }
 
+/// Bytes of ids that usually stay in memory.
+pub(crate) const ID_BYTES: u64 = 256 << 20;
+
 impl Default for Bounds {
     fn default() -> Bounds {
         Bounds {
             resumable_bytes: 128 << 20,
             checkpoint_bytes: 256 << 20,
             sorted_records: 1 << 20,
-            id_bytes: 256 << 20,
+            id_bytes: ID_BYTES,
         }
     }
 }

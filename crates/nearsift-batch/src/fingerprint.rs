@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::context::{Context, Phase};
 use crate::corpus::{Id, with_statistics};
 use crate::error::Error;
-use crate::scan::{Pass, Problems, Seen, scan};
+use crate::scan::{Seen, scan_documents};
 
 /// A document's fingerprint or sketch. It is written as a JSON object by [`Serialize`].
 #[derive(Debug, Serialize)]
@@ -62,25 +62,16 @@ pub fn each(
     inputs: &Inputs,
     recipe: Recipe,
     context: &Context<'_>,
-    mut each: impl FnMut(Fingerprinted) -> Result<(), Error>,
+    each: impl FnMut(Fingerprinted) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let recipe = with_statistics(context, recipe, inputs)?;
     recipe.fingerprinter()?;
-    let mut problems = Problems::default();
-    let notes = scan(
+    scan_documents(
         context,
         inputs,
-        &Pass::new(Phase::Fingerprints),
+        Phase::Fingerprints,
         || recipe.counter(),
         |fingerprinter, document| fingerprinted(&document, fingerprinter, &recipe),
-        |_, done| match done {
-            Ok(found) => each(found),
-            Err(note) => {
-                problems.add(context, &note);
-                Ok(())
-            }
-        },
-    )?;
-    notes.iter().for_each(|note| problems.add(context, note));
-    Ok(problems.count())
+        each,
+    )
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::context::{Context, Phase};
 use crate::error::Error;
 use crate::notice::{Level, Topic};
-use crate::scan::{Pass, Problems, Seen, scan};
+use crate::scan::{Seen, scan_documents};
 
 /// What happens to a document whose id is in the index, or that is near to one that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,31 +96,26 @@ pub fn add(
 ) -> Result<Added, Error> {
     let mut adding =
         Adding { store, batch: store.batch(), ids: Vec::new(), counts: Added::default(), each };
-    let mut problems = Problems::default();
     let (now, expires) = times;
-    let notes = scan(
+    let unreadable = scan_documents(
         context,
         inputs,
-        &Pass::new(Phase::Indexing),
+        Phase::Indexing,
         || recipe.counter(),
         |fingerprinter, document| {
             let id = document.id.as_str().to_owned();
             valued(&document, fingerprinter, recipe, store).map_err(|error| (id, error))
         },
-        |_, done| {
+        |valued| {
             let refuse = |adding: &mut Adding<'_, _>, said: &str| {
                 adding.counts.refused += 1;
                 context.notice(Level::Warning, Topic::Input, said);
                 Ok(())
             };
-            let document = match done {
-                Ok(Ok(document)) => document,
+            let document = match valued {
+                Ok(document) => document,
                 // A text that cannot be kept is the document's fault.
-                Ok(Err((id, error))) => return refuse(&mut adding, &format!("'{id}': {error}")),
-                Err(note) => {
-                    problems.add(context, &note);
-                    return Ok(());
-                }
+                Err((id, error)) => return refuse(&mut adding, &format!("'{id}': {error}")),
             };
             let Ok(value) = document.value else {
                 adding.counts.without_fingerprint += 1;
@@ -147,8 +142,7 @@ pub fn add(
         },
     )?;
     adding.write()?;
-    notes.iter().for_each(|note| problems.add(context, note));
-    Ok(Added { unreadable: problems.count(), ..adding.counts })
+    Ok(Added { unreadable, ..adding.counts })
 }
 
 struct Adding<'a, F> {
@@ -194,11 +188,10 @@ pub fn query(
     context: &Context<'_>,
     mut each: impl FnMut(&Nearby<'_>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
-    let mut problems = Problems::default();
-    let notes = scan(
+    scan_documents(
         context,
         inputs,
-        &Pass::new(Phase::Querying),
+        Phase::Querying,
         || recipe.counter(),
         |fingerprinter, document| -> (String, Result<Answer, StoreError>) {
             let id = document.id.as_str().to_owned();
@@ -210,19 +203,11 @@ pub fn query(
             });
             (id, answer)
         },
-        |_, done| match done {
-            Ok((id, answer)) => {
-                let matches = answer?.matches;
-                matches.iter().try_for_each(|near| each(&Nearby::new(&id, &near.id, near.near)))
-            }
-            Err(note) => {
-                problems.add(context, &note);
-                Ok(())
-            }
+        |(id, answer)| {
+            let matches = answer?.matches;
+            matches.iter().try_for_each(|near| each(&Nearby::new(&id, &near.id, near.near)))
         },
-    )?;
-    notes.iter().for_each(|note| problems.add(context, note));
-    Ok(problems.count())
+    )
 }
 
 /// A document on its way to the index.

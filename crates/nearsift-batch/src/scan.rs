@@ -126,6 +126,31 @@ pub fn scan<W: Send, T: Send>(
     scan_into(context, inputs, pass, None, make, work, &mut Each(take))
 }
 
+/// Gives what `work` makes of every document to `each`, in the order of the input. Reports what could not be read, and returns
+/// how many documents and files that were.
+///
+/// # Errors
+/// What `each` returns, or as [`scan_into`].
+pub fn scan_documents<W: Send, T: Send>(
+    context: &Context<'_>,
+    inputs: &Inputs,
+    phase: Phase,
+    make: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, Seen<'_>) -> T + Sync,
+    mut each: impl FnMut(T) -> Result<(), Error>,
+) -> Result<u64, Error> {
+    let mut problems = Problems::default();
+    let notes = scan(context, inputs, &Pass::new(phase), make, work, |_, done| match done {
+        Ok(made) => each(made),
+        Err(note) => {
+            problems.add(context, &note);
+            Ok(())
+        }
+    })?;
+    notes.iter().for_each(|note| problems.add(context, note));
+    Ok(problems.count())
+}
+
 /// Reads every document once. `work` runs on all threads, each with what `make` gives;
 /// `take` gets what it returned, or why the record is no document, in the order of the input. `opened` is a reader at the
 /// beginning of the input, if there is one already.

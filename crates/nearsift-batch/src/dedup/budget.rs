@@ -11,7 +11,7 @@ use nearsift_io::{Batch, Inputs, Limits};
 use serde::Serialize;
 
 use crate::admission;
-use crate::context::Context;
+use crate::context::{Context, ID_BYTES};
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::numbers::{grouped, size, size_up};
@@ -25,7 +25,7 @@ const EACH_THREAD: u64 = 80 << 20;
 const COLUMNS: u64 = 64 + 1 + 16;
 const ID: u64 = 16 + 8;
 /// Of all ids; further ones lie in a file.
-const IDS: u64 = (256 << 20) / 16 * ID;
+const IDS: u64 = ID_BYTES / 16 * ID;
 /// The join's own columns.
 const JOIN: u64 = 72;
 /// Of a document while candidates are searched: these, and one of keys.

@@ -32,7 +32,7 @@ use budget::{Forecast, write_took};
 use nearsift::search::Method;
 
 pub use against::Reference;
-pub use decisions::{Cluster, Decisions, Pair, Removed};
+pub use decisions::{Cluster, Decisions, Pair, Removed, Why};
 pub use run::RunOfSketches;
 pub use settings::{OutputFormat, Settings};
 pub use summary::{ChangedFile, GroupShown, MemberShown, Removals, SameForm, Search, Summary};

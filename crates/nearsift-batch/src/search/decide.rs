@@ -10,7 +10,7 @@ use nearsift::dedup::{Accepted, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::search::{
     Acceptance, Candidates, Judge, Least, Made, Material, Near, Templates, TextMeasures,
-    TextSource, by_neighbourhood, kept_slots, verify_in_order,
+    TextSource, by_neighbourhood, kept_slots, score_among, verify_in_order,
 };
 use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Plan, Work};
@@ -507,11 +507,8 @@ impl<T: TextSource<Error = Error>> Decision<'_, T> {
     /// [since](Decision::take_up); `None` for all others.
     pub fn score_of(&self, a: u32, b: u32, first: &[u32]) -> Option<f32> {
         let pair = ordered(first[a as usize], first[b as usize]);
-        let among = |accepted: &[Accepted]| {
-            let place = accepted.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
-            Some(f32::from_bits(accepted[place].strength))
-        };
-        among(&self.accepted[self.places.of(pair.0)]).or_else(|| among(&self.judged))
+        score_among(&self.accepted[self.places.of(pair.0)], pair)
+            .or_else(|| score_among(&self.judged, pair))
     }
 
     /// In how many values documents agree and differ that are in accepted pairs, given the first document of each text;

@@ -13,9 +13,6 @@ use crate::failure::Failure;
 use crate::output::{Out, Severity, escaped, option, sum_up, tell};
 use crate::{Status, calibration, interrupt, resolve, terminal};
 
-/// Changed files that are told one by one.
-const CHANGED: usize = 10;
-
 pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     let settings = settings(args)?;
     if args.progress.is_some() {
@@ -39,9 +36,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         _ => return Ok(Status::SomeUnreadable),
     };
     let read = Status::of_reading(summary.unread());
-    for file in summary.changed_files.iter().take(CHANGED) {
-        tell(Severity::Warning, file.message());
-    }
+    super::warn_of_changes(&summary.changed_files);
     sum_up(global, &summary, |out| print(&summary, out, &args.output))?;
     match summary.changed_files.is_empty() && summary.unconverted == 0 {
         true => Ok(read),
@@ -65,7 +60,7 @@ fn settings(args: &Dedup) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// What is written in place of the input's formats, if that is asked for.
+/// The format that is written in place of the input's, if one was given.
 fn output_format(args: &Dedup) -> Result<Option<OutputFormat>, Failure> {
     let Some(format) = args.output_format else { return Ok(None) };
     let format = match format {

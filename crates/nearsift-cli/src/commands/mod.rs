@@ -14,3 +14,16 @@ pub mod serve;
 pub mod trim;
 pub mod tune;
 pub mod vectors;
+
+use nearsift_batch::dedup::ChangedFile;
+
+use crate::output::{Severity, tell};
+
+/// Warns of the first files that changed while a job read them.
+fn warn_of_changes(changed: &[ChangedFile]) {
+    /// Files that are listed one by one.
+    const LISTED: usize = 10;
+    for file in changed.iter().take(LISTED) {
+        tell(Severity::Warning, file.message());
+    }
+}

@@ -6,11 +6,8 @@ use nearsift_batch::trim::{self, Settings, Stays, Summary, Unit};
 
 use crate::args::{self, Global, Trim};
 use crate::failure::Failure;
-use crate::output::{Out, Severity, escaped, sum_up, tell};
+use crate::output::{Out, escaped, sum_up};
 use crate::{Status, interrupt, resolve, terminal};
-
-/// Changed files that are told one by one.
-const CHANGED: usize = 10;
 
 pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
     let mut settings = Settings::default();
@@ -30,9 +27,7 @@ pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
     let context = terminal::context(global, args.memory);
     interrupt::listen(&context.interrupt);
     let summary = trim::run(&inputs, &settings, &args.output, &context)?;
-    for file in summary.changed_files.iter().take(CHANGED) {
-        tell(Severity::Warning, file.message());
-    }
+    super::warn_of_changes(&summary.changed_files);
     sum_up(global, &summary, |out| print(&summary, args, out))?;
     match summary.changed_files.is_empty() {
         true => Ok(Status::of_reading(summary.unreadable)),

@@ -42,7 +42,7 @@ fn removed(results: &Results) -> BTreeSet<String> {
     results.removed_ids().into_iter().collect()
 }
 
-/// Of a corpus of copies alone one stays; nothing counts as a form, and `tune` forecasts just that.
+/// Of a corpus of copies alone one stays; nothing counts as a form, and `tune` forecasts the same.
 #[test]
 fn of_copies_alone_one_stays() {
     let mut random = Random::new(3);

@@ -16,7 +16,7 @@ use crate::join::{JoinError, Threads};
 use crate::recipe::{Recipe, RecipeError};
 use crate::search::{
     Acceptance, Candidates, Judge, Least, Made, Material, Method, Near, PairScope, Templates,
-    TextSource, by_neighbourhood, join_settings, kept_slots, verify_in_order,
+    TextSource, by_neighbourhood, join_settings, kept_slots, score_among, verify_in_order,
 };
 use crate::sketch::join::SketchJoinError;
 use crate::text::normalise::normalise;
@@ -206,11 +206,7 @@ impl Dedup {
         let strength = |a: u32, b: u32| {
             let [a, b] = [a, b].map(|document| first[document as usize]);
             let pair = (a.min(b), a.max(b));
-            let among = |pairs: &[Accepted]| {
-                let place = pairs.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
-                Some(f32::from_bits(pairs[place].strength))
-            };
-            among(&accepted).or_else(|| among(found.judged()))
+            score_among(&accepted, pair).or_else(|| score_among(found.judged(), pair))
         };
         let score = |removal: &Removal| match removal.is_same_text {
             true => Some(1.0),

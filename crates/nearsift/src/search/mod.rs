@@ -21,7 +21,7 @@ pub use acceptance::{Acceptance, Method, clustering_within, join_settings, pair_
 pub use candidates::{Candidates, PairScope};
 pub use lru::LruCache;
 pub use order::by_neighbourhood;
-pub use pair::{Near, TextMeasures};
+pub use pair::{Near, TextMeasures, score_among};
 pub use templates::{KeptSlots, Templates, kept_slots};
 pub use verify::{Judge, Least, Made, Material, judge_by_neighbours, verify, verify_in_order};
 

@@ -45,6 +45,15 @@ pub struct TextMeasures {
     pub facts: Facts,
 }
 
+/// What decided about two documents, the earlier first, among accepted pairs in ascending order; `None` where they are in none.
+///
+/// # Complexity
+/// O(log n).
+pub fn score_among(accepted: &[Accepted], pair: (u32, u32)) -> Option<f32> {
+    let place = accepted.binary_search_by_key(&pair, |near| (near.a, near.b)).ok()?;
+    Some(f32::from_bits(accepted[place].strength))
+}
+
 /// Whether values say nothing about two texts: none of them differ.
 pub fn are_no_evidence(facts: &Facts) -> bool {
     facts.differ == 0

@@ -168,7 +168,7 @@ impl<F, const W: usize> Walk<'_, F, W>
 where
     F: FnMut(Walked<'_, W>) -> ControlFlow<()>,
 {
-    /// The entries of a bucket, from the first that is asked for on.
+    /// The entries of a bucket, from a given one on.
     #[inline(always)]
     fn bucket<L: Lanes>(
         &mut self,
