@@ -46,6 +46,7 @@
 
 mod admission;
 mod checkpoint;
+mod choice;
 mod context;
 mod corpus;
 pub mod dedup;
@@ -72,6 +73,7 @@ pub mod tune;
 use std::fs::File;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use choice::{Choice, MethodName, RecipeChoice, Verify};
 pub use context::{Bounds, Context, Interrupt, Observer, Phase};
 pub use corpus::Id;
 pub use documents::Text;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use nearsift_batch::Bounds;
+use nearsift_batch::{Bounds, RecipeChoice};
 
 /// Find near-duplicate documents, Chinese first and every language after.
 ///
@@ -167,6 +167,21 @@ pub struct RecipeArgs {
     /// Levels for weight=levels: `token level` a line, the level from 1 to 5.
     #[arg(long, value_name = "FILE")]
     pub levels: Option<PathBuf>,
+}
+
+impl RecipeArgs {
+    /// As a job takes it.
+    pub fn choice(&self) -> RecipeChoice {
+        RecipeChoice {
+            recipe: self.recipe.clone(),
+            // The parser lets only numbers pass.
+            bits: self.bits.as_deref().and_then(|bits| bits.parse().ok()),
+            idf: self.idf.clone(),
+            user_dictionary: self.user_dictionary.clone(),
+            stop_words: self.stop_words.clone(),
+            levels: self.levels.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Args)]

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
 use nearsift_batch::Error;
 
@@ -41,11 +40,11 @@ impl Failure {
         }
     }
 
-    pub fn status(&self) -> ExitCode {
+    pub fn status(&self) -> u8 {
         match self {
-            Failure::Message(_) => ExitCode::from(2),
-            Failure::ClosedPipe => ExitCode::SUCCESS,
-            Failure::Interrupted { .. } => ExitCode::from(130),
+            Failure::Message(_) => 2,
+            Failure::ClosedPipe => 0,
+            Failure::Interrupted { .. } => 130,
         }
     }
 }

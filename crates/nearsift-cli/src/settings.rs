@@ -2,6 +2,7 @@
 //! defaults of the options, so that whatever the command line says wins.
 
 use std::any::TypeId;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,16 +20,17 @@ use crate::output::{Severity, be_quiet, escaped, tell};
 ///
 /// # Errors
 /// A settings file that cannot be read, or what is wrong in it.
-pub fn command_line() -> Result<Cli, Failure> {
-    let mut matches =
-        Cli::command().try_get_matches().unwrap_or_else(|error| with_remedy(error).exit());
+pub fn command_line(arguments: &[OsString]) -> Result<Cli, Failure> {
+    let mut matches = Cli::command()
+        .try_get_matches_from(arguments)
+        .unwrap_or_else(|error| with_remedy(error).exit());
     if let Some((name, own)) = matches.subcommand()
         // The service has settings of its own.
         && name != "serve"
         && let Some(file) = own.try_get_one::<PathBuf>("config").ok().flatten()
     {
         let settings = Settings::read(file)?;
-        matches = settings.under(name, own)?.get_matches();
+        matches = settings.under(name, own)?.get_matches_from(arguments);
     }
     Cli::from_arg_matches(&matches).map_err(|error| error.exit())
 }

@@ -11,7 +11,7 @@ pub fn run(args: &FingerprintArgs, global: &Global) -> Result<Status, Failure> {
     let inputs = resolve::open(&args.input, Vec::new())?;
     // Only a fingerprint has a width to choose.
     let default = if args.recipe.bits.is_some() { "simhash64" } else { "sketch" };
-    let recipe = crate::recipes::recipe(&args.recipe, default)?;
+    let recipe = resolve::recipe(&args.recipe, default)?;
     let context = terminal::context(global, None);
     let mut out = Out::new();
     let unreadable = fingerprint::each(&inputs, recipe, &context, |found| Ok(out.json(&found)?))?;

@@ -197,7 +197,7 @@ fn create(args: &Create) -> Result<Status, Failure> {
 
 /// The recipe of a store, with the dictionaries that are given again.
 fn recipe_of(store: &Store, args: &RecipeArgs) -> Result<Recipe, Failure> {
-    let recipe = crate::recipes::recipe(args, &store.recipe().written)?;
+    let recipe = resolve::recipe(args, &store.recipe().written)?;
     let asked = RecipeMark::of(&recipe);
     if asked != *store.recipe() {
         let (path, stored) = (store.dir().to_owned(), Box::new(store.recipe().clone()));

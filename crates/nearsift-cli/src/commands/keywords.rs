@@ -24,7 +24,7 @@ struct Line<'a> {
 
 pub fn run(args: &Keywords, global: &Global) -> Result<Status, Failure> {
     let shown = args.top.map_or(USUAL, |top| top as usize);
-    let recipe = crate::recipes::recipe(&args.recipe, &default_recipe(shown))?;
+    let recipe = crate::resolve::recipe(&args.recipe, &default_recipe(shown))?;
     let document = read_one(&args.file, args.format, args.charset.as_deref())?;
     let mut fingerprinter = recipe.fingerprinter()?;
     if let Outcome::None(reason) = document.fingerprint(&mut fingerprinter) {
