@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use nearsift::compare::{Likeness, Side, differences, score_of_distance};
+use nearsift::compare::{Likeness, Side, differences};
 use nearsift::feature::FeatureSet;
 use nearsift::feature::frequency::DocumentFrequencies;
-use nearsift::fingerprint::Fingerprint;
 use nearsift::recipe::{Fingerprinter, Outcome};
-use nearsift::search::TextMeasures;
-use nearsift::sketch::{BITS, Sketch, VALUES};
+use nearsift::search::{ComparedDocument, Decision, MethodValue, TextMeasures};
+use nearsift::sketch::{BITS, VALUES};
 use nearsift::text::normalise::normalise;
 use nearsift::verify::{Facts, Profile, Verifier};
 use serde::Serialize;
@@ -20,7 +19,7 @@ use crate::output::{ADDED, Out, REMOVED, escaped, escaped_text};
 use crate::resolve::{method, read_one};
 use nearsift_batch::dedup::RunOfSketches;
 use nearsift_batch::fingerprint::Value;
-use nearsift_batch::{Acceptance, Method, Text};
+use nearsift_batch::{Method, Text};
 
 #[derive(Serialize)]
 struct Comparison {
@@ -64,8 +63,6 @@ struct Judged {
     score: Option<f64>,
     #[serde(flatten)]
     wanted: Wanted,
-    #[serde(skip)]
-    is_near: bool,
 }
 
 #[derive(Serialize)]
@@ -96,11 +93,6 @@ impl Verification {
     }
 }
 
-/// The number of the same digits in double precision: 0.8 for the single 0.8, and not 0.800000011920929.
-fn rounded(single: f32) -> f64 {
-    single.to_string().parse().unwrap_or(f64::from(single))
-}
-
 #[derive(Serialize)]
 struct Marked {
     side: &'static str,
@@ -120,26 +112,24 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
         Some(run) => (&run.frequencies, format!("file:{:016x}", run.frequencies.digest())),
         None => (shipped, shipped.name()),
     };
-    let (Method::Simhash { recipe, .. } | Method::Sketch { recipe, .. }) = &method;
+    let recipe = method.recipe();
     let mut fingerprinter = recipe.fingerprinter()?;
     let read = |path| read_one(path, args.format, args.charset.as_deref());
     let (one_a, one_b) = (read(&args.a)?, read(&args.b)?);
     let a = Looked::at(&args.a, &one_a, &method, frequencies, &mut fingerprinter)?;
     let b = Looked::at(&args.b, &one_b, &method, frequencies, &mut fingerprinter)?;
-    let verified = Verifier::new().compare(&a.profile, &b.profile).into();
-    let judged = judge(&method, a.made.zip(b.made), &verified);
-    let same_text = a.text_key.is_some() && a.text_key == b.text_key;
+    let decision = Decision::of(&method, &a.compared, &b.compared, &mut Verifier::new());
     let marked = differences(&one_a.text, &one_b.text);
     let comparison = Comparison {
         recipe: recipe.to_string(),
         rarity,
-        verified: Verification::of(verified),
+        verified: Verification::of(decision.texts),
         likeness: Likeness::of(&a.features, &b.features),
         a: a.document,
         b: b.document,
-        same_text,
-        near_duplicates: same_text || judged.is_near,
-        judged,
+        same_text: decision.is_same_text,
+        near_duplicates: decision.is_near,
+        judged: Judged::of(&method, &decision),
         differences: marked
             .pieces
             .iter()
@@ -164,19 +154,11 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     Ok(if comparison.near_duplicates { Status::Done } else { Status::Nothing })
 }
 
-#[derive(Clone, Copy)]
-enum Made {
-    Fingerprint(Fingerprint),
-    Sketch(Sketch),
-}
-
 /// All that is compared of one document.
 struct Looked {
     document: Document,
-    made: Option<Made>,
-    text_key: Option<u128>,
+    compared: ComparedDocument,
     features: FeatureSet,
-    profile: Profile,
 }
 
 impl Looked {
@@ -191,17 +173,19 @@ impl Looked {
     ) -> Result<Looked, Failure> {
         let made = match method {
             Method::Simhash { .. } => match one.fingerprint(fingerprinter) {
-                Outcome::Fingerprint(fingerprint) => Ok(Made::Fingerprint(fingerprint)),
+                Outcome::Fingerprint(fingerprint) => Ok(MethodValue::Fingerprint(fingerprint)),
                 Outcome::None(reason) => Err(reason),
             },
-            Method::Sketch { .. } => one.sketch(fingerprinter).map(|s| Made::Sketch(s.sketch)),
+            Method::Sketch { .. } => {
+                one.sketch(fingerprinter).map(|made| MethodValue::Sketch(made.sketch))
+            }
         };
         let (text_key, characters) = (one.key(fingerprinter), fingerprinter.length());
         let value = match (&made, method) {
-            (Ok(Made::Fingerprint(fingerprint)), _) => {
+            (Ok(MethodValue::Fingerprint(fingerprint)), _) => {
                 Value::Fingerprint(Some(fingerprint.to_string()))
             }
-            (Ok(Made::Sketch(sketch)), _) => Value::Sketch(Some(sketch.to_string())),
+            (Ok(MethodValue::Sketch(sketch)), _) => Value::Sketch(Some(sketch.to_string())),
             (Err(_), Method::Simhash { .. }) => Value::Fingerprint(None),
             (Err(_), Method::Sketch { .. }) => Value::Sketch(None),
         };
@@ -215,55 +199,23 @@ impl Looked {
                 reason: made.err().map(|reason| reason.to_string()),
                 characters,
             },
-            made: made.ok(),
-            text_key,
+            compared: ComparedDocument { value: made, text_key, profile },
             features: fingerprinter.features(&one.text).clone(),
-            profile,
         })
     }
 }
 
-/// What is said of two documents that both have a fingerprint or a sketch, or not.
-fn judge(method: &Method, both: Option<(Made, Made)>, verified: &TextMeasures) -> Judged {
-    match method {
-        Method::Simhash { recipe, max_distance } => {
-            let bits = recipe.bits().count();
-            let distance = match both {
-                Some((Made::Fingerprint(a), Made::Fingerprint(b))) => Some(a.distance(&b)),
-                _ => None,
-            };
-            Judged {
-                distance,
-                ratio: distance.map(|d| f64::from(d) / f64::from(bits)),
-                sketches: None,
-                score: distance.map(|d| score_of_distance(d, bits)),
-                wanted: Wanted::MaxDistance(*max_distance),
-                is_near: distance.is_some_and(|d| d <= *max_distance),
-            }
-        }
-        Method::Sketch { acceptance, .. } => {
-            let both = match both {
-                Some((Made::Sketch(a), Made::Sketch(b))) => Some((a, b)),
-                _ => None,
-            };
-            let sketch_score = both.map(|(a, b)| a.score(&b).value());
-            let score = match acceptance {
-                // Without a sketch, only the same text counts.
-                Acceptance::Verified(_) => both.map(|_| rounded(verified.score)),
-                Acceptance::Scored(_) => sketch_score,
-            };
-            Judged {
-                distance: both.map(|(a, b)| a.distance(&b)),
-                ratio: both.map(|(a, b)| f64::from(a.distance(&b)) / f64::from(BITS)),
-                sketches: Some(Sketches {
-                    equal_values: both.map(|(a, b)| a.equal_values(&b)),
-                    sketch_score,
-                }),
-                score,
-                wanted: Wanted::MinScore(acceptance.min_score()),
-                is_near: score.is_some_and(|score| score >= acceptance.min_score()),
-            }
-        }
+impl Judged {
+    fn of(method: &Method, decision: &Decision) -> Judged {
+        let Decision { distance, ratio, equal_values, sketch_score, score, .. } = *decision;
+        let (sketches, wanted) = match method {
+            Method::Simhash { max_distance, .. } => (None, Wanted::MaxDistance(*max_distance)),
+            Method::Sketch { acceptance, .. } => (
+                Some(Sketches { equal_values, sketch_score }),
+                Wanted::MinScore(acceptance.min_score()),
+            ),
+        };
+        Judged { distance, ratio, sketches, score, wanted }
     }
 }
 

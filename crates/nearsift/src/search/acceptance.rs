@@ -40,6 +40,13 @@ impl Default for Method {
 }
 
 impl Method {
+    /// The recipe of its fingerprints or sketches.
+    pub fn recipe(&self) -> &Recipe {
+        match self {
+            Method::Simhash { recipe, .. } | Method::Sketch { recipe, .. } => recipe,
+        }
+    }
+
     /// How pairs become groups, unless it is said.
     pub fn clustering(&self) -> Clustering {
         match self {

@@ -5,11 +5,12 @@
 //! what its values differ in. [`Acceptance`] says from which score on a pair is accepted, and which pairs are worth
 //! comparing at all. A [`Judge`] answers for the pairs that no shared key made a candidate.
 //!
-//! [`dedup`](crate::dedup()) does all of that over texts in memory.
+//! [`dedup`](crate::dedup()) does all of that over texts in memory; [`decide`] decides on two texts.
 
 mod acceptance;
 mod candidates;
 mod chunks;
+mod decision;
 mod hubs;
 mod lru;
 mod order;
@@ -19,6 +20,7 @@ mod verify;
 
 pub use acceptance::{Acceptance, Method, clustering_within, join_settings, pair_of};
 pub use candidates::{Candidates, PairScope};
+pub use decision::{ComparedDocument, Decision, DecisionError, MethodValue, decide};
 pub use lru::LruCache;
 pub use order::by_neighbourhood;
 pub use pair::{Near, TextMeasures, score_among};
