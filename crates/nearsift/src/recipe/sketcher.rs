@@ -269,10 +269,11 @@ impl Fingerprinter<'_> {
         assert!(spec.form == Form::Sketch, "{recipe} makes no sketches");
         let rarity = Rarity::of_weight(recipe, spec).expect("a sketch weighs by rarity");
 
-        let prepared = match is_undecodable(text) {
+        // A text without a sketch has a key all the same: that of the text before would make it a copy of that one.
+        let prepared = self.prepare(spec, text).and_then(|()| match is_undecodable(text) {
             true => Err(NoFingerprint::Undecodable),
-            false => self.prepare(spec, text),
-        };
+            false => Ok(()),
+        });
         if let Err(reason) = prepared {
             // What the text before left.
             self.sorted = Sorted::default();

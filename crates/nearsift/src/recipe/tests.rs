@@ -413,3 +413,27 @@ fn crowding_words_cost_what_others_cost() {
         assert!(crowded <= 3 * plain, "{recipe}: {crowded} steps, and {plain} of other words");
     }
 }
+
+#[test]
+fn a_text_without_a_sketch_has_a_key_of_its_own() {
+    let before = "今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。";
+    let replaced = "\u{fffd}".repeat(12);
+    let texts = ["", " ", "!?", "x", &replaced, "\u{fffd}a", "\u{fffd}b"];
+    for written in ["sketch", "simhash64", "simhash256", "keywords64"] {
+        let recipe = Recipe::parse(written).unwrap();
+        let key_after = |texts: &[&str]| {
+            let mut own = recipe.fingerprinter().unwrap();
+            for text in texts {
+                match recipe.is_sketch() {
+                    true => drop(own.sketch(text)),
+                    false => drop(own.fingerprint(text)),
+                }
+            }
+            (own.text_key(), own.length())
+        };
+        for text in texts {
+            assert_eq!(key_after(&[before, text]), key_after(&[text]), "{written}: {text:?}");
+            assert_ne!(key_after(&[before, text]), key_after(&[before]), "{written}: {text:?}");
+        }
+    }
+}
