@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
+use std::time::Duration;
 
 use nearsift_io::{Batch, Body, DocumentId, Inputs, Note, Parser, Place, Reader, Record, Value};
+use rayon::Yield;
 use rayon::prelude::*;
 
 use crate::admission::{Ticket, TooLarge};
@@ -36,6 +38,9 @@ const AT_ONCE: usize = 2;
 
 /// While the batches that are worked on hold more bytes, no other is begun: records may be as large as batches.
 const BYTES_AT_ONCE: usize = 64 << 20;
+
+/// How long a thread of the pool that has nothing to do waits before it looks for work again.
+const LOOK: Duration = Duration::from_micros(200);
 
 /// What a pass over the input is for.
 pub struct Pass<'a> {
@@ -286,7 +291,24 @@ struct Done<T> {
 impl<T> Done<T> {
     /// The batch, once it was worked on. When it was not, a panic is on its way to the caller of the pass.
     fn wait(result: &Receiver<Done<T>>) -> Result<Done<T>, Error> {
-        result.recv().map_err(|_| Error::invalid("a worker has failed"))
+        let failed = || Error::invalid("a worker has failed");
+        loop {
+            match result.try_recv() {
+                Ok(done) => return Ok(done),
+                Err(TryRecvError::Disconnected) => return Err(failed()),
+                Err(TryRecvError::Empty) => {}
+            }
+            match rayon::yield_now() {
+                // A thread of the pool works on what it waits for: the pool may have no other one.
+                Some(Yield::Executed) => {}
+                Some(Yield::Idle) => match result.recv_timeout(LOOK) {
+                    Ok(done) => return Ok(done),
+                    Err(RecvTimeoutError::Disconnected) => return Err(failed()),
+                    Err(RecvTimeoutError::Timeout) => {}
+                },
+                None => return result.recv().map_err(|_| failed()),
+            }
+        }
     }
 
     /// Hands the results over in order, and gives the batch back to the reader.

@@ -1,12 +1,13 @@
 //! Arrow record batches in memory as the documents of a job.
 
+use std::fs::File;
 use std::path::Path;
 
 use arrow_array::RecordBatchReader;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::ArrowError;
 use nearsift_io::{Format, Inputs, ReadOptions};
-use tempfile::TempPath;
+use tempfile::TempDir;
 
 use crate::error::Error;
 use crate::inputs::open;
@@ -19,10 +20,13 @@ use crate::inputs::open;
 pub struct Tables {
     inputs: Inputs,
     /// Removed when this is dropped.
-    _file: TempPath,
+    _folder: TempDir,
 }
 
 impl Tables {
+    /// The name of the file: notices name a row as `FOLDER/table:NUMBER`, counted from 1.
+    pub const NAME: &str = "table";
+
     /// Takes the columns that `options` names out of record batches: the text, the id, the fields. A row whose text is
     /// null or of another type is a record that cannot be read; a row without an id gets its number. Fields may be
     /// nested (`a.b`).
@@ -70,22 +74,22 @@ impl Tables {
         let cannot = |e: &std::io::Error| Error::io(scratch, "keep record batches in", e);
         let arrow = |e: ArrowError| Error::invalid(format!("record batches: {e}"));
         let projected = schema.project(&columns).map_err(arrow)?;
-        let file = tempfile::Builder::new()
+        let folder = tempfile::Builder::new()
             .prefix(".nearsift-")
-            .suffix(".arrow")
-            .tempfile_in(scratch)
+            .tempdir_in(scratch)
             .map_err(|e| cannot(&e))?;
-        let mut writer = FileWriter::try_new_buffered(file.as_file(), &projected).map_err(arrow)?;
+        let path = folder.path().join(Tables::NAME);
+        let file = File::create(&path).map_err(|e| cannot(&e))?;
+        let mut writer = FileWriter::try_new_buffered(file, &projected).map_err(arrow)?;
         for batch in batches {
             let batch = batch.and_then(|batch| batch.project(&columns)).map_err(arrow)?;
             writer.write(&batch).map_err(arrow)?;
         }
         writer.finish().map_err(arrow)?;
         drop(writer);
-        let path = file.into_temp_path();
         let options = ReadOptions { format: Some(Format::Arrow), ..options };
         let inputs = open(&[&path], options)?;
-        Ok(Tables { inputs, _file: path })
+        Ok(Tables { inputs, _folder: folder })
     }
 
     /// The documents.

@@ -134,6 +134,24 @@ fn two_jobs_in_one_process_one_of_them_interrupted() {
 }
 
 #[test]
+fn a_job_runs_in_a_pool_of_any_size() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let input = corpus(folder.path(), 11, 2_000);
+    let run = |name: &str| {
+        let mut context = Context::default();
+        small_bounds(&mut context);
+        let output = output(folder.path(), name, false);
+        dedup::run(&open(&input), &Settings::default(), &output, &context).expect("it runs");
+        tree(&output.folder)
+    };
+    let expected = run("outside");
+    for threads in [1, 2, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        assert_eq!(pool.install(|| run(&format!("in {threads}"))), expected, "{threads} threads");
+    }
+}
+
+#[test]
 fn an_interrupt_before_the_first_batch_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let input = corpus(folder.path(), 3, 200);

@@ -130,6 +130,11 @@ impl Records {
         self.unreadable.push(record);
     }
 
+    /// The number of records that could not be read.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable.len() as u64
+    }
+
     /// The document that a record is; `None` when it could not be read.
     pub fn document(&self, record: u64) -> Option<u32> {
         match self.unreadable.binary_search(&record) {

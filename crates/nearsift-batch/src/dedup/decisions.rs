@@ -152,6 +152,11 @@ impl Decisions {
         self.fates.len()
     }
 
+    /// The number of records, those that could not be read included.
+    pub fn records(&self) -> u64 {
+        self.fates.len() as u64 + self.records.unreadable()
+    }
+
     /// Whether there is no document.
     pub fn is_empty(&self) -> bool {
         self.fates.is_empty()
