@@ -7,15 +7,15 @@ use clap::builder::PossibleValuesParser;
 
 use crate::steps::{self, Outcome, Step};
 use crate::tools::{cargo, loud, program, quiet};
-use crate::{clients, deny, round_trip, torture};
+use crate::{clients, deny, python, round_trip, torture};
 
 /// What reads the code without running it.
 pub const LINT: &[Step] = &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY];
 
 /// Everything that must pass. The quickest come first.
 pub const TEST: &[Step] = &[
-    FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, TESTS, TABLES, PARQUET, API, CLIENTS, HTTP2,
-    ORACLES,
+    FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, TESTS, TABLES, PARQUET, PYTHON, API, CLIENTS,
+    HTTP2, ORACLES,
 ];
 
 const FORMAT: Step = Step { name: "format", about: "rustfmt has nothing to change", run: format };
@@ -29,6 +29,11 @@ const TESTS: Step = Step { name: "tests", about: "all tests", run: tests };
 const TABLES: Step = Step { name: "tables", about: "generated tables are up to date", run: tables };
 const PARQUET: Step =
     Step { name: "parquet", about: "odd columns come through, by pyarrow", run: round_trip::run };
+const PYTHON: Step = Step {
+    name: "python",
+    about: "the Python package, in an environment of its own",
+    run: python::step,
+};
 const API: Step = Step {
     name: "api",
     about: "generated requests on the service, by schemathesis",

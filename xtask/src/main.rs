@@ -1,5 +1,5 @@
 //! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`,
-//! `generate-corpus`, `torture`.
+//! `generate-corpus`, `torture`, `wheel`.
 //!
 //! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
 //! the command that reruns it alone.
@@ -11,6 +11,7 @@ mod check;
 mod clients;
 mod deny;
 mod fuzz;
+mod python;
 mod round_trip;
 mod service;
 mod steps;
@@ -55,6 +56,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
         arguments: Vec<String>,
     },
+    /// The wheel of the Python package for this machine's processor, into target/wheels
+    Wheel,
     /// Coverage-guided fuzzing of one target, or of each in turn
     Fuzz(fuzz::Arguments),
     /// Long runs of the reliability tests, for release, with counts of your own
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Lint { only } => check::run("lint", check::LINT, &only),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::GenerateCorpus { arguments } => corpus(&arguments),
+        Command::Wheel => python::wheel(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(run) => torture::run(&run),
         Command::Tables { arguments } => tables(&arguments),

@@ -17,6 +17,7 @@
 //! Li and König, 'b-bit minwise hashing', WWW 2010; Dahlgaard, Knudsen and Thorup, 'Fast similarity
 //! sketching', FOCS 2017.
 
+pub mod index;
 pub mod join;
 pub mod minwise;
 

@@ -1,0 +1,79 @@
+"""Find near-duplicate documents, Chinese first and every language after.
+
+>>> import nearsift as ns
+>>> texts = ["今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。", "本报讯：昨天的大雨使两条地铁线路停运了三个小时。",
+...          "今天下午，市图书馆举办了一场儿童绘本阅读活动。"]
+>>> r = ns.dedup(texts)
+>>> r.keep_mask
+[True, True, False]
+"""
+
+from nearsift._dedup import Deduplicated, Run, dedup, dedup_files
+from nearsift._errors import (
+    FileError,
+    IndexFileError,
+    InputError,
+    InputTypeError,
+    MemoryLimitError,
+    NearsiftError,
+    RecipeError,
+    SettingError,
+)
+from nearsift._index import Answer, FingerprintIndex, Index, Near
+from nearsift._jobs import evaluate, pairs, tune
+from nearsift._native import VERSION as __version__
+from nearsift._native import Column, Recipe, Table
+from nearsift._texts import (
+    Comparison,
+    Difference,
+    Keyword,
+    RecipeInfo,
+    compare,
+    distance,
+    fingerprint,
+    keywords,
+    recipe,
+    recipes,
+    score,
+    segment_words,
+    sketch,
+)
+
+__all__ = [
+    "Answer",
+    "Column",
+    "Comparison",
+    "Deduplicated",
+    "Difference",
+    "FileError",
+    "FingerprintIndex",
+    "Index",
+    "IndexFileError",
+    "InputError",
+    "InputTypeError",
+    "Keyword",
+    "MemoryLimitError",
+    "Near",
+    "NearsiftError",
+    "Recipe",
+    "RecipeError",
+    "RecipeInfo",
+    "Run",
+    "SettingError",
+    "Table",
+    "__version__",
+    "compare",
+    "dedup",
+    "dedup_files",
+    "distance",
+    "evaluate",
+    "fingerprint",
+    "keywords",
+    "pairs",
+    "recipe",
+    "recipes",
+    "score",
+    "segment_words",
+    "sketch",
+    "tune",
+]

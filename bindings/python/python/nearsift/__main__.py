@@ -1,0 +1,5 @@
+"""`python -m nearsift` is the program."""
+
+from nearsift._program import main
+
+main()

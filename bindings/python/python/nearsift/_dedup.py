@@ -1,0 +1,330 @@
+"""Deduplication of tables, lists and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from nearsift import _native, _settings
+from nearsift._errors import InputError, NearsiftError
+from nearsift._settings import ClusterRule, Data, Method, PathLike, Progress
+
+
+class Deduplicated:
+    """What :func:`dedup` decided: which rows stay, and why the others go."""
+
+    def __init__(self, table: _native.Table, summary: dict[str, Any], decided: _native.Decided | None) -> None:
+        self._table = table
+        self._summary = summary
+        self._decided = decided
+
+    @property
+    def table(self) -> _native.Table:
+        """One row a document, in the order of the input: `id`, `cluster`, `cluster_size`, `representative`, `score`, `kept`, `reason`.
+
+        `cluster` is null for a document that is like no other. `score` is how alike a removed document and its representative
+        are, from 0 to 1, and null where they were not compared with each other. `reason` is null for what stays, else
+        `exact-duplicate`, `near-duplicate`, one of these `-of-reference`, or `unreadable` for a row without a text.
+        """
+        return self._table
+
+    @cached_property
+    def keep_mask(self) -> list[bool]:
+        """Whether each row stays: for filtering without a join."""
+        return self._table["kept"].to_pylist()
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Everything that was counted: what `summary.json` of the program has."""
+        return self._summary
+
+    @property
+    def representative_rows(self) -> _native.Column:
+        """For each row the row that stays for it: itself where it stays. Exact even where ids are not unique."""
+        return self._alive().representative_rows()
+
+    @property
+    def pairs(self) -> _native.Table:
+        """The pairs that hold the clusters together: `a`, `b`, `score`."""
+        return self._alive().pairs()
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __repr__(self) -> str:
+        kept = sum(self.keep_mask)
+        return f"Deduplicated({len(self)} rows: {kept} kept, {len(self) - kept} removed)"
+
+    def _alive(self) -> _native.Decided:
+        if self._decided is None:
+            raise NearsiftError("the result was pickled, and what it was made of stayed behind: run dedup again")
+        return self._decided
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Deduplicated, (self._table, self._summary, None))
+
+
+def dedup(
+    data: Data,
+    *,
+    text: str = "text",
+    id: str | None = None,
+    method: Method | None = None,
+    min_score: float | None = None,
+    max_distance: int | None = None,
+    preset: Literal["records"] | None = None,
+    recipe: str | None = None,
+    bits: int | None = None,
+    idf: PathLike | None = None,
+    user_dictionary: PathLike | None = None,
+    stop_words: PathLike | None = None,
+    levels: PathLike | None = None,
+    verify: bool | None = None,
+    keep: str = "first",
+    cluster: ClusterRule | None = None,
+    max_cluster: int | None = None,
+    source: str | None = None,
+    against: Sequence[PathLike] = (),
+    format: str | None = None,
+    charset: str | None = None,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    scratch: PathLike | None = None,
+    progress: Progress | None = None,
+) -> Deduplicated:
+    """Finds near duplicates among documents, groups them, and chooses what stays.
+
+    >>> import nearsift as ns
+    >>> texts = ["今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。", "本报讯：昨天的大雨使两条地铁线路停运了三个小时。",
+    ...          "今天下午，市图书馆举办了一场儿童绘本阅读活动。"]
+    >>> ns.dedup(texts).keep_mask
+    [True, True, False]
+
+    Args:
+        data: A table of any library that speaks Arrow, a mapping of columns, a list of texts, or `Path` objects of files and
+            folders.
+        text: The column of the texts.
+        id: The column of the ids; without it rows are named by their numbers from 0.
+        method: `sketch` (the default) compares the texts of likely pairs exactly; `simhash` goes by the Hamming distance of
+            fingerprints, and is meant by `max_distance`, `bits` or a recipe of fingerprints.
+        min_score: The smallest score of near duplicates, inclusive, from 0 to 1. Default: 0.63.
+        max_distance: The largest Hamming distance, inclusive, in bits.
+        preset: The smallest score for a kind of text: `records` for records of one form.
+        recipe: What decides a fingerprint, as `nearsift recipes` lists them.
+        bits: The width of fingerprints: 32, 64, 128 or 256.
+        idf: How rare each feature is: `corpus` counts it over the documents, else a file of `token idf` lines.
+        user_dictionary, stop_words, levels: Files for recipes of words.
+        verify: `False` lets the scores of sketches decide alone.
+        keep: Which document of a group stays: `first`, `longest`, `newest:FIELD`, and more; `nearsift dedup --help` lists them.
+        cluster: How pairs become groups: `majority` (the default of sketches), `components` or `star`.
+        max_cluster: With majority link, the most different texts that a document stands for.
+        source: The column that says where a document comes from.
+        against: Outputs of earlier runs, files or indexes: what these have goes.
+        format, charset: Of files.
+        threads: The threads; all processors without it. The result never depends on it.
+        memory: The most memory, such as `4GB`.
+        scratch: The folder for temporary files.
+        progress: `True` for bars of tqdm, or a function of phase, done, total and unit.
+
+    Raises:
+        InputError: A column that is not there, a row without an id, no row with a text.
+        SettingError: A setting with a value that it cannot have.
+        MemoryLimitError: `memory` is too small.
+        KeyboardInterrupt: Ctrl-C; the job stops at the next batch of documents.
+    """
+    table, paths = _settings.given(data, text)
+    decided = _native.find_duplicates(
+        table,
+        paths,
+        _settings.reading(text=text, id=id, format=format, charset=charset),
+        _settings.matching(
+            method=method,
+            recipe=recipe,
+            bits=bits,
+            idf=idf,
+            user_dictionary=user_dictionary,
+            stop_words=stop_words,
+            levels=levels,
+            max_distance=max_distance,
+            min_score=min_score,
+            preset=preset,
+            verify=verify,
+        ),
+        _grouping(keep, cluster, max_cluster, source, against),
+        _settings.options(threads=threads, memory=memory, scratch=scratch, progress=progress),
+    )
+    return Deduplicated(decided.table(), json.loads(decided.summary()), decided)
+
+
+def _grouping(
+    keep: str,
+    cluster: str | None,
+    max_cluster: int | None,
+    source: str | None,
+    against: Sequence[PathLike],
+) -> dict[str, object]:
+    if isinstance(against, (str, Path)):
+        against = [against]
+    return {
+        "keep": keep,
+        "cluster": cluster,
+        "max_cluster": max_cluster,
+        "source": source,
+        "against": list(against),
+    }
+
+
+class Run:
+    """The folder that :func:`dedup_files` or the program wrote, read again."""
+
+    def __init__(self, folder: PathLike) -> None:
+        """Opens the folder of a finished run.
+
+        Raises:
+            InputError: The folder is none of a finished run.
+        """
+        self.folder = Path(folder)
+        summary = self.folder / "summary.json"
+        try:
+            self.summary: dict[str, Any] = json.loads(summary.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            raise InputError(
+                f"{self.folder}: no results of nearsift dedup: expected summary.json in the folder"
+            ) from None
+        except ValueError as error:
+            raise InputError(f"{summary}: damaged: {error}; run nearsift dedup again") from None
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        path = self.folder / name
+        try:
+            with path.open(encoding="utf-8") as lines:
+                return [json.loads(line) for line in lines]
+        except FileNotFoundError:
+            raise InputError(f"{path}: not there; the run wrote no such file") from None
+        except ValueError as error:
+            raise InputError(f"{path}: damaged: {error}; run nearsift dedup again") from None
+
+    @property
+    def removed(self) -> list[dict[str, Any]]:
+        """The documents that went, each with its reason, its representative and its score."""
+        return self._lines("removed.jsonl")
+
+    @property
+    def pairs(self) -> list[dict[str, Any]]:
+        """The pairs that hold the clusters together, with every figure."""
+        return self._lines("pairs.jsonl")
+
+    @property
+    def clusters(self) -> list[dict[str, Any]]:
+        """The clusters of two documents and more."""
+        return self._lines("clusters.jsonl")
+
+    @property
+    def kept(self) -> list[Path]:
+        """The files of the documents that stay."""
+        return sorted(path for path in (self.folder / "kept").rglob("*") if path.is_file())
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
+
+
+def dedup_files(
+    inputs: PathLike | Sequence[PathLike],
+    output: PathLike,
+    *,
+    resume: bool = False,
+    dry_run: bool = False,
+    partial: bool = False,
+    keep_state: bool = False,
+    output_format: str | None = None,
+    output_compression: str | None = None,
+    text: str = "text",
+    id: str = "id",
+    format: str | None = None,
+    charset: str | None = None,
+    delimiter: str | None = None,
+    follow_links: bool = False,
+    max_record_bytes: int | None = None,
+    max_file_bytes: int | None = None,
+    max_ratio: int | None = None,
+    method: Method | None = None,
+    min_score: float | None = None,
+    max_distance: int | None = None,
+    preset: Literal["records"] | None = None,
+    recipe: str | None = None,
+    bits: int | None = None,
+    idf: PathLike | None = None,
+    user_dictionary: PathLike | None = None,
+    stop_words: PathLike | None = None,
+    levels: PathLike | None = None,
+    verify: bool | None = None,
+    keep: str = "first",
+    cluster: ClusterRule | None = None,
+    max_cluster: int | None = None,
+    source: str | None = None,
+    against: Sequence[PathLike] = (),
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Deduplicates files and folders into a folder, as the program `nearsift dedup` does, byte for byte.
+
+    Everything gets its final name at once, at the end. With `resume`, a run over a large input that was stopped or killed goes on
+    where it was.
+
+    >>> import nearsift as ns, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> news = folder / "news.jsonl"
+    >>> _ = news.write_text('{"id": 1, "text": "Two metro lines stood still for three hours after the rain."}\\n' * 2)
+    >>> run = ns.dedup_files(news, folder / "out")
+    >>> run.summary["kept"], run.removed[0]["reason"]
+    (1, 'exact-duplicate')
+
+    The keywords are those of :func:`dedup` and the options of the program. Returns the folder's reader.
+
+    Raises:
+        InputError: An input that cannot be read, or an output folder that is not empty.
+    """
+    paths = [inputs] if isinstance(inputs, (str, Path)) or not isinstance(inputs, Sequence) else list(inputs)
+    _native.dedup_files(
+        [Path(path) for path in paths],
+        _settings.reading(
+            text=text,
+            id=id,
+            format=format,
+            charset=charset,
+            delimiter=delimiter,
+            follow_links=follow_links,
+            max_record_bytes=max_record_bytes,
+            max_file_bytes=max_file_bytes,
+            max_ratio=max_ratio,
+        ),
+        _settings.matching(
+            method=method,
+            recipe=recipe,
+            bits=bits,
+            idf=idf,
+            user_dictionary=user_dictionary,
+            stop_words=stop_words,
+            levels=levels,
+            max_distance=max_distance,
+            min_score=min_score,
+            preset=preset,
+            verify=verify,
+        ),
+        _grouping(keep, cluster, max_cluster, source, against),
+        {
+            "output": Path(output),
+            "resume": resume,
+            "dry_run": dry_run,
+            "partial": partial,
+            "keep_state": keep_state,
+            "output_format": output_format,
+            "output_compression": output_compression,
+        },
+        _settings.options(threads=threads, memory=memory, progress=progress),
+    )
+    return Run(output)

@@ -1,0 +1,45 @@
+//! The compiled half of the Python package `nearsift`: it converts, calls the engine, and converts back.
+//!
+//! What people see is in `python/nearsift`, which documents every function. Nothing here decides anything about documents.
+
+mod columns;
+mod compat;
+mod dedup;
+mod errors;
+mod index;
+mod job;
+mod jobs;
+mod program;
+mod settings;
+mod sketches;
+mod texts;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::columns::{_column_of_table, _table_of_bytes, Column, Table, table_of_columns};
+    #[pymodule_export]
+    use crate::compat::{compat_fingerprint, vector};
+    #[pymodule_export]
+    use crate::dedup::{Decided, dedup_files, find_duplicates};
+    #[pymodule_export]
+    use crate::index::{DurableIndex, FingerprintIndex};
+    #[pymodule_export]
+    use crate::jobs::{find_pairs, measure, propose};
+    #[pymodule_export]
+    use crate::program::run_program;
+    #[pymodule_export]
+    use crate::sketches::{
+        _sketched_of, SketchIndex, Sketched, hash_tokens, sketch_set, sketch_text,
+    };
+    #[pymodule_export]
+    use crate::texts::{
+        Recipe, compare, recipe, recipes, segment_words, sketch_distance, sketch_score,
+    };
+
+    /// The version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
