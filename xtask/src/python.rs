@@ -8,8 +8,10 @@ use crate::tools::{loud, program, python_with, quiet, repository, skipped_withou
 
 /// What the tests use: the libraries whose tables go in and come out, those that are replaced, and the tools.
 const PACKAGES: &[&str] = &[
+    "daft==0.7.26",
     "datasets==5.2.0",
     "datasketch==2.0.0",
+    "datatrove==0.10.1",
     "duckdb==2.0.1",
     "mypy==2.4.1",
     "numpy==2.4.6",
@@ -18,6 +20,9 @@ const PACKAGES: &[&str] = &[
     "pyarrow==26.0.1",
     "pyright==1.1.414",
     "pytest==9.2.0",
+    "scikit-learn==1.9.1",
+    "scrapy==2.19.0",
+    "simhash==2.1.2",
     "tqdm==4.70.1",
 ];
 

@@ -20,7 +20,7 @@ const RECIPES: &str = "docs/RECIPES.md";
 const WITH_COMMANDS: [&str; 4] = [ENGLISH, CHINESE, RECIPES, "examples/README.md"];
 
 /// The documents whose links are followed.
-const WITH_LINKS: [&str; 13] = [
+const WITH_LINKS: [&str; 14] = [
     ENGLISH,
     CHINESE,
     RECIPES,
@@ -31,6 +31,7 @@ const WITH_LINKS: [&str; 13] = [
     "docs/BAD-INPUT.md",
     "docs/QUALITY.md",
     "docs/PARTIAL.md",
+    "docs/PYTHON.md",
     "docs/TESTING.md",
     "docs/TUNING.md",
     "examples/README.md",

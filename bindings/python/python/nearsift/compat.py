@@ -48,7 +48,7 @@ seomoz = simhash_py
 
 
 def text_dedup(text: str, *, ngram: int = 3, min_length: int = 5, seed: int = 42) -> int:
-    """The fingerprint of `text_dedup.simhash` 0.4: the set of word n-grams, XXH3."""
+    """The fingerprint of `text_dedup.simhash` 0.4.1: the set of word n-grams, XXH3."""
     return _number("text-dedup", text, ngram=ngram, min_length=min_length, seed=seed)
 
 
