@@ -134,7 +134,7 @@ fn measure(case: &Case, corpus: &Corpus) -> Measured {
     let (start, cpu) = (Instant::now(), cpu_seconds(1));
     let join = SketchJoin::new(&corpus.sketches, Some(&corpus.keys), settings).expect("a join");
     let mut links = 0;
-    let (ended, work) = join.for_each_link(|_| {
+    let Ok((ended, work)) = join.for_each_link(|_| {
         links += 1;
         ControlFlow::<()>::Continue(())
     });
@@ -143,8 +143,15 @@ fn measure(case: &Case, corpus: &Corpus) -> Measured {
     let cpu_seconds = cpu_seconds(1).zip(cpu).map(|(end, start)| end - start);
     let peak_bytes =
         before.zip(resident("VmHWM:")).map(|(before, peak)| peak.saturating_sub(before));
-    let kept = if case.data == Data::Clusters { join.links().0 } else { Vec::new() };
-    let expected_seconds = join.explain().seconds;
+    let kept = match case.data {
+        Data::Clusters => {
+            let Ok((links, _)) = join.links();
+            links
+        }
+        _ => Vec::new(),
+    };
+    let Ok(explained) = join.explain();
+    let expected_seconds = explained.seconds;
     Measured { seconds, cpu_seconds, links, kept, work, peak_bytes, expected_seconds }
 }
 

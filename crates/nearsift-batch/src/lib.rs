@@ -20,8 +20,8 @@
 //! // As values:
 //! let found = dedup::find(&inputs, &settings, &context)?;
 //! let gone = found.removals().next().expect("one goes");
-//! assert_eq!(found.id(gone.document).to_string(), "c");
-//! assert_eq!(found.id(gone.representative).to_string(), "a");
+//! assert_eq!(found.id(gone.document)?.to_string(), "c");
+//! assert_eq!(found.id(gone.representative)?.to_string(), "a");
 //!
 //! // As a folder: kept/, removed.jsonl, pairs.jsonl, clusters.jsonl, report.html, summary.json.
 //! let output = dedup::Output { folder: folder.path().join("out"), resume: false };

@@ -105,13 +105,10 @@ fn by_simhash(
     let bits = recipe.bits().count();
     let flow = corpus
         .pairs(&options, |pair| {
-            let found = SimhashPair {
-                a: ids.get(pair.a),
-                b: ids.get(pair.b),
-                score: score_of_distance(pair.distance, bits),
-                distance: pair.distance,
-            };
-            match each(Event::Simhash(found)) {
+            let [a, b] = [pair.a, pair.b].map(|document| ids.get(document));
+            let (distance, score) = (pair.distance, score_of_distance(pair.distance, bits));
+            let give = || each(Event::Simhash(SimhashPair { a: a?, b: b?, score, distance }));
+            match give() {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => ControlFlow::Break(error),
             }
@@ -141,15 +138,16 @@ fn by_sketch(
         Acceptance::Verified(_) => format!("\nrarity: {}", frequencies.name()),
         Acceptance::Scored(_) => String::new(),
     };
-    each(Event::Plan(format!("{}{rarity}", join.explain())))?;
-    let candidates = Candidates::find(&corpus, &join, PairScope::AllPairs, acceptance);
+    let Ok(plan) = join.explain();
+    each(Event::Plan(format!("{plan}{rarity}")))?;
+    let Ok(candidates) = Candidates::find(&corpus, &join, PairScope::AllPairs, acceptance);
     let folder = &context.scratch;
     let workspace = Workspace { context, state: None, folder };
     let decision = decide(&corpus, candidates, frequencies, acceptance, workspace, |documents| {
         Texts::read(context, inputs, &records, documents, memory.map(|m| m / 8), folder)
     })?;
     for pair in decision.of_all_documents(&corpus.first_of_text())? {
-        each(Event::Sketch(SketchPair::of(&pair, &ids, &corpus)))?;
+        each(Event::Sketch(SketchPair::of(&pair, &ids, &corpus)?))?;
     }
     drop(decision);
     Ok((ids, records, problems.count()))

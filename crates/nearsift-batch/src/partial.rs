@@ -34,18 +34,20 @@ pub struct PartialLine<'a> {
 }
 
 impl<'a> PartialLine<'a> {
-    fn of(pair: &Candidate, passage: &Passage, ids: &'a Ids) -> PartialLine<'a> {
+    /// # Errors
+    /// When an id cannot be read back.
+    fn of(pair: &Candidate, passage: &Passage, ids: &'a Ids) -> Result<PartialLine<'a>, Error> {
         let range = |range: &std::ops::Range<u64>| [range.start, range.end];
-        PartialLine {
-            a: ids.get(pair.a),
-            b: ids.get(pair.b),
+        Ok(PartialLine {
+            a: ids.get(pair.a)?,
+            b: ids.get(pair.b)?,
             kind: passage.kind,
             a_range: range(&passage.a_range),
             b_range: range(&passage.b_range),
             share_of_a: passage.share_of_a,
             share_of_b: passage.share_of_b,
             score: passage.score,
-        }
+        })
     }
 }
 
@@ -128,7 +130,7 @@ pub fn each_passage(
             let found = found?;
             passages += found.len() as u64;
             with_passages += u64::from(!found.is_empty());
-            found.iter().try_for_each(|passage| each(PartialLine::of(pair, passage, ids)))?;
+            found.iter().try_for_each(|passage| each(PartialLine::of(pair, passage, ids)?))?;
         }
         Ok(())
     };

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use nearsift::dedup::SketchCorpus;
 use nearsift::sketch::KEYS;
@@ -13,14 +12,37 @@ use rayon::prelude::*;
 
 use super::file;
 use crate::error::Error;
-use crate::lock;
 use crate::read_at;
 
-/// The keys of documents: of the files, or else in memory.
-pub fn key_source<'a>(files: &'a Option<FileKeys>, corpus: &'a SketchCorpus) -> &'a dyn KeySource {
-    match files {
-        Some(files) => files,
-        None => corpus.keys(),
+/// The keys of documents: in the files of a checkpoint, or in memory.
+#[derive(Debug)]
+pub enum CorpusKeys<'a> {
+    Files(&'a FileKeys),
+    Memory(&'a KeyColumns),
+}
+
+impl<'a> CorpusKeys<'a> {
+    /// Those in the files where there are any, else those of the corpus.
+    pub fn of(files: &'a Option<FileKeys>, corpus: &'a SketchCorpus) -> CorpusKeys<'a> {
+        files.as_ref().map_or_else(|| CorpusKeys::Memory(corpus.keys()), CorpusKeys::Files)
+    }
+}
+
+impl KeySource for CorpusKeys<'_> {
+    type Error = Error;
+
+    fn documents(&self) -> usize {
+        match self {
+            CorpusKeys::Files(files) => files.documents(),
+            CorpusKeys::Memory(keys) => keys.documents(),
+        }
+    }
+
+    fn column(&self, key: usize) -> Result<Cow<'_, [u32]>, Error> {
+        match self {
+            CorpusKeys::Files(files) => files.column(key),
+            CorpusKeys::Memory(keys) => Ok(keys.column(key).into()),
+        }
     }
 }
 
@@ -29,7 +51,6 @@ pub fn key_source<'a>(files: &'a Option<FileKeys>, corpus: &'a SketchCorpus) -> 
 pub struct FileKeys {
     shards: Vec<Shard>,
     documents: usize,
-    failed: Mutex<Option<Error>>,
 }
 
 #[derive(Debug)]
@@ -81,15 +102,6 @@ impl FileKeys {
         }
         Ok(())
     }
-
-    /// Why a column could not be read, if one could not.
-    ///
-    /// # Errors
-    /// Just that.
-    pub fn check(&self) -> Result<(), Error> {
-        let mut failed = lock(&self.failed);
-        failed.take().map_or(Ok(()), Err)
-    }
 }
 
 impl Shard {
@@ -112,11 +124,13 @@ impl Shard {
 }
 
 impl KeySource for FileKeys {
+    type Error = Error;
+
     fn documents(&self) -> usize {
         self.documents
     }
 
-    fn column(&self, key: usize) -> Cow<'_, [u32]> {
+    fn column(&self, key: usize) -> Result<Cow<'_, [u32]>, Error> {
         let mut column = vec![NO_KEY; self.documents];
         let mut rest = &mut column[..];
         let mut shards = Vec::with_capacity(self.shards.len());
@@ -125,14 +139,42 @@ impl KeySource for FileKeys {
             shards.push((shard, own));
             rest = after;
         }
-        let read = shards.into_par_iter().try_for_each(|(shard, own)| {
+        shards.into_par_iter().try_for_each(|(shard, own)| {
             shard.read(key, own).map_err(|error| Error::io(&shard.path, "read", &error))
-        });
-        if let Err(failure) = read {
-            let mut failed = lock(&self.failed);
-            failed.get_or_insert(failure);
-            column.fill(NO_KEY);
+        })?;
+        Ok(Cow::Owned(column))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_of_a_damaged_file_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut keys = KeyColumns::new();
+        (1..=100).for_each(|document| keys.push(&[document; KEYS]));
+        let whole = [vec![0; file::CONTENT as usize], FileKeys::encode(&keys)].concat();
+        let mut files = FileKeys::default();
+        for name in ["0", "1"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, &whole).expect("written");
+            files.push(path, 100);
         }
-        Cow::Owned(column)
+        let column = files.column(KEYS - 1).expect("all are read");
+        assert_eq!((column.len(), column[0], column[199]), (200, 1, 100));
+        let second = folder.path().join("1");
+        let check = |says: &str| {
+            let error = CorpusKeys::Files(&files).column(KEYS - 1).expect_err("not all are read");
+            assert!(error.to_string().starts_with(second.to_str().expect("a path")), "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+            assert!(files.each_shard(|_, _| Ok(())).is_err());
+        };
+        std::fs::write(&second, &whole[..whole.len() - 1]).expect("cut");
+        check("cannot read");
+        assert!(files.column(0).is_ok(), "that part is whole");
+        std::fs::remove_file(&second).expect("removed");
+        check("cannot read");
     }
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nearsift_io::Inputs;
 use serde::{Deserialize, Serialize};
 
-pub use keys::{FileKeys, key_source};
+pub use keys::{CorpusKeys, FileKeys};
 
 use crate::error::Error;
 

@@ -117,7 +117,8 @@ struct Spilled {
     /// Where each block ends.
     ends: Vec<u64>,
     kept: Mutex<Vec<Option<Block>>>,
-    failed: Mutex<Option<Error>>,
+    /// The folder that it is in.
+    folder: PathBuf,
 }
 
 /// A block and its number.
@@ -156,7 +157,7 @@ impl Ids {
             none => {
                 let file = tempfile::tempfile_in(folder).map_err(error)?;
                 let kept = Mutex::new(vec![None; KEPT]);
-                none.insert(Spilled { file, ends: Vec::new(), kept, failed: Mutex::default() })
+                none.insert(Spilled { file, ends: Vec::new(), kept, folder: folder.clone() })
             }
         };
         let (mut bytes, mut start) = (Vec::new(), 0);
@@ -183,27 +184,21 @@ impl Ids {
         self.file.as_ref().map_or(0, |file| file.ends.len() * BLOCK)
     }
 
-    /// The id of a document; an empty one when it cannot be read, which [`Ids::check`] then tells.
+    /// The id of a document.
+    ///
+    /// # Errors
+    /// When it cannot be read back from the file.
     ///
     /// # Panics
     /// When there is no such document.
-    pub fn get(&self, document: u32) -> Id<'_> {
+    pub fn get(&self, document: u32) -> Result<Id<'_>, Error> {
         let document = document as usize;
         let place = match (&self.file, document.checked_sub(self.spilled())) {
-            (Some(file), None) => return Id(Cow::Owned(file.get(document))),
+            (Some(file), None) => return Ok(Id(Cow::Owned(file.get(document)?))),
             (_, place) => place.unwrap_or(document),
         };
         let start = if place == 0 { 0 } else { self.ends[place - 1] };
-        Id(Cow::Borrowed(&self.text[start as usize..self.ends[place] as usize]))
-    }
-
-    /// Why an id could not be read, if one could not.
-    ///
-    /// # Errors
-    /// Just that.
-    pub fn check(&self) -> Result<(), Error> {
-        let failed = self.file.as_ref().and_then(|file| lock(&file.failed).take());
-        failed.map_or(Ok(()), Err)
+        Ok(Id(Cow::Borrowed(&self.text[start as usize..self.ends[place] as usize])))
     }
 
     /// The memory that they take.
@@ -213,18 +208,20 @@ impl Ids {
     }
 
     /// How many documents have an id that an earlier one has.
-    pub fn duplicates(&self) -> u64 {
+    ///
+    /// # Errors
+    /// When ids cannot be read back from the file.
+    pub fn duplicates(&self) -> Result<u64, Error> {
         let documents = self.spilled() + self.ends.len();
-        let mut hashes: Vec<u64> = (0..documents as u32)
-            .map(|document| nearsift::feature::hash_token(self.get(document).written()))
-            .collect();
+        let hash = |document| Ok(nearsift::feature::hash_token(self.get(document)?.written()));
+        let mut hashes: Vec<u64> = (0..documents as u32).map(hash).collect::<Result<_, Error>>()?;
         hashes.sort_unstable();
-        hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64
+        Ok(hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64)
     }
 }
 
 impl Spilled {
-    fn get(&self, document: usize) -> String {
+    fn get(&self, document: usize) -> Result<String, Error> {
         let found = self.block(document / BLOCK).and_then(|block| {
             let mut rest = block.as_slice();
             for _ in 0..document % BLOCK {
@@ -232,11 +229,7 @@ impl Spilled {
             }
             Ok(String::from_utf8_lossy(id_and_rest(rest)?.0).into_owned())
         });
-        found.unwrap_or_else(|error| {
-            let failure = Error::invalid(format!("cannot read the ids kept aside: {error}"));
-            lock(&self.failed).get_or_insert(failure);
-            String::new()
-        })
+        found.map_err(|error| Error::io(&self.folder, "read back the ids kept in", &error))
     }
 
     fn block(&self, number: usize) -> std::io::Result<Arc<Vec<u8>>> {
@@ -285,15 +278,15 @@ mod tests {
         for (id, _) in &all {
             ids.push(&Id::of(id)).expect("kept");
         }
-        assert_eq!(ids.duplicates(), 0);
+        assert_eq!(ids.duplicates().expect("read"), 0);
         for (document, (id, json)) in (0u32..).zip(&all) {
-            let kept = ids.get(document);
+            let kept = ids.get(document).expect("read");
             assert_eq!(serde_json::to_string(&kept).expect("JSON"), *json);
             assert_eq!(kept.to_string(), id.as_str());
             assert_eq!(serde_json::from_str::<Id<'_>>(json).expect("an id"), kept);
         }
         ids.push(&Id::of(&number("1"))).expect("kept");
-        assert_eq!(ids.duplicates(), 1);
+        assert_eq!(ids.duplicates().expect("read"), 1);
     }
 
     #[test]
@@ -305,17 +298,38 @@ mod tests {
             let mut ids = Ids::in_folder(folder.path(), most);
             for (document, id) in (0u32..).zip(&all) {
                 ids.push(&Id::text(id)).expect("kept");
-                assert_eq!(ids.get(document).shown(), *id);
+                assert_eq!(ids.get(document).expect("read").shown(), *id);
             }
             assert_eq!(ids.file.is_some(), most < u64::MAX);
             for document in (0..all.len()).rev().chain((0..all.len()).step_by(67)) {
-                assert_eq!(ids.get(document as u32).shown(), all[document]);
+                assert_eq!(ids.get(document as u32).expect("read").shown(), all[document]);
             }
             let mut sorted = all.clone();
             sorted.sort_unstable();
             sorted.dedup();
-            assert_eq!(ids.duplicates(), (all.len() - sorted.len()) as u64);
-            ids.check().expect("all were read");
+            assert_eq!(ids.duplicates().expect("read"), (all.len() - sorted.len()) as u64);
         }
+    }
+
+    #[test]
+    fn an_id_that_cannot_be_read_back_is_an_error() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut ids = Ids::in_folder(folder.path(), 0);
+        let documents = 2 * WRITTEN as u32 + 7;
+        (0..documents).for_each(|n| ids.push(&Id::text(&n.to_string())).expect("kept"));
+        let file = &ids.file.as_ref().expect("a file").file;
+        file.set_len(file.metadata().expect("a length").len() / 2).expect("cut");
+        let is_read = |document| {
+            let Err(error) = ids.get(document) else { return true };
+            let said = error.to_string();
+            let expect = "cannot read back the ids kept in: ";
+            assert!(said.contains(folder.path().to_str().expect("a path")), "{said}");
+            assert!(said.contains(expect), "{said}");
+            false
+        };
+        assert!(is_read(0), "the first block is whole");
+        assert!(!is_read(2 * WRITTEN as u32 - 1), "the last block is gone");
+        assert!(is_read(documents - 1), "it is in memory");
+        assert!(ids.duplicates().is_err());
     }
 }

@@ -438,7 +438,7 @@ pub fn collect<C: Columns>(
         for note in &notes {
             collecting.note(note)?;
         }
-        collecting.all.counts.duplicate_ids = collecting.all.ids.duplicates();
+        collecting.all.counts.duplicate_ids = collecting.all.ids.duplicates()?;
         collecting.finish_writing()?;
         Ok(collecting.all)
     })

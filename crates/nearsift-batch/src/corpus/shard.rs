@@ -60,11 +60,11 @@ impl Shard {
     /// That of the documents from `first` on. What need not stay in memory is released.
     ///
     /// # Errors
-    /// When it cannot be written down.
+    /// When it cannot be written down, or an id cannot be read back.
     pub fn of<'i, C: Columns>(
         number: usize,
         head: &Head,
-        ids: impl Iterator<Item = Id<'i>>,
+        ids: impl Iterator<Item = Result<Id<'i>, Error>>,
         columns: &mut C,
         first: u32,
     ) -> Result<Shard, Error> {
@@ -73,6 +73,7 @@ impl Shard {
         let mut content = (head.len() as u64).to_le_bytes().to_vec();
         content.extend_from_slice(&head);
         for id in ids {
+            let id = id?;
             // A record that holds an id of 4 GiB is not read.
             let id = id.written().as_bytes();
             content.extend_from_slice(&(id.len() as u32).to_le_bytes());

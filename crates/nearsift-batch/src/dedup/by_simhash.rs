@@ -67,14 +67,12 @@ impl Job<'_> {
                     pairs.push(Pair { a: pair.a, b: pair.b, score: score as f32 });
                     return;
                 };
-                let line = PairLine {
-                    a: collected.ids.get(pair.a),
-                    b: collected.ids.get(pair.b),
-                    score,
-                    distance: pair.distance,
+                let mut write = || {
+                    let [a, b] = [pair.a, pair.b].map(|document| collected.ids.get(document));
+                    table.line(&PairLine { a: a?, b: b?, score, distance: pair.distance })
                 };
                 if failed.is_none() {
-                    failed = table.line(&line).err();
+                    failed = write().err();
                 }
             })
             .map_err(Error::invalid)?;

@@ -51,7 +51,7 @@ impl Job<'_> {
                 let wanted = wanted.past_changes();
                 Texts::read(context, inputs, &collected.records, wanted, texts, &scratch)
             })?;
-        let search = Search::of_sketches(acceptance, &decision, &collected.ids);
+        let search = Search::of_sketches(acceptance, &decision, &collected.ids)?;
         let clustering = self.clustering();
         let mut summary =
             Summary::new(inputs, &collected, &recipe, &settings.keep, clustering, search);
@@ -74,7 +74,7 @@ impl Job<'_> {
                     let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
                     sample.offer(pair.a, pair.b, nearness, || heading(&pair));
                     match &mut table {
-                        Some(table) => table.line(&PairLine::of(&pair, &collected.ids, corpus))?,
+                        Some(table) => table.line(&PairLine::of(&pair, &collected.ids, corpus)?)?,
                         None => in_memory.push(Pair::of(&pair)),
                     }
                 }
@@ -83,9 +83,8 @@ impl Job<'_> {
             },
             || corpus.find(&decision.accepted, &grouping, || decision.judge()),
         );
-        let pairs = written?;
-        decision.check()?;
-        summary.tell_same_form(&decision.of_one_form(found.clusters())?, &collected.ids);
+        let (pairs, found) = (written?, found?);
+        summary.set_same_form(&decision.of_one_form(found.clusters())?, &collected.ids)?;
         decision.take_up(found.judged());
         let facts = decision.facts_of(found.clusters().removed(), &first)?;
         let judged = |a, b| {
@@ -134,14 +133,14 @@ impl Job<'_> {
         let scope = PairScope::SpanningLinks(self.clustering());
         let (Some(state), Some(keys)) = (self.state(), &collected.keys) else {
             let join = corpus.join(settings).map_err(Error::invalid)?;
-            return Ok(Candidates::find(corpus, &join, scope, acceptance));
+            let Ok(candidates) = Candidates::find(corpus, &join, scope, acceptance);
+            return Ok(candidates);
         };
         if let Some(candidates) = load_candidates(state)? {
             return Ok(candidates);
         }
         let join = corpus.join_by(keys, settings).map_err(Error::invalid)?;
-        let candidates = Candidates::find(corpus, &join, scope, acceptance);
-        keys.check()?;
+        let candidates = Candidates::find(corpus, &join, scope, acceptance)?;
         save_candidates(&candidates, state)?;
         Ok(candidates)
     }

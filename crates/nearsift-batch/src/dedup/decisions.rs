@@ -109,7 +109,7 @@ impl Decisions {
         let mut fates: Vec<Fate> = (0..clusters.documents() as u32).map(kept).collect();
         let mut members = Vec::new();
         for group in clusters.members().duplicates() {
-            summary.count_group(&group, found, &ids, &score);
+            summary.count_group(&group, found, &ids, &score)?;
             members.push(group.members.to_vec());
             for &member in group.members {
                 fates[member as usize].cluster = members.len() as u32;
@@ -138,7 +138,6 @@ impl Decisions {
             });
         }
         summary.set_capped(found.capped());
-        ids.check()?;
         Ok(Decisions { ids, records, summary, fates, members, pairs })
     }
 
@@ -173,11 +172,15 @@ impl Decisions {
         self.records.of(document)
     }
 
-    /// The id of a document, with its JSON type.
+    /// The id of a document, with its JSON type. Very many ids are in a file without a name, in
+    /// [`Context::scratch`](crate::Context::scratch).
+    ///
+    /// # Errors
+    /// When it cannot be read back from there.
     ///
     /// # Panics
     /// When there is no such document.
-    pub fn id(&self, document: u32) -> Id<'_> {
+    pub fn id(&self, document: u32) -> Result<Id<'_>, Error> {
         self.ids.get(document)
     }
 

@@ -62,19 +62,17 @@ impl Sample {
             wanted.map(|d| (records.of(d), String::new())).collect();
         read_texts(inputs, &mut texts)?;
         let text = |document: u32| texts.get(&records.of(document)).map_or("", String::as_str);
-        Ok(pairs
-            .iter()
-            .map(|(_, _, pair)| {
-                let found = differences(text(pair.a), text(pair.b));
-                Example {
-                    heading: pair.heading.clone(),
-                    a: visible_line(ids.get(pair.a).shown()),
-                    b: visible_line(ids.get(pair.b).shown()),
-                    left: passages(&found, Side::OnlyB),
-                    right: passages(&found, Side::OnlyA),
-                }
+        let example = |(_, _, pair): &(usize, u32, &Offered)| {
+            let found = differences(text(pair.a), text(pair.b));
+            Ok(Example {
+                heading: pair.heading.clone(),
+                a: visible_line(ids.get(pair.a)?.shown()),
+                b: visible_line(ids.get(pair.b)?.shown()),
+                left: passages(&found, Side::OnlyB),
+                right: passages(&found, Side::OnlyA),
             })
-            .collect())
+        };
+        pairs.iter().map(example).collect()
     }
 }
 

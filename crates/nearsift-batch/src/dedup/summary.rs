@@ -173,15 +173,17 @@ pub struct SameForm {
 }
 
 impl SameForm {
-    fn of_pair(pair: &Near, ids: &Ids) -> SameForm {
-        SameForm {
+    /// # Errors
+    /// When an id cannot be read back.
+    fn of_pair(pair: &Near, ids: &Ids) -> Result<SameForm, Error> {
+        Ok(SameForm {
             groups: 0,
             documents: 0,
             pairs: 0,
-            a: ids.get(pair.a).into_owned(),
-            b: ids.get(pair.b).into_owned(),
+            a: ids.get(pair.a)?.into_owned(),
+            b: ids.get(pair.b)?.into_owned(),
             facts: pair.facts(),
-        }
+        })
     }
 
     fn example(&self) -> String {
@@ -195,14 +197,23 @@ impl SameForm {
 const SCORE_BINS: usize = 20;
 
 impl Search {
+    /// # Errors
+    /// When an id cannot be read back.
     pub(super) fn of_sketches<T>(
         acceptance: Acceptance,
         decision: &Decision<'_, T>,
         ids: &Ids,
-    ) -> Search {
+    ) -> Result<Search, Error> {
+        let same_form_apart = match decision.apart.example {
+            Some(pair) => {
+                let pairs = decision.apart.pairs;
+                Some(Box::new(SameForm { pairs, ..SameForm::of_pair(&pair, ids)? }))
+            }
+            None => None,
+        };
         let expected =
             [0.2, 0.3, 0.4, 0.5, 0.6, 0.8].map(|s| (s.to_string(), decision.plan.recall(s)));
-        Search::Sketch {
+        Ok(Search::Sketch {
             min_score: acceptance.min_score(),
             verify: match acceptance {
                 Acceptance::Verified(_) => "exact",
@@ -219,13 +230,10 @@ impl Search {
             candidates_passed_over: decision.skipped,
             crowded_keys: decision.work.crowded_keys,
             comparisons_passed_over: decision.work.passed_over,
-            same_form_apart: decision.apart.example.map(|pair| {
-                let pairs = decision.apart.pairs;
-                Box::new(SameForm { pairs, ..SameForm::of_pair(&pair, ids) })
-            }),
+            same_form_apart,
             same_form_together: None,
             scores: Vec::new(),
-        }
+        })
     }
 
     fn method(&self) -> &'static str {
@@ -505,20 +513,23 @@ impl Summary {
 
     /// Counts a group, and remembers it while it is among the largest. `score` is what decided about two
     /// documents, where they were compared with each other.
+    ///
+    /// # Errors
+    /// When an id cannot be read back.
     pub(super) fn count_group(
         &mut self,
         group: &Cluster<'_>,
         found: &Found<'_>,
         ids: &Ids,
         score: &impl Fn(u32, u32) -> Option<f32>,
-    ) {
+    ) -> Result<(), Error> {
         let Cluster { members, representative, .. } = *group;
         let size = members.len() as u64;
         self.groups += 1;
         self.largest_group = self.largest_group.max(size);
         *self.group_sizes.entry(size).or_default() += 1;
         if self.largest.len() == GROUPS && self.largest[GROUPS - 1].size >= size {
-            return;
+            return Ok(());
         }
         let scored = self.is_of_sketches();
         // Each document that stays, the best first, and those that go in its favour.
@@ -527,8 +538,10 @@ impl Summary {
             let stays = found.clusters().representative(m);
             (stays != representative, stays, m != stays)
         });
-        let member = |document, what| MemberShown { id: ids.get(document).to_string(), what };
-        let mut shown = vec![member(representative, "kept".to_owned())];
+        let member = |document, what| -> Result<MemberShown, Error> {
+            Ok(MemberShown { id: ids.get(document)?.to_string(), what })
+        };
+        let mut shown = vec![member(representative, "kept".to_owned())?];
         for &m in order.iter().skip(1).take(MEMBERS) {
             let removal = found.removal(m);
             let what = match removal.distance {
@@ -540,13 +553,14 @@ impl Summary {
                     None => "near".to_owned(),
                 },
             };
-            shown.push(member(m, what));
+            shown.push(member(m, what)?);
         }
         let shown = GroupShown { size, members: shown };
         // Equal sizes keep the order of their first members.
         let place = self.largest.partition_point(|s| s.size >= size);
         self.largest.insert(place, shown);
         self.largest.truncate(GROUPS);
+        Ok(())
     }
 
     /// Counts and lists rows of the kept documents that could not be converted: they are unreadable ones.
@@ -580,14 +594,18 @@ impl Summary {
     }
 
     /// Says which groups may have no more than a form in common.
-    pub(super) fn tell_same_form(&mut self, groups: &OfOneForm, ids: &Ids) {
+    ///
+    /// # Errors
+    /// When an id cannot be read back.
+    pub(super) fn set_same_form(&mut self, groups: &OfOneForm, ids: &Ids) -> Result<(), Error> {
         if let Search::Sketch { same_form_together, .. } = &mut self.search
             && let Some(pair) = &groups.example
         {
             let OfOneForm { groups, documents, .. } = *groups;
-            let form = SameForm { groups, documents, ..SameForm::of_pair(pair, ids) };
+            let form = SameForm { groups, documents, ..SameForm::of_pair(pair, ids)? };
             *same_form_together = Some(Box::new(form));
         }
+        Ok(())
     }
 
     /// What a user should know, one sentence each, with settings in backticks.

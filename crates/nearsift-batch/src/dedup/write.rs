@@ -124,7 +124,6 @@ impl Job<'_> {
         summary.changed_files = changed;
         summary.carried_over = carried_over;
         summary.put_aside(self.context, &unconverted, &folder.path("unreadable.jsonl"))?;
-        ids.check()?;
         self.context.check()?;
         let examples = sample.examples(self.inputs, ids, records)?;
         let report = summary.report(self.context, examples);
@@ -157,7 +156,7 @@ impl Job<'_> {
         let refer = |table: &mut Table, summary: &mut Summary, removal: &Removal| {
             summary.count_referred(removal.reason());
             table.line(&ReferredLine {
-                id: ids.get(removal.document),
+                id: ids.get(removal.document)?,
                 record: records.of(removal.document) + 1,
                 reason: match removal.reason() {
                     Reason::Exact => "exact-duplicate-of-reference",
@@ -184,10 +183,10 @@ impl Job<'_> {
                 false => judged(removal.document, removal.representative),
             };
             table.line(&RemovedLine {
-                id: ids.get(removal.document),
+                id: ids.get(removal.document)?,
                 record: records.of(removal.document) + 1,
                 reason,
-                representative: ids.get(removal.representative),
+                representative: ids.get(removal.representative)?,
                 representative_record: records.of(removal.representative) + 1,
                 distance: removal.distance,
                 score: decided.map(|judgement| judgement.score),
@@ -221,17 +220,18 @@ impl Job<'_> {
         let mut table = folder.table("clusters.jsonl")?;
         for (number, group) in (1..).zip(clusters.members().duplicates()) {
             number_of[group.label as usize] = number;
-            summary.count_group(&group, found, ids, score);
-            let members: Vec<Id<'_>> = group.members.iter().map(|&m| ids.get(m)).collect();
+            summary.count_group(&group, found, ids, score)?;
+            let members = group.members.iter().map(|&m| ids.get(m));
+            let members: Vec<Id<'_>> = members.collect::<Result<_, Error>>()?;
             let kept = group.members.iter().filter(|&&m| clusters.is_kept(m));
-            let kept: Vec<Id<'_>> = kept.map(|&m| ids.get(m)).collect();
+            let kept: Vec<Id<'_>> = kept.map(|&m| ids.get(m)).collect::<Result<_, Error>>()?;
             table.line(&ClusterLine {
                 cluster: number,
                 name: ClusterId::of(members.iter().map(|id| id.written().as_bytes()))
                     .map(|name| name.to_string())
                     .unwrap_or_default(),
                 size: group.members.len(),
-                representative: ids.get(group.representative),
+                representative: ids.get(group.representative)?,
                 kept: if kept.len() > 1 { kept } else { Vec::new() },
                 members,
                 records: group.members.iter().map(|&m| records.of(m) + 1).collect(),

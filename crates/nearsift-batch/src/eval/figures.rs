@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nearsift::cluster::{Clusters, KeepOrder, Link, MajorityLink};
+use nearsift::cluster::{Clusters, KeepOrder, Link, LinksAlone, MajorityLink};
 use nearsift::dedup::Clustering;
 use nearsift::evaluate::{
     Bootstrap, DocumentClasses, Interval, Intervals, Label, Operating, PairTable, Ranking,
@@ -252,7 +252,8 @@ fn clusters(documents: usize, pairs: &[ScoredPair], threshold: f64, rule: Cluste
             });
             // All pairs are known: what was not accepted is not alike.
             let rule = MajorityLink { max_cluster: u32::MAX };
-            Clusters::by_majority(documents, links, rule, &keep, || |_, _| None).clusters
+            let Ok(found) = Clusters::by_majority(documents, links, rule, &keep, || LinksAlone);
+            found.clusters
         }
     }
 }

@@ -89,7 +89,7 @@ fn by_sketch(
         .join(join_settings(floor, corpus.len(), context.memory_bytes))
         .map_err(Error::invalid)?;
     let frequencies = sample.table(DocumentFrequencies::shipped());
-    let candidates = Candidates::find(&corpus, &join, PairScope::AllPairs, acceptance);
+    let Ok(candidates) = Candidates::find(&corpus, &join, PairScope::AllPairs, acceptance);
     let workspace = Workspace { context, state: None, folder: &context.scratch };
     let decision = decide(&corpus, candidates, frequencies, floor, workspace, |_| Ok(documents))?;
     let first = corpus.first_of_text();

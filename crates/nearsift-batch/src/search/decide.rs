@@ -3,13 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Mutex;
 
 use nearsift::cluster::{Clusters, Components};
 use nearsift::dedup::{Accepted, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::search::{
-    Acceptance, Candidates, Judge, Least, Made, Material, Near, Templates, TextMeasures,
+    Acceptance, Candidates, Least, Made, Material, Near, PairJudge, Templates, TextMeasures,
     TextSource, by_neighbourhood, kept_slots, score_among, verify_in_order,
 };
 use nearsift::sketch::Score;
@@ -26,7 +25,6 @@ use crate::context::{Context, Phase};
 use crate::corpus::{Id, Ids};
 use crate::error::Error;
 use crate::external_sort::{Sorted, Sorter, Stored};
-use crate::lock;
 
 /// A pair as a JSON line.
 #[derive(Debug, Serialize)]
@@ -45,16 +43,22 @@ pub struct PairLine<'a> {
 }
 
 impl<'a> PairLine<'a> {
-    pub(crate) fn of(pair: &Near, ids: &'a Ids, corpus: &SketchCorpus) -> PairLine<'a> {
+    /// # Errors
+    /// When an id cannot be read back.
+    pub(crate) fn of(
+        pair: &Near,
+        ids: &'a Ids,
+        corpus: &SketchCorpus,
+    ) -> Result<PairLine<'a>, Error> {
         let both = corpus.sketch(pair.a).zip(corpus.sketch(pair.b));
-        PairLine {
-            a: ids.get(pair.a),
-            b: ids.get(pair.b),
+        Ok(PairLine {
+            a: ids.get(pair.a)?,
+            b: ids.get(pair.b)?,
             score: pair.score(),
             distance: both.map(|(a, b)| a.distance(&b)),
             sketch_score: both.map(|(a, b)| a.score(&b).value()),
             texts: pair.texts,
-        }
+        })
     }
 }
 
@@ -84,8 +88,6 @@ pub struct Decision<'c, T> {
     texts: Bounded<'c, T>,
     frequencies: DocumentFrequencies,
     templates: Templates,
-    /// Why a judge could not compare, the first time.
-    failed: Mutex<Option<Error>>,
     /// Of documents that were compared after the candidates.
     made: Made,
 }
@@ -206,7 +208,6 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
         texts,
         frequencies,
         templates,
-        failed: Mutex::default(),
         made: Made::default(),
     })
 }
@@ -545,31 +546,10 @@ impl<T: TextSource<Error = Error>> Decision<'_, T> {
         self.judged = judged.to_vec();
     }
 
-    /// How alike two documents are that are in no accepted pair, when they are near duplicates all the same: what is
-    /// asked of pairs that no shared key made a candidate, on any number of threads.
-    ///
-    /// A text that cannot be read back is like no other, and fails [`Decision::check`].
-    pub fn judge(&self) -> impl FnMut(u32, u32) -> Option<u32> {
-        let mut judge = Judge::new(self.acceptance, self.corpus, self.material(), &self.made);
-        move |a, b| {
-            judge.strength(a, b).unwrap_or_else(|error| {
-                lock(&self.failed).get_or_insert(error);
-                None
-            })
-        }
-    }
-
-    /// Must be called when groups are made.
-    ///
-    /// # Errors
-    /// A judge could not read a text back.
-    pub fn check(&self) -> Result<(), Error> {
-        lock(&self.failed).take().map_or(Ok(()), Err)
-    }
-
-    fn material(&self) -> Material<'_, Bounded<'_, T>> {
-        let Decision { texts, frequencies, templates, .. } = self;
-        Material { texts, frequencies, templates }
+    /// Judges pairs that no shared key made candidates: one judge for each thread.
+    pub fn judge(&self) -> PairJudge<'_, Bounded<'_, T>> {
+        let Decision { acceptance, corpus, texts, frequencies, templates, made, .. } = self;
+        PairJudge::new(*acceptance, corpus, Material { texts, frequencies, templates }, made)
     }
 }
 

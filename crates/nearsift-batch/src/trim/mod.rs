@@ -235,8 +235,7 @@ fn write(
             trimming.summary.changed_files.push(ChangedFile::of(file, error)?);
         }
     }
-    trimming.table.finish()?;
-    found.ids.check()
+    trimming.table.finish()
 }
 
 /// Takes the pieces out of the documents, in the order of the input.
@@ -300,10 +299,10 @@ impl Trimming<'_> {
     fn list(&mut self, gone: &[Repeat], is_whole: bool) -> Result<(), Error> {
         let Found { ids, records, .. } = self.found;
         let Some(&Repeat { document, .. }) = gone.first() else { return Ok(()) };
-        let (id, record) = (ids.get(document), records.of(document) + 1);
+        let (id, record) = (ids.get(document)?, records.of(document) + 1);
         for repeat in gone {
             let first = First {
-                id: ids.get(repeat.first),
+                id: ids.get(repeat.first)?,
                 record: records.of(repeat.first) + 1,
                 piece: repeat.first_number + 1,
             };

@@ -110,7 +110,7 @@ impl<'a> Different<'a> {
             join_settings(acceptance, corpus.len(), budget.map(|budget| budget.search()));
         let join = corpus.join(settings).map_err(Error::invalid)?;
         let clustering = Clustering::Majority;
-        let candidates =
+        let Ok(candidates) =
             Candidates::find(&corpus, &join, PairScope::SpanningLinks(clustering), acceptance);
         let found = candidates.pairs.len() as u64;
         let memory = budget.map(|budget| budget.texts(found)).transpose()?;
@@ -123,7 +123,7 @@ impl<'a> Different<'a> {
         let grouping = Grouping { clustering, ..Grouping::default() };
         let judges = || decision.judge();
         // In the pool, whose threads it shares the groups out to.
-        let found = rayon::scope(|_| corpus.find(&decision.accepted, &grouping, judges));
+        let found = rayon::scope(|_| corpus.find(&decision.accepted, &grouping, judges))?;
         let (clusters, capped) = (found.clusters(), found.capped());
         let first: Vec<u32> = (0..corpus.len() as u32).collect();
         decision.take_up(found.judged());

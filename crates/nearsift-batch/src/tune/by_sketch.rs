@@ -55,7 +55,7 @@ impl Run<'_> {
         let join = corpus
             .join(join_settings(Acceptance::Verified(floor), corpus.len(), memory))
             .map_err(Error::invalid)?;
-        let candidates = corpus.candidates(&join).0;
+        let Ok((candidates, _)) = corpus.candidates(&join);
         watch.searching = watch.lap();
 
         let population: Vec<u32> = (0..corpus.len() as u32)
@@ -121,7 +121,7 @@ impl Run<'_> {
                     .join(join_settings(acceptance, corpus.len(), memory))
                     .map_err(Error::invalid)?;
                 let clustering = Clustering::Majority;
-                let links = Candidates::find(
+                let Ok(links) = Candidates::find(
                     corpus,
                     &join,
                     PairScope::SpanningLinks(clustering),
@@ -132,7 +132,7 @@ impl Run<'_> {
                 let decision =
                     decide(corpus, links, frequencies, acceptance, workspace, |_| Ok(&texts))?;
                 let grouping = Grouping { clustering, ..Grouping::default() };
-                let found = corpus.find(&decision.accepted, &grouping, || decision.judge());
+                let found = corpus.find(&decision.accepted, &grouping, || decision.judge())?;
                 counted(&found, decision.accepted.len() as u64 + report.documents.same_text)
             }
             false => {

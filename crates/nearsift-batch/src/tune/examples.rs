@@ -51,8 +51,8 @@ pub fn example(
     let (left, right) = (texts.text(a)?, texts.text(b)?);
     let (left, right) = (start(&left, COMPARED), start(&right, COMPARED));
     Ok(Example {
-        a: ids.get(a).into_owned(),
-        b: ids.get(b).into_owned(),
+        a: ids.get(a)?.into_owned(),
+        b: ids.get(b)?.into_owned(),
         score: None,
         cosine: None,
         alignment: None,

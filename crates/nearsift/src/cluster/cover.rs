@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
-use super::KeepOrder;
 use super::majority::{Accepted, Capped, Groups, Link, Linked, ordered};
+use super::{Judge, KeepOrder};
 use crate::threads::in_pool;
 
 /// After so many refusals the judge is asked no more about a document: only links place it. So a group that
@@ -13,7 +13,7 @@ use crate::threads::in_pool;
 pub(super) const REFUSALS: u32 = 16;
 
 /// Documents of a large group that are judged together, on all threads.
-const TOGETHER: usize = 1024;
+pub(super) const TOGETHER: usize = 1024;
 
 /// No document.
 const NONE: u32 = u32::MAX;
@@ -43,14 +43,17 @@ pub(super) struct Covered {
 ///
 /// # Complexity
 /// O(links + n log n) and at most 16 refusals of the judge for each document.
-pub(super) fn cover<J: FnMut(u32, u32) -> Option<u32>>(
+///
+/// # Errors
+/// When the judge cannot judge.
+pub(super) fn cover<J: Judge>(
     links: &[Linked],
     groups: &mut Groups,
     keep: &KeepOrder,
     most: u32,
     accepted: &mut Accepted<'_, J>,
     judges: &(impl Fn() -> J + Sync),
-) -> Covered {
+) -> Result<Covered, J::Error> {
     let cover = Cover::new(links, groups, keep, most);
     cover.place(accepted, judges)
 }
@@ -125,11 +128,11 @@ impl Cover {
         }
     }
 
-    fn place<J: FnMut(u32, u32) -> Option<u32>>(
+    fn place<J: Judge>(
         mut self,
         accepted: &mut Accepted<'_, J>,
         judges: &(impl Fn() -> J + Sync),
-    ) -> Covered {
+    ) -> Result<Covered, J::Error> {
         let (mut judged, mut capped, mut full) = (Vec::new(), Capped::default(), HashSet::new());
         for turn in 0..self.documents.len() as u32 {
             let [own, other] = self.linked(turn, |full_one| {
@@ -138,7 +141,7 @@ impl Cover {
             });
             let to = if own != NONE {
                 own
-            } else if let Some((near, strength)) = self.judge(turn, accepted, judges) {
+            } else if let Some((near, strength)) = self.judge(turn, accepted, judges)? {
                 let (a, b) = ordered(self.document(near), self.document(turn));
                 judged.push(Link { a, b, strength });
                 near
@@ -160,7 +163,7 @@ impl Cover {
         let is_of_more = |&turn: &u32| self.sizes[self.groups[turn as usize] as usize] > self.most;
         full.extend((0..self.documents.len() as u32).filter(is_full).filter(is_of_more));
         capped.groups = full.len() as u32;
-        Covered { placed: self.placed(), judged, capped }
+        Ok(Covered { placed: self.placed(), judged, capped })
     }
 
     fn document(&self, turn: u32) -> u32 {
@@ -194,12 +197,12 @@ impl Cover {
     }
 
     /// The first open kept document of its group that the judge finds one near to, and their strength.
-    fn judge<J: FnMut(u32, u32) -> Option<u32>>(
+    fn judge<J: Judge>(
         &mut self,
         turn: u32,
         accepted: &mut Accepted<'_, J>,
         judges: &(impl Fn() -> J + Sync),
-    ) -> Option<(u32, u32)> {
+    ) -> Result<Option<(u32, u32)>, J::Error> {
         let group = self.groups[turn as usize] as usize;
         let (mut before, mut at) = (NONE, self.open[group][0]);
         let mut refusals = 0;
@@ -215,25 +218,29 @@ impl Cover {
                 && self.sizes[group] as usize >= TOGETHER
                 && in_pool()
             {
-                self.judge_ahead(turn, at, accepted, judges);
+                self.judge_ahead(turn, at, accepted, judges)?;
             }
-            match accepted.judged(a, b).unwrap_or_else(|| accepted.judge(a, b)) {
-                Some(strength) => return Some((at, strength)),
+            let strength = match accepted.judged(a, b) {
+                Some(strength) => strength,
+                None => accepted.judge(a, b)?,
+            };
+            match strength {
+                Some(strength) => return Ok(Some((at, strength))),
                 None => refusals += 1,
             }
             (before, at) = (at, next);
         }
-        None
+        Ok(None)
     }
 
     /// Judges the next documents of a group against one of its kept documents, on all threads.
-    fn judge_ahead<J: FnMut(u32, u32) -> Option<u32>>(
+    fn judge_ahead<J: Judge>(
         &self,
         turn: u32,
         kept: u32,
         accepted: &mut Accepted<'_, J>,
         judges: &(impl Fn() -> J + Sync),
-    ) {
+    ) -> Result<(), J::Error> {
         let room = (self.most - self.loads[kept as usize]) as usize;
         let pairs: Vec<(u32, u32)> = (turn..self.documents.len() as u32)
             .take(4 * TOGETHER)
@@ -246,9 +253,10 @@ impl Cover {
         let judged: Vec<Option<u32>> = pairs
             .par_iter()
             .with_min_len(32)
-            .map_init(judges, |judge, &(a, b)| judge(a, b))
-            .collect();
+            .map_init(judges, |judge, &(a, b)| judge.strength(a, b))
+            .collect::<Result<_, J::Error>>()?;
         pairs.into_iter().zip(judged).for_each(|(pair, strength)| accepted.learn(pair, strength));
+        Ok(())
     }
 
     /// Keeps a document, and offers it to the others of its group.

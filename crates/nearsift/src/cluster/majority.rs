@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::cover::cover;
-use super::{Clusters, Components, KeepOrder};
+use super::cover::{Covered, cover};
+use super::{Clusters, Components, Judge, KeepOrder};
 use crate::threads::{in_pool, sort_by_key};
 
 /// An accepted pair of documents.
@@ -76,11 +76,10 @@ impl Clusters {
     /// become one only when at least half of a sample of their cross pairs are accepted.
     ///
     /// A cross pair is one document of each group. It is accepted when it is among the links, and else
-    /// when a judge says so, which is asked with the smaller number first and once about a pair: it returns how
-    /// alike the two are, on the scale of the links, when they are near. So a
+    /// when a [`Judge`] says so, which is asked once about a pair. So a
     /// chain of documents each like the next one alone stays in parts, and a group whose members are
     /// like each other stays whole even if some of their pairs were never candidates: for these the judge
-    /// compares the documents. When it always refuses, the links alone decide.
+    /// compares the documents. With [`LinksAlone`](super::LinksAlone) the links decide.
     ///
     /// All cross pairs are looked at while there are at most 16; of more, those of a few members of
     /// each group that a hash of their numbers chooses. Which they are depends on the two groups
@@ -99,13 +98,16 @@ impl Clusters {
     /// kept document and those that it stands for are a cluster. Of a pair that is given twice the stronger link counts.
     ///
     /// ```
-    /// use nearsift::cluster::{Clusters, KeepOrder, Link, MajorityLink};
+    /// use nearsift::cluster::{Clusters, KeepOrder, Link, LinksAlone, MajorityLink};
     /// // A chain: each document is like the one before and like no other.
     /// let chain = [(0, 1, 9), (1, 2, 8), (2, 3, 9)].map(|(a, b, strength)| Link { a, b, strength });
     /// let rule = MajorityLink { max_cluster: 100 };
-    /// let found = Clusters::by_majority(4, chain, rule, &KeepOrder::first(4), || |_, _| None);
+    /// let Ok(found) = Clusters::by_majority(4, chain, rule, &KeepOrder::first(4), || LinksAlone);
     /// assert_eq!(found.clusters.kept().collect::<Vec<_>>(), [0, 2]);
     /// ```
+    ///
+    /// # Errors
+    /// When a judge cannot judge.
     ///
     /// # Panics
     /// When a link names a document beyond those, `keep` ranks another number of documents, or
@@ -123,42 +125,45 @@ impl Clusters {
     /// # References
     /// Sokal and Michener, 'A statistical method for evaluating systematic relationships', University
     /// of Kansas Science Bulletin 38, 1958: average linkage, here of yes and no, and sampled.
-    pub fn by_majority<J: FnMut(u32, u32) -> Option<u32>>(
+    pub fn by_majority<J: Judge>(
         documents: usize,
         links: impl IntoIterator<Item = Link>,
         rule: MajorityLink,
         keep: &KeepOrder,
         judges: impl Fn() -> J + Sync,
-    ) -> Grouped {
+    ) -> Result<Grouped, J::Error> {
         group(documents, links, Joins::ByMajority, rule.max_cluster, keep, judges)
     }
 
     /// The connected components of the links, of which as many documents are kept as
     /// [by majority](Clusters::by_majority).
     ///
+    /// # Errors
+    /// When a judge cannot judge.
+    ///
     /// # Panics
     /// When a link names a document beyond those, or `keep` ranks another number of documents.
     ///
     /// # Complexity
     /// That of [`Clusters::by_majority`] without its samples of cross pairs.
-    pub fn by_components<J: FnMut(u32, u32) -> Option<u32>>(
+    pub fn by_components<J: Judge>(
         documents: usize,
         links: impl IntoIterator<Item = Link>,
         keep: &KeepOrder,
         judges: impl Fn() -> J + Sync,
-    ) -> Grouped {
+    ) -> Result<Grouped, J::Error> {
         group(documents, links, Joins::Always, u32::MAX, keep, judges)
     }
 }
 
-fn group<J: FnMut(u32, u32) -> Option<u32>>(
+fn group<J: Judge>(
     documents: usize,
     links: impl IntoIterator<Item = Link>,
     joins: Joins,
     most: u32,
     keep: &KeepOrder,
     judges: impl Fn() -> J + Sync,
-) -> Grouped {
+) -> Result<Grouped, J::Error> {
     keep.check_covers(documents);
     let mut links = distinct(links);
     let neighbours = Neighbours::of(documents, &links);
@@ -171,20 +176,24 @@ fn group<J: FnMut(u32, u32) -> Option<u32>>(
     parts.sort_by_key(|part| Reverse(part.len()));
 
     let next = AtomicUsize::new(0);
+    let place = |part: &[Linked], judge: &mut J| {
+        let mut accepted = Accepted { neighbours: &neighbours, judged: HashMap::new(), judge };
+        let mut groups = grow(part, joins, &mut accepted)?;
+        cover(part, &mut groups, keep, most, &mut accepted, &judges)
+    };
     let work = || {
         let mut judge = judges();
         let mut done = Vec::new();
         while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut accepted =
-                Accepted { neighbours: &neighbours, judged: HashMap::new(), judge: &mut judge };
-            let mut groups = grow(part, joins, &mut accepted);
-            done.push(cover(part, &mut groups, keep, most, &mut accepted, &judges));
+            // Once a judge failed there is nothing more to do for the other threads.
+            let stop = |_: &J::Error| next.store(parts.len(), Ordering::Relaxed);
+            done.push(place(part, &mut judge).inspect_err(stop)?);
         }
-        done
+        Ok(done)
     };
-    let done = match in_pool() {
-        true => rayon::broadcast(|_| work()),
-        false => vec![work()],
+    let done: Vec<Vec<Covered>> = match in_pool() {
+        true => rayon::broadcast(|_| work()).into_iter().collect::<Result<_, _>>()?,
+        false => vec![work()?],
     };
     let mut representatives: Vec<u32> = (0..documents as u32).collect();
     let mut best: Vec<u32> = representatives.clone();
@@ -200,7 +209,7 @@ fn group<J: FnMut(u32, u32) -> Option<u32>>(
     }
     judged.sort_unstable_by_key(|link| (link.a, link.b));
     let clusters = Clusters::of_kept(representatives, |document| best[document as usize]);
-    Grouped { clusters, capped, judged }
+    Ok(Grouped { clusters, capped, judged })
 }
 
 /// The smaller number first.
@@ -223,22 +232,22 @@ fn tell_components(documents: usize, links: &mut [Linked]) {
 }
 
 /// The groups of a connected component of the links, given from the strongest to the weakest.
-fn grow<J: FnMut(u32, u32) -> Option<u32>>(
+fn grow<J: Judge>(
     links: &[Linked],
     joins: Joins,
     accepted: &mut Accepted<'_, J>,
-) -> Groups {
+) -> Result<Groups, J::Error> {
     let mut groups = Groups::of(links);
     for Linked { link, .. } in links {
         let (a, b) = (groups.root(link.a), groups.root(link.b));
         match joins {
             _ if a == b => {}
             Joins::Always => groups.components.link(a, b),
-            Joins::ByMajority if groups.most_accepted(a, b, accepted) => groups.merge(a, b),
+            Joins::ByMajority if groups.most_accepted(a, b, accepted)? => groups.merge(a, b),
             Joins::ByMajority => {}
         }
     }
-    groups
+    Ok(groups)
 }
 
 /// The links by pair, each once, the smaller document first.
@@ -264,7 +273,7 @@ pub(super) struct Accepted<'a, J> {
     judge: &'a mut J,
 }
 
-impl<J: FnMut(u32, u32) -> Option<u32>> Accepted<'_, J> {
+impl<J: Judge> Accepted<'_, J> {
     /// What needs no judgement: links, and pairs that were judged before.
     fn known(&self, a: u32, b: u32) -> Option<bool> {
         if self.neighbours.contains(a, b) {
@@ -278,10 +287,10 @@ impl<J: FnMut(u32, u32) -> Option<u32>> Accepted<'_, J> {
         self.judged.get(&(a, b)).copied()
     }
 
-    pub fn judge(&mut self, a: u32, b: u32) -> Option<u32> {
-        let strength = (self.judge)(a, b);
+    pub fn judge(&mut self, a: u32, b: u32) -> Result<Option<u32>, J::Error> {
+        let strength = self.judge.strength(a, b)?;
         self.learn((a, b), strength);
-        strength
+        Ok(strength)
     }
 
     /// Takes up what another judge said.
@@ -360,12 +369,12 @@ impl Groups {
     }
 
     /// Whether at least half of the sampled cross pairs of two roots' groups are accepted.
-    fn most_accepted<J: FnMut(u32, u32) -> Option<u32>>(
+    fn most_accepted<J: Judge>(
         &self,
         a: u32,
         b: u32,
         accepted: &mut Accepted<'_, J>,
-    ) -> bool {
+    ) -> Result<bool, J::Error> {
         let (size_a, size_b) = (self.components.size(a) as usize, self.components.size(b) as usize);
         let (rows, columns) = sample(size_a, size_b);
         let mut votes = Votes { pairs: rows * columns, yes: 0, no: 0 };
@@ -384,9 +393,9 @@ impl Groups {
             if votes.decided() {
                 break;
             }
-            votes.count(accepted.judge(a, b).is_some());
+            votes.count(accepted.judge(a, b)?.is_some());
         }
-        votes.most()
+        Ok(votes.most())
     }
 
     fn merge(&mut self, a: u32, b: u32) {
@@ -445,6 +454,7 @@ fn mix(document: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::convert::Infallible;
     use std::sync::Mutex;
 
     use proptest::prelude::*;
@@ -476,8 +486,9 @@ mod tests {
     ) -> Grouped {
         let links = links.iter().copied();
         let keep = KeepOrder::first(n);
-        let judge = |a, b| judge(a, b).then_some(7);
-        Clusters::by_majority(n, links, rule(max_cluster), &keep, || &judge)
+        let judge = || |a: u32, b: u32| Ok::<_, Infallible>(judge(a, b).then_some(7));
+        let Ok(found) = Clusters::by_majority(n, links, rule(max_cluster), &keep, judge);
+        found
     }
 
     /// The groups with sets, from the words of the definition.
@@ -595,9 +606,13 @@ mod tests {
             let judge = |a, b| accepted.contains(&(a, b));
             let Grouped { clusters, judged, capped } = match majority {
                 true => by_majority(n, &links, max, judge),
-                false => Clusters::by_components(n, links.iter().copied(), &KeepOrder::first(n), || {
-                    |a, b| judge(a, b).then_some(7)
-                }),
+                false => {
+                    let links = links.iter().copied();
+                    let judge = || |a: u32, b: u32| Ok::<_, Infallible>(judge(a, b).then_some(7));
+                    let Ok(found) =
+                        Clusters::by_components(n, links, &KeepOrder::first(n), judge);
+                    found
+                }
             };
             let linked = |x, y| links.iter().any(|l| ordered(l.a, l.b) == ordered(x, y));
             let mut more = BTreeSet::new();
@@ -764,6 +779,46 @@ mod tests {
         let found = by_majority(10, &star, 4, |_, _| true);
         assert_eq!(found.clusters.sizes(), [(2, 1), (4, 2)]);
         assert_eq!(found.capped, Capped { groups: 2, links: 6 });
+    }
+
+    #[test]
+    fn a_judge_that_fails_ends_the_clustering() {
+        // A chain of one component, and some hundred of two documents that both groups of a pair are judged for.
+        let chain = (0..40).map(|a| Link { a, b: a + 1, strength: 100 - a });
+        let pairs = (25..200).map(|a| Link { a: 2 * a, b: 2 * a + 1, strength: 1 });
+        let links: Vec<Link> = chain.chain(pairs).collect();
+        let keep = KeepOrder::first(400);
+        let asked = AtomicUsize::new(0);
+        let judges = || {
+            |a: u32, b: u32| match asked.fetch_add(1, Ordering::Relaxed) {
+                0..5 => Ok(None),
+                _ => Err(format!("{a} and {b} cannot be read")),
+            }
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("threads");
+        let run = |majority| {
+            asked.store(0, Ordering::Relaxed);
+            let links = links.iter().copied();
+            match majority {
+                true => Clusters::by_majority(400, links, rule(99), &keep, judges),
+                false => Clusters::by_components(400, links, &keep, judges),
+            }
+        };
+        for majority in [true, false] {
+            for failed in [run(majority), pool.install(|| run(majority))] {
+                let error = failed.expect_err("no judge can read the texts");
+                assert!(error.ends_with("cannot be read"), "{error}");
+            }
+        }
+        // Where many are judged at once, too.
+        let most = super::super::cover::TOGETHER as u32 + 50;
+        let star = (1..most).map(|b| Link { a: b / 2, b, strength: most - b });
+        let failed = pool.install(|| {
+            Clusters::by_components(most as usize, star, &KeepOrder::first(most as usize), || {
+                |_: u32, _: u32| Err("the disk is gone")
+            })
+        });
+        assert_eq!(failed, Err("the disk is gone"));
     }
 
     #[test]

@@ -31,6 +31,7 @@
 mod components;
 mod cover;
 mod id;
+mod judge;
 mod keep;
 mod majority;
 mod star;
@@ -39,6 +40,7 @@ mod tests;
 
 pub use components::Components;
 pub use id::ClusterId;
+pub use judge::{Judge, LinksAlone};
 pub use keep::{KeepOrder, KeepOrderError};
 pub use majority::{Capped, Grouped, Link, MajorityLink};
 

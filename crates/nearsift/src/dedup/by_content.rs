@@ -41,13 +41,21 @@ impl ByContent {
     }
 
     /// Groups of documents from groups of places.
-    pub fn group(&self, keep: &KeepOrder, group: impl FnOnce(&KeepOrder) -> Grouped) -> Grouped {
-        let Grouped { clusters, capped, mut judged } = group(&keep.renumbered(&self.documents));
+    ///
+    /// # Errors
+    /// What `group` returns.
+    pub fn group<E>(
+        &self,
+        keep: &KeepOrder,
+        group: impl FnOnce(&KeepOrder) -> Result<Grouped, E>,
+    ) -> Result<Grouped, E> {
+        let Grouped { clusters, capped, mut judged } = group(&keep.renumbered(&self.documents))?;
         for link in &mut judged {
             let (a, b) = (self.document(link.a), self.document(link.b));
             (link.a, link.b) = (a.min(b), a.max(b));
         }
         judged.sort_unstable_by_key(|link| (link.a, link.b));
-        Grouped { clusters: clusters.renumbered(&self.documents, &self.places), capped, judged }
+        let clusters = clusters.renumbered(&self.documents, &self.places);
+        Ok(Grouped { clusters, capped, judged })
     }
 }

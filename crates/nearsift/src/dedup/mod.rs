@@ -36,7 +36,7 @@ pub use texts::{Dedup, DedupError, Deduplicated, RemovedText, dedup};
 
 use by_content::ByContent;
 
-use crate::cluster::{Capped, Clusters, Link, MajorityLink};
+use crate::cluster::{Capped, Clusters, Link, LinksAlone, MajorityLink};
 use crate::compare::score_of_distance;
 use crate::fingerprint::{Bits, Fingerprint, Fingerprints};
 pub use crate::join::Pair;
@@ -297,8 +297,6 @@ impl Corpus {
             ControlFlow::<Infallible>::Continue(())
         });
         exact.for_each(each_link);
-        // The links are all pairs of different fingerprints: no judge knows of more.
-        let nothing_more = || |_: u32, _: u32| None;
         let mut capped = Capped::default();
         let leaders = match options.clustering {
             Clustering::Star => Clusters::stars(self.len(), links, &keep),
@@ -320,9 +318,10 @@ impl Corpus {
                     self.fingerprint(document).map(|print| print.words().to_owned())
                 });
                 let rule = options.majority;
-                let found = order.group(&keep, |keep| {
+                // The links are all pairs of different fingerprints: no judge knows of more.
+                let Ok(found) = order.group(&keep, |keep| {
                     let links = links.map(|link| order.link(link));
-                    Clusters::by_majority(self.len(), links, rule, keep, nothing_more)
+                    Clusters::by_majority(self.len(), links, rule, keep, || LinksAlone)
                 });
                 capped = found.capped;
                 found.clusters

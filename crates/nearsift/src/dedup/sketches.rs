@@ -1,11 +1,14 @@
 //! Columns of documents that have dual sketches, and what follows from accepted pairs.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use super::by_content::ByContent;
 use super::{Clustering, Columns, Copies, Found, Keep, MAX_DOCUMENTS};
-use crate::cluster::{Clusters, KeepOrder, Link, MajorityLink};
+use crate::cluster::{Clusters, Judge, KeepOrder, Link, MajorityLink};
 use crate::recipe::Sketched;
 use crate::sketch::join::{
-    KeyColumns, KeySource, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches,
+    KeyColumns, KeySource, NO_KEY, Pair, Settings, SketchJoin, SketchJoinError, Sketches, Work,
 };
 use crate::sketch::{KEYS, Sketch};
 use crate::threads::sort_by_key;
@@ -27,6 +30,7 @@ pub struct SketchEntry {
 /// the text, and 8 for a value where the keep policy has one.
 ///
 /// ```
+/// use nearsift::cluster::LinksAlone;
 /// use nearsift::dedup::{Accepted, Grouping, SketchCorpus, SketchEntry};
 /// use nearsift::recipe::Recipe;
 /// use nearsift::sketch::{Score, join::Settings};
@@ -40,10 +44,10 @@ pub struct SketchEntry {
 ///     let sketched = fingerprinter.sketch(text).ok();
 ///     corpus.push(SketchEntry { sketched, text_key: fingerprinter.text_key(), value: None });
 /// }
-/// let (candidates, _) = corpus.candidates(&corpus.join(Settings::new(Score::at_least(0.3)))?);
+/// let Ok((candidates, _)) = corpus.candidates(&corpus.join(Settings::new(Score::at_least(0.3)))?);
 /// let accepted: Vec<_> =
 ///     candidates.iter().map(|p| Accepted { a: p.a, b: p.b, strength: 0 }).collect();
-/// let found = corpus.find(&accepted, &Grouping::default(), || |_, _| Some(0));
+/// let Ok(found) = corpus.find(&accepted, &Grouping::default(), || LinksAlone);
 /// assert_eq!(found.clusters().kept().collect::<Vec<_>>(), [0, 1]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -195,12 +199,12 @@ impl SketchCorpus {
     ///
     /// # Errors
     /// As [`SketchJoin::new`].
-    pub fn join_by<'a>(
+    pub fn join_by<'a, K: KeySource>(
         &'a self,
-        keys: &'a dyn KeySource,
+        keys: &'a K,
         settings: Settings,
-    ) -> Result<SketchJoin<'a>, SketchJoinError> {
-        SketchJoin::new(&self.sketches, Some(keys), settings)
+    ) -> Result<SketchJoin<'a, K>, SketchJoinError> {
+        SketchJoin::with_keys(&self.sketches, keys, settings)
     }
 
     /// The search for candidates, ready to run.
@@ -213,25 +217,37 @@ impl SketchCorpus {
 
     /// The pairs of different texts whose sketches score high enough, in ascending order. Of documents
     /// with equal sketches the first stands for all.
-    pub fn candidates(&self, join: &SketchJoin<'_>) -> (Vec<Pair>, crate::sketch::join::Work) {
-        let (mut links, work) = join.links();
+    ///
+    /// # Errors
+    /// When a column of keys cannot be read.
+    pub fn candidates<K: KeySource>(
+        &self,
+        join: &SketchJoin<'_, K>,
+    ) -> Result<(Vec<Pair>, Work), K::Error> {
+        let (mut links, work) = join.links()?;
         links.retain(|pair| !self.same_text(pair.a, pair.b));
-        (links, work)
+        Ok((links, work))
     }
 
     /// As [`SketchCorpus::candidates`], with all pairs of documents that are the first with their text,
     /// also where several of them have equal sketches.
-    pub fn all_candidates(&self, join: &SketchJoin<'_>) -> (Vec<Pair>, crate::sketch::join::Work) {
+    ///
+    /// # Errors
+    /// When a column of keys cannot be read.
+    pub fn all_candidates<K: KeySource>(
+        &self,
+        join: &SketchJoin<'_, K>,
+    ) -> Result<(Vec<Pair>, Work), K::Error> {
         let first = self.first_of_text();
         let is_first = |document: u32| first[document as usize] == document;
         let mut pairs = Vec::new();
-        let (std::ops::ControlFlow::Continue(()), work) = join.for_each_pair(|pair| {
+        let (ControlFlow::Continue(()), work) = join.for_each_pair(|pair| {
             if is_first(pair.a) && is_first(pair.b) {
                 pairs.push(pair);
             }
-            std::ops::ControlFlow::<std::convert::Infallible>::Continue(())
-        });
-        (pairs, work)
+            ControlFlow::<Infallible>::Continue(())
+        })?;
+        Ok((pairs, work))
     }
 
     /// Whether two documents have the same letters and digits.
@@ -273,20 +289,22 @@ impl SketchCorpus {
     ///
     /// `judges` makes judges, one for a thread of the rayon pool that this is called in. They are asked about
     /// pairs of documents that were not accepted, where the rule wants to know; each of them is the first with its text.
-    /// They return the strength of a pair that they accept.
     /// Accepted pairs are of any documents, in any order, each once.
     ///
     /// The groups depend on the pairs and the texts, not on the order of the documents; the keep policy says which stay, and
     /// that may go by the order.
     ///
+    /// # Errors
+    /// When a judge cannot judge.
+    ///
     /// # Complexity
     /// O(n log n + pairs log pairs).
-    pub fn find<J: FnMut(u32, u32) -> Option<u32>>(
+    pub fn find<J: Judge>(
         &self,
         accepted: &[Accepted],
         grouping: &Grouping,
         judges: impl Fn() -> J + Sync,
-    ) -> Found<'_> {
+    ) -> Result<Found<'_>, J::Error> {
         let keep = match self.values.is_empty() {
             true => KeepOrder::first(self.len()),
             false => {
@@ -315,9 +333,9 @@ impl SketchCorpus {
         let judges = || {
             let mut judge = judges();
             let (first, order) = (&first, &order);
-            move |a, b| {
+            move |a: u32, b: u32| {
                 let [a, b] = [a, b].map(|place| first[order.document(place) as usize]);
-                judge(a.min(b), a.max(b))
+                judge.strength(a.min(b), a.max(b))
             }
         };
         let found = order.group(&keep, |keep| match grouping.clustering {
@@ -327,7 +345,7 @@ impl SketchCorpus {
             Clustering::Components | Clustering::Star => {
                 Clusters::by_components(self.len(), links, keep, judges)
             }
-        });
+        })?;
         let clusters = match grouping.clustering {
             Clustering::Star => {
                 let kept = leader.iter().map(|&leader| found.clusters.representative(leader));
@@ -342,6 +360,7 @@ impl SketchCorpus {
         let mut judged: Vec<Accepted> = found.judged.into_iter().map(of_first).collect();
         judged.sort_unstable();
         let copies = Copies::where_so(self.len(), |document| first[document as usize] != document);
-        Found { columns: Columns::Sketches(self), clusters, capped: found.capped, judged, copies }
+        let (columns, capped) = (Columns::Sketches(self), found.capped);
+        Ok(Found { columns, clusters, capped, judged, copies })
     }
 }

@@ -15,7 +15,7 @@ use crate::feature::sample::FrequencySample;
 use crate::join::{JoinError, Threads};
 use crate::recipe::{Recipe, RecipeError};
 use crate::search::{
-    Acceptance, Candidates, Judge, Least, Made, Material, Method, Near, PairScope, Templates,
+    Acceptance, Candidates, Least, Made, Material, Method, Near, PairJudge, PairScope, Templates,
     TextSource, by_neighbourhood, join_settings, kept_slots, score_among, verify_in_order,
 };
 use crate::sketch::join::SketchJoinError;
@@ -184,7 +184,7 @@ impl Dedup {
         let join = corpus.join(join_settings(acceptance, corpus.len(), None))?;
         let clustering = self.clustering_or_usual();
         let scope = PairScope::SpanningLinks(clustering);
-        let candidates = Candidates::find(&corpus, &join, scope, acceptance);
+        let Ok(candidates) = Candidates::find(&corpus, &join, scope, acceptance);
         let frequencies = sample.table(DocumentFrequencies::shipped());
         let source = InMemory(texts);
         let (near, templates) = accepted(&candidates, &source, &frequencies, acceptance);
@@ -193,15 +193,9 @@ impl Dedup {
         let material =
             Material { texts: &source, frequencies: &frequencies, templates: &templates };
         let made = Made::default();
-        let judges = || {
-            let mut judge = Judge::new(acceptance, &corpus, material, &made);
-            move |a, b| match judge.strength(a, b) {
-                Ok(strength) => strength,
-                Err(never) => match never {},
-            }
-        };
+        let judges = || PairJudge::new(acceptance, &corpus, material, &made);
         // In the pool, whose threads it shares the groups out to.
-        let found = rayon::scope(|_| corpus.find(&accepted, &grouping, judges));
+        let Ok(found) = rayon::scope(|_| corpus.find(&accepted, &grouping, judges));
         let first = corpus.first_of_text();
         let strength = |a: u32, b: u32| {
             let [a, b] = [a, b].map(|document| first[document as usize]);

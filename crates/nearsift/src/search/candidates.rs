@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::Acceptance;
 use super::hubs::{HubFilter, best};
 use crate::dedup::{Clustering, SketchCorpus};
-use crate::sketch::join::{Pair, Plan, SketchJoin, Work};
+use crate::sketch::join::{KeySource, Pair, Plan, SketchJoin, Work};
 
 /// Which pairs are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,23 +34,26 @@ pub struct Candidates {
 
 impl Candidates {
     /// Finds the candidates.
-    pub fn find(
+    ///
+    /// # Errors
+    /// When a column of keys cannot be read.
+    pub fn find<K: KeySource>(
         corpus: &SketchCorpus,
-        join: &SketchJoin<'_>,
+        join: &SketchJoin<'_, K>,
         scope: PairScope,
         acceptance: Acceptance,
-    ) -> Candidates {
+    ) -> Result<Candidates, K::Error> {
         let ((pairs, skipped), work) = match scope {
             PairScope::SpanningLinks(clustering) => {
-                links(corpus, join, acceptance, best(clustering))
+                links(corpus, join, acceptance, best(clustering))?
             }
             PairScope::AllPairs => {
-                let (mut pairs, work) = corpus.all_candidates(join);
+                let (mut pairs, work) = corpus.all_candidates(join)?;
                 pairs.retain(|pair| acceptance.is_candidate(corpus, pair));
                 ((pairs, 0), work)
             }
         };
-        Candidates { pairs, skipped, work, plan: join.plan() }
+        Ok(Candidates { pairs, skipped, work, plan: join.plan() })
     }
 
     /// The documents in a candidate, ascending.
@@ -65,12 +68,12 @@ impl Candidates {
 }
 
 /// The candidates in compact form, the best of each document, and how many there are beside these.
-fn links(
+fn links<K: KeySource>(
     corpus: &SketchCorpus,
-    join: &SketchJoin<'_>,
+    join: &SketchJoin<'_, K>,
     acceptance: Acceptance,
     best: usize,
-) -> ((Vec<Pair>, u64), Work) {
+) -> Result<((Vec<Pair>, u64), Work), K::Error> {
     /// Pairs that all threads look at together.
     const TOGETHER: usize = 1 << 16;
     let is_wanted =
@@ -88,7 +91,7 @@ fn links(
             push(&mut found);
         }
         ControlFlow::<Infallible>::Continue(())
-    });
+    })?;
     push(&mut found);
-    (hubs.finish(), work)
+    Ok((hubs.finish(), work))
 }

@@ -3,7 +3,7 @@
 //! [`Candidates`] are pairs of similar sketches. [`verify()`] compares their texts exactly, each feature weighed by how rare it
 //! is in the corpus. [`Templates`] find out what varies among documents of one form, and take from the score of a pair
 //! what its values differ in. [`Acceptance`] says from which score on a pair is accepted, and which pairs are worth
-//! comparing at all. A [`Judge`] answers for the pairs that no shared key made a candidate.
+//! comparing at all. A [`PairJudge`] answers for the pairs that no shared key made a candidate.
 //!
 //! [`dedup`](crate::dedup()) does all of that over texts in memory; [`decide`] decides on two texts.
 
@@ -25,7 +25,7 @@ pub use lru::LruCache;
 pub use order::by_neighbourhood;
 pub use pair::{Near, TextMeasures, score_among};
 pub use templates::{KeptSlots, Templates, kept_slots};
-pub use verify::{Judge, Least, Made, Material, judge_by_neighbours, verify, verify_in_order};
+pub use verify::{Least, Made, Material, PairJudge, judge_by_neighbours, verify, verify_in_order};
 
 /// Normalised texts by document.
 pub trait TextSource: Sync {

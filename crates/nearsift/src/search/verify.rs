@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::cluster::Judge;
 use crate::dedup::{Accepted, SketchCorpus};
 use crate::feature::frequency::DocumentFrequencies;
 use crate::sketch::join::Pair;
@@ -114,35 +115,39 @@ pub fn verify_in_order<T: TextSource>(
     Ok(found)
 }
 
-/// Answers for pairs of documents that no shared key made candidates.
-pub struct Judge<'t, T: TextSource> {
+/// Judges pairs of documents that no shared key made candidates, by the rule of acceptance: what clustering asks.
+pub struct PairJudge<'t, T: TextSource> {
     acceptance: Acceptance,
     corpus: &'t SketchCorpus,
     examiner: Option<Examiner<'t, T>>,
 }
 
-impl<'t, T: TextSource> Judge<'t, T> {
+impl<'t, T: TextSource> PairJudge<'t, T> {
     /// A judge for one thread; all share what was `made` of documents.
     pub fn new(
         acceptance: Acceptance,
         corpus: &'t SketchCorpus,
         material: Material<'t, T>,
         made: &'t Made,
-    ) -> Judge<'t, T> {
+    ) -> PairJudge<'t, T> {
         let examiner = match acceptance {
             Acceptance::Verified(least) => Some(Examiner::new(material, Least::Score(least), made)),
             Acceptance::Scored(_) => None,
         };
-        Judge { acceptance, corpus, examiner }
+        PairJudge { acceptance, corpus, examiner }
     }
+}
+
+impl<T: TextSource> Judge for PairJudge<'_, T> {
+    type Error = T::Error;
 
     /// How near two documents are, as [`Accepted::strength`](crate::dedup::Accepted::strength), when they are near
     /// duplicates.
     ///
     /// # Errors
     /// When a text cannot be read back.
-    pub fn strength(&mut self, a: u32, b: u32) -> Result<Option<u32>, T::Error> {
-        let Judge { acceptance, corpus, examiner } = self;
+    fn strength(&mut self, a: u32, b: u32) -> Result<Option<u32>, T::Error> {
+        let PairJudge { acceptance, corpus, examiner } = self;
         let pair = pair_of(corpus, a, b).filter(|pair| acceptance.is_candidate(corpus, pair));
         let Some(pair) = pair else { return Ok(None) };
         let texts = match examiner {

@@ -12,8 +12,8 @@ use nearsift_io::Inputs;
 
 use super::kept::Kept;
 use super::{Matched, Partner};
-use crate::checkpoint::{Checkpoint, FileKeys, Manifest, key_source};
-use crate::corpus::{self, Collected, Ids, Records, Sketched, collect};
+use crate::checkpoint::{Checkpoint, CorpusKeys, FileKeys, Manifest};
+use crate::corpus::{self, Collected, Id, Ids, Records, Sketched, collect};
 use crate::dedup::Job;
 use crate::dedup::budget;
 use crate::error::Error;
@@ -120,9 +120,11 @@ impl Job<'_> {
         }
 
         let settings = CrossSettings::new(acceptance.candidate((own + other) as usize));
-        let (mut candidates, work) =
-            cross(keyed(corpus, &collected.keys), keyed(&shelf.corpus, &shelf.keys), settings);
-        [&collected.keys, &shelf.keys].into_iter().flatten().try_for_each(FileKeys::check)?;
+        let keys = CorpusKeys::of(&collected.keys, corpus);
+        let reference_keys = CorpusKeys::of(&shelf.keys, &shelf.corpus);
+        let documents = Keyed { sketches: corpus.sketches(), keys: &keys };
+        let references = Keyed { sketches: shelf.corpus.sketches(), keys: &reference_keys };
+        let (mut candidates, work) = cross(&documents, &references, settings)?;
         // Documents with the same text follow the first of them.
         candidates.retain(|pair| {
             first[pair.document as usize] == pair.document
@@ -142,11 +144,11 @@ impl Job<'_> {
         let partner = |document: u32| {
             let leader = first[document as usize];
             let Decided { reference, reason, score } = decided[leader as usize]?;
-            let id = shelf.ids.get(reference).into_owned();
-            Some(Partner { document, id, file: shelf.file(reference), reason, score })
+            let id = shelf.ids.get(reference).map(Id::into_owned);
+            let file = shelf.file(reference);
+            Some(id.map(|id| Partner { document, id, file, reason, score }))
         };
-        let partners = (0..corpus.len() as u32).filter_map(partner).collect();
-        shelf.ids.check()?;
+        let partners = (0..corpus.len() as u32).filter_map(partner).collect::<Result<_, _>>()?;
         let (documents, passed_over) = (other, work.passed_over);
         Ok(Matched { kind, documents, unreadable, passed_over, partners })
     }
@@ -211,10 +213,6 @@ impl Decided {
             *own = Some(Decided { reference: pair.reference, reason: Reason::Near, score });
         }
     }
-}
-
-fn keyed<'a>(corpus: &'a SketchCorpus, keys: &'a Option<FileKeys>) -> Keyed<'a> {
-    Keyed { sketches: corpus.sketches(), keys: key_source(keys, corpus) }
 }
 
 /// Each text of the input that the reference has, as its first document and the first of the reference.

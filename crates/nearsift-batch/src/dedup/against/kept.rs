@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 use nearsift::dedup::{SketchCorpus, SketchEntry};
 use nearsift::recipe::{Recipe, Sketched as SketchAndKeys};
-use nearsift::sketch::join::NO_KEY;
+use nearsift::sketch::join::{KeySource, NO_KEY};
 use nearsift::sketch::{KEYS, Sketch, WORDS};
 use nearsift_io::{Inputs, ReadOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::file::{self, ByteReader, Reader, Writer};
-use crate::checkpoint::{FileKeys, key_source};
+use crate::checkpoint::{CorpusKeys, FileKeys};
 use crate::corpus::{Collected, Ids, Sketched};
 use crate::error::Error;
 use crate::folder::Folder;
@@ -88,7 +88,7 @@ pub fn write(
         content.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         content.push(sketched.map_or(0, |sketched| sketched.features as u8));
         content.extend_from_slice(&text_key.unwrap_or(0).to_le_bytes());
-        let id = collected.ids.get(document);
+        let id = collected.ids.get(document)?;
         let id = id.written().as_bytes();
         content.extend_from_slice(&(id.len() as u32).to_le_bytes());
         content.extend_from_slice(id);
@@ -100,10 +100,10 @@ pub fn write(
     columns.write(&content).map_err(|e| error("columns", &e))?;
     columns.finish().map_err(|e| error("columns", &e))?;
 
-    let source = key_source(&collected.keys, corpus);
+    let source = CorpusKeys::of(&collected.keys, corpus);
     let mut keys = Writer::begin(&path("keys")).map_err(|e| error("keys", &e))?;
     for key in 0..KEYS {
-        let column = source.column(key);
+        let column = source.column(key)?;
         for part in stays.chunks(1 << 18) {
             let bytes: Vec<u8> =
                 part.iter().flat_map(|&document| column[document as usize].to_le_bytes()).collect();
@@ -111,7 +111,6 @@ pub fn write(
         }
     }
     keys.finish().map_err(|e| error("keys", &e))?;
-    collected.keys.iter().try_for_each(FileKeys::check)?;
 
     let manifest = Manifest {
         version: VERSION,

@@ -1,6 +1,7 @@
 //! The columns of a corpus that candidates are searched in: its sketches, and its keys.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
 
 use crate::pages;
@@ -150,22 +151,29 @@ impl KeyColumns {
 }
 
 /// Where the keys of a corpus are: in memory, as [`KeyColumns`], or wherever the caller keeps them. A
-/// search asks for the columns one after the other and holds one at a time, 4 bytes a document.
+/// search reads the columns one after the other and holds one at a time, 4 bytes a document.
 pub trait KeySource: fmt::Debug + Sync {
+    /// Why a column cannot be read. It ends the search.
+    type Error;
+
     /// The number of documents.
     fn documents(&self) -> usize;
 
-    /// The key of that number of every document; [`NO_KEY`] for all when it cannot be had, which the
-    /// source has to remember for its owner.
-    fn column(&self, key: usize) -> Cow<'_, [u32]>;
+    /// The key of that number of every document.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn column(&self, key: usize) -> Result<Cow<'_, [u32]>, Self::Error>;
 }
 
 impl KeySource for KeyColumns {
+    type Error = Infallible;
+
     fn documents(&self) -> usize {
         self.len()
     }
 
-    fn column(&self, key: usize) -> Cow<'_, [u32]> {
-        Cow::Borrowed(&self.columns[key])
+    fn column(&self, key: usize) -> Result<Cow<'_, [u32]>, Infallible> {
+        Ok(Cow::Borrowed(&self.columns[key]))
     }
 }

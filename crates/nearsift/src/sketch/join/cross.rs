@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::kernels::{Kernel, LANES, Row, Tile, budget};
-use super::{KeySource, NO_KEY, Settings, Sketches};
+use super::{KeyColumns, KeySource, NO_KEY, Settings, Sketches};
 use crate::sketch::{KEYS, Score};
 
 /// A document and one of another corpus whose sketches score high enough.
@@ -19,12 +19,12 @@ pub struct CrossPair {
 }
 
 /// Sketches and the keys that find them, of the same documents.
-#[derive(Debug, Clone, Copy)]
-pub struct Keyed<'a> {
+#[derive(Debug)]
+pub struct Keyed<'a, K = KeyColumns> {
     /// The sketches.
     pub sketches: &'a Sketches,
     /// The keys.
-    pub keys: &'a dyn KeySource,
+    pub keys: &'a K,
 }
 
 /// What is asked of a search across two corpora.
@@ -82,30 +82,33 @@ const EACH_KEY: u32 = Settings::MAX_COMPARISONS / KEYS as u32;
 ///     (sketches, keys)
 /// };
 /// let ((new, new_keys), (old, old_keys)) = (of(&[0x0f, !0]), of(&[0xff, 0x0f]));
-/// let (found, _) = cross(
-///     Keyed { sketches: &new, keys: &new_keys },
-///     Keyed { sketches: &old, keys: &old_keys },
+/// let Ok((found, _)) = cross(
+///     &Keyed { sketches: &new, keys: &new_keys },
+///     &Keyed { sketches: &old, keys: &old_keys },
 ///     CrossSettings::new(Score::at_least(0.9)),
 /// );
 /// assert_eq!(found.iter().map(|p| (p.document, p.reference)).collect::<Vec<_>>(), [(0, 1), (0, 0)]);
 /// ```
 ///
+/// # Errors
+/// When a column of keys cannot be read.
+///
 /// # Complexity
 /// For n documents and m of the other corpus: O(n log n + m) for each key, and at most 4,096 comparisons
 /// for each of the n. 8 bytes for each of the n, a column of keys of either, and 16 bytes a candidate.
-pub fn cross(
-    documents: Keyed<'_>,
-    references: Keyed<'_>,
+pub fn cross<K: KeySource>(
+    documents: &Keyed<'_, K>,
+    references: &Keyed<'_, K>,
     settings: CrossSettings,
-) -> (Vec<CrossPair>, CrossWork) {
+) -> Result<(Vec<CrossPair>, CrossWork), K::Error> {
     let mut best = Best { most: settings.best, of: HashMap::new() };
-    let count = |keyed: Keyed<'_>| keyed.sketches.present().count() as u64;
-    let pairs = count(documents).saturating_mul(count(references));
+    let count = |sketches: &Sketches| sketches.present().count() as u64;
+    let pairs = count(documents.sketches).saturating_mul(count(references.sketches));
     let work = match pairs <= settings.all_pairs_up_to {
         true => all_pairs(documents.sketches, references.sketches, settings.min_score, &mut best),
-        false => by_keys(documents, references, settings.min_score, &mut best),
+        false => by_keys(documents, references, settings.min_score, &mut best)?,
     };
-    (best.finish(), work)
+    Ok((best.finish(), work))
 }
 
 /// The best candidates of each document.
@@ -183,17 +186,17 @@ fn score(documents: &Sketches, document: u32, references: &Sketches, reference: 
     sketch(documents, document).score(&sketch(references, reference))
 }
 
-fn by_keys(
-    documents: Keyed<'_>,
-    references: Keyed<'_>,
+fn by_keys<K: KeySource>(
+    documents: &Keyed<'_, K>,
+    references: &Keyed<'_, K>,
     min_score: Score,
     best: &mut Best,
-) -> CrossWork {
+) -> Result<CrossWork, K::Error> {
     let mut work = CrossWork::default();
     let mut entries: Vec<u64> = Vec::new();
     for key in 0..KEYS {
         entries.clear();
-        let own = documents.keys.column(key);
+        let own = documents.keys.column(key)?;
         let numbers = documents.sketches.present().map(|(number, _)| number);
         let entry = |number: u32| u64::from(own[number as usize]) << 32 | u64::from(number);
         entries.extend(numbers.map(entry).filter(|entry| entry >> 32 != u64::from(NO_KEY)));
@@ -202,7 +205,7 @@ fn by_keys(
         let filter = Filter::of(&entries);
         // By the place of the first entry of a key: how many have been compared with.
         let mut seen: HashMap<usize, u32> = HashMap::new();
-        let column = references.keys.column(key);
+        let column = references.keys.column(key)?;
         for (reference, _) in references.sketches.present() {
             let wanted = column[reference as usize];
             if wanted == NO_KEY || !filter.may_hold(wanted) {
@@ -229,7 +232,7 @@ fn by_keys(
             }
         }
     }
-    work
+    Ok(work)
 }
 
 /// Which keys there may be: most of another corpus are told from these by one look.
@@ -261,7 +264,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::sketch::join::KeyColumns;
     use crate::sketch::{Keys, Sketch};
 
     type Document = Option<(u8, u8)>;
@@ -333,9 +335,9 @@ mod tests {
                 best,
                 all_pairs_up_to: if all { u64::MAX } else { 0 },
             };
-            let (found, work) = cross(
-                Keyed { sketches: &new.0, keys: &new.1 },
-                Keyed { sketches: &old.0, keys: &old.1 },
+            let Ok((found, work)) = cross(
+                &Keyed { sketches: &new.0, keys: &new.1 },
+                &Keyed { sketches: &old.0, keys: &old.1 },
                 settings,
             );
             prop_assert_eq!(found, naive(&new, &old, settings, !all));
@@ -349,9 +351,9 @@ mod tests {
         let (old, old_keys) = corpus(&[Some((1, 1)); 200]);
         let settings =
             CrossSettings { all_pairs_up_to: 0, ..CrossSettings::new(Score::at_least(0.5)) };
-        let (found, work) = cross(
-            Keyed { sketches: &new, keys: &new_keys },
-            Keyed { sketches: &old, keys: &old_keys },
+        let Ok((found, work)) = cross(
+            &Keyed { sketches: &new, keys: &new_keys },
+            &Keyed { sketches: &old, keys: &old_keys },
             settings,
         );
         assert_eq!(

@@ -42,7 +42,7 @@ const SKETCHES_AHEAD: usize = 16;
 /// the near caches where the sketches of a corpus do not.
 const COPIED: usize = if cfg!(test) { 1 << 8 } else { 1 << 14 };
 
-impl<S: Sink> Buckets<'_, S> {
+impl<S: Sink, K> Buckets<'_, S, K> {
     /// Compares the sketches of a crowd, each with a bounded number of others.
     pub(super) fn search_crowd(&mut self, run: &[u64]) {
         let pairs = run.len() as u64 * (run.len() as u64 - 1) / 2;

@@ -15,12 +15,13 @@
 //!     sketches.push(Some(&Sketch::from_words([simhash, 1, 1, 1, 2, 2, 2, 2])));
 //! }
 //! let join = SketchJoin::new(&sketches, None, Settings::new(Score::at_least(0.98)))?;
-//! let (pairs, work) = join.pairs();
+//! let Ok((pairs, work)) = join.pairs();
 //! let pairs: Vec<_> = pairs.iter().map(|p| (p.a, p.b, p.score.points())).collect();
 //! assert_eq!(pairs, [(0, 2, 252), (0, 3, 256), (1, 2, 252), (2, 3, 252)]);
 //! assert_eq!(work.comparisons, 3);
 //! // The compact form says once that 3 repeats 0.
-//! let links: Vec<_> = join.links().0.iter().map(|p| (p.a, p.b)).collect();
+//! let Ok((links, _)) = join.links();
+//! let links: Vec<_> = links.iter().map(|p| (p.a, p.b)).collect();
 //! assert_eq!(links, [(0, 2), (0, 3), (1, 2)]);
 //! # Ok::<(), nearsift::sketch::join::SketchJoinError>(())
 //! ```
@@ -176,11 +177,12 @@ pub enum SketchJoinError {
 
 /// A join of sketches that is ready to run: equal ones grouped, the plan chosen.
 ///
-/// It can be run many times, for pairs or links.
+/// It can be run many times, for pairs or links. Keys in memory are always at hand, so that a run never fails; those of
+/// another [source](KeySource) may be unreadable.
 #[derive(Debug)]
-pub struct SketchJoin<'a> {
+pub struct SketchJoin<'a, K = KeyColumns> {
     sketches: &'a Sketches,
-    keys: Option<&'a dyn KeySource>,
+    keys: Option<&'a K>,
     groups: Groups,
     min_score: Score,
     plan: Plan,
@@ -193,7 +195,7 @@ pub struct SketchJoin<'a> {
 }
 
 impl<'a> SketchJoin<'a> {
-    /// Groups equal sketches and chooses a plan.
+    /// Groups equal sketches and chooses a plan, given the keys where they are in memory.
     ///
     /// # Errors
     /// When the keys are missing or of other documents, a bound or the memory limit is too small,
@@ -203,9 +205,31 @@ impl<'a> SketchJoin<'a> {
     /// O(n log n) time; 8 bytes a document stay.
     pub fn new(
         sketches: &'a Sketches,
-        keys: Option<&'a dyn KeySource>,
+        keys: Option<&'a KeyColumns>,
         settings: Settings,
     ) -> Result<SketchJoin<'a>, SketchJoinError> {
+        SketchJoin::prepare(sketches, keys, settings)
+    }
+}
+
+impl<'a, K: KeySource> SketchJoin<'a, K> {
+    /// As [`SketchJoin::new`], with the keys of any source. A run fails when the source does.
+    ///
+    /// # Errors
+    /// As [`SketchJoin::new`].
+    pub fn with_keys(
+        sketches: &'a Sketches,
+        keys: &'a K,
+        settings: Settings,
+    ) -> Result<SketchJoin<'a, K>, SketchJoinError> {
+        SketchJoin::prepare(sketches, Some(keys), settings)
+    }
+
+    fn prepare(
+        sketches: &'a Sketches,
+        keys: Option<&'a K>,
+        settings: Settings,
+    ) -> Result<SketchJoin<'a, K>, SketchJoinError> {
         let Settings { min_score, plan, max_comparisons, max_neighbours, threads, memory_bytes } =
             settings;
         let documents = sketches.len() as u64;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::columns::Sketches;
 use super::search::LOOK_BACK;
-use super::{SketchJoin, SketchJoinError};
+use super::{KeySource, SketchJoin, SketchJoinError};
 use crate::sketch::{KEYS, Score, Sketch, WORDS};
 use crate::split_mix::split_mix;
 
@@ -146,19 +146,22 @@ pub(super) fn share_of_pairs(sketches: &Sketches, documents: &[u32], min_score: 
 /// Nanoseconds to sort a document into its place by one key and to fetch its sketch.
 const KEY_NS: f64 = 40.0;
 
-impl SketchJoin<'_> {
+impl<K: KeySource> SketchJoin<'_, K> {
     /// What the plan is expected to do.
+    ///
+    /// # Errors
+    /// When a column of keys cannot be read.
     ///
     /// # Complexity
     /// With keys, a tenth of the search: a few columns are sorted to count who shares a key.
-    pub fn explain(&self) -> Explanation {
+    pub fn explain(&self) -> Result<Explanation, K::Error> {
         let distinct = self.distinct() as f64;
         let (comparisons, sorting_ns) = match self.keys {
             None => (distinct * (distinct - 1.0).max(0.0) / 2.0, 0.0),
-            Some(_) => (self.comparisons_by_keys(), KEYS as f64 * distinct * KEY_NS),
+            Some(keys) => (self.comparisons_by_keys(keys)?, KEYS as f64 * distinct * KEY_NS),
         };
         let documents = self.documents() as u64;
-        Explanation {
+        Ok(Explanation {
             plan: self.plan,
             documents,
             distinct: self.distinct() as u64,
@@ -167,20 +170,19 @@ impl SketchJoin<'_> {
             seconds: (sorting_ns + comparisons * self.kernel.comparison_ns()) / 1e9,
             recall: [0.2, 0.3, 0.4, 0.5, 0.6, 0.8]
                 .map(|similarity| Recall { similarity, expected: self.plan.recall(similarity) }),
-        }
+        })
     }
 
     /// Estimated from three of the columns.
-    fn comparisons_by_keys(&self) -> f64 {
+    fn comparisons_by_keys(&self, keys: &K) -> Result<f64, K::Error> {
         const SAMPLE: [usize; 3] = [0, KEYS / 3, 2 * KEYS / 3];
         let mut entries = Vec::new();
         let mut comparisons = 0;
         for key in SAMPLE {
-            let Some(keys) = self.keys else { break };
-            self.sort_by_key(&keys.column(key), &mut entries);
+            self.sort_by_key(&keys.column(key)?, &mut entries);
             comparisons += self.bound(&entries).comparisons(&entries);
         }
-        comparisons as f64 * KEYS as f64 / SAMPLE.len() as f64
+        Ok(comparisons as f64 * KEYS as f64 / SAMPLE.len() as f64)
     }
 }
 

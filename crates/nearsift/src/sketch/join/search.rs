@@ -116,13 +116,16 @@ pub(super) fn runs(entries: &[u64]) -> impl Iterator<Item = &[u64]> {
     entries.chunk_by(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1)
 }
 
-impl SketchJoin<'_> {
+impl<K: KeySource> SketchJoin<'_, K> {
     /// Finds pairs of distinct sketches by the plan; of those whose documents are all before `from`
     /// none has to be found.
-    pub(super) fn search(&self, from: u32, sink: &impl Sink) -> Work {
+    ///
+    /// # Errors
+    /// When a column of keys cannot be read.
+    pub(super) fn search(&self, from: u32, sink: &impl Sink) -> Result<Work, K::Error> {
         match self.keys {
             Some(keys) => self.search_keys(keys, sink),
-            None => self.search_all(from, sink),
+            None => Ok(self.search_all(from, sink)),
         }
     }
 
@@ -191,14 +194,14 @@ impl SketchJoin<'_> {
         Bound::of(entries, self.max_comparisons as usize / KEYS, self.max_neighbours)
     }
 
-    fn search_keys(&self, keys: &dyn KeySource, sink: &impl Sink) -> Work {
+    fn search_keys(&self, keys: &K, sink: &impl Sink) -> Result<Work, K::Error> {
         let neighbours = Neighbours::new(self.documents(), self.max_neighbours);
         let mut entries = Vec::with_capacity(self.distinct());
         let work = Mutex::new(Work::default());
         let tasks = if self.workers.count() > 1 { 8 * self.workers.count() } else { 1 };
         let earlier = LastKeys::new(self.documents());
         for key in 0..KEYS {
-            let column = keys.column(key);
+            let column = keys.column(key)?;
             self.sort_by_key(&column, &mut entries);
             let bound = self.bound(&entries);
             let parts = parts(&entries, tasks);
@@ -243,7 +246,7 @@ impl SketchJoin<'_> {
             }
             sink.pause();
         }
-        unlocked(work)
+        Ok(unlocked(work))
     }
 }
 
@@ -310,8 +313,8 @@ fn parts(entries: &[u64], wanted: usize) -> Vec<Range<usize>> {
 }
 
 /// Compares the sketches that share a key. The memory is kept from one key to the next.
-pub(super) struct Buckets<'s, S> {
-    pub(super) join: &'s SketchJoin<'s>,
+pub(super) struct Buckets<'s, S, K> {
+    pub(super) join: &'s SketchJoin<'s, K>,
     /// The number of the key.
     pub(super) key: usize,
     pub(super) bound: Bound,
@@ -326,7 +329,7 @@ pub(super) struct Buckets<'s, S> {
     pub(super) found: Vec<(u32, u32)>,
 }
 
-impl<S: Sink> Buckets<'_, S> {
+impl<S: Sink, K> Buckets<'_, S, K> {
     /// Asks for the memory that the search of a run will read.
     fn ask_for(&self, run: &[u64]) {
         for &entry in run.iter().take(ASKED_FOR) {

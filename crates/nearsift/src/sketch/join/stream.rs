@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::groups::Repeats;
 use super::search::Sink;
-use super::{Pair, SketchJoin, Work};
+use super::{KeySource, Pair, SketchJoin, Work};
 use crate::threads::{lock, unlocked};
 
 /// Which pairs of documents stand for a pair of sketches.
@@ -23,12 +23,15 @@ enum Form {
     Compact,
 }
 
-impl SketchJoin<'_> {
+impl<K: KeySource> SketchJoin<'_, K> {
     /// Calls `f` with every pair of documents that was found, each once with `a < b`, in ascending
     /// order of `(a, b)`, until it breaks.
     ///
     /// A sketch that m documents share gives m (m - 1) / 2 pairs; [`SketchJoin::for_each_link`]
     /// gives m - 1.
+    ///
+    /// # Errors
+    /// When a column of keys cannot be read: some pairs may have been given before.
     ///
     /// # Complexity
     /// The search as [`SketchJoin::explain`] forecasts it, and O(log n) for each pair. Pairs beyond
@@ -36,44 +39,53 @@ impl SketchJoin<'_> {
     pub fn for_each_pair<B>(
         &self,
         f: impl FnMut(Pair) -> ControlFlow<B>,
-    ) -> (ControlFlow<B>, Work) {
+    ) -> Result<(ControlFlow<B>, Work), K::Error> {
         self.for_each(Form::Full, f)
     }
 
     /// Calls `f` with the pairs in compact form, in ascending order of `(a, b)`, until it breaks:
     /// each repeated document is linked to the first document of its sketch, and each two sketches
     /// that score high enough are linked by their first documents.
+    ///
+    /// # Errors
+    /// As [`SketchJoin::for_each_pair`].
     pub fn for_each_link<B>(
         &self,
         f: impl FnMut(Pair) -> ControlFlow<B>,
-    ) -> (ControlFlow<B>, Work) {
+    ) -> Result<(ControlFlow<B>, Work), K::Error> {
         self.for_each(Form::Compact, f)
     }
 
     /// Every pair, as [`SketchJoin::for_each_pair`] gives them; 12 bytes a pair.
-    pub fn pairs(&self) -> (Vec<Pair>, Work) {
+    ///
+    /// # Errors
+    /// When a column of keys cannot be read.
+    pub fn pairs(&self) -> Result<(Vec<Pair>, Work), K::Error> {
         self.collect(Form::Full)
     }
 
     /// Every link, as [`SketchJoin::for_each_link`] gives them; 12 bytes a link.
-    pub fn links(&self) -> (Vec<Pair>, Work) {
+    ///
+    /// # Errors
+    /// When a column of keys cannot be read.
+    pub fn links(&self) -> Result<(Vec<Pair>, Work), K::Error> {
         self.collect(Form::Compact)
     }
 
-    fn collect(&self, form: Form) -> (Vec<Pair>, Work) {
+    fn collect(&self, form: Form) -> Result<(Vec<Pair>, Work), K::Error> {
         let mut pairs = Vec::new();
         let (ControlFlow::Continue(()), work) = self.for_each(form, |pair| {
             pairs.push(pair);
             ControlFlow::<Infallible>::Continue(())
-        });
-        (pairs, work)
+        })?;
+        Ok((pairs, work))
     }
 
     fn for_each<B>(
         &self,
         form: Form,
         mut f: impl FnMut(Pair) -> ControlFlow<B>,
-    ) -> (ControlFlow<B>, Work) {
+    ) -> Result<(ControlFlow<B>, Work), K::Error> {
         let repeats = self.groups.repeat().then(|| Repeats::of(&self.groups));
         let view = View { join: self, form, repeats };
         let documents = self.documents() as u32;
@@ -87,28 +99,28 @@ impl SketchJoin<'_> {
                 sorted: AtomicUsize::new(0),
             };
             let from = if view.both_ways() { 0 } else { start };
-            let done = self.search(from, &gather);
+            let done = self.search(from, &gather)?;
             work.get_or_insert(done);
             let (range, edges) = gather.finish();
             let next = range.end;
             if let ControlFlow::Break(broken) = view.emit(range, &edges, &mut f) {
-                return (ControlFlow::Break(broken), work.unwrap_or_default());
+                return Ok((ControlFlow::Break(broken), work.unwrap_or_default()));
             }
             start = next;
         }
-        (ControlFlow::Continue(()), work.unwrap_or_default())
+        Ok((ControlFlow::Continue(()), work.unwrap_or_default()))
     }
 }
 
 /// A join as seen by one form of its pairs.
-struct View<'j, 'a> {
-    join: &'j SketchJoin<'a>,
+struct View<'j, 'a, K> {
+    join: &'j SketchJoin<'a, K>,
     form: Form,
     /// Only when some sketch is repeated.
     repeats: Option<Repeats>,
 }
 
-impl View<'_, '_> {
+impl<K: KeySource> View<'_, '_, K> {
     /// Whether a pair of documents may begin with one of the later sketch.
     fn both_ways(&self) -> bool {
         self.form == Form::Full && self.repeats.is_some()
@@ -214,8 +226,8 @@ impl View<'_, '_> {
 
 /// The found pairs that begin with documents of a range, as many as fit the memory: the range ends
 /// earlier when there are more.
-struct Gather<'v, 'j, 'a> {
-    view: &'v View<'j, 'a>,
+struct Gather<'v, 'j, 'a, K> {
+    view: &'v View<'j, 'a, K>,
     start: u32,
     end: AtomicU32,
     /// `from << 32 | to`, both the first documents of sketches.
@@ -224,7 +236,7 @@ struct Gather<'v, 'j, 'a> {
     sorted: AtomicUsize,
 }
 
-impl Gather<'_, '_, '_> {
+impl<K: KeySource> Gather<'_, '_, '_, K> {
     /// Sorts the edges, drops those that were found before and, if still more than half of the room
     /// is taken, those of the later documents.
     fn make_room(&self, edges: &mut Vec<u64>) {
@@ -253,7 +265,7 @@ impl Gather<'_, '_, '_> {
     }
 }
 
-impl Sink for Gather<'_, '_, '_> {
+impl<K: KeySource> Sink for Gather<'_, '_, '_, K> {
     /// Drops repeats before the room is used up: whoever found the pair that fills it would have to sort
     /// alone, and all others would wait.
     fn pause(&self) {

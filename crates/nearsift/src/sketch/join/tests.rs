@@ -11,6 +11,16 @@ use testkit::sketches::Document;
 use super::*;
 use crate::sketch::{KEYS, Keys, Sketch};
 
+fn pairs_of(join: &SketchJoin<'_>) -> Vec<Pair> {
+    let Ok((pairs, _)) = join.pairs();
+    pairs
+}
+
+fn links_of(join: &SketchJoin<'_>) -> Vec<Pair> {
+    let Ok((links, _)) = join.links();
+    links
+}
+
 #[derive(Debug, Default)]
 struct Corpus {
     sketches: Sketches,
@@ -121,15 +131,15 @@ fn check(corpus: &Corpus, min_score: Score) -> Result<(), TestCaseError> {
             Settings { plan: Some(plan), max_comparisons: u32::MAX, ..Settings::new(min_score) };
         for threads in [Threads::One, two_threads()] {
             let mut join = corpus.join(Settings { threads, ..settings });
-            prop_assert_eq!(&join.pairs().0, &pairs, "pairs by {}", plan);
-            prop_assert_eq!(&join.links().0, &links, "links by {}", plan);
+            prop_assert_eq!(&pairs_of(&join), &pairs, "pairs by {}", plan);
+            prop_assert_eq!(&links_of(&join), &links, "links by {}", plan);
             // Too little memory for all pairs at once.
             join.pair_capacity = pairs.len() / 5 + 1;
-            prop_assert_eq!(&join.pairs().0, &pairs, "pairs in parts by {}", plan);
-            prop_assert_eq!(&join.links().0, &links, "links in parts by {}", plan);
+            prop_assert_eq!(&pairs_of(&join), &pairs, "pairs in parts by {}", plan);
+            prop_assert_eq!(&links_of(&join), &links, "links in parts by {}", plan);
             for kernel in Kernel::available() {
                 join.kernel = kernel;
-                prop_assert_eq!(&join.pairs().0, &pairs, "pairs by {} with {}", plan, kernel);
+                prop_assert_eq!(&pairs_of(&join), &pairs, "pairs by {} with {}", plan, kernel);
             }
         }
     }
@@ -165,16 +175,16 @@ proptest! {
             ..Settings::new(Score::at_least(0.4))
         };
         let join = corpus.join(settings);
-        let (pairs, work) = join.pairs();
+        let Ok((pairs, work)) = join.pairs();
         let naive: BTreeSet<Pair> = corpus.naive(settings.min_score, Plan::Keys).into_iter().collect();
         prop_assert!(pairs.iter().all(|pair| naive.contains(pair)));
         prop_assert!(pairs.is_sorted_by(|x, y| (x.a, x.b) < (y.a, y.b)));
         prop_assert!(work.comparisons <= u64::from(max_comparisons) * join.distinct() as u64);
         prop_assert_eq!(work.passed_over > 0 || pairs.len() == naive.len(), true, "{:?}", work);
         let mut parallel = corpus.join(Settings { threads: two_threads(), ..settings });
-        prop_assert_eq!(parallel.pairs(), (pairs.clone(), work));
+        prop_assert_eq!(parallel.pairs(), Ok((pairs.clone(), work)));
         parallel.pair_capacity = pairs.len() / 3 + 1;
-        prop_assert_eq!(parallel.pairs(), (pairs, work));
+        prop_assert_eq!(parallel.pairs(), Ok((pairs, work)));
     }
 }
 
@@ -194,14 +204,14 @@ fn adversarial_corpora_are_bounded() {
     let empty = of(&mut || None);
     let join = empty.join(settings);
     assert_eq!((join.without_sketch(), join.distinct()), (N, 0));
-    assert_eq!(join.pairs(), (Vec::new(), Work::default()));
+    assert_eq!(join.pairs(), Ok((Vec::new(), Work::default())));
 
     let equal = of(&mut || Some(one.clone()));
     let join = equal.join(settings);
-    let (links, work) = join.links();
+    let Ok((links, work)) = join.links();
     assert_eq!((links.len(), work.comparisons), (N - 1, 0));
     let mut first = Vec::new();
-    let (ended, _) = join.for_each_pair(|pair| {
+    let Ok((ended, _)) = join.for_each_pair(|pair| {
         first.push((pair.a, pair.b));
         if first.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -211,7 +221,7 @@ fn adversarial_corpora_are_bounded() {
     // They score 0.5 at least whatever the SimHash says.
     let crowd = of(&mut || Some(one.with_simhash_of(&Document::random(&mut random))));
     let join = crowd.join(settings);
-    let (links, work) = join.links();
+    let Ok((links, work)) = join.links();
     let n = N as u64;
     assert!(work.comparisons <= n * u64::from(Settings::MAX_COMPARISONS), "{work:?}");
     assert_eq!((work.crowded_keys, work.crowded_sketches), (32, 32 * n));
@@ -236,7 +246,7 @@ fn pairs_in_a_crowd_are_found() {
     let settings =
         Settings { plan: Some(Plan::Keys), max_comparisons: 512, ..Settings::new(min_score) };
     let join = corpus.join(settings);
-    let found: BTreeSet<(u32, u32)> = join.pairs().0.iter().map(|pair| (pair.a, pair.b)).collect();
+    let found: BTreeSet<(u32, u32)> = pairs_of(&join).iter().map(|pair| (pair.a, pair.b)).collect();
     let planted = |i: u32| (2 * i, 2 * i + 1);
     let score = |(a, b): (u32, u32)| {
         let sketch = |d: u32| corpus.sketches.get(d as usize).expect("a sketch");
@@ -268,7 +278,7 @@ fn found_behind(mut corpus: Corpus, documents: &[(Document, Document)]) -> usize
         corpus.push(Some(copy));
     }
     let settings = Settings { plan: Some(Plan::Keys), ..Settings::new(Score::at_least(0.4)) };
-    let (links, work) = corpus.join(settings).links();
+    let Ok((links, work)) = corpus.join(settings).links();
     let most = u64::from(Settings::MAX_COMPARISONS) * corpus.sketches.len() as u64;
     assert!(work.comparisons <= most, "{work:?}");
     let found: BTreeSet<(u32, u32)> = links.iter().map(|link| (link.a, link.b)).collect();
@@ -318,7 +328,7 @@ fn copies_are_found_behind_crowds() {
 fn settings_that_cannot_work_are_refused_with_what_can() {
     let corpus = corpus(Shape::Clusters, 40, 1);
     let settings = Settings::new(Score::at_least(0.4));
-    let check = |keys: Option<&dyn KeySource>, settings: Settings, expect: &str| {
+    let check = |keys: Option<&KeyColumns>, settings: Settings, expect: &str| {
         let error = SketchJoin::new(&corpus.sketches, keys, settings).expect_err("refused");
         assert!(error.to_string().contains(expect), "{error}");
     };
@@ -343,7 +353,8 @@ fn the_number_of_sketches_decides_the_plan() {
     let corpus = corpus(Shape::Clusters, 40, 1);
     let join = corpus.join(Settings::new(Score::at_least(0.4)));
     assert_eq!(join.plan(), Plan::AllPairs);
-    assert_eq!(join.explain().recall[0].expected, 1.0);
+    let Ok(explained) = join.explain();
+    assert_eq!(explained.recall[0].expected, 1.0);
 }
 
 /// Documents of which every two share a part that is the template's.
@@ -361,7 +372,8 @@ fn where_nearly_all_pairs_score_enough_keys_decide_what_is_compared() {
         let corpus = of_one_template(documents, similarity);
         let join = corpus.join(Settings::new(Score::at_least(0.2)));
         assert_eq!(join.plan(), expect, "{documents} documents alike by {similarity}");
-        join.links().1.comparisons
+        let Ok((_, work)) = join.links();
+        work.comparisons
     };
     let most = u64::from(Settings::MAX_COMPARISONS);
     assert!(check(6_000, 0.8, Plan::Keys) <= 6_000 * most);
@@ -375,12 +387,59 @@ fn an_explanation_is_near_the_work_done_and_readable() {
     for plan in [Plan::AllPairs, Plan::Keys] {
         let settings = Settings { plan: Some(plan), ..Settings::new(Score::at_least(0.4)) };
         let join = corpus.join(settings);
-        let explained = join.explain();
-        let done = join.links().1.comparisons as f64;
+        let Ok(explained) = join.explain();
+        let Ok((_, work)) = join.links();
+        let done = work.comparisons as f64;
         assert!((0.8..1.25).contains(&(done / explained.comparisons)), "{explained}, did {done}");
         assert!(explained.to_string().contains(&format!("plan          {plan}")), "{explained}");
     }
     let settings = Settings { plan: Some(Plan::Keys), ..Settings::new(Score::at_least(0.4)) };
-    let said = corpus.join(settings).explain().to_string();
+    let Ok(explained) = corpus.join(settings).explain();
+    let said = explained.to_string();
     assert!(said.contains("99.62 % of pairs alike by 0.4"), "{said}");
+}
+
+/// Keys of which some column cannot be read.
+#[derive(Debug)]
+struct Unreadable<'a> {
+    keys: &'a KeyColumns,
+    column: usize,
+}
+
+impl KeySource for Unreadable<'_> {
+    type Error = String;
+
+    fn documents(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn column(&self, key: usize) -> Result<std::borrow::Cow<'_, [u32]>, String> {
+        match key == self.column {
+            true => Err(format!("column {key} is gone")),
+            false => Ok(self.keys.column(key).into()),
+        }
+    }
+}
+
+#[test]
+fn a_column_that_cannot_be_read_ends_the_search() {
+    let corpus = corpus(Shape::Clusters, 400, 1);
+    let by_keys = Settings { plan: Some(Plan::Keys), ..Settings::new(Score::at_least(0.4)) };
+    let cross_by_keys =
+        CrossSettings { all_pairs_up_to: 0, ..CrossSettings::new(by_keys.min_score) };
+    for (column, explained) in [(0, false), (7, true), (KEYS - 1, true)] {
+        let keys = Unreadable { keys: &corpus.keys, column };
+        let expect = format!("column {column} is gone");
+        let join = SketchJoin::with_keys(&corpus.sketches, &keys, by_keys).expect("a join");
+        assert_eq!(join.pairs().expect_err("no pairs"), expect);
+        assert_eq!(join.links().expect_err("no links"), expect);
+        // It looks at three of the columns.
+        assert_eq!(join.explain().is_ok(), explained, "{column}");
+        let keyed = Keyed { sketches: &corpus.sketches, keys: &keys };
+        assert_eq!(cross(&keyed, &keyed, cross_by_keys).expect_err("no candidates"), expect);
+        // All pairs need no keys.
+        let all = Settings { plan: Some(Plan::AllPairs), ..by_keys };
+        let join = SketchJoin::with_keys(&corpus.sketches, &keys, all).expect("a join");
+        assert_eq!(join.pairs().expect("no key is read").0, pairs_of(&corpus.join(all)));
+    }
 }
