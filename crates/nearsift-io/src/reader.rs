@@ -57,6 +57,24 @@ impl Reader {
         Ok(Self { way: Way::Background(Background::start(sequence, ahead)?) })
     }
 
+    /// Reads one file once more, by its index in [`Inputs::files`], when asked and on the caller's thread: every record has the
+    /// index that it had.
+    ///
+    /// # Errors
+    /// [`Error::NotRead`] before a reader has read the file to its end.
+    ///
+    /// # Panics
+    /// When there is no such file.
+    pub fn of_file(inputs: &Inputs, file: usize) -> Result<Self, Error> {
+        let own = &inputs.files()[file];
+        let Some(seen) = own.seen.get() else {
+            return Err(Error::NotRead { file: own.name() });
+        };
+        let sequence =
+            Sequence { file, end: file + 1, records: seen.first, ..Sequence::new(inputs) };
+        Ok(Self { way: Way::Here(Box::new(sequence)) })
+    }
+
     /// The next batch; `None` at the end.
     ///
     /// # Errors
@@ -87,6 +105,8 @@ struct Sequence {
     inputs: Inputs,
     /// The file that is read, or will be next.
     file: usize,
+    /// The file before which reading ends.
+    end: usize,
     /// Whether reading goes on after a file that has changed.
     passes_over: bool,
     current: Option<Box<dyn Pieces>>,
@@ -116,6 +136,7 @@ impl Sequence {
         Self {
             inputs: inputs.clone(),
             file: 0,
+            end: inputs.files().len(),
             passes_over: false,
             current: None,
             member: None,
@@ -142,7 +163,7 @@ impl Sequence {
         let mut batch = self.spare.pop().unwrap_or_default();
         batch.first = self.records;
         let mut context = None;
-        while let Some(file) = self.inputs.files().get(self.file) {
+        while let Some(file) = self.inputs.files()[..self.end].get(self.file) {
             // Behind a file that has changed, indices go on as they were: those of a batch have no gap.
             if batch.entries.is_empty() {
                 batch.first = self.records;
@@ -244,7 +265,7 @@ impl Sequence {
             pieces.rebase(done);
         }
         batch.position = self.position + self.current.as_ref().map_or(0, |p| p.consumed());
-        let at_end = self.file >= self.inputs.files().len();
+        let at_end = self.file >= self.end;
         let nothing = batch.is_empty() && batch.notes.is_empty();
         if at_end && nothing {
             return Ok(None);

@@ -8,14 +8,13 @@ use nearsift::recipe::Recipe;
 use serde::Serialize;
 
 use super::against::Against;
-use super::decisions::{Decisions, Pair};
-use super::examples::Sample;
+use super::decisions::Pair;
+use super::finish::Decided;
+use super::pairs::FoundPairs;
 use super::summary::{Search, Summary};
-use super::write::Decided;
 use super::{Job, Judgement, Outcome};
-use crate::corpus::{Id, with_statistics};
+use crate::corpus::{Collected, Id, with_statistics};
 use crate::error::Error;
-use crate::folder::Table;
 
 #[derive(Serialize)]
 struct PairLine<'a> {
@@ -51,66 +50,34 @@ impl Job<'_> {
         let mut summary =
             Summary::new(inputs, &collected, &recipe, &settings.keep, self.clustering(), search);
 
-        let mut sample = Sample::default();
-        let mut pairs = Vec::new();
-        let mut table = self.folder.map(|folder| folder.table("pairs.jsonl")).transpose()?;
-        let mut failed = None;
-        let found = collected
-            .corpus
+        let Collected { corpus, ids, records, lacking, sources, .. } = collected;
+        let mut pairs = FoundPairs::begin(self)?;
+        let mut added = Ok(());
+        let found = corpus
             .find(&options, |pair| {
-                let score = score_of_distance(pair.distance, bits);
-                summary.count_pair(pair.distance);
-                sample.offer(pair.a, pair.b, pair.distance, || {
-                    format!("distance {} of {bits} bits, score {score:.3}", pair.distance)
+                let nearsift::join::Pair { a, b, distance } = pair;
+                let score = score_of_distance(distance, bits);
+                summary.count_pair(distance);
+                pairs.sample.offer(a, b, distance, || {
+                    format!("distance {distance} of {bits} bits, score {score:.3}")
                 });
-                let Some(table) = &mut table else {
-                    pairs.push(Pair { a: pair.a, b: pair.b, score: score as f32 });
-                    return;
-                };
-                let mut write = || {
-                    let [a, b] = [pair.a, pair.b].map(|document| collected.ids.get(document));
-                    table.line(&PairLine { a: a?, b: b?, score, distance: pair.distance })
-                };
-                if failed.is_none() {
-                    failed = write().err();
+                let line = || Ok(PairLine { a: ids.get(a)?, b: ids.get(b)?, score, distance });
+                if added.is_ok() {
+                    added = pairs.add(Pair { a, b, score: score as f32 }, line);
                 }
             })
             .map_err(Error::invalid)?;
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        table.map_or(Ok(()), Table::finish)?;
+        added?;
+        let pairs = pairs.finish()?;
 
         // Of fingerprints every two documents are compared by their distance alone.
         let judged = |document, _| {
             let score = found.removal(document).score? as f32;
             Some(Judgement { score, facts: None })
         };
-        let against = Against::default();
-        match self.folder {
-            None => {
-                let ids = collected.ids;
-                let decisions = Decisions::of(
-                    ids,
-                    collected.records,
-                    &found,
-                    &against,
-                    pairs,
-                    summary,
-                    judged,
-                )?;
-                Ok(Outcome::Found(Box::new(decisions)))
-            }
-            Some(folder) => {
-                let summary = self.write(
-                    folder,
-                    &Decided { collected: &collected, found: &found, against: &against },
-                    summary,
-                    &sample,
-                    judged,
-                )?;
-                Ok(Outcome::Written(Box::new(summary)))
-            }
-        }
+        let against = &Against::default();
+        let decided =
+            Decided { ids, records, lacking, sources, found: &found, against, sketches: None };
+        self.finish(decided, pairs, summary, judged)
     }
 }

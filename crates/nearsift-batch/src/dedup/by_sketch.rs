@@ -1,22 +1,26 @@
 //! Deduplication by dual sketches.
 
+use std::path::Path;
+
 use nearsift::cluster::MajorityLink;
-use nearsift::dedup::Grouping;
+use nearsift::dedup::{Grouping, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
+use nearsift::search::{Acceptance, Candidates, Near, PairScope, TextSource, join_settings};
 
-use super::against;
+use super::against::kept::KeptSketches;
 use super::budget::Budget;
-use super::decisions::{Decisions, Pair};
-use super::examples::Sample;
+use super::decisions::Pair;
+use super::finish::Decided;
+use super::pairs::FoundPairs;
 use super::summary::{Search, Summary};
-use super::write::Decided;
 use super::{Job, Judgement, Outcome, run};
-use crate::corpus::{Collected, Sketched, with_statistics};
+use crate::checkpoint::CorpusKeys;
+use crate::corpus::{Collected, Ids, Sketched, with_statistics};
 use crate::error::Error;
-use crate::folder::Table;
-use crate::search::{PairLine, Texts, Workspace, decide, load_candidates, save_candidates};
-use nearsift::search::{Acceptance, Candidates, Near, PairScope, join_settings};
+use crate::search::{
+    Decision, PairLine, Texts, Workspace, decide, load_candidates, save_candidates,
+};
 
 impl Job<'_> {
     pub(super) fn by_sketch(
@@ -28,7 +32,56 @@ impl Job<'_> {
         let recipe = with_statistics(context, recipe, inputs)?;
         let mut collected = self.collect(Sketched::default(), &recipe)?;
         let against = self.against(&mut collected, acceptance, &recipe)?;
-        let Sketched { corpus, sample: frequencies } = &collected.corpus;
+        let scratch = self.scratch();
+        let mut decision = self.decide(&collected.corpus, &collected, acceptance, &scratch)?;
+        let search = Search::of_sketches(acceptance, &decision, &collected.ids)?;
+        let clustering = self.clustering();
+        let mut summary =
+            Summary::new(inputs, &collected, &recipe, &settings.keep, clustering, search);
+
+        let corpus = &collected.corpus.corpus;
+        let first = corpus.first_of_text();
+        let grouping = Grouping {
+            clustering,
+            majority: MajorityLink { max_cluster: settings.max_cluster },
+            keep: settings.keep.clone(),
+        };
+        // The groups follow from the pairs, whether or not these are written already.
+        let (pairs, found) = rayon::join(
+            || self.list_pairs(&decision, corpus, &collected.ids, &first, &mut summary),
+            || corpus.find(&decision.accepted, &grouping, || decision.judge()),
+        );
+        let (pairs, found) = (pairs?, found?);
+        summary.set_same_form(&decision.of_one_form(found.clusters())?, &collected.ids)?;
+        decision.take_up(found.judged());
+        let facts = decision.facts_of(found.clusters().removed(), &first)?;
+        if let (Some(folder), Acceptance::Verified(_)) = (self.folder, acceptance) {
+            run::write_rarity(folder, decision.frequencies())?;
+        }
+        let judged = |a, b| {
+            let score = decision.score_of(a, b, &first)?;
+            Some(Judgement { score, facts: facts.of(a, b, &first) })
+        };
+        let Collected { ids, records, lacking, sources, keys, .. } = collected;
+        let keys = CorpusKeys::of(&keys, corpus);
+        let sketches =
+            settings.keep_state.then_some(KeptSketches { corpus, keys, recipe: &recipe });
+        let (found, against) = (&found, &against);
+        let decided = Decided { ids, records, lacking, sources, found, against, sketches };
+        self.finish(decided, pairs, summary, judged)
+    }
+
+    /// Searches the candidates and decides about them, within the memory that there is. The decision borrows the columns of
+    /// what was collected, and nothing else of it.
+    fn decide<'c>(
+        &'c self,
+        columns: &'c Sketched,
+        collected: &Collected<Sketched>,
+        acceptance: Acceptance,
+        scratch: &'c Path,
+    ) -> Result<Decision<'c, Texts>, Error> {
+        let &Job { inputs, context, .. } = self;
+        let Sketched { corpus, sample } = columns;
         let memory = context.memory_bytes;
         let budget = match (memory, self.state()) {
             (Some(limit), Some(_)) => {
@@ -37,87 +90,37 @@ impl Job<'_> {
             }
             _ => None,
         };
-        let candidates = self.candidates(&collected, acceptance, budget)?;
+        let candidates = self.candidates(collected, acceptance, budget)?;
         // Where the search was bounded, so are the texts: by what the candidates leave.
         let texts = match budget {
             Some(budget) => Some(budget.texts(candidates.pairs.len() as u64)?),
             None => memory.map(|bytes| bytes / 8),
         };
-        let frequencies = frequencies.table(DocumentFrequencies::shipped());
-        let scratch = self.scratch();
-        let workspace = Workspace { context, state: self.state(), folder: &scratch };
-        let mut decision =
-            decide(corpus, candidates, frequencies, acceptance, workspace, |wanted| {
-                let wanted = wanted.past_changes();
-                Texts::read(context, inputs, &collected.records, wanted, texts, &scratch)
-            })?;
-        let search = Search::of_sketches(acceptance, &decision, &collected.ids)?;
-        let clustering = self.clustering();
-        let mut summary =
-            Summary::new(inputs, &collected, &recipe, &settings.keep, clustering, search);
+        let frequencies = sample.table(DocumentFrequencies::shipped());
+        let workspace = Workspace { context, state: self.state(), folder: scratch };
+        decide(corpus, candidates, frequencies, acceptance, workspace, |wanted| {
+            let wanted = wanted.past_changes();
+            Texts::read(context, inputs, &collected.records, wanted, texts, scratch)
+        })
+    }
 
-        let first = corpus.first_of_text();
-        let mut sample = Sample::default();
-        let grouping = Grouping {
-            clustering,
-            majority: MajorityLink { max_cluster: settings.max_cluster },
-            keep: settings.keep.clone(),
-        };
-        // The groups follow from the pairs, whether or not these are written already.
-        let (written, found) = rayon::join(
-            || -> Result<Vec<Pair>, Error> {
-                let mut in_memory = Vec::new();
-                let mut table =
-                    self.folder.map(|folder| folder.table("pairs.jsonl")).transpose()?;
-                for pair in decision.with_same_texts(&first) {
-                    let pair = pair?;
-                    let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
-                    sample.offer(pair.a, pair.b, nearness, || heading(&pair));
-                    match &mut table {
-                        Some(table) => table.line(&PairLine::of(&pair, &collected.ids, corpus)?)?,
-                        None => in_memory.push(Pair::of(&pair)),
-                    }
-                }
-                table.map_or(Ok(()), Table::finish)?;
-                Ok(in_memory)
-            },
-            || corpus.find(&decision.accepted, &grouping, || decision.judge()),
-        );
-        let (pairs, found) = (written?, found?);
-        summary.set_same_form(&decision.of_one_form(found.clusters())?, &collected.ids)?;
-        decision.take_up(found.judged());
-        let facts = decision.facts_of(found.clusters().removed(), &first)?;
-        let judged = |a, b| {
-            let score = decision.score_of(a, b, &first)?;
-            Some(Judgement { score, facts: facts.of(a, b, &first) })
-        };
-        let Some(folder) = self.folder else {
-            let decisions = Decisions::of(
-                collected.ids,
-                collected.records,
-                &found,
-                &against,
-                pairs,
-                summary,
-                judged,
-            )?;
-            return Ok(Outcome::Found(Box::new(decisions)));
-        };
-        if let Acceptance::Verified(_) = acceptance {
-            run::write_rarity(folder, decision.frequencies())?;
+    /// Lists and counts the pairs, those of documents with the same text among them.
+    fn list_pairs<T: TextSource<Error = Error>>(
+        &self,
+        decision: &Decision<'_, T>,
+        corpus: &SketchCorpus,
+        ids: &Ids,
+        first: &[u32],
+        summary: &mut Summary,
+    ) -> Result<FoundPairs, Error> {
+        let mut pairs = FoundPairs::begin(self)?;
+        for pair in decision.with_same_texts(first) {
+            let pair = pair?;
+            let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
+            pairs.sample.offer(pair.a, pair.b, nearness, || heading(&pair));
+            pairs.add(Pair::of(&pair), || PairLine::of(&pair, ids, corpus))?;
         }
-        let summary = self.write(
-            folder,
-            &Decided { collected: &collected, found: &found, against: &against },
-            summary,
-            &sample,
-            judged,
-        )?;
-        if settings.keep_state {
-            let is_kept = |document| found.clusters().is_kept(document) && !against.has(document);
-            against::kept::write(folder, inputs, &collected, &recipe, is_kept)?;
-        }
-        Ok(Outcome::Written(Box::new(summary)))
+        pairs.finish()
     }
 
     /// The candidates, from the state where an earlier job left them there.

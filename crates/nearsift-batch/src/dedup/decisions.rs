@@ -1,9 +1,9 @@
 //! What was decided, as values.
 
-use nearsift::dedup::{Found, Reason};
+use nearsift::dedup::Reason;
 
 use super::Judgement;
-use super::against::Against;
+use super::finish::Decided;
 use super::summary::Summary;
 use crate::corpus::{Id, Ids, Records};
 use crate::error::Error;
@@ -33,6 +33,13 @@ struct Fate {
     /// NaN for none.
     score: f32,
     removal: Option<Why>,
+}
+
+impl Fate {
+    /// That of a document that is like no other.
+    fn kept(document: u32) -> Fate {
+        Fate { representative: document, cluster: 0, score: f32::NAN, removal: None }
+    }
 }
 
 /// Why a document goes.
@@ -89,24 +96,18 @@ pub struct Cluster<'d> {
 }
 
 impl Decisions {
+    /// # Errors
+    /// When an id cannot be read back.
     pub(super) fn of(
-        ids: Ids,
-        records: Records,
-        found: &Found<'_>,
-        against: &Against,
+        decided: Decided<'_>,
         pairs: Vec<Pair>,
         mut summary: Summary,
         judged: impl Fn(u32, u32) -> Option<Judgement>,
     ) -> Result<Decisions, Error> {
+        let Decided { ids, records, found, against, .. } = decided;
         let score = |a, b| judged(a, b).map(|judgement| judgement.score);
         let clusters = found.clusters();
-        let kept = |document| Fate {
-            representative: document,
-            cluster: 0,
-            score: f32::NAN,
-            removal: None,
-        };
-        let mut fates: Vec<Fate> = (0..clusters.documents() as u32).map(kept).collect();
+        let mut fates: Vec<Fate> = (0..clusters.documents() as u32).map(Fate::kept).collect();
         let mut members = Vec::new();
         for group in clusters.members().duplicates() {
             summary.count_group(&group, found, &ids, &score)?;

@@ -1,13 +1,17 @@
 //! Pairs to show in the report: a few of every nearness, with their texts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 
 use nearsift::compare::{Side, differences};
-use nearsift_io::{Inputs, Parser, Reader};
+use nearsift_io::{Inputs, Parser, Reader, Record};
+use rayon::prelude::*;
 
+use crate::context::Context;
 use crate::corpus::{Ids, Records};
 use crate::documents::text_of;
 use crate::error::Error;
+use crate::lock;
 use crate::report::{Example, passages, visible_line};
 
 /// How many pairs are shown of each nearness, and in all.
@@ -24,7 +28,7 @@ struct Offered {
     heading: String,
 }
 
-/// The pairs of each nearness whose later document comes first: their texts are found soon.
+/// The pairs of each nearness whose later document comes first.
 #[derive(Debug, Default)]
 pub struct Sample {
     by_nearness: BTreeMap<u32, Vec<Offered>>,
@@ -41,13 +45,8 @@ impl Sample {
         }
     }
 
-    /// The sampled pairs, the least alike first. Reads their texts, and no further than the last of them.
-    pub fn examples(
-        &self,
-        inputs: &Inputs,
-        ids: &Ids,
-        records: &Records,
-    ) -> Result<Vec<Example>, Error> {
+    /// The pairs that are shown, the least alike first.
+    fn chosen(&self) -> Vec<&Offered> {
         // One of every nearness first, then the second of every nearness, and so on.
         let mut pairs: Vec<(usize, u32, &Offered)> = self
             .by_nearness
@@ -57,12 +56,34 @@ impl Sample {
         pairs.sort_by_key(|&(place, near, _)| (place, near));
         pairs.truncate(ALL);
         pairs.sort_by_key(|&(place, near, _)| (u32::MAX - near, place));
-        let wanted = pairs.iter().flat_map(|(_, _, p)| [p.a, p.b]);
-        let mut texts: BTreeMap<u64, String> =
-            wanted.map(|d| (records.of(d), String::new())).collect();
-        read_texts(inputs, &mut texts)?;
+        pairs.into_iter().map(|(_, _, pair)| pair).collect()
+    }
+
+    /// The texts that are shown, none of which is read yet.
+    pub fn texts(&self, inputs: &Inputs, records: &Records) -> ShownTexts {
+        let documents = self.chosen().into_iter().flat_map(|pair| [pair.a, pair.b]);
+        let shown: BTreeSet<u64> = documents.map(|document| records.of(document)).collect();
+        ShownTexts {
+            parser: Parser::new(inputs),
+            charset: inputs.options().encoding.clone(),
+            records: shown.into_iter().collect(),
+            read: Mutex::default(),
+        }
+    }
+
+    /// The pairs that are shown with their texts, the least alike first.
+    ///
+    /// # Errors
+    /// When an id cannot be read back.
+    pub fn examples(
+        &self,
+        texts: ShownTexts,
+        ids: &Ids,
+        records: &Records,
+    ) -> Result<Vec<Example>, Error> {
+        let texts = lock(&texts.read);
         let text = |document: u32| texts.get(&records.of(document)).map_or("", String::as_str);
-        let example = |(_, _, pair): &(usize, u32, &Offered)| {
+        let example = |pair: &Offered| {
             let found = differences(text(pair.a), text(pair.b));
             Ok(Example {
                 heading: pair.heading.clone(),
@@ -72,37 +93,86 @@ impl Sample {
                 right: passages(&found, Side::OnlyA),
             })
         };
-        pairs.iter().map(example).collect()
+        self.chosen().into_iter().map(example).collect()
     }
 }
 
-fn read_texts(inputs: &Inputs, texts: &mut BTreeMap<u64, String>) -> Result<(), Error> {
-    let Some((&last, _)) = texts.last_key_value() else { return Ok(()) };
-    let charset = inputs.options().encoding.clone();
-    let parser = Parser::new(inputs);
-    let mut reader = Reader::new(inputs);
-    loop {
-        let batch = match reader.next_batch() {
-            Ok(Some(batch)) => batch,
-            // A file that has changed since has no examples: the results know already.
-            Ok(None) | Err(nearsift_io::Error::Changed { .. }) => break,
-            Err(error) => return Err(error.into()),
-        };
-        let first = batch.first_index();
-        for (&record, text) in texts.range_mut(first..first + batch.len() as u64) {
-            if let Ok(document) = parser.parse(&batch.record((record - first) as usize)) {
-                let whole = text_of(document.body, charset.as_deref()).text;
-                let cut = whole.char_indices().nth(CHARS).map_or(whole.len(), |(at, _)| at);
-                text.push_str(&whole[..cut]);
-                if cut < whole.len() {
-                    text.push_str(" […]");
-                }
+/// The beginnings of the texts that are shown. The pass that writes the kept documents hands their records over as it meets
+/// them.
+pub struct ShownTexts {
+    parser: Parser,
+    charset: Option<String>,
+    /// The records, ascending: twice as many as pairs at most.
+    records: Vec<u64>,
+    /// The text of each record that was read; empty where it is no document any more.
+    read: Mutex<BTreeMap<u64, String>>,
+}
+
+impl ShownTexts {
+    /// Whether a record is one of them.
+    pub fn wants(&self, record: u64) -> bool {
+        self.records.binary_search(&record).is_ok()
+    }
+
+    /// Takes the text of a record.
+    pub fn take(&self, record: &Record<'_>) {
+        let mut text = String::new();
+        if let Ok(document) = self.parser.parse(record) {
+            let whole = text_of(document.body, self.charset.as_deref()).text;
+            let cut = whole.char_indices().nth(CHARS).map_or(whole.len(), |(at, _)| at);
+            text.push_str(&whole[..cut]);
+            if cut < whole.len() {
+                text.push_str(" […]");
             }
         }
-        if first + batch.len() as u64 > last {
-            break;
-        }
-        reader.recycle(batch);
+        lock(&self.read).insert(record.place.index, text);
     }
-    Ok(())
+
+    /// Reads those that no pass has met: of tables, whose rows are copied column by column; of files that an earlier job wrote;
+    /// and all of them where nothing is written. Each of their files is read up to the last of them.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or the job is to stop.
+    pub fn read_rest(&self, context: &Context<'_>, inputs: &Inputs) -> Result<(), Error> {
+        let ends: Vec<(u64, usize)> = inputs.ends().collect();
+        let mut last_of: BTreeMap<usize, u64> = BTreeMap::new();
+        for &record in &self.records {
+            let place = ends.partition_point(|&(end, _)| end <= record);
+            if let (Some(&(_, file)), false) =
+                (ends.get(place), lock(&self.read).contains_key(&record))
+            {
+                last_of.insert(file, record);
+            }
+        }
+        let files: Vec<(usize, u64)> = last_of.into_iter().collect();
+        files
+            .into_par_iter()
+            .try_for_each(|(file, last)| self.read_file(context, inputs, file, last))
+    }
+
+    fn read_file(
+        &self,
+        context: &Context<'_>,
+        inputs: &Inputs,
+        file: usize,
+        last: u64,
+    ) -> Result<(), Error> {
+        let mut reader = Reader::of_file(inputs, file)?;
+        loop {
+            context.check()?;
+            let batch = match reader.next_batch() {
+                Ok(Some(batch)) => batch,
+                // A file that has changed since has no further examples: the results know already.
+                Ok(None) | Err(nearsift_io::Error::Changed { .. }) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let first = batch.first_index();
+            let wanted = batch.records().filter(|record| self.wants(record.place.index));
+            wanted.for_each(|record| self.take(&record));
+            if first + batch.len() as u64 > last {
+                return Ok(());
+            }
+            reader.recycle(batch);
+        }
+    }
 }

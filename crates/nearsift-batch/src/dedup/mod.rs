@@ -6,11 +6,14 @@ mod by_simhash;
 mod by_sketch;
 mod decisions;
 mod examples;
+mod finish;
+mod kept_files;
+mod pairs;
 mod run;
 mod settings;
 mod sources;
 mod summary;
-mod write;
+mod tables;
 
 use std::path::PathBuf;
 use std::sync::Mutex;

@@ -14,6 +14,7 @@ use nearsift_io::{InputFile, Inputs, Note};
 use serde::Serialize;
 
 use super::against::Reference;
+use super::kept_files::KeptFiles;
 use crate::context::Context;
 use crate::corpus::{Collected, Columns, Counts, Id, Ids};
 use crate::error::Error;
@@ -563,11 +564,25 @@ impl Summary {
         Ok(())
     }
 
-    /// Counts and lists rows of the kept documents that could not be converted: they are unreadable ones.
+    /// Counts what was written of the files of what is kept, and lists what could not be.
     ///
     /// # Errors
     /// When the disk refuses the list.
-    pub(super) fn put_aside(
+    pub(super) fn set_kept_files(
+        &mut self,
+        context: &Context<'_>,
+        files: KeptFiles,
+        list: &Path,
+    ) -> Result<(), Error> {
+        let KeptFiles { changed, carried_over, unconverted, nulls } = files;
+        self.numbers_as_null = nulls;
+        self.changed_files = changed;
+        self.carried_over = carried_over;
+        self.list_unconverted(context, &unconverted, list)
+    }
+
+    /// Counts and lists rows of the kept documents that could not be converted: they are unreadable ones.
+    fn list_unconverted(
         &mut self,
         context: &Context<'_>,
         rows: &[Note],

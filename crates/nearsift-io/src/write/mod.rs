@@ -16,7 +16,7 @@ use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::batch::Place;
+use crate::batch::{Place, Record};
 use crate::inputs::{Change, InputFile, Inputs, Seen, State};
 use crate::parse::Columns;
 use crate::source::{Compression, Content, Positioned};
@@ -312,7 +312,7 @@ impl KeptWriter {
                     pair.kept.put(&buffer[range.clone()])?;
                     pair.unreadable.put(&buffer[range])?;
                 }
-                Piece::Record { range, line, .. } => {
+                Piece::Record { range, line, closed } => {
                     let place = Place { file: number, index: first + records, line };
                     records += 1;
                     // The caller knows nothing of a record that was not there before.
@@ -321,6 +321,20 @@ impl KeptWriter {
                     }
                     let decision = decide.decide(place);
                     let record = &buffer[range];
+                    if decide.wants_to_see(place) {
+                        let (member, columns) = (Some(&*name), &columns);
+                        let bytes = record;
+                        let cells = &[];
+                        decide.see(&Record {
+                            bytes,
+                            place,
+                            format,
+                            member,
+                            columns,
+                            closed,
+                            cells,
+                        });
+                    }
                     let other = match (decision, decide.rewriting()) {
                         (Decision::Keep, Rewriting::Some) => {
                             let plan = self.inputs.plan();

@@ -5,7 +5,7 @@ use std::str::from_utf8;
 
 use super::Decision;
 use crate::Format;
-use crate::batch::Place;
+use crate::batch::{Place, Record};
 use crate::parse::{Columns, Plan, json_text_range, row_text_range};
 
 /// Whether texts are rewritten: where none is, none is looked for.
@@ -23,6 +23,15 @@ pub enum Rewriting {
 pub trait Decide {
     /// What becomes of a record. Asked once for each, in order.
     fn decide(&mut self, place: Place) -> Decision;
+
+    /// Whether [`see`](Decide::see) is to be called with a record. Asked once for each after it is decided; of rows of
+    /// tables never.
+    fn wants_to_see(&self, _: Place) -> bool {
+        false
+    }
+
+    /// Takes a record that it wants to see, as a [`Batch`](crate::Batch) had it.
+    fn see(&mut self, _: &Record<'_>) {}
 
     /// Whether [`rewrite`](Decide::rewrite) is to be asked.
     fn rewriting(&self) -> Rewriting {

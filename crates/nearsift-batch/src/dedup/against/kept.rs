@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::file::{self, ByteReader, Reader, Writer};
 use crate::checkpoint::{CorpusKeys, FileKeys};
-use crate::corpus::{Collected, Ids, Sketched};
+use crate::corpus::Ids;
+use crate::dedup::finish::Decided;
 use crate::error::Error;
 use crate::folder::Folder;
 
@@ -50,77 +51,88 @@ pub fn is_in(output: &Path) -> bool {
     output.join(FOLDER).join("manifest.json").is_file()
 }
 
-/// Writes the sketches of what stays. Kept documents must be written.
-///
-/// # Errors
-/// When the disk refuses, or keys that were kept aside cannot be read.
-pub fn write(
-    folder: &Folder,
-    inputs: &Inputs,
-    collected: &Collected<Sketched>,
-    recipe: &Recipe,
-    is_kept: impl Fn(u32) -> bool,
-) -> Result<(), Error> {
-    let corpus = &collected.corpus.corpus;
-    folder.make(FOLDER)?;
-    let path = |name: &str| folder.path(&format!("{FOLDER}/{name}"));
-    let error = |name: &str, e: &std::io::Error| Error::io(&path(name), "write", e);
+/// The sketches of a job's documents, of which those of what stays are left for later jobs.
+pub struct KeptSketches<'a> {
+    pub corpus: &'a SketchCorpus,
+    pub keys: CorpusKeys<'a>,
+    pub recipe: &'a Recipe,
+}
 
-    // A file that changed while the run read it has nothing in `kept/`, and nothing here.
-    let mut files = Vec::new();
-    let mut stays = Vec::new();
-    for (number, input) in inputs.files().iter().enumerate() {
-        let file = inputs.output_path(input);
-        let Ok(meta) = fs::metadata(folder.path("kept").join(&file)) else { continue };
-        let before = stays.len();
-        let records = inputs.records(number).unwrap_or_default();
-        let documents = records.filter_map(|record| collected.records.document(record));
-        stays.extend(documents.filter(|&document| is_kept(document)));
-        let documents = (stays.len() - before) as u64;
-        files.push(KeptFile { file, bytes: meta.len(), documents });
-    }
-
-    let mut columns = Writer::begin(&path("columns")).map_err(|e| error("columns", &e))?;
-    let mut content = Vec::new();
-    for &document in &stays {
-        let SketchEntry { sketched, text_key, .. } = corpus.entry(document);
-        let words = sketched.map_or([0; WORDS], |sketched| *sketched.sketch.words());
-        content.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-        content.push(sketched.map_or(0, |sketched| sketched.features as u8));
-        content.extend_from_slice(&text_key.unwrap_or(0).to_le_bytes());
-        let id = collected.ids.get(document)?;
-        let id = id.written().as_bytes();
-        content.extend_from_slice(&(id.len() as u32).to_le_bytes());
-        content.extend_from_slice(id);
-        if content.len() >= 1 << 20 {
-            columns.write(&content).map_err(|e| error("columns", &e))?;
-            content.clear();
+impl KeptSketches<'_> {
+    /// Writes the sketches of what stays. Kept documents must be written.
+    ///
+    /// # Errors
+    /// When the disk refuses, or ids or keys that were kept aside cannot be read.
+    pub(in crate::dedup) fn write(
+        &self,
+        folder: &Folder,
+        inputs: &Inputs,
+        decided: &Decided<'_>,
+    ) -> Result<(), Error> {
+        folder.make(FOLDER)?;
+        let path = |name: &str| folder.path(&format!("{FOLDER}/{name}"));
+        // A file that changed while the run read it has nothing in `kept/`, and nothing here.
+        let mut files = Vec::new();
+        let mut stays = Vec::new();
+        for (number, input) in inputs.files().iter().enumerate() {
+            let file = inputs.output_path(input);
+            let Ok(meta) = fs::metadata(folder.path("kept").join(&file)) else { continue };
+            let before = stays.len();
+            let records = inputs.records(number).unwrap_or_default();
+            let documents = records.filter_map(|record| decided.records.document(record));
+            stays.extend(documents.filter(|&document| decided.is_kept(document)));
+            let documents = (stays.len() - before) as u64;
+            files.push(KeptFile { file, bytes: meta.len(), documents });
         }
+        self.write_columns(&path("columns"), &stays, &decided.ids)?;
+        self.write_keys(&path("keys"), &stays)?;
+        let manifest = Manifest {
+            version: VERSION,
+            recipe: self.recipe.to_string(),
+            digest: format!("{:016x}", self.recipe.digest()),
+            documents: stays.len() as u64,
+            files,
+        };
+        let json = serde_json::to_vec_pretty(&manifest).map_err(Error::invalid)?;
+        let path = path("manifest.json");
+        fs::write(&path, json).map_err(|e| Error::io(&path, "write", &e))
     }
-    columns.write(&content).map_err(|e| error("columns", &e))?;
-    columns.finish().map_err(|e| error("columns", &e))?;
 
-    let source = CorpusKeys::of(&collected.keys, corpus);
-    let mut keys = Writer::begin(&path("keys")).map_err(|e| error("keys", &e))?;
-    for key in 0..KEYS {
-        let column = source.column(key)?;
-        for part in stays.chunks(1 << 18) {
-            let bytes: Vec<u8> =
-                part.iter().flat_map(|&document| column[document as usize].to_le_bytes()).collect();
-            keys.write(&bytes).map_err(|e| error("keys", &e))?;
+    fn write_columns(&self, path: &Path, stays: &[u32], ids: &Ids) -> Result<(), Error> {
+        let error = |e| Error::io(path, "write", &e);
+        let mut columns = Writer::begin(path).map_err(error)?;
+        let mut content = Vec::new();
+        for &document in stays {
+            let SketchEntry { sketched, text_key, .. } = self.corpus.entry(document);
+            let words = sketched.map_or([0; WORDS], |sketched| *sketched.sketch.words());
+            content.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            content.push(sketched.map_or(0, |sketched| sketched.features as u8));
+            content.extend_from_slice(&text_key.unwrap_or(0).to_le_bytes());
+            let id = ids.get(document)?;
+            let id = id.written().as_bytes();
+            content.extend_from_slice(&(id.len() as u32).to_le_bytes());
+            content.extend_from_slice(id);
+            if content.len() >= 1 << 20 {
+                columns.write(&content).map_err(error)?;
+                content.clear();
+            }
         }
+        columns.write(&content).map_err(error)?;
+        columns.finish().map_err(error)
     }
-    keys.finish().map_err(|e| error("keys", &e))?;
 
-    let manifest = Manifest {
-        version: VERSION,
-        recipe: recipe.to_string(),
-        digest: format!("{:016x}", recipe.digest()),
-        documents: stays.len() as u64,
-        files,
-    };
-    let json = serde_json::to_vec_pretty(&manifest).map_err(Error::invalid)?;
-    fs::write(path("manifest.json"), json).map_err(|e| error("manifest.json", &e))
+    fn write_keys(&self, path: &Path, stays: &[u32]) -> Result<(), Error> {
+        let error = |e| Error::io(path, "write", &e);
+        let mut keys = Writer::begin(path).map_err(error)?;
+        for key in 0..KEYS {
+            let column = self.keys.column(key)?;
+            for part in stays.chunks(1 << 18) {
+                let part = part.iter().flat_map(|&stays| column[stays as usize].to_le_bytes());
+                keys.write(&part.collect::<Vec<u8>>()).map_err(error)?;
+            }
+        }
+        keys.finish().map_err(error)
+    }
 }
 
 /// The output of an earlier run, with the sketches of what it kept.

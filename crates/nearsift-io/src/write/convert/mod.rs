@@ -20,7 +20,7 @@ use std::sync::PoisonError;
 
 use super::target::{Aside, Target};
 use super::{Decide, Decision, KeptWriter, Rewriting, Task, Written};
-use crate::batch::Place;
+use crate::batch::{Place, Record};
 use crate::inputs::{InputFile, Inputs, State};
 use crate::parse::Body;
 use crate::source::{Compression, Content};
@@ -377,6 +377,14 @@ impl Decide for Decided<'_> {
             self.kept.extend((decision == Decision::Keep).then_some(place.line));
         }
         decision
+    }
+
+    fn wants_to_see(&self, place: Place) -> bool {
+        self.inner.wants_to_see(place)
+    }
+
+    fn see(&mut self, record: &Record<'_>) {
+        self.inner.see(record);
     }
 
     fn rewriting(&self) -> Rewriting {

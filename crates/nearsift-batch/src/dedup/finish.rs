@@ -1,0 +1,126 @@
+//! The end of a job: what was decided, as values or in the folder of the results.
+
+use nearsift::dedup::Found;
+
+use super::against::Against;
+use super::against::kept::KeptSketches;
+use super::decisions::Decisions;
+use super::examples::Sample;
+use super::kept_files::KeptFiles;
+use super::pairs::FoundPairs;
+use super::summary::Summary;
+use super::{Job, Judgement, Outcome};
+use crate::corpus::{Ids, Lacking, Records, SourceColumn};
+use crate::error::Error;
+use crate::folder::Folder;
+use crate::partial::{Source, each_passage};
+use crate::report::Example;
+
+/// The documents, and what became of them.
+pub(super) struct Decided<'a> {
+    pub ids: Ids,
+    pub records: Records,
+    /// Files without documents.
+    pub lacking: Lacking,
+    /// Where each document comes from, when a field says so.
+    pub sources: Option<SourceColumn>,
+    pub found: &'a Found<'a>,
+    pub against: &'a Against,
+    /// What is left for later jobs that are compared with this one, where that is wanted.
+    pub sketches: Option<KeptSketches<'a>>,
+}
+
+impl Decided<'_> {
+    /// Whether a document stays.
+    pub fn is_kept(&self, document: u32) -> bool {
+        self.found.clusters().is_kept(document) && !self.against.has(document)
+    }
+}
+
+impl Job<'_> {
+    /// Ends the job. `judged` is what decided about two documents, where they were compared with each other.
+    pub(super) fn finish(
+        &self,
+        decided: Decided<'_>,
+        pairs: FoundPairs,
+        summary: Summary,
+        judged: impl Fn(u32, u32) -> Option<Judgement> + Sync,
+    ) -> Result<Outcome, Error> {
+        let Some(folder) = self.folder else {
+            let decisions = Decisions::of(decided, pairs.values, summary, judged)?;
+            return Ok(Outcome::Found(Box::new(decisions)));
+        };
+        let summary = self.write(folder, &decided, &pairs.sample, summary, judged)?;
+        if let Some(sketches) = &decided.sketches {
+            sketches.write(folder, self.inputs, &decided)?;
+        }
+        Ok(Outcome::Written(Box::new(summary)))
+    }
+
+    /// Writes the groups, what goes and what stays, and the report.
+    fn write(
+        &self,
+        folder: &Folder,
+        decided: &Decided<'_>,
+        sample: &Sample,
+        mut summary: Summary,
+        judged: impl Fn(u32, u32) -> Option<Judgement> + Sync,
+    ) -> Result<Summary, Error> {
+        let Decided { ids, records, .. } = decided;
+        self.context.check()?;
+        summary.set_capped(decided.found.capped());
+        summary.dry_run = self.settings.dry_run;
+        summary.write_inputs(self.inputs, folder)?;
+        self.write_partial(folder, decided, &mut summary)?;
+        let texts = sample.texts(self.inputs, records);
+        let documents = summary.documents();
+        let (tables, kept) = rayon::join(
+            || self.write_tables(folder, decided, &mut summary, &judged),
+            || match self.settings.dry_run {
+                true => Ok(KeptFiles::default()),
+                false => self.write_kept(folder, decided, documents, &texts),
+            },
+        );
+        tables?;
+        summary.set_kept_files(self.context, kept?, &folder.path("unreadable.jsonl"))?;
+        self.context.check()?;
+        texts.read_rest(self.context, self.inputs)?;
+        self.write_report(folder, &summary, sample.examples(texts, ids, records)?)?;
+        Ok(summary)
+    }
+
+    /// The passages that kept documents share, where they are wanted: what goes has its
+    /// representative.
+    fn write_partial(
+        &self,
+        folder: &Folder,
+        decided: &Decided<'_>,
+        summary: &mut Summary,
+    ) -> Result<(), Error> {
+        if !self.settings.partial {
+            return Ok(());
+        }
+        let &Job { inputs, context, .. } = self;
+        let Decided { ids, records, .. } = decided;
+        let aside = folder.path("");
+        let mut table = folder.table("partial.jsonl")?;
+        let source = Source { context, inputs, ids, records, folder: &aside };
+        let is_kept = |document| decided.is_kept(document);
+        summary.partial = Some(each_passage(&source, is_kept, |line| table.line(&line))?);
+        table.finish()
+    }
+
+    fn write_report(
+        &self,
+        folder: &Folder,
+        summary: &Summary,
+        examples: Vec<Example>,
+    ) -> Result<(), Error> {
+        let report = summary.report(self.context, examples);
+        folder.text("report.html", &report.page().map_err(Error::invalid)?)?;
+        let json = serde_json::to_string_pretty(&report).map_err(Error::invalid)?;
+        folder.text("report.json", &(json + "\n"))?;
+        let json = serde_json::to_string_pretty(summary).map_err(Error::invalid)?;
+        folder.text("summary.json", &(json + "\n"))
+    }
+}

@@ -1,0 +1,193 @@
+//! The tables of the results: the groups, and which documents go for which reason.
+
+use nearsift::cluster::ClusterId;
+use nearsift::dedup::{Reason, Removal};
+use nearsift::verify::Facts;
+use serde::Serialize;
+
+use super::against;
+use super::finish::Decided;
+use super::sources::Sources;
+use super::summary::Summary;
+use super::{Job, Judgement};
+use crate::corpus::Id;
+use crate::error::Error;
+use crate::folder::{Folder, Table};
+
+#[derive(Serialize)]
+struct RemovedLine<'a> {
+    id: Id<'a>,
+    /// The number of the record over the whole input, from 1: ids need not be unique.
+    record: u64,
+    reason: &'static str,
+    representative: Id<'a>,
+    representative_record: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distance: Option<u32>,
+    /// What decided: at least the smallest score. Absent where a text could not be read again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
+    /// How alike the sketches are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sketch_score: Option<f64>,
+    /// In how many values the two agree and differ, where the pair is a line of `pairs.jsonl` and some differ.
+    #[serde(flatten)]
+    facts: Option<Facts>,
+    cluster: u64,
+}
+
+/// A document that a reference has.
+#[derive(Serialize)]
+struct ReferredLine<'a> {
+    id: Id<'a>,
+    record: u64,
+    reason: &'static str,
+    /// The id of its partner in the reference, and the file or index where that is.
+    reference: &'a Id<'a>,
+    reference_file: &'a str,
+    /// What decided.
+    score: f32,
+}
+
+#[derive(Serialize)]
+struct ClusterLine<'a> {
+    cluster: u64,
+    /// A name that the same documents have in every run.
+    name: String,
+    size: usize,
+    /// The best of those that stay.
+    representative: Id<'a>,
+    /// All that stay, where that is more than one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<Id<'a>>,
+    members: Vec<Id<'a>>,
+    records: Vec<u64>,
+}
+
+impl Job<'_> {
+    /// Writes the groups, and which documents go for which reason.
+    pub(super) fn write_tables(
+        &self,
+        folder: &Folder,
+        decided: &Decided<'_>,
+        summary: &mut Summary,
+        judged: &impl Fn(u32, u32) -> Option<Judgement>,
+    ) -> Result<(), Error> {
+        let score = |a, b| judged(a, b).map(|judgement| judgement.score);
+        let number_of = write_clusters(folder, decided, summary, &score)?;
+        let Decided { records, found, against, .. } = decided;
+        let field = self.settings.source_field.as_deref().zip(decided.sources.as_ref());
+        let sources = Sources::new(self.inputs, records, found.clusters().documents(), field);
+        let table = folder.table("removed.jsonl")?;
+        let mut removals = Removals { decided, judged, number_of, sources, summary, table };
+        let mut referred = against.removals().iter().peekable();
+        for removal in found.removals() {
+            while let Some(earlier) = referred.next_if(|r| r.document < removal.document) {
+                removals.add_referred(earlier)?;
+            }
+            removals.add(&removal)?;
+        }
+        referred.try_for_each(|later| removals.add_referred(later))?;
+        removals.finish()
+    }
+}
+
+/// Writes the groups, and returns the number of each group by its label.
+fn write_clusters(
+    folder: &Folder,
+    decided: &Decided<'_>,
+    summary: &mut Summary,
+    score: &impl Fn(u32, u32) -> Option<f32>,
+) -> Result<Vec<u64>, Error> {
+    let Decided { ids, records, found, .. } = decided;
+    let clusters = found.clusters();
+    let mut number_of = vec![0; clusters.documents()];
+    let mut table = folder.table("clusters.jsonl")?;
+    for (number, group) in (1..).zip(clusters.members().duplicates()) {
+        number_of[group.label as usize] = number;
+        summary.count_group(&group, found, ids, score)?;
+        let members = group.members.iter().map(|&m| ids.get(m));
+        let members: Vec<Id<'_>> = members.collect::<Result<_, Error>>()?;
+        let kept = group.members.iter().filter(|&&m| clusters.is_kept(m));
+        let kept: Vec<Id<'_>> = kept.map(|&m| ids.get(m)).collect::<Result<_, Error>>()?;
+        table.line(&ClusterLine {
+            cluster: number,
+            name: ClusterId::of(members.iter().map(|id| id.written().as_bytes()))
+                .map(|name| name.to_string())
+                .unwrap_or_default(),
+            size: group.members.len(),
+            representative: ids.get(group.representative)?,
+            kept: if kept.len() > 1 { kept } else { Vec::new() },
+            members,
+            records: group.members.iter().map(|&m| records.of(m) + 1).collect(),
+        })?;
+    }
+    table.finish()?;
+    Ok(number_of)
+}
+
+/// The documents that go: listed, and counted by reason and source.
+struct Removals<'a, J> {
+    decided: &'a Decided<'a>,
+    judged: &'a J,
+    /// The number of each group by its label.
+    number_of: Vec<u64>,
+    sources: Sources<'a>,
+    summary: &'a mut Summary,
+    table: Table,
+}
+
+impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
+    /// Adds a document that goes in favour of another.
+    fn add(&mut self, removal: &Removal) -> Result<(), Error> {
+        let Decided { ids, records, found, .. } = self.decided;
+        let &Removal { document, representative, reason, .. } = removal;
+        self.summary.count_removal(reason);
+        self.sources.count(document, representative, reason);
+        let judgement = match removal.is_same_text {
+            true => Some(Judgement { score: 1.0, facts: None }),
+            false => (self.judged)(document, representative),
+        };
+        self.table.line(&RemovedLine {
+            id: ids.get(document)?,
+            record: records.of(document) + 1,
+            reason: match reason {
+                Reason::Exact => "exact-duplicate",
+                Reason::Near => "near-duplicate",
+            },
+            representative: ids.get(representative)?,
+            representative_record: records.of(representative) + 1,
+            distance: removal.distance,
+            score: judgement.map(|judgement| judgement.score),
+            sketch_score: removal.score.filter(|_| self.summary.is_of_sketches()),
+            facts: judgement.and_then(|judgement| judgement.facts),
+            cluster: self.number_of[found.clusters().label(document) as usize],
+        })
+    }
+
+    /// Adds a document that goes because a reference has it.
+    fn add_referred(&mut self, removal: &against::Removal) -> Result<(), Error> {
+        let Decided { ids, records, against, .. } = self.decided;
+        self.summary.count_referred(removal.reason());
+        self.sources.count_referred(removal.document);
+        self.table.line(&ReferredLine {
+            id: ids.get(removal.document)?,
+            record: records.of(removal.document) + 1,
+            reason: match removal.reason() {
+                Reason::Exact => "exact-duplicate-of-reference",
+                Reason::Near => "near-duplicate-of-reference",
+            },
+            reference: &removal.id,
+            reference_file: against.file(removal),
+            score: removal.score,
+        })
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        let Removals { decided, sources, summary, table, .. } = self;
+        table.finish()?;
+        summary.against.clone_from(&decided.against.references);
+        summary.sources = Some(sources.table()).filter(|table| table.sources.len() > 1);
+        Ok(())
+    }
+}
