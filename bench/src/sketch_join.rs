@@ -192,7 +192,7 @@ pub fn run(_: &crate::Settings) -> Result<Report, String> {
             .with("expected s", found.expected_seconds)
             .with("links", found.links as f64)
             .with("comparisons a document", found.work.comparisons as f64 / n)
-            .with("crowded keys", found.work.crowded_keys as f64);
+            .with("hot keys", found.work.hot_keys as f64);
         if let Some(cpu) = found.cpu_seconds {
             row = row.with("cpu s", cpu);
         }

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use nearsift::join::Speed;
+use nearsift_io::Note;
+use serde::{Serialize, Serializer};
 
 use crate::admission::Admission;
 use crate::error::Error;
@@ -80,6 +82,21 @@ impl<'a> Context<'a> {
 
     pub(crate) fn notice(&self, level: Level, topic: Topic, message: &str) {
         self.observer.notice(&Notice { level, topic, message });
+    }
+
+    /// A note as a line of a table, in which settings are named as in the report.
+    pub(crate) fn note_line(&self, note: &Note) -> Result<String, Error> {
+        /// Serialises with the message.
+        struct Spelled<'n>(&'n Note, String);
+
+        impl Serialize for Spelled<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                self.0.serialize_with(&self.1, serializer)
+            }
+        }
+
+        let spelled = Spelled(note, self.spell(&note.reason.to_string()));
+        serde_json::to_string(&spelled).map_err(Error::invalid)
     }
 
     /// The text with its settings, which stand in backticks, as the report names them.

@@ -22,6 +22,15 @@ pub struct Text<'a> {
     pub identity: String,
 }
 
+/// The distinct features of a text.
+pub(crate) struct Features {
+    /// The key of the document among equal ones.
+    pub key: Option<u128>,
+    pub hashes: Vec<u64>,
+    /// How often each occurs.
+    pub counts: Vec<u32>,
+}
+
 impl<'a> Text<'a> {
     /// A text that is whole and of no page.
     pub(crate) fn plain(text: Cow<'a, str>) -> Text<'a> {
@@ -44,6 +53,13 @@ impl<'a> Text<'a> {
             (Ok(_), Some(PageKind::NavigationOnly)) => Err(NoFingerprint::NavigationOnly),
             (sketched, _) => sketched,
         }
+    }
+
+    /// Its features as the statistics of a corpus count them.
+    pub(crate) fn features(&self, counter: &mut Fingerprinter<'_>) -> Features {
+        let (hashes, counts) = counter.count(&self.text);
+        let (hashes, counts) = (hashes.to_vec(), counts.to_vec());
+        Features { key: self.key(counter), hashes, counts }
     }
 
     /// The key of the document among equal ones, right after its fingerprint, sketch or features were made.

@@ -155,14 +155,14 @@ impl PartialSummary {
         let found = plural(*passages, "passage");
         let pairs = plural(*pairs, "pair");
         note(Level::Note, &format!("`partial`: {found} that documents share, in {pairs}"));
-        if work.crowded_seeds > 0 {
+        if work.hot_seeds > 0 {
             note(
                 Level::Note,
                 &format!(
-                    "`partial`: {} in more than {} documents each, at {}, passed over as boilerplate",
-                    plural(work.crowded_seeds, "short run of letters"),
+                    "`partial`: {} in more than {} documents each, at {}, skipped as boilerplate",
+                    plural(work.hot_seeds, "short run of letters"),
                     settings.max_documents,
-                    plural(work.crowded_places, "place"),
+                    plural(work.hot_places, "place"),
                 ),
             );
         }

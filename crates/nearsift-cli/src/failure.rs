@@ -87,7 +87,7 @@ impl From<Failure> for Error {
 
 impl From<nearsift_io::Error> for Failure {
     fn from(error: nearsift_io::Error) -> Failure {
-        Failure::new(error)
+        Failure::from(Error::Input(error))
     }
 }
 

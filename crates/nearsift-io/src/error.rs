@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// An error that stops the run. Each message says what, where, and what to do about it.
+/// An error that stops the run. Each message says what, where, and what to do about it. Settings stand in backticks there, by
+/// the names that the program has for them, such as `text-field`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -52,7 +53,7 @@ pub enum Error {
         "{}: no file to read, {skipped} of other formats skipped; expected {expected}, each also as .gz, .zst, .xz or .bz2; \
          name the files themselves, or a pattern, to read them whatever their extension{}",
         Escaped(searched),
-        if *links > 0 { "; links lead out of the folder: --follow-links follows them" } else { "" }
+        if *links > 0 { "; links lead out of the folder: `follow-links` follows them" } else { "" }
     )]
     NothingToRead {
         /// The folders that were searched.
@@ -67,7 +68,7 @@ pub enum Error {
     /// The format can be told neither by the extension nor by the content.
     #[error(
         "{}: unknown format: neither the extension nor the content tells it; \
-         give --format jsonl, json, csv, tsv, parquet, arrow, warc, text or html",
+         give `format` jsonl, json, csv, tsv, parquet, arrow, warc, text or html",
         shown(path)
     )]
     UnknownFormat {
@@ -75,7 +76,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// An option has a value that cannot be used.
-    #[error("{option}: expected {expected}, got {got:?}")]
+    #[error("`{option}`: expected {expected}, got {got:?}")]
     InvalidOption {
         /// The option's name.
         option: &'static str,
@@ -205,6 +206,20 @@ impl std::error::Error for Note {}
 
 impl Serialize for Note {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.serialize_with(&self.reason.to_string(), serializer)
+    }
+}
+
+impl Note {
+    /// Serialises the note with a message in other words, such as one that names settings as a command line has them.
+    ///
+    /// # Errors
+    /// Those of the serialiser.
+    pub fn serialize_with<S: Serializer>(
+        &self,
+        message: &str,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         let lack = self.reason.lack();
         let fields = 3 + usize::from(self.line.is_some()) + usize::from(lack.is_some());
         let mut s = serializer.serialize_struct("Note", fields)?;
@@ -218,7 +233,7 @@ impl Serialize for Note {
             Some(lack) => s.serialize_field("field_is", &lack)?,
             None => s.skip_field("field_is")?,
         }
-        s.serialize_field("message", &self.reason.to_string())?;
+        s.serialize_field("message", message)?;
         s.end()
     }
 }
@@ -242,7 +257,8 @@ impl fmt::Display for Lack {
     }
 }
 
-/// Why a document, or part of an input, cannot be read. Messages hold no text of a document.
+/// Why a document, or part of an input, cannot be read. Messages hold no text of a document; settings stand in backticks, as
+/// in those of an [`enum@Error`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
@@ -276,7 +292,7 @@ pub enum Reason {
     },
     /// Links in a searched folder lead out of it.
     #[error(
-        "{links} out of the folder, the first is {example:?}: not followed; --follow-links follows them",
+        "{links} out of the folder, the first is {example:?}: not followed; `follow-links` follows them",
         links = match links { 1 => "1 link leads".to_owned(), n => format!("{n} links lead") }
     )]
     LinksOut {
@@ -322,7 +338,7 @@ pub enum Reason {
     },
     /// A part of a file unfolds to more than [`Limits::ratio`](crate::Limits::ratio) allows, or claims to.
     #[error(
-        "{format} data that unfolds to too much: not read further; raise --max-ratio if that is no accident"
+        "{format} data that unfolds to too much: not read further; raise `max-ratio` if that is no accident"
     )]
     Bomb {
         /// The format.
@@ -338,7 +354,7 @@ pub enum Reason {
     },
     /// A compressed file gives more than [`Limits::file_bytes`](crate::Limits::file_bytes).
     #[error(
-        "gives more than {limit} bytes: not read further; raise --max-file-bytes if that is no accident"
+        "gives more than {limit} bytes: not read further; raise `max-file-bytes` if that is no accident"
     )]
     TooLarge {
         /// The limit, in bytes.
@@ -346,7 +362,7 @@ pub enum Reason {
     },
     /// A compressed file gives more than [`Limits::ratio`](crate::Limits::ratio) allows.
     #[error(
-        "grows more than {limit}-fold when decompressed: not read further; raise --max-ratio if that is no accident"
+        "grows more than {limit}-fold when decompressed: not read further; raise `max-ratio` if that is no accident"
     )]
     Ratio {
         /// The limit.
@@ -355,7 +371,7 @@ pub enum Reason {
     /// A zstd frame or xz block needs a larger window than
     /// [`Limits::zstd_window_log`](crate::Limits::zstd_window_log) allows.
     #[error(
-        "needs a {compression} window of more than 2^{limit} bytes: not read; raise --max-window-log, up to 31"
+        "needs a {compression} window of more than 2^{limit} bytes: not read; raise `max-window-log`, up to 31"
     )]
     Window {
         /// `zstd` or `xz`.
@@ -365,7 +381,7 @@ pub enum Reason {
     },
     /// A record is longer than [`Limits::record_bytes`](crate::Limits::record_bytes).
     #[error(
-        "a record of {bytes} bytes, the limit is {limit}: skipped; raise --max-record-bytes to read it"
+        "a record of {bytes} bytes, the limit is {limit}: skipped; raise `max-record-bytes` to read it"
     )]
     TooLong {
         /// The record's length.
@@ -399,7 +415,7 @@ pub enum Reason {
         got: &'static str,
     },
     /// The text field is not there, or null.
-    #[error("no text: the field {field:?} is {got}; name the right one with --text-field")]
+    #[error("no text: the field {field:?} is {got}; name the right one with `text-field`")]
     MissingField {
         /// The text field.
         field: String,
@@ -415,7 +431,7 @@ pub enum Reason {
         got: &'static str,
     },
     /// There is no such column as that of the text.
-    #[error("no column {field:?}, there are {columns}; name the right one with --text-field")]
+    #[error("no column {field:?}, there are {columns}; name the right one with `text-field`")]
     NoColumn {
         /// The text column.
         field: String,
@@ -496,7 +512,7 @@ impl Reason {
 }
 
 /// What to do about a record that is the beginning of one.
-const CUT_JSON: &str = "; where an object takes several lines, --format json reads it";
+const CUT_JSON: &str = "; where an object takes several lines, `format` json reads it";
 
 /// What to do about an error of the system.
 fn remedy(error: &io::Error) -> &'static str {

@@ -158,11 +158,11 @@ fn report(set: &Set, settings: &Settings) {
     let micros = |d: Duration| d.as_secs_f64() * 1e6 / n as f64;
     println!("\n## {} ({n} documents, {} bytes each)\n", set.name, bytes / n);
     println!(
-        "{} seeds, {} bytes a document; {} crowded seeds with {} places; {} pairs with a seed in common",
+        "{} seeds, {} bytes a document; {} hot seeds with {} places; {} pairs with a seed in common",
         work.seeds,
         16 * work.seeds / n as u64,
-        work.crowded_seeds,
-        work.crowded_places,
+        work.hot_seeds,
+        work.hot_places,
         work.pairs
     );
     println!(

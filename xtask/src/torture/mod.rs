@@ -106,7 +106,7 @@ pub enum Run {
     Faults,
     /// Durability bugs that are planted, and which tests find each
     Planted,
-    /// Stores of every version, taken over by this one, with a crash at every operation
+    /// Stores that an earlier build wrote, taken over by this one, with a crash at every operation
     Upgrade {
         /// Steps of the load on each of them
         #[arg(default_value_t = 40)]

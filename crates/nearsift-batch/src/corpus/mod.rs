@@ -513,7 +513,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Collecting<'_, '_, C, F> {
 
     fn note(&mut self, note: &Note) -> Result<String, Error> {
         self.all.problems.add(self.context, note);
-        let line = serde_json::to_string(note).map_err(Error::invalid)?;
+        let line = self.context.note_line(note)?;
         (self.on_note)(&line)?;
         Ok(line)
     }

@@ -1,18 +1,15 @@
 //! Counts of features over the corpus.
 
-use std::collections::HashSet;
-
-use nearsift::feature::rarity::CorpusStatistics;
+use nearsift::feature::rarity::DistinctTexts;
 use nearsift::recipe::Recipe;
 use nearsift_io::Inputs;
 
 use crate::context::{Context, Phase};
+use crate::documents::Features;
 use crate::error::Error;
 use crate::scan::{Pass, scan};
 
 /// The recipe with its counts over the corpus, when it needs them: one more pass over the input.
-///
-/// Every text counts once, however often it is there: copies would make their own words look common.
 ///
 /// # Errors
 /// An input that cannot be read, or an interruption.
@@ -24,26 +21,19 @@ pub fn with_statistics(
     if !recipe.needs_corpus() {
         return Ok(recipe);
     }
-    let mut statistics = CorpusStatistics::default();
-    let mut seen = HashSet::new();
+    let mut counted = DistinctTexts::default();
     scan(
         context,
         inputs,
         &Pass::new(Phase::Counting),
         || recipe.counter(),
-        |counter, document| {
-            let (hashes, counts) = counter.count(&document.text.text);
-            let counted = (hashes.to_vec(), counts.to_vec());
-            (document.text.key(counter), counted)
-        },
+        |counter, document| document.text.features(counter),
         |_, done| {
-            if let Ok((Some(key), (hashes, counts))) = done
-                && seen.insert(key)
-            {
-                statistics.add(&hashes, &counts);
+            if let Ok(Features { key, hashes, counts }) = done {
+                counted.add(key, &hashes, &counts);
             }
             Ok(())
         },
     )?;
-    Ok(recipe.with_corpus(statistics))
+    Ok(recipe.with_corpus(counted.finish()))
 }

@@ -56,7 +56,8 @@ impl Job<'_> {
             }
             match writer.write_file_by(number, &mut &pass) {
                 Err(error) => {
-                    lock(&changed).push((number, ChangedFile::of(&files[number], error)?));
+                    lock(&changed)
+                        .push((number, ChangedFile::of(self.context, &files[number], error)?));
                     Ok(())
                 }
                 Ok(Written { nulls: own, .. }) => {

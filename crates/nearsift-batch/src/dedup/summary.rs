@@ -1,5 +1,9 @@
 //! What a run did, for people and programs.
 
+mod report;
+mod search;
+mod warnings;
+
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -7,27 +11,23 @@ use std::path::Path;
 
 use nearsift::cluster::{Capped, Cluster};
 use nearsift::dedup::{Clustering, Found, Keep, Reason};
-use nearsift::hamming::CHANCE_WARNING;
 use nearsift::recipe::Recipe;
-use nearsift::verify::Facts;
 use nearsift_io::{InputFile, Inputs, Note};
 use serde::Serialize;
 
 use super::against::Reference;
 use super::kept_files::KeptFiles;
 use crate::context::Context;
-use crate::corpus::{Collected, Columns, Counts, Id, Ids};
+use crate::corpus::{Collected, Columns, Counts, Ids};
 use crate::error::Error;
 use crate::folder::Folder;
-use crate::numbers::{grouped, plural, plural_of};
 use crate::partial::PartialSummary;
-use crate::report::{
-    Example, Gone, Group, Nearness, Report, Setting, Sizes, SourceTable, is_zero, visible,
-    visible_line,
-};
+use crate::report::{SourceTable, is_zero};
 use crate::scan::Problems;
-use crate::search::{Decision, OfOneForm};
-use nearsift::search::{Acceptance, Near};
+use crate::search::OfOneForm;
+use search::score_bin;
+
+pub use search::{SameForm, Search};
 
 /// `summary.json`. Nothing in it depends on time, threads or the machine.
 #[derive(Debug, Serialize)]
@@ -105,176 +105,6 @@ pub struct Summary {
     largest: Vec<GroupShown>,
 }
 
-/// How near duplicates were searched for, and how near they are.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum Search {
-    /// By SimHash fingerprints.
-    Simhash {
-        /// Bits of a fingerprint.
-        bits: u32,
-        /// The largest Hamming distance of near duplicates, inclusive, in bits.
-        max_distance: u32,
-        /// How candidates are searched for.
-        plan: String,
-        /// How many pairs lie at distance 0, 1, 2, ...
-        distances: Vec<u64>,
-        /// Unrelated documents near to one, if fingerprints were spread evenly.
-        chance_neighbours: f64,
-    },
-    /// By dual sketches.
-    Sketch {
-        /// The smallest score of near duplicates, inclusive, from 0 to 1.
-        min_score: f64,
-        /// `exact` where texts decide, `off` where sketches do.
-        verify: &'static str,
-        /// The table that says how rare each feature is: `shipped`, or `corpus:` and its digest. Texts are weighed by it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        rarity: Option<String>,
-        /// How candidates are searched for.
-        plan: String,
-        /// The expected share of pairs that are compared, by their similarity.
-        expected_recall: BTreeMap<String, f64>,
-        /// Pairs of sketches that were compared.
-        comparisons: u64,
-        /// Pairs whose sketches score high enough.
-        candidates: u64,
-        /// Candidates that were not compared, of documents that are like many others.
-        candidates_passed_over: u64,
-        /// Keys that very many sketches have.
-        crowded_keys: u64,
-        /// Comparisons under such keys that were not made.
-        comparisons_passed_over: u64,
-        /// Pairs of one form that were kept apart, because they differ in their facts.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        same_form_apart: Option<Box<SameForm>>,
-        /// Groups whose documents may have no more than a form in common.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        same_form_together: Option<Box<SameForm>>,
-        /// How many pairs score from 0 to 0.05, from 0.05 to 0.1, and so on; the last includes 1.
-        scores: Vec<u64>,
-    },
-}
-
-/// Documents of one form: many values that stand at the same places differ.
-#[derive(Debug, Serialize)]
-pub struct SameForm {
-    #[serde(skip_serializing_if = "is_zero")]
-    groups: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    documents: u64,
-    #[serde(skip_serializing_if = "is_zero")]
-    pairs: u64,
-    /// Two of them.
-    a: Id<'static>,
-    b: Id<'static>,
-    /// In how many values these two agree and differ.
-    #[serde(flatten)]
-    facts: Facts,
-}
-
-impl SameForm {
-    /// # Errors
-    /// When an id cannot be read back.
-    fn of_pair(pair: &Near, ids: &Ids) -> Result<SameForm, Error> {
-        Ok(SameForm {
-            groups: 0,
-            documents: 0,
-            pairs: 0,
-            a: ids.get(pair.a)?.into_owned(),
-            b: ids.get(pair.b)?.into_owned(),
-            facts: pair.facts(),
-        })
-    }
-
-    fn example(&self) -> String {
-        let Facts { agree, differ, .. } = self.facts;
-        let [a, b] = [&self.a, &self.b].map(Id::shown);
-        format!("such as {a} and {b}: {differ} of {} values differ", agree + differ)
-    }
-}
-
-/// The bins of the scores' histogram.
-const SCORE_BINS: usize = 20;
-
-impl Search {
-    /// # Errors
-    /// When an id cannot be read back.
-    pub(super) fn of_sketches<T>(
-        acceptance: Acceptance,
-        decision: &Decision<'_, T>,
-        ids: &Ids,
-    ) -> Result<Search, Error> {
-        let same_form_apart = match decision.apart.example {
-            Some(pair) => {
-                let pairs = decision.apart.pairs;
-                Some(Box::new(SameForm { pairs, ..SameForm::of_pair(&pair, ids)? }))
-            }
-            None => None,
-        };
-        let expected =
-            [0.2, 0.3, 0.4, 0.5, 0.6, 0.8].map(|s| (s.to_string(), decision.plan.recall(s)));
-        Ok(Search::Sketch {
-            min_score: acceptance.min_score(),
-            verify: match acceptance {
-                Acceptance::Verified(_) => "exact",
-                Acceptance::Scored(_) => "off",
-            },
-            rarity: match acceptance {
-                Acceptance::Verified(_) => Some(decision.frequencies().name()),
-                Acceptance::Scored(_) => None,
-            },
-            plan: decision.plan.to_string(),
-            expected_recall: expected.into(),
-            comparisons: decision.work.comparisons,
-            candidates: decision.candidates,
-            candidates_passed_over: decision.skipped,
-            crowded_keys: decision.work.crowded_keys,
-            comparisons_passed_over: decision.work.passed_over,
-            same_form_apart,
-            same_form_together: None,
-            scores: Vec::new(),
-        })
-    }
-
-    fn method(&self) -> &'static str {
-        match self {
-            Search::Simhash { .. } => "simhash",
-            Search::Sketch { .. } => "sketch",
-        }
-    }
-
-    fn plan(&self) -> &str {
-        match self {
-            Search::Simhash { plan, .. } | Search::Sketch { plan, .. } => plan,
-        }
-    }
-
-    /// Counts a pair at a distance.
-    fn count_distance(&mut self, distance: u32) {
-        if let Search::Simhash { distances, .. } = self {
-            let distance = distance as usize;
-            if distances.len() <= distance {
-                distances.resize(distance + 1, 0);
-            }
-            distances[distance] += 1;
-        }
-    }
-
-    /// Counts a pair of a score from 0 to 1.
-    fn count_score(&mut self, score: f64) {
-        if let Search::Sketch { scores, .. } = self {
-            scores.resize(SCORE_BINS, 0);
-            scores[score_bin(score)] += 1;
-        }
-    }
-}
-
-/// The bin of a score: 0.05 each, but for rounding.
-fn score_bin(score: f64) -> usize {
-    ((score * SCORE_BINS as f64 + 1e-9) as usize).min(SCORE_BINS - 1)
-}
-
 /// How many documents go, by reason.
 #[derive(Debug, Default, Clone, Copy, Serialize)]
 pub struct Removals {
@@ -338,10 +168,15 @@ impl ChangedFile {
     ///
     /// # Errors
     /// What it was, if it was anything but a change.
-    pub(crate) fn of(file: &InputFile, error: nearsift_io::Error) -> Result<ChangedFile, Error> {
+    pub(crate) fn of(
+        context: &Context<'_>,
+        file: &InputFile,
+        error: nearsift_io::Error,
+    ) -> Result<ChangedFile, Error> {
         match error {
             nearsift_io::Error::Changed { .. } | nearsift_io::Error::Gone { .. } => {
-                Ok(ChangedFile { file: file.name(), message: error.to_string() })
+                let message = context.spell(&error.to_string());
+                Ok(ChangedFile { file: file.name(), message })
             }
             error => Err(error.into()),
         }
@@ -595,7 +430,7 @@ impl Summary {
         let mut lines = String::new();
         for note in rows {
             problems.add(context, note);
-            lines += &serde_json::to_string(note).map_err(Error::invalid)?;
+            lines += &context.note_line(note)?;
             lines.push('\n');
         }
         let append = || OpenOptions::new().append(true).open(list)?.write_all(lines.as_bytes());
@@ -613,252 +448,6 @@ impl Summary {
     /// # Errors
     /// When an id cannot be read back.
     pub(super) fn set_same_form(&mut self, groups: &OfOneForm, ids: &Ids) -> Result<(), Error> {
-        if let Search::Sketch { same_form_together, .. } = &mut self.search
-            && let Some(pair) = &groups.example
-        {
-            let OfOneForm { groups, documents, .. } = *groups;
-            let form = SameForm { groups, documents, ..SameForm::of_pair(pair, ids)? };
-            *same_form_together = Some(Box::new(form));
-        }
-        Ok(())
-    }
-
-    /// What a user should know, one sentence each, with settings in backticks.
-    pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        let mut warn = |count: u64, line: String| {
-            if count > 0 {
-                warnings.push(line);
-            }
-        };
-        warn(
-            u64::from(self.documents + self.unreadable == 0),
-            "The input holds no document: check it, and give `format` if its name tells another."
-                .into(),
-        );
-        warn(
-            self.unreadable,
-            format!(
-                "{} could not be read: unreadable.jsonl says where and why, unreadable/ has what there was to read.",
-                plural_of(self.unreadable, ["document or file", "documents or files"])
-            ),
-        );
-        warn(
-            self.carried_over,
-            format!(
-                "{} no record with the text field: {} in kept/ as in the input, byte for byte.",
-                plural_of(self.carried_over, ["file has", "files have"]),
-                if self.carried_over == 1 { "it is" } else { "they are" },
-            ),
-        );
-        warn(
-            self.numbers_as_null,
-            format!(
-                "{} that JSON does not have, NaN or Infinity, became null in the converted files: without `output-format` records stay as they are.",
-                plural(self.numbers_as_null, "number")
-            ),
-        );
-        warn(
-            self.changed_files.len() as u64,
-            format!(
-                "{} changed while the run read the input, and nothing of them is in kept/: summary.json lists them; run again on files that stay as they are.",
-                plural_of(self.changed_files.len() as u64, ["file was", "files were"])
-            ),
-        );
-        warn(
-            self.duplicate_ids,
-            format!(
-                "{} had an id that another one has too: tell them apart by the number of their record.",
-                plural(self.duplicate_ids, "document")
-            ),
-        );
-        warn(
-            self.replaced_characters,
-            format!(
-                "{} could not be decoded, in {}: compared as U+FFFD, kept byte for byte, and the same text only where the bytes are the same. {}",
-                plural(self.replaced_characters, "character"),
-                plural(self.documents_with_replaced_characters, "document"),
-                match self.likely_charset {
-                    Some(charset) => format!(
-                        "The bytes look like {charset}: give `charset` {}.",
-                        charset.to_lowercase()
-                    ),
-                    None =>
-                        "If the input is not in UTF-8, name its charset with `charset`.".to_owned(),
-                }
-            ),
-        );
-        warn(
-            self.without_keep_value,
-            format!(
-                "{} had no value for the keep policy '{}': they come after all others.",
-                plural(self.without_keep_value, "document"),
-                self.keep
-            ),
-        );
-        let unjudged =
-            self.without_text + self.navigation_only + self.too_few_features + self.undecodable;
-        warn(
-            unjudged,
-            format!(
-                "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features{}): such documents match only where the text is the same.",
-                plural(unjudged, "document"),
-                grouped(self.without_text),
-                grouped(self.navigation_only),
-                grouped(self.too_few_features),
-                match self.undecodable {
-                    0 => String::new(),
-                    n => format!(", {} of which too much could not be decoded", grouped(n)),
-                }
-            ),
-        );
-        warn(
-            self.too_long,
-            format!(
-                "{} had a text of more than 1 GiB and was compared with none: split such records into documents.",
-                plural(self.too_long, "document")
-            ),
-        );
-        warn(
-            self.skipped_files,
-            format!(
-                "{} in the folders had no known extension and were not read.",
-                plural(self.skipped_files, "file")
-            ),
-        );
-        warn(
-            u64::from(self.capped_groups),
-            format!(
-                "{} for as many documents as `max-cluster` allows, and more are like them ({}), of which others stay: look at the largest groups, a page template may hold them together.",
-                plural_of(self.capped_groups.into(), ["document stands", "documents stand"]),
-                plural(self.capped_links, "link")
-            ),
-        );
-        for passed_over in self.against.iter().filter_map(Reference::passed_over) {
-            warn(1, passed_over);
-        }
-        match &self.search {
-            Search::Simhash { chance_neighbours, max_distance, .. } => warn(
-                u64::from(*chance_neighbours > CHANCE_WARNING),
-                format!(
-                    "A document has {chance_neighbours:.2} neighbours within distance {max_distance} by chance alone: use a smaller distance or more bits."
-                ),
-            ),
-            Search::Sketch {
-                candidates_passed_over,
-                crowded_keys,
-                comparisons_passed_over,
-                same_form_apart,
-                same_form_together,
-                ..
-            } => {
-                if let Some(form) = same_form_together {
-                    warn(
-                        form.groups,
-                        format!(
-                            "{} of {} may have only a form in common ({}): look at them in report.html. Where they are different documents, run 'nearsift tune' on the input, or give a higher `min-score`.",
-                            plural(form.groups, "group"),
-                            plural(form.documents, "document"),
-                            form.example()
-                        ),
-                    );
-                }
-                if let Some(form) = same_form_apart {
-                    warn(
-                        form.pairs,
-                        format!(
-                            "{} of one form {} no near duplicates, because their values differ ({}).",
-                            plural(form.pairs, "pair"),
-                            if form.pairs == 1 { "is" } else { "are" },
-                            form.example()
-                        ),
-                    );
-                }
-                warn(
-                    *candidates_passed_over,
-                    format!(
-                        "{} of documents that are like many others were compared only where a group depends on it: the nearest of each were.",
-                        plural(*candidates_passed_over, "pair")
-                    ),
-                );
-                warn(
-                    *comparisons_passed_over,
-                    format!(
-                        "{} shared by so many documents that {} of the comparisons among these were not made; most pairs that are alike share another key.",
-                        plural_of(*crowded_keys, ["key is", "keys are"]),
-                        grouped(*comparisons_passed_over)
-                    ),
-                );
-            }
-        }
-        warnings
-    }
-
-    /// The report, with pairs to show, the least alike first.
-    pub(super) fn report(&self, context: &Context<'_>, examples: Vec<Example>) -> Report {
-        let near = match &self.search {
-            Search::Simhash { max_distance, bits, .. } => {
-                ("Largest distance", format!("{max_distance} of {bits} bits"))
-            }
-            Search::Sketch { min_score, verify, .. } => {
-                ("Smallest score", format!("{min_score}, verified: {verify}"))
-            }
-        };
-        let settings = [
-            ("Program", format!("nearsift {}", self.nearsift)),
-            ("Input", self.input()),
-            ("Method", self.method.to_owned()),
-            ("Recipe", self.recipe.clone()),
-            ("Recipe digest", self.recipe_digest.clone()),
-            near,
-            ("Groups are", self.cluster.to_owned()),
-            ("Kept is", self.keep.clone()),
-            ("Search plan", self.search.plan().to_owned()),
-        ];
-        let against = self.against.iter().map(|reference| ("Against", reference.to_string()));
-        let largest = self.largest.iter().map(|g| Group {
-            size: g.size,
-            kept: visible_line(&g.members[0].id),
-            more: g.more(),
-            removed: g.members[1..]
-                .iter()
-                .map(|m| Gone { id: visible_line(&m.id), why: m.what.clone() })
-                .collect(),
-        });
-        Report {
-            documents: self.documents,
-            text_bytes: self.text_bytes,
-            kept: self.kept,
-            removed_exact: self.removed.exact + self.removed.exact_of_reference,
-            removed_near: self.removed.near + self.removed.near_of_reference,
-            unreadable: self.unreadable,
-            groups: self.groups,
-            largest_group: self.largest_group,
-            pairs: self.pairs,
-            warnings: self.warnings().iter().map(|w| visible(&context.spell(w))).collect(),
-            nearness: match &self.search {
-                Search::Simhash { distances, max_distance, .. } => {
-                    Nearness::of_distances(distances, *max_distance)
-                }
-                Search::Sketch { scores, min_score, .. } => Nearness::of_scores(scores, *min_score),
-            },
-            group_sizes: Sizes::of(self.group_sizes.iter().map(|(&size, &groups)| (size, groups))),
-            sources: self.sources.clone(),
-            largest: largest.collect(),
-            examples,
-            settings: settings
-                .into_iter()
-                .chain(against)
-                .map(|(name, value)| Setting { name, value: visible(&value) })
-                .collect(),
-        }
-    }
-
-    /// The files by format.
-    fn input(&self) -> String {
-        let formats: Vec<String> =
-            self.formats.iter().map(|(format, &n)| format!("{} {format}", grouped(n))).collect();
-        let files = plural(self.formats.values().sum(), "file");
-        format!("{files}: {}", formats.join(", "))
+        self.search.set_same_form(groups, ids)
     }
 }

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use nearsift::dedup::SketchEntry;
 use nearsift::evaluate::script_of;
+use nearsift::feature::rarity::DistinctTexts;
 use nearsift::recipe::{Fingerprinter, Outcome, Recipe};
 use nearsift::text::normalise::normalise;
 use nearsift_io::{Inputs, Value};
 use rayon::prelude::*;
 
 use crate::context::{Context, Phase};
-use crate::documents::Text;
+use crate::documents::{Features, Text};
 use crate::error::Error;
 use crate::scan::{Pass, Problems, scan};
 use nearsift::search::TextSource;
@@ -95,27 +96,17 @@ impl Documents {
         self.texts.par_iter().map_init(make, |own, text| work(own, text)).collect()
     }
 
-    /// The recipe with its counts over the documents, when it needs them; every text counts once.
+    /// The recipe with its counts over the documents, when it needs them.
     pub fn with_corpus(&self, recipe: Recipe) -> Recipe {
         if !recipe.needs_corpus() {
             return recipe;
         }
-        let mut statistics = nearsift::feature::rarity::CorpusStatistics::default();
-        let mut seen = std::collections::HashSet::new();
-        let counted = self.map(
-            || recipe.counter(),
-            |counter, text| {
-                let (hashes, counts) = counter.count(&text.text);
-                let counted = (hashes.to_vec(), counts.to_vec());
-                (text.key(counter), counted)
-            },
-        );
-        for (key, (hashes, counts)) in counted {
-            if key.is_some_and(|key| seen.insert(key)) {
-                statistics.add(&hashes, &counts);
-            }
+        let mut counted = DistinctTexts::default();
+        let features = self.map(|| recipe.counter(), |counter, text| text.features(counter));
+        for Features { key, hashes, counts } in features {
+            counted.add(key, &hashes, &counts);
         }
-        recipe.with_corpus(statistics)
+        recipe.with_corpus(counted.finish())
     }
 
     /// Every document's fingerprint, and the key of its letters and digits.

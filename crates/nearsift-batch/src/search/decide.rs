@@ -140,61 +140,37 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
     workspace: Workspace<'c>,
     texts: impl FnOnce(Wanted) -> Result<T, Error>,
 ) -> Result<Decision<'c, T>, Error> {
-    let documents = match acceptance {
+    let context = workspace.context;
+    let candidate_documents = match acceptance {
         Acceptance::Verified(_) => candidates.documents(corpus),
         Acceptance::Scored(_) => Vec::new(),
     };
     let Candidates { pairs, skipped, work, plan } = candidates;
     let count = pairs.len() as u64;
-    let Workspace { context, state, folder } = workspace;
-    let mut near = Sorter::new(folder, context.bounds.sorted_records);
-    let texts = match acceptance {
+    let (mut near, texts) = match acceptance {
         Acceptance::Scored(_) => {
+            let mut near = Sorter::new(workspace.folder, context.bounds.sorted_records);
             pairs.iter().try_for_each(|pair| near.push(Near::of(pair, None)))?;
-            Bounded::by(context, texts(documents.into())?)
+            (near.finish()?, Bounded::by(context, texts(candidate_documents.into())?))
         }
         Acceptance::Verified(min_score) => {
             let (ordered, mut components) = by_component(corpus.len(), pairs, workspace)?;
-            // Pairs come in the order of the roots, and so are texts wanted.
-            let parts = EvenParts::of(corpus.len(), documents.iter().map(|&d| components.root(d)));
-            let wanted = Wanted::in_parts(documents, |&d| parts.part(components.root(d)));
+            let wanted = in_parts(corpus.len(), candidate_documents, &mut components);
             drop(components);
             let texts = Bounded::by(context, texts(wanted)?);
-            let progress = context.begin(Phase::Verifying, count);
-            let mut rest = ordered.iter().map(|of| of.map(|of| of.pair));
-            let mut next = Part::take(0, &mut rest, state)?;
-            let mut done: Option<Compared> = None;
-            while let Some(part) = next.take() {
-                let number = part.number;
-                progress.at(count.min((number * PART) as u64));
-                let mut compared = Ok(None);
-                // While the workers compare, the pairs before are kept and those after are made ready.
-                rayon::in_place_scope(|scope| {
-                    scope.spawn(|_| {
-                        compared = part.compare(&texts, &frequencies, min_score).map(Some);
-                    });
-                    done.take().map_or(Ok(()), |done| done.keep(state, &mut near))?;
-                    context.check()?;
-                    next = Part::take(number + 1, &mut rest, state)?;
-                    Ok::<(), Error>(())
-                })?;
-                done = compared?;
-            }
-            done.map_or(Ok(()), |done| done.keep(state, &mut near))?;
-            progress.at(count);
-            texts
+            let comparison = Comparison { texts: &texts, frequencies: &frequencies, min_score };
+            (comparison.near_among(&ordered, workspace)?, texts)
         }
     };
-    let mut pairs = near.finish()?;
-    let mut accepted = accepted_of(&pairs)?;
+    let mut accepted = accepted_of(&near)?;
     let (mut templates, mut apart) = (Templates::default(), Apart::default());
     if let Acceptance::Verified(min_score) = acceptance {
         templates = Templates::among(&accepted, &texts)?;
-        (pairs, apart) = by_facts(&pairs, &templates, &texts, min_score, workspace)?;
-        accepted = accepted_of(&pairs)?;
+        (near, apart) = by_facts(&near, &templates, &texts, min_score, workspace)?;
+        accepted = accepted_of(&near)?;
     }
     Ok(Decision {
-        pairs,
+        pairs: near,
         places: Places::of_earlier(&accepted, corpus.len()),
         accepted,
         judged: Vec::new(),
@@ -210,6 +186,68 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
         templates,
         made: Made::default(),
     })
+}
+
+/// The documents of candidates, each with the part of the work in which its text is wanted: pairs come in the order of the
+/// roots of their components, and so are texts wanted.
+fn in_parts(all: usize, documents: Vec<u32>, components: &mut Components) -> Wanted {
+    let parts = EvenParts::of(all, documents.iter().map(|&document| components.root(document)));
+    Wanted::in_parts(documents, |&document| parts.part(components.root(document)))
+}
+
+/// How the texts of candidates are compared.
+struct Comparison<'a, T> {
+    texts: &'a T,
+    frequencies: &'a DocumentFrequencies,
+    min_score: f64,
+}
+
+impl<T: TextSource<Error = Error>> Comparison<'_, T> {
+    /// The candidates that are near, compared a part after the other. While the workers compare one, the part before is
+    /// kept and the next is made ready.
+    fn near_among(
+        &self,
+        candidates: &Sorted<OfComponent>,
+        workspace: Workspace<'_>,
+    ) -> Result<Sorted<Near>, Error> {
+        let Workspace { context, state, folder } = workspace;
+        let count = candidates.len();
+        let progress = context.begin(Phase::Verifying, count);
+        let mut near = Sorter::new(folder, context.bounds.sorted_records);
+        let mut rest = candidates.iter().map(|of| of.map(|of| of.pair));
+        let mut next = Part::take(0, &mut rest, state)?;
+        let mut done: Option<Compared> = None;
+        while let Some(part) = next.take() {
+            let number = part.number;
+            progress.at(count.min((number * PART) as u64));
+            let mut compared = Ok(None);
+            rayon::in_place_scope(|scope| {
+                scope.spawn(|_| compared = self.compare(part).map(Some));
+                done.take().map_or(Ok(()), |done| done.keep(state, &mut near))?;
+                context.check()?;
+                next = Part::take(number + 1, &mut rest, state)?;
+                Ok::<(), Error>(())
+            })?;
+            done = compared?;
+        }
+        done.map_or(Ok(()), |done| done.keep(state, &mut near))?;
+        progress.at(count);
+        near.finish()
+    }
+
+    fn compare(&self, part: Part) -> Result<Compared, Error> {
+        let Part { number, pairs, order, known } = part;
+        if let Some(near) = known {
+            return Ok(Compared { number, is_known: true, near });
+        }
+        let &Comparison { texts, frequencies, min_score } = self;
+        let templates = &Templates::default();
+        let material = Material { texts, frequencies, templates };
+        let measured = verify_in_order(&pairs, &order, material, Least::Form(min_score))?;
+        let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
+        let near = measured.into_iter().map(near).collect();
+        Ok(Compared { number, is_known: false, near })
+    }
 }
 
 /// Pairs as clustering takes them.
@@ -316,24 +354,6 @@ impl Part {
         });
         let order = if known.is_none() { by_neighbourhood(&pairs) } else { Vec::new() };
         Ok(Some(Part { number, pairs, order, known }))
-    }
-
-    fn compare(
-        self,
-        texts: &impl TextSource<Error = Error>,
-        frequencies: &DocumentFrequencies,
-        min_score: f64,
-    ) -> Result<Compared, Error> {
-        let Part { number, pairs, order, known } = self;
-        if let Some(near) = known {
-            return Ok(Compared { number, is_known: true, near });
-        }
-        let templates = &Templates::default();
-        let material = Material { texts, frequencies, templates };
-        let measured = verify_in_order(&pairs, &order, material, Least::Form(min_score))?;
-        let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
-        let near = measured.into_iter().map(near).collect();
-        Ok(Compared { number, is_known: false, near })
     }
 }
 

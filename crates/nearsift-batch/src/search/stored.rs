@@ -112,9 +112,9 @@ pub fn load_candidates(state: &Checkpoint) -> Result<Option<Candidates>, Error> 
 /// # Errors
 /// When the disk is full or refuses.
 pub fn save_candidates(found: &Candidates, state: &Checkpoint) -> Result<(), Error> {
-    let Work { comparisons, crowded_keys, crowded_sketches, passed_over } = found.work;
+    let Work { comparisons, hot_keys, hot_sketches, skipped } = found.work;
     let mut content = vec![u8::from(found.plan == Plan::Keys)];
-    for number in [comparisons, crowded_keys, crowded_sketches, passed_over, found.skipped] {
+    for number in [comparisons, hot_keys, hot_sketches, skipped, found.skipped] {
         content.extend_from_slice(&number.to_le_bytes());
     }
     content.extend_from_slice(&(found.pairs.len() as u64).to_le_bytes());
@@ -134,9 +134,9 @@ fn decode_candidates(content: &mut ByteReader<'_>) -> Option<Candidates> {
     let plan = if content.array()? == [1] { Plan::Keys } else { Plan::AllPairs };
     let work = Work {
         comparisons: content.u64()?,
-        crowded_keys: content.u64()?,
-        crowded_sketches: content.u64()?,
-        passed_over: content.u64()?,
+        hot_keys: content.u64()?,
+        hot_sketches: content.u64()?,
+        skipped: content.u64()?,
     };
     let skipped = content.u64()?;
     let pairs = (0..content.u64()?).map(|_| read_candidate(content)).collect::<Option<_>>()?;

@@ -232,7 +232,7 @@ fn write(
             return Err(failure);
         }
         if let Err(error) = done {
-            trimming.summary.changed_files.push(ChangedFile::of(file, error)?);
+            trimming.summary.changed_files.push(ChangedFile::of(context, file, error)?);
         }
     }
     trimming.table.finish()

@@ -282,9 +282,9 @@ pub struct NearPieces {
     /// Different pieces with enough features for a sketch.
     sketched: u64,
     candidates: u64,
-    candidates_passed_over: u64,
-    crowded_keys: u64,
-    comparisons_passed_over: u64,
+    candidates_skipped: u64,
+    hot_keys: u64,
+    comparisons_skipped: u64,
     capped_groups: u32,
     capped_links: u64,
 }
@@ -300,9 +300,9 @@ impl NearPieces {
             min_score,
             sketched,
             candidates: decision.candidates,
-            candidates_passed_over: decision.skipped,
-            crowded_keys: decision.work.crowded_keys,
-            comparisons_passed_over: decision.work.passed_over,
+            candidates_skipped: decision.skipped,
+            hot_keys: decision.work.hot_keys,
+            comparisons_skipped: decision.work.skipped,
             capped_groups: capped.groups,
             capped_links: capped.links,
         }

@@ -161,11 +161,11 @@ impl Plan {
     pub(crate) fn new(options: &ReadOptions) -> Result<Self, Error> {
         let mut paths: Vec<FieldPath> = Vec::new();
         match &options.text_field {
-            Some(field) => drop(add(&mut paths, field, "--text-field")?),
+            Some(field) => drop(add(&mut paths, field, "text-field")?),
             None => paths.push(FieldPath::new("")),
         }
-        let id = add(&mut paths, &options.id_field, "--id-field")?;
-        let fields = options.fields.iter().map(|f| add(&mut paths, f, "field"));
+        let id = add(&mut paths, &options.id_field, "id-field")?;
+        let fields = options.fields.iter().map(|f| add(&mut paths, f, "fields"));
         let fields = fields.collect::<Result<_, _>>()?;
         // The set of paths that may still match is a word of 64 bits.
         if paths.len() > 64 {
@@ -173,7 +173,7 @@ impl Plan {
             let expected = "at most 64 different fields";
             return Err(Error::InvalidOption { option: "fields", got, expected });
         }
-        let option = "--delimiter";
+        let option = "delimiter";
         if let Some(byte @ (b'"' | b'\r' | b'\n' | 0x80..)) = options.delimiter {
             let expected = "an ASCII character that is no quote and no line break";
             return Err(Error::InvalidOption { option, got: format!("{byte:#x}"), expected });
@@ -210,7 +210,7 @@ fn encoding(options: &ReadOptions) -> Result<Option<&'static Encoding>, Error> {
             Ok(Some(encoding).filter(|e| *e != encoding_rs::UTF_8))
         }
         _ => Err(Error::InvalidOption {
-            option: "--charset",
+            option: "charset",
             got: label.clone(),
             expected: "a charset that keeps ASCII, such as gbk, big5 or shift_jis; convert UTF-16 with iconv first",
         }),

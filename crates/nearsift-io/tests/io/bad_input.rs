@@ -176,7 +176,7 @@ fn a_line_that_is_too_long() {
         assert_eq!(tree(&output.path().join("unreadable")), [(name.to_owned(), long.clone())]);
         let message = got.notes[0].to_string();
         assert!(message.contains(":2: a record of 2000019 bytes, the limit is 10000"), "{message}");
-        assert!(message.contains("--max-record-bytes"), "{message}");
+        assert!(message.contains("`max-record-bytes`"), "{message}");
     }
 }
 
@@ -244,13 +244,13 @@ fn bombs() {
             (got.documents.as_slice(), got.codes()),
             (["1=a".to_owned()].as_slice(), vec!["2 ratio".to_owned()])
         );
-        assert!(got.notes[0].to_string().contains("--max-ratio"));
+        assert!(got.notes[0].to_string().contains("`max-ratio`"));
         let got = read(&limited(&path, Limits { file_bytes: 1 << 20, ..limits }));
         assert_eq!(
             (got.documents.as_slice(), got.codes()),
             (["1=a".to_owned()].as_slice(), vec!["2 too_large".to_owned()])
         );
-        assert!(got.notes[0].to_string().contains("--max-file-bytes"));
+        assert!(got.notes[0].to_string().contains("`max-file-bytes`"));
         let got = read(&limited(&path, Limits { ratio: 1 << 20, ..limits }));
         assert_eq!(
             (got.documents.as_slice(), got.codes()),

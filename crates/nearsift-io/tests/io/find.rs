@@ -125,7 +125,7 @@ fn errors_name_the_place_and_the_remedy() {
         &["d"],
         &["/d: no file to read, 1 of other formats skipped", ".jsonl .ndjson", "name the files"],
     );
-    check(&["unknown"], &["unknown: unknown format", "--format"]);
+    check(&["unknown"], &["unknown: unknown format", "`format`"]);
     let none: [&str; 0] = [];
     assert!(matches!(Inputs::resolve(&none, ReadOptions::default()), Err(Error::NoInput)));
 }
@@ -170,7 +170,7 @@ fn links_and_folders_without_permission() {
     symlink(folder.path("other/b.jsonl"), only_links.join("out.jsonl")).expect("a link");
     let refused =
         resolve(std::slice::from_ref(&only_links), None).expect_err("nothing").to_string();
-    assert!(refused.contains("--follow-links"), "{refused}");
+    assert!(refused.contains("`follow-links`"), "{refused}");
     symlink("out.jsonl", only_links.join("in.jsonl")).expect("a link");
     fs::remove_file(only_links.join("out.jsonl")).expect("removed");
     fs::write(only_links.join("out.jsonl"), "{\"text\":\"a\"}\n").expect("a file");

@@ -568,7 +568,7 @@ fn bombs() {
     };
     let got = read(&resolve(&path));
     assert_eq!(got.codes().len(), 1, "{:?}", got.codes());
-    assert!(got.notes[0].to_string().contains("raise --max-ratio"), "{}", got.notes[0]);
+    assert!(got.notes[0].to_string().contains("raise `max-ratio`"), "{}", got.notes[0]);
     assert!(got.documents.len() < 4000);
     // Nulls that cost nothing.
     let rows = 3 << 20;
@@ -591,7 +591,7 @@ fn bombs() {
     };
     let got = read_lists(&["tags"]);
     assert_eq!((got.documents.len(), got.codes()), (0, vec!["1 rows".to_owned()]));
-    assert!(got.notes[0].to_string().contains("raise --max-ratio"), "{}", got.notes[0]);
+    assert!(got.notes[0].to_string().contains("raise `max-ratio`"), "{}", got.notes[0]);
     assert_eq!(read_lists(&[]).documents.len(), rows);
 }
 

@@ -1,6 +1,6 @@
 //! How rare a feature is: inverse document frequencies, entropies and given levels.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 use std::hash::Hasher;
 
@@ -125,6 +125,29 @@ pub struct CorpusStatistics {
     occurrences: Vec<u64>,
     // The sum over documents of tf x 16 log2 tf.
     tf_log_tf: Vec<u64>,
+}
+
+/// The statistics of the distinct texts of a corpus: of texts with one key the first counts. Copies would make their own words
+/// look common.
+#[derive(Debug, Default)]
+pub struct DistinctTexts {
+    statistics: CorpusStatistics,
+    seen: HashSet<u128>,
+}
+
+impl DistinctTexts {
+    /// Counts a text, given as its distinct features and how often each occurs, unless one of the same key was counted. A text
+    /// without a key has no letters and digits, and does not count.
+    pub fn add(&mut self, key: Option<u128>, hashes: &[u64], counts: &[u32]) {
+        if key.is_some_and(|key| self.seen.insert(key)) {
+            self.statistics.add(hashes, counts);
+        }
+    }
+
+    /// The counts of all that was added.
+    pub fn finish(self) -> CorpusStatistics {
+        self.statistics
+    }
 }
 
 const BUCKET_BITS: u32 = 18;

@@ -192,8 +192,8 @@ impl Search {
             let own = |of: &[u128]| of.chunk_by(|x, y| document(*x) == document(*y)).count();
             let documents = if length == 1 { 1 } else { own(run) };
             if documents > max_documents as usize {
-                work.crowded_seeds += 1;
-                work.crowded_places += length as u64;
+                work.hot_seeds += 1;
+                work.hot_places += length as u64;
             } else if documents > 1 {
                 let mut later = length as u64;
                 for same in run.chunk_by(|x, y| document(*x) == document(*y)) {

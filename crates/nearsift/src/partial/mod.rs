@@ -10,7 +10,7 @@
 //! are skipped and counted. A document whose letters are those of an earlier one is represented by it.
 //!
 //! A run of 120 bytes or more of equal letters in two documents, 40 Chinese characters, is always found
-//! when none of its seeds is crowded, repeated more than four times in a document or thinned, and neither
+//! when none of its seeds is hot, repeated more than four times in a document or thinned, and neither
 //! document has more than some 6 MB.
 //!
 //! ```
@@ -142,9 +142,9 @@ pub struct Work {
     /// Places of seeds in documents.
     pub seeds: u64,
     /// Seeds that too many documents share, and so find nothing.
-    pub crowded_seeds: u64,
-    /// Places of crowded seeds.
-    pub crowded_places: u64,
+    pub hot_seeds: u64,
+    /// Places of hot seeds.
+    pub hot_places: u64,
     /// Pairs of places with the same seed.
     pub hits: u64,
     /// Pairs of documents with a hit.

@@ -165,7 +165,7 @@ fn what_many_share_is_counted_and_not_compared() {
     assert!(found.is_empty());
     // Seeds that begin with a letter or two before the passage meet by chance.
     assert!(work.hits < 10_000, "{}", work.hits);
-    assert!(work.crowded_seeds >= 5 && work.crowded_places > 10_000, "{work:?}");
+    assert!(work.hot_seeds >= 5 && work.hot_places > 10_000, "{work:?}");
 }
 
 #[test]

@@ -23,7 +23,6 @@ pub mod spec;
 mod tests;
 pub mod vectors;
 
-use std::collections::HashSet;
 use std::fmt;
 #[cfg(feature = "hmm")]
 use std::sync::OnceLock;
@@ -32,7 +31,7 @@ use std::sync::{Arc, LazyLock};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::feature::frequency::DocumentFrequencies;
-use crate::feature::rarity::{CorpusStatistics, RarityTable};
+use crate::feature::rarity::{CorpusStatistics, DistinctTexts, RarityTable};
 use crate::feature::weight::Weighting;
 use crate::fingerprint::{Bits, Fingerprint};
 use crate::text::normalise;
@@ -247,22 +246,19 @@ impl Recipe {
         }
     }
 
-    /// The same recipe with counts over texts, where it needs them. Every text counts once, however often it is there:
-    /// copies would make their own words look common.
+    /// The same recipe with counts over texts, where it needs them.
     pub(crate) fn counted_over<T: AsRef<str>>(&self, texts: &[T]) -> Recipe {
         if !self.needs_corpus() {
             return self.clone();
         }
-        let (mut statistics, mut seen) = (CorpusStatistics::default(), HashSet::new());
+        let mut counted = DistinctTexts::default();
         let mut counter = self.counter();
         for text in texts {
             let (hashes, counts) = counter.count(text.as_ref());
             let (hashes, counts) = (hashes.to_vec(), counts.to_vec());
-            if counter.text_key().is_some_and(|key| seen.insert(key)) {
-                statistics.add(&hashes, &counts);
-            }
+            counted.add(counter.text_key(), &hashes, &counts);
         }
-        self.clone().with_corpus(statistics)
+        self.clone().with_corpus(counted.finish())
     }
 
     /// The same recipe with counts over a corpus, for `idf=corpus`. Clones of this one keep theirs.

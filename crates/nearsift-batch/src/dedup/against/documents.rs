@@ -149,8 +149,8 @@ impl Job<'_> {
             Some(id.map(|id| Partner { document, id, file, reason, score }))
         };
         let partners = (0..corpus.len() as u32).filter_map(partner).collect::<Result<_, _>>()?;
-        let (documents, passed_over) = (other, work.passed_over);
-        Ok(Matched { kind, documents, unreadable, passed_over, partners })
+        let (documents, skipped) = (other, work.skipped);
+        Ok(Matched { kind, documents, unreadable, skipped, partners })
     }
 
     /// Compares the texts of candidates.

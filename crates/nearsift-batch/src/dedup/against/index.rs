@@ -83,6 +83,6 @@ impl Job<'_> {
             None => of_rows(0, corpus.keys())?,
         }
         let documents = store.stats().documents;
-        Ok(Matched { kind: KIND, documents, unreadable: 0, passed_over: 0, partners })
+        Ok(Matched { kind: KIND, documents, unreadable: 0, skipped: 0, partners })
     }
 }

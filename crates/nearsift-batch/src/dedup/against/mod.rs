@@ -46,16 +46,16 @@ pub struct Reference {
     removed_exact: u64,
     removed_near: u64,
     /// Comparisons that were not made, of keys that very many documents of the reference have.
-    comparisons_passed_over: u64,
+    comparisons_skipped: u64,
 }
 
 impl Reference {
     /// What the comparison with it left out, if anything.
-    pub fn passed_over(&self) -> Option<String> {
-        (self.comparisons_passed_over > 0).then(|| {
+    pub fn skipped(&self) -> Option<String> {
+        (self.comparisons_skipped > 0).then(|| {
             format!(
                 "{} comparisons with {} were not made, of keys that very many of its documents have; most pairs that are alike share another key.",
-                grouped(self.comparisons_passed_over),
+                grouped(self.comparisons_skipped),
                 self.reference
             )
         })
@@ -104,7 +104,7 @@ struct Matched {
     documents: u64,
     unreadable: u64,
     /// Comparisons that were not made, of keys that very many of its documents have.
-    passed_over: u64,
+    skipped: u64,
     partners: Vec<Partner>,
 }
 
@@ -125,7 +125,7 @@ impl Against {
     }
 
     fn add(&mut self, path: &Path, matched: Matched) {
-        let Matched { kind, documents, unreadable, passed_over, mut partners } = matched;
+        let Matched { kind, documents, unreadable, skipped, mut partners } = matched;
         let mut reference = Reference {
             reference: path.display().to_string(),
             kind: kind.to_owned(),
@@ -133,7 +133,7 @@ impl Against {
             unreadable,
             removed_exact: 0,
             removed_near: 0,
-            comparisons_passed_over: passed_over,
+            comparisons_skipped: skipped,
         };
         partners.sort_by_key(|partner| partner.document);
         let mut numbers: std::collections::HashMap<String, u32> = std::collections::HashMap::new();

@@ -91,7 +91,7 @@ impl FromStr for Codec {
 
     fn from_str(name: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|c| c.name() == name).ok_or_else(|| Error::InvalidOption {
-            option: "--output-compression",
+            option: "output-compression",
             got: name.to_owned(),
             expected: "none, gz, zst, xz or bz2",
         })
@@ -119,7 +119,7 @@ impl Conversion {
             _ => {
                 let expected = "jsonl, json, csv, tsv, parquet or arrow";
                 let got = format.name().to_owned();
-                return Err(Error::InvalidOption { option: "--output-format", got, expected });
+                return Err(Error::InvalidOption { option: "output-format", got, expected });
             }
         };
         let codec = codec.unwrap_or(if is_table { Codec::Zstd } else { Codec::None });
@@ -129,7 +129,7 @@ impl Conversion {
             _ => true,
         };
         if !is_known {
-            let (option, got) = ("--output-compression", codec.name().to_owned());
+            let (option, got) = ("output-compression", codec.name().to_owned());
             return Err(Error::InvalidOption { option, got, expected });
         }
         Ok(Self { format, codec, text })

@@ -58,7 +58,7 @@ pub struct CrossWork {
     /// Pairs of sketches that were compared.
     pub comparisons: u64,
     /// Comparisons that were not made, of keys that very many documents of the other corpus have.
-    pub passed_over: u64,
+    pub skipped: u64,
 }
 
 /// Of one key, a document is compared with at most so many of the other corpus.
@@ -177,7 +177,7 @@ fn all_pairs(
             }
         }
     }
-    CrossWork { comparisons: (numbers.len() * present.len()) as u64, passed_over: 0 }
+    CrossWork { comparisons: (numbers.len() * present.len()) as u64, skipped: 0 }
 }
 
 fn score(documents: &Sketches, document: u32, references: &Sketches, reference: u32) -> Score {
@@ -218,7 +218,7 @@ fn by_keys<K: KeySource>(
             }
             let compared = seen.entry(start).or_default();
             if *compared == EACH_KEY {
-                work.passed_over += run.count() as u64;
+                work.skipped += run.count() as u64;
                 continue;
             }
             *compared += 1;
@@ -341,7 +341,7 @@ mod tests {
                 settings,
             );
             prop_assert_eq!(found, naive(&new, &old, settings, !all));
-            prop_assert_eq!(work.passed_over, 0);
+            prop_assert_eq!(work.skipped, 0);
         }
     }
 
@@ -361,6 +361,6 @@ mod tests {
             (0..16).collect::<Vec<_>>()
         );
         let keys = (0..KEYS).filter(|&key| new_keys.column(key)[0] != NO_KEY).count() as u64;
-        assert_eq!((work.comparisons, work.passed_over), (128 * keys, 72 * keys));
+        assert_eq!((work.comparisons, work.skipped), (128 * keys, 72 * keys));
     }
 }

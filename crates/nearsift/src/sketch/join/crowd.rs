@@ -74,9 +74,9 @@ impl<S: Sink, K> Buckets<'_, S, K> {
             compared += self.compare_neighbours(&mut crowd, &sorted, window);
         }
         crowd.finish();
-        self.work.crowded_keys += 1;
-        self.work.crowded_sketches += run.len() as u64;
-        self.work.passed_over += pairs.saturating_sub(compared);
+        self.work.hot_keys += 1;
+        self.work.hot_sketches += run.len() as u64;
+        self.work.skipped += pairs.saturating_sub(compared);
     }
 
     /// Compares each sketch with the `window` next ones in the order, until it has neighbours enough. Returns how many
@@ -285,7 +285,7 @@ impl<'c> Crowd<'c> {
     }
 }
 
-/// How many different neighbours each document was found to have by crowded keys, about, at each level.
+/// How many different neighbours each document was found to have by hot keys, about, at each level.
 ///
 /// A pair is found again by other keys and orders. So a document has a set of bits, in which each of
 /// its neighbours sets one by a hash of its number, and the bits set tell how many there are.

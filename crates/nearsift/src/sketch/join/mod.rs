@@ -3,7 +3,7 @@
 //! Equal sketches are grouped first. A small corpus then has every two distinct sketches compared,
 //! and no pair is missed. In a large one only documents that share a key are compared: what share of
 //! the pairs that finds is known beforehand ([`SketchJoin::explain`]). Keys that very many documents
-//! share are split further, and what is passed over is counted ([`Work`]). The same input gives the
+//! share are split further, and what is skipped is counted ([`Work`]). The same input gives the
 //! same pairs in the same order on every machine, for any number of threads and any memory limit.
 //!
 //! ```
@@ -95,7 +95,7 @@ pub struct Settings {
     /// pairs.
     pub plan: Option<Plan>,
     /// With [`Plan::Keys`], the comparisons that are made are at most this many times the documents,
-    /// 32 or more. Keys that few share come first; what remains is for crowded keys.
+    /// 32 or more. Keys that few share come first; what remains is for hot keys.
     pub max_comparisons: u32,
     /// Of a key that more than four times as many sketches share, a sketch is no longer looked up
     /// once it has about this many neighbours found by such keys, and as many that score 0.6 or more. `u32::MAX` goes on
@@ -112,7 +112,7 @@ impl Settings {
     /// Comparisons a document, unless another bound is asked.
     pub const MAX_COMPARISONS: u32 = 4096;
 
-    /// Neighbours of a sketch by crowded keys, unless another bound is asked.
+    /// Neighbours of a sketch by hot keys, unless another bound is asked.
     pub const MAX_NEIGHBOURS: u32 = 128;
 
     /// All pairs of `min_score` or more, on one thread, by the planner's choice.

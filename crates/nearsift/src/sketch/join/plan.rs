@@ -44,7 +44,7 @@ impl Plan {
     }
 
     /// The share that the plan is expected to compare of the pairs with a true similarity, weighted
-    /// Jaccard, from 0 to 1, as long as no key is crowded.
+    /// Jaccard, from 0 to 1, as long as no key is hot.
     ///
     /// A key is made of two whole minwise values, each of which two documents share with chance J;
     /// so they share one of 32 keys with chance 1 - (1 - J^2)^32.

@@ -17,22 +17,21 @@ use crate::threads::{lock, unlocked};
 pub struct Work {
     /// Pairs of sketches that were scored; a pair that shares several keys counts for each.
     pub comparisons: u64,
-    /// Crowded keys: those that so many sketches share that they are not all compared.
-    pub crowded_keys: u64,
-    /// Sketches that have a crowded key, once for each.
-    pub crowded_sketches: u64,
-    /// Pairs that share a crowded key less the comparisons made among them, summed over the
-    /// crowded keys: so many pairs at least were not compared there. Those that are alike mostly
-    /// share another key too.
-    pub passed_over: u64,
+    /// Hot keys: those that too many sketches share to compare all of them.
+    pub hot_keys: u64,
+    /// Sketches that have a hot key, once for each.
+    pub hot_sketches: u64,
+    /// Pairs that share a hot key less the comparisons made among them, summed over the hot keys: at least this many pairs
+    /// were not compared there. Those that are alike mostly share another key too.
+    pub skipped: u64,
 }
 
 impl AddAssign for Work {
     fn add_assign(&mut self, other: Work) {
         self.comparisons += other.comparisons;
-        self.crowded_keys += other.crowded_keys;
-        self.crowded_sketches += other.crowded_sketches;
-        self.passed_over += other.passed_over;
+        self.hot_keys += other.hot_keys;
+        self.hot_sketches += other.hot_sketches;
+        self.skipped += other.skipped;
     }
 }
 
