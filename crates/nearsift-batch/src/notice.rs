@@ -39,7 +39,7 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 29] = [
+const SETTINGS: [&str; 34] = [
     "against",
     "bits",
     "charset",
@@ -49,8 +49,10 @@ const SETTINGS: [&str; 29] = [
     "follow-links",
     "format",
     "id-field",
+    "idf",
     "keep",
     "keep-state",
+    "levels",
     "max-cluster",
     "max-distance",
     "max-file-bytes",
@@ -64,10 +66,13 @@ const SETTINGS: [&str; 29] = [
     "output-compression",
     "output-format",
     "partial",
+    "preset",
     "recipe",
     "resume",
     "source-field",
+    "stop-words",
     "text-field",
+    "user-dictionary",
     "verify",
 ];
 

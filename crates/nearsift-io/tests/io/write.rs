@@ -1,9 +1,11 @@
 use std::fs;
 use std::path::Path;
 
-use nearsift_io::{Decision, Error, Inputs, KeptWriter, ReadOptions};
+use nearsift_io::{
+    Decide, Decision, Error, Inputs, KeptWriter, Parser, Place, ReadOptions, Reader, Record,
+};
 
-use crate::support::{Folder, both, bz2, gz, inputs, read, tree, xz, zst};
+use crate::support::{Folder, both, bz2, gz, inputs, read, show, tar, tree, xz, zst};
 
 /// The kept bytes of a file, with the decision for each record given by a letter: keep, drop or unreadable.
 #[test]
@@ -285,4 +287,86 @@ fn a_full_disk() {
         Inputs::resolve_from(&["-"], options, &mut lines.as_bytes()).expect_err("a full disk");
     assert!(matches!(error, Error::Spool { .. }));
     assert!(error.to_string().contains("free some space"), "{error}");
+}
+
+/// Sees every second record, and keeps none.
+struct Seeing {
+    parser: Parser,
+    seen: Vec<(u64, String)>,
+}
+
+impl Decide for Seeing {
+    fn decide(&mut self, _: Place) -> Decision {
+        Decision::Drop
+    }
+
+    fn wants_to_see(&self, place: Place) -> bool {
+        place.index.is_multiple_of(2)
+    }
+
+    fn see(&mut self, record: &Record<'_>) {
+        let document = self.parser.parse(record).map(|document| show(&document));
+        self.seen.push((record.place.index, document.unwrap_or_else(|note| note.to_string())));
+    }
+}
+
+/// The pass that writes, and a reader of one file, give the records that the first pass gave.
+#[test]
+fn a_record_is_seen_as_it_was_read() {
+    let folder = Folder::new();
+    let lines = |from: u32| -> String {
+        (from..from + 50).map(|n| format!("{{\"id\":{n},\"text\":\"text {n}\"}}\n")).collect()
+    };
+    folder.file("in/a.jsonl", lines(0) + "{\"no\": 1}\n\n" + &lines(50));
+    folder.file("in/b.csv.gz", gz(b"id,text\r\n1,\"a\"\"b\nc\"\r\n2,\xff\r\n3,c\r\n"));
+    folder
+        .file("in/c.json.zst", zst(b"[{\"text\":\"a\"}, {\"text\":\"\\ud800\"},{\"text\":\"c\"}]"));
+    folder.file("in/d.html", "<p>page");
+    folder.file("in/e.txt", "one text");
+    folder.file("in/f.tsv", "text\tid\nx y\t7\nz\t8\n");
+    let members: [(&str, &[u8]); 3] = [
+        ("m/1.jsonl", b"{\"text\":\"in\"}\n{\"text\":\"a tar\"}\n"),
+        ("2.txt", b"a text"),
+        ("3.csv", b"text\nq\nr\n"),
+    ];
+    folder.file("in/g.tar.gz", gz(&tar(&members)));
+    // Batches of one record, of some, of all.
+    for batch_bytes in [1, 200, 1 << 20] {
+        let options = ReadOptions { batch_bytes, ..ReadOptions::default() };
+        let inputs = Inputs::resolve(&[folder.path("in")], options).expect("inputs");
+        let parser = Parser::new(&inputs);
+        assert!(matches!(Reader::of_file(&inputs, 0), Err(Error::NotRead { .. })));
+        let mut all = Vec::new();
+        let mut reader = Reader::new(&inputs);
+        while let Some(batch) = reader.next_batch().expect("inputs that stay as they are") {
+            all.extend(batch.records().map(|record| {
+                let document = parser.parse(&record).map(|document| show(&document));
+                (record.place.index, document.unwrap_or_else(|note| note.to_string()))
+            }));
+        }
+        assert_eq!(all.len(), 100 + 1 + 3 + 3 + 1 + 1 + 2 + 5, "{all:?}");
+
+        let mut of_files = Vec::new();
+        for file in 0..inputs.files().len() {
+            let mut reader = Reader::of_file(&inputs, file).expect("it was read");
+            while let Some(batch) = reader.next_batch().expect("inputs that stay as they are") {
+                of_files.extend(batch.records().map(|record| {
+                    assert_eq!(record.place.file as usize, file);
+                    let document = parser.parse(&record).map(|document| show(&document));
+                    (record.place.index, document.unwrap_or_else(|note| note.to_string()))
+                }));
+            }
+        }
+        assert_eq!(of_files, all);
+
+        let out = tempfile::tempdir().expect("a folder");
+        let writer =
+            KeptWriter::new(&inputs, out.path().join("kept"), out.path().join("unreadable"));
+        let mut seeing = Seeing { parser, seen: Vec::new() };
+        for file in 0..inputs.files().len() {
+            writer.write_file_by(file, &mut seeing).expect("written");
+        }
+        all.retain(|(index, _)| index.is_multiple_of(2));
+        assert_eq!(seeing.seen, all);
+    }
 }
