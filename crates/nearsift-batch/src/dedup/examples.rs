@@ -77,7 +77,7 @@ impl Sample {
     /// When an id cannot be read back.
     pub fn examples(
         &self,
-        texts: ShownTexts,
+        texts: &ShownTexts,
         ids: &Ids,
         records: &Records,
     ) -> Result<Vec<Example>, Error> {

@@ -85,7 +85,7 @@ impl Job<'_> {
         summary.set_kept_files(self.context, kept?, &folder.path("unreadable.jsonl"))?;
         self.context.check()?;
         texts.read_rest(self.context, self.inputs)?;
-        self.write_report(folder, &summary, sample.examples(texts, ids, records)?)?;
+        self.write_report(folder, &summary, sample.examples(&texts, ids, records)?)?;
         Ok(summary)
     }
 

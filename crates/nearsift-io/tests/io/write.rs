@@ -161,7 +161,7 @@ fn an_input_that_changes() {
         assert!(message.contains("a.jsonl: changed") && message.contains(what), "{message}");
         assert_eq!(tree(&out), [], "no half file is left");
         // A later reader is held to the first one too.
-        let mut reader = nearsift_io::Reader::new(&inputs);
+        let mut reader = Reader::new(&inputs);
         let error = std::iter::from_fn(|| reader.next_batch().transpose()).find_map(Result::err);
         assert!(matches!(error, Some(Error::Changed { .. })));
     }
@@ -194,8 +194,8 @@ fn a_pass_past_changes() {
                 None => fs::remove_file(&path).expect("removed"),
             }
             let ahead = std::num::NonZeroUsize::MIN;
-            let mut reader = nearsift_io::Reader::past_changes(&inputs, ahead).expect("a thread");
-            let parser = nearsift_io::Parser::new(&inputs);
+            let mut reader = Reader::past_changes(&inputs, ahead).expect("a thread");
+            let parser = Parser::new(&inputs);
             let mut seen = std::collections::BTreeMap::new();
             while let Some(batch) = reader.next_batch().expect("goes on") {
                 for i in 0..batch.len() {

@@ -43,17 +43,16 @@ impl Candidates {
         scope: PairScope,
         acceptance: Acceptance,
     ) -> Result<Candidates, K::Error> {
-        let ((pairs, skipped), work) = match scope {
+        match scope {
             PairScope::SpanningLinks(clustering) => {
-                links(corpus, join, acceptance, best(clustering))?
+                links(corpus, join, acceptance, best(clustering))
             }
             PairScope::AllPairs => {
                 let (mut pairs, work) = corpus.all_candidates(join)?;
                 pairs.retain(|pair| acceptance.is_candidate(corpus, pair));
-                ((pairs, 0), work)
+                Ok(Candidates { pairs, skipped: 0, work, plan: join.plan() })
             }
-        };
-        Ok(Candidates { pairs, skipped, work, plan: join.plan() })
+        }
     }
 
     /// The documents in a candidate, ascending.
@@ -73,7 +72,7 @@ fn links<K: KeySource>(
     join: &SketchJoin<'_, K>,
     acceptance: Acceptance,
     best: usize,
-) -> Result<((Vec<Pair>, u64), Work), K::Error> {
+) -> Result<Candidates, K::Error> {
     /// Pairs that all threads look at together.
     const TOGETHER: usize = 1 << 16;
     let is_wanted =
@@ -93,5 +92,6 @@ fn links<K: KeySource>(
         ControlFlow::<Infallible>::Continue(())
     })?;
     push(&mut found);
-    Ok((hubs.finish(), work))
+    let (pairs, skipped) = hubs.finish();
+    Ok(Candidates { pairs, skipped, work, plan: join.plan() })
 }
