@@ -262,7 +262,10 @@ impl Decided {
         let mut ids = StringBuilder::new();
         for record in 0..self.rows() {
             match self.decisions.document(record) {
-                Some(document) => ids.append_value(self.decisions.id(document).shown()),
+                Some(document) => {
+                    let id = self.decisions.id(document).map_err(|e| of_job(&e))?;
+                    ids.append_value(id.shown());
+                }
                 None => ids.append_null(),
             }
         }
