@@ -1,5 +1,5 @@
 //! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`,
-//! `generate-corpus`, `torture`, `wheel`.
+//! `generate-corpus`, `torture`, `wheel`, `c-library`.
 //!
 //! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
 //! the command that reruns it alone.
@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout, reason = "the commands report on standard output")]
 
 mod bench;
+mod c_library;
 mod check;
 mod clients;
 mod deny;
@@ -63,6 +64,8 @@ enum Command {
     /// Long runs of the reliability tests, for release, with counts of your own
     #[command(subcommand)]
     Torture(torture::Run),
+    /// Builds the C library and installs it
+    CLibrary(c_library::Arguments),
     /// Writes the generated tables that are committed, or checks that they are up to date
     #[command(disable_help_flag = true)]
     Tables {
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Command::Wheel => python::wheel(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(run) => torture::run(&run),
+        Command::CLibrary(arguments) => c_library::run(&arguments),
         Command::Tables { arguments } => tables(&arguments),
     };
     match outcome {

@@ -30,12 +30,17 @@ pub fn tables() -> Result<Command, String> {
     Ok(command)
 }
 
-/// A program of the workspace as the tests have it, which is built unless it is there.
+/// Builds all tests, and with them the programs and libraries, unless they are there.
 ///
-/// Built as a part of the tests: by itself it would have dependencies with fewer features, and they would all be
-/// compiled once more.
-pub fn program(name: &str) -> Result<PathBuf, String> {
+/// By itself a program would have dependencies with fewer features, and they would all be compiled once more.
+pub fn test_build() -> Result<(), String> {
     quiet(cargo(&["test", "--workspace", "--all-features", "--locked", "--no-run", "--quiet"]))?;
+    Ok(())
+}
+
+/// A program of the workspace as the tests have it, which is built unless it is there.
+pub fn program(name: &str) -> Result<PathBuf, String> {
+    test_build()?;
     Ok(repository().join("target/debug").join(name))
 }
 

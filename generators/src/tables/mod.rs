@@ -1,6 +1,7 @@
 //! Tables that are generated once, committed, and read at build time or embedded.
 
 mod examples;
+mod header;
 mod normalise;
 mod rarity;
 mod words;
@@ -41,6 +42,7 @@ pub const TABLES: &[Table] = &[
         about: "the example corpus, its pages in three charsets and its truth, from examples/source",
         run: examples::run,
     },
+    Table { name: "header", about: "the C header, from bindings/c/src", run: header::run },
 ];
 
 /// What to do with the bytes of a generated file.
@@ -94,6 +96,12 @@ pub fn run(only: &[String], mode: Mode) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It is quick, so that `cargo test` finds a stale header as well as `cargo xtask test tables`.
+    #[test]
+    fn the_c_header_is_up_to_date() {
+        assert_eq!(header::run(Mode::Check), Ok(()));
+    }
 
     #[test]
     fn checking_changes_nothing_and_tells_what_is_stale() {
