@@ -163,6 +163,11 @@ typedef enum {
      * There was none to remove.
      */
     NEARSIFT_OUTCOME_ABSENT = 5,
+    /**
+     * Nothing was done: its text has no fingerprint or sketch. Only functions of many documents say so; others return
+     * `NEARSIFT_STATUS_NO_FINGERPRINT`.
+     */
+    NEARSIFT_OUTCOME_NO_FINGERPRINT = 6,
 } nearsift_outcome;
 
 /**
@@ -678,6 +683,23 @@ nearsift_status nearsift_index_check_and_insert(const nearsift_index *index,
                                                 nearsift_matches **matches);
 
 /**
+ * `nearsift_index_check_and_insert` of many documents, in order, which share a sync of the disk: much faster than one by one. Each is
+ * compared with those before it, too.
+ *
+ * `outcomes` has room for `count`. `*matches` gets one match for each document whose outcome is `NEARSIFT_OUTCOME_NEAR`, in order: the
+ * nearest document. `matches` may be NULL.
+ *
+ * They are written in groups of up to 1,000. When the call fails, documents of earlier groups stay, and calling again finds them by
+ * their ids; nothing is written when an argument is wrong.
+ */
+nearsift_status nearsift_index_check_and_insert_many(const nearsift_index *index,
+                                                     const nearsift_str *ids,
+                                                     const nearsift_str *texts_data,
+                                                     size_t count,
+                                                     nearsift_outcome *outcomes,
+                                                     nearsift_matches **matches);
+
+/**
  * Finds the indexed documents that a text is near to, the nearest first and equally near ones by ascending id; at most `limit`, or all
  * for 0.
  *
@@ -976,6 +998,23 @@ nearsift_status nearsift_index_check_and_insert(const nearsift_index *index,
                                                 size_t text_length,
                                                 nearsift_outcome *outcome,
                                                 nearsift_matches **matches);
+
+/**
+ * `nearsift_index_check_and_insert` of many documents, in order, which share a sync of the disk: much faster than one by one. Each is
+ * compared with those before it, too.
+ *
+ * `outcomes` has room for `count`. `*matches` gets one match for each document whose outcome is `NEARSIFT_OUTCOME_NEAR`, in order: the
+ * nearest document. `matches` may be NULL.
+ *
+ * They are written in groups of up to 1,000. When the call fails, documents of earlier groups stay, and calling again finds them by
+ * their ids; nothing is written when an argument is wrong.
+ */
+nearsift_status nearsift_index_check_and_insert_many(const nearsift_index *index,
+                                                     const nearsift_str *ids,
+                                                     const nearsift_str *texts_data,
+                                                     size_t count,
+                                                     nearsift_outcome *outcomes,
+                                                     nearsift_matches **matches);
 
 /**
  * Finds the indexed documents that a text is near to, the nearest first and equally near ones by ascending id; at most `limit`, or all

@@ -68,6 +68,15 @@ impl Failure {
         Failure { status, message: message.to_string() }
     }
 
+    pub(crate) fn status(&self) -> nearsift_status {
+        self.status
+    }
+
+    /// The same of one element of an array.
+    pub(crate) fn of(self, array: &str, place: usize) -> Failure {
+        Failure { message: format!("'{array}[{place}]': {}", self.message), ..self }
+    }
+
     /// An argument that is out of range, or does not fit another.
     pub(crate) fn argument(message: impl Display) -> Failure {
         Failure::new(nearsift_status::InvalidArgument, message)

@@ -356,3 +356,44 @@ fn an_index_of_the_program_is_opened() {
     let index = Index::open(&path);
     assert_eq!(index.check_and_insert("b", TEXTS[2]).1.as_deref(), Some("a"), "{}", message());
 }
+
+/// Documents that are written together have the outcomes that they have one by one, also across groups.
+#[test]
+fn many_documents_at_once_are_as_many_one_by_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let given: Vec<&str> = TEXTS.into_iter().chain(["..."]).cycle().take(1_010).collect();
+    // Every tenth document has the id of the one before.
+    let ids: Vec<String> =
+        (0..given.len()).map(|i| (i - usize::from(i % 10 == 9)).to_string()).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let together = Index::create(&folder.path().join("together"), null());
+    let mut outcomes = vec![nearsift_outcome::Absent; given.len()];
+    let mut matches = null_mut();
+    let (names, texts) = (strings(&ids), strings(&given));
+    let (names, texts, places) = (names.as_ptr(), texts.as_ptr(), outcomes.as_mut_ptr());
+    ok(call!(nearsift_index_check_and_insert_many(
+        together.0,
+        names,
+        texts,
+        given.len(),
+        places,
+        &mut matches
+    )));
+    let mut near = crate::support::read(matches).into_iter().map(|found| found.0);
+    let alone = Index::create(&folder.path().join("alone"), null());
+    for ((id, text), outcome) in ids.iter().zip(&given).zip(&outcomes) {
+        if *text == "..." {
+            assert_eq!(*outcome, nearsift_outcome::NoFingerprint);
+            continue;
+        }
+        let (expected, other) = alone.check_and_insert(id, text);
+        assert_eq!(*outcome, expected, "{id} {text}");
+        if expected == nearsift_outcome::Near {
+            assert_eq!(near.next(), other);
+        }
+    }
+    assert_eq!(near.next(), None);
+    for outcome in [nearsift_outcome::Added, nearsift_outcome::Near] {
+        assert!(outcomes.contains(&outcome), "{outcome:?}");
+    }
+}

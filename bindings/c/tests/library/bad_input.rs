@@ -451,9 +451,55 @@ fn durable_indexes() {
             "use nearsift_index_query_within",
         ),
     ]);
+    let word = |text: &'static str| nearsift_str { data: raw(text).0, length: text.len() };
+    let none = nearsift_str { data: null(), length: 1 };
+    let many = |ids: &[nearsift_str], texts: &[nearsift_str]| {
+        let mut outcomes = [nearsift_outcome::Absent; 2];
+        let (ids, texts, places) = (ids.as_ptr(), texts.as_ptr(), outcomes.as_mut_ptr());
+        let near = null_mut();
+        call!(nearsift_index_check_and_insert_many(index.0, ids, texts, 2, places, near))
+    };
+    let good = word(TEXTS[1]);
+    check(vec![
+        (
+            Box::new(|| many(&[word("c"), word("")], &[good, good])),
+            InvalidArgument,
+            "'ids[1]': not an id of this store: it is empty",
+        ),
+        (
+            Box::new(|| many(&[word("c"), word("d")], &[good, none])),
+            BadPointer,
+            "'texts[1]' is NULL",
+        ),
+        (
+            Box::new(|| {
+                many(
+                    &[word("c"), word("d")],
+                    &[good, nearsift_str { data: raw(&long).0, length: long.len() }],
+                )
+            }),
+            TooLarge,
+            "'texts[1]': ",
+        ),
+        (
+            Box::new(|| {
+                call!(nearsift_index_check_and_insert_many(
+                    index.0,
+                    &good,
+                    &good,
+                    1,
+                    null_mut(),
+                    null_mut()
+                ))
+            }),
+            BadPointer,
+            "'outcomes' is NULL",
+        ),
+    ]);
     // What was refused has changed nothing.
     assert_eq!(reader.query(TEXTS[0], 0).len(), 1);
     assert_eq!(index.query(TEXTS[0], 0).len(), 1);
+    assert_eq!(index.query(TEXTS[1], 0).len(), 0);
     ok(call!(nearsift_index_close(null_mut())));
     ok(call!(nearsift_matches_free(null_mut())));
 }
