@@ -16,7 +16,7 @@ pub fn run(mode: Mode) -> Result<(), String> {
     let config = Config::from_file(root.join("cbindgen.toml"))
         .map_err(|e| format!("{CRATE}/cbindgen.toml: {e}"))?;
     let sources = sources(&root.join("src"))?;
-    let builder = sources.iter().fold(Builder::new().with_config(config), |b, s| b.with_src(s));
+    let builder = sources.iter().fold(Builder::new().with_config(config), Builder::with_src);
     let bindings = builder.generate().map_err(|e| format!("{CRATE}: {e}"))?;
     let mut header = Vec::new();
     bindings.write(&mut header);
