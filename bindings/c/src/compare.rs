@@ -8,7 +8,7 @@ use nearsift::verify::Verifier;
 
 use crate::failure::{guard, nearsift_status};
 use crate::method::nearsift_method;
-use crate::pointer::{out, reference, text};
+use crate::pointer::{out, text};
 
 /// Whether two texts are near duplicates, with every figure that this rests on. Measures are from 0 to 1.
 #[repr(C)]
@@ -60,17 +60,13 @@ pub unsafe extern "C" fn nearsift_compare(
 ) -> nearsift_status {
     guard(|| {
         // SAFETY: the contract of this crate.
-        let (a, b, comparison) = unsafe {
-            (text(a, a_length, "a")?, text(b, b_length, "b")?, out(comparison, "comparison")?)
-        };
-        let usual;
-        let method = match method.is_null() {
-            true => {
-                usual = nearsift_method::usual();
-                &usual
-            }
-            // SAFETY: the contract of this crate.
-            false => unsafe { reference(method, "method") }?,
+        let (a, b, method, comparison) = unsafe {
+            (
+                text(a, a_length, "a")?,
+                text(b, b_length, "b")?,
+                nearsift_method::given(method)?,
+                out(comparison, "comparison")?,
+            )
         };
         let bytes = a.len().max(b.len());
         let decision = method.fingerprinters.with(bytes, |fingerprinter| {

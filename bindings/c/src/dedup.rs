@@ -76,11 +76,9 @@ pub unsafe extern "C" fn nearsift_dedup(
                 format_args!("{count} texts: at most {MAX_DOCUMENTS} are deduplicated at once");
             return Err(Failure::new(nearsift_status::TooLarge, message));
         }
-        let mut settings = Dedup::default().keep(kept_by(keep)?);
-        if !method.is_null() {
-            // SAFETY: the same.
-            settings = settings.method(unsafe { reference(method, "method") }?.method.clone());
-        }
+        // SAFETY: the same.
+        let method = unsafe { nearsift_method::given(method) }?.method.clone();
+        let settings = Dedup::default().method(method).keep(kept_by(keep)?);
         let pool = pool(threads)?;
         let found = pool.install(|| settings.find(&texts))?;
         deduplicated.hand_over(nearsift_deduplicated { rows: rows(&found, count) });

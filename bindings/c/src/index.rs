@@ -126,12 +126,9 @@ pub unsafe extern "C" fn nearsift_index_create(
         let index = unsafe { out(index, "index") }?.cleared();
         // SAFETY: the same.
         let folder = unsafe { path(folder, folder_length) }?;
-        let usual = Method::default();
-        let method = match method.is_null() {
-            true => &usual,
-            // SAFETY: the same.
-            false => &unsafe { reference(method, "method") }?.method,
-        };
+        // SAFETY: the same.
+        let method = unsafe { nearsift_method::given(method) }?;
+        let method = &method.method;
         let recipe = method.recipe();
         if recipe.needs_corpus() {
             return Err(Failure::new(
@@ -498,12 +495,6 @@ pub unsafe extern "C" fn nearsift_matches_free(matches: *mut nearsift_matches) -
         Ok(())
     })
 }
-
-// The ids are owned and never change, so that threads may share what points to them.
-// SAFETY: `matches` points into `_ids` alone, which are freed with it.
-unsafe impl Send for nearsift_matches {}
-// SAFETY: the same; nothing is written after `new`.
-unsafe impl Sync for nearsift_matches {}
 
 impl nearsift_matches {
     fn new(found: Vec<(OwnId, Near)>, bits: Option<Bits>, is_truncated: bool) -> nearsift_matches {

@@ -1,5 +1,7 @@
 //! How near duplicates are found.
 
+use std::sync::LazyLock;
+
 use nearsift::fingerprint::Bits;
 use nearsift::recipe::Recipe;
 use nearsift::search::{Acceptance, Method};
@@ -26,8 +28,20 @@ impl nearsift_method {
         nearsift_method { method, fingerprinters }
     }
 
-    pub(crate) fn usual() -> nearsift_method {
-        nearsift_method::new(Method::default())
+    /// The method of the caller's, or the default for NULL.
+    ///
+    /// # Safety
+    /// The contract of this crate.
+    pub(crate) unsafe fn given<'a>(
+        method: *const nearsift_method,
+    ) -> Result<&'a nearsift_method, Failure> {
+        static USUAL: LazyLock<nearsift_method> =
+            LazyLock::new(|| nearsift_method::new(Method::default()));
+        if method.is_null() {
+            return Ok(&USUAL);
+        }
+        // SAFETY: the contract is the same.
+        unsafe { reference(method, "method") }
     }
 }
 
