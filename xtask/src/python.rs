@@ -74,7 +74,7 @@ fn install(python: &Path) -> Result<(), String> {
         }
     }
     let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let library = repository().join(format!("target/debug/{prefix}nearsift_python{suffix}"));
+    let library = repository().join(format!("target/debug/deps/{prefix}nearsift_python{suffix}"));
     std::fs::copy(library, package.join("_native.abi3.so")).map_err(fail)?;
     Ok(())
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchReader, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift_batch::dedup::{self, Decisions, Done, Output, OutputFormat, Why};
-use nearsift_batch::{Context, Error, Tables};
+use nearsift_batch::{Context, Error, Method, Tables};
 use nearsift_io::{Inputs, ReadOptions};
 use pyo3::prelude::*;
 
@@ -15,6 +16,7 @@ use crate::columns::{Batches, Column, Table, batches, is_text};
 use crate::errors::{Class, exception, of_job};
 use crate::job::{self, Options};
 use crate::settings::{Grouping, Matching, Reading, codec, format};
+use crate::texts::compared;
 
 /// Documents, as they were given.
 pub enum Documents {
@@ -22,9 +24,10 @@ pub enum Documents {
     Files(Vec<PathBuf>),
 }
 
-/// Documents that a job reads, and the column of their ids.
+/// Documents that a job reads, and the column of their ids. Clones share them.
+#[derive(Clone)]
 pub struct Opened {
-    inputs: OpenedInputs,
+    inputs: Arc<OpenedInputs>,
     /// The ids as they were given, where they were.
     ids: Vec<ArrayRef>,
 }
@@ -36,7 +39,7 @@ enum OpenedInputs {
 
 impl Opened {
     pub fn inputs(&self) -> &Inputs {
-        match &self.inputs {
+        match self.inputs.as_ref() {
             OpenedInputs::Tables(tables) => tables.inputs(),
             OpenedInputs::Files(inputs) => inputs,
         }
@@ -71,7 +74,7 @@ impl Documents {
         match self {
             Documents::Files(paths) => {
                 let inputs = OpenedInputs::Files(nearsift_batch::open(&paths, options)?);
-                Ok(Opened { inputs, ids: Vec::new() })
+                Ok(Opened { inputs: Arc::new(inputs), ids: Vec::new() })
             }
             Documents::Table(batches) => {
                 let ids = Arc::new(Mutex::new(Vec::new()));
@@ -87,7 +90,7 @@ impl Documents {
                 }
                 let tables = Tables::open(batches, options, &context.scratch)?;
                 let ids = std::mem::take(&mut *ids.lock().unwrap_or_else(PoisonError::into_inner));
-                Ok(Opened { inputs: OpenedInputs::Tables(tables), ids })
+                Ok(Opened { inputs: Arc::new(OpenedInputs::Tables(tables)), ids })
             }
         }
     }
@@ -215,6 +218,7 @@ impl RecordBatchReader for Numbered {
 pub struct Decided {
     decisions: Decisions,
     opened: Opened,
+    method: Method,
 }
 
 /// Decides which documents stay.
@@ -236,7 +240,7 @@ pub fn find_duplicates(
     job::run(py, &options, move |context| {
         let opened = documents.open(read, reading.id, context)?;
         let decisions = dedup::find(opened.inputs(), &settings, context)?;
-        Ok(Decided { decisions, opened })
+        Ok(Decided { decisions, opened, method: settings.method })
     })
 }
 
@@ -256,7 +260,7 @@ impl Decided {
         if !given.is_empty() {
             return arrow_select::concat::concat(&given).map_err(|e| arrow(&e));
         }
-        if let OpenedInputs::Tables(_) = self.opened.inputs {
+        if let OpenedInputs::Tables(_) = self.opened.inputs.as_ref() {
             return Ok(Arc::new(Int64Array::from_iter_values(0..self.rows() as i64)));
         }
         let mut ids = StringBuilder::new();
@@ -359,6 +363,44 @@ impl Decided {
         ]);
         let batch = RecordBatch::try_new(Arc::new(schema), vec![a, b, Arc::new(scores.finish())]);
         batch.map(Table::of).map_err(|e| arrow(&e))
+    }
+
+    /// Two rows by every measure, as the job weighed them, as JSON. The texts are read again, in one pass.
+    fn compare(&self, py: Python<'_>, a: u64, b: u64, options: Options) -> PyResult<String> {
+        let texts = job::run(py, &options, |context| {
+            nearsift_batch::read_texts(self.opened.inputs(), &[a, b], context)
+        })?;
+        let text = |row: u64, text: &Option<String>| {
+            let none = || exception(Class::Input, format!("row {row} has no text"));
+            text.clone().ok_or_else(none)
+        };
+        let (a, b) = (text(a, &texts[0])?, text(b, &texts[1])?);
+        let shipped = DocumentFrequencies::shipped();
+        let frequencies = self.decisions.rarity().unwrap_or(shipped);
+        py.detach(|| compared(&a, &b, &self.method, frequencies, &frequencies.name()))
+    }
+
+    /// The rows of a row's cluster: itself alone where it is like no other.
+    fn members(&self, row: u64) -> Vec<u64> {
+        let found = &self.decisions;
+        let cluster = found.document(row).and_then(|document| found.cluster(document));
+        cluster
+            .map_or(vec![row], |cluster| cluster.members.iter().map(|&m| found.record(m)).collect())
+    }
+
+    /// Decides again with other settings, over the copy of the documents that this result keeps.
+    fn again(
+        &self,
+        py: Python<'_>,
+        matching: Matching,
+        grouping: Grouping,
+        options: Options,
+    ) -> PyResult<Decided> {
+        let settings = grouping.settings(matching.method()?)?;
+        settings.check().map_err(|error| of_job(&error))?;
+        let inputs = self.opened.inputs();
+        let decisions = job::run(py, &options, |context| dedup::find(inputs, &settings, context))?;
+        Ok(Decided { decisions, opened: self.opened.clone(), method: settings.method })
     }
 
     /// Everything that was counted, as JSON.

@@ -8,7 +8,7 @@ use testkit::command::quiet;
 /// The compiled half, which is built with this test.
 fn library() -> PathBuf {
     let own = std::env::current_exe().expect("a test has a path");
-    let folder = own.parent().and_then(Path::parent).expect("it is in target/debug/deps");
+    let folder = own.parent().expect("it is beside the library");
     let name =
         format!("{}nearsift_python{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     folder.join(name)

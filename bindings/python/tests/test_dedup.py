@@ -197,3 +197,41 @@ def test_notices_go_to_logging(caplog: pytest.LogCaptureFixture, tmp_path: Path)
     with caplog.at_level(logging.INFO, logger="nearsift"):
         ns.dedup_files(broken, tmp_path / "out")
     assert all(record.name == "nearsift" for record in caplog.records)
+
+
+def test_why(corpus: Path, tmp_path: Path) -> None:
+    run = ns.dedup_files(corpus, tmp_path / "out")
+    found = ns.dedup(rows_of(corpus), id="id")
+    pairs = {(pair["a"], pair["b"]): pair for pair in run.pairs}
+    compared = 0
+    for line in run.removed:
+        why = found.why(line["id"])
+        assert (why.kept, why.reason, why.representative) == (False, line["reason"], line["representative"])
+        assert why.comparison is not None and line["id"] in why.members and why.representative in why.members
+        pair = pairs.get((line["representative"], line["id"]))
+        if pair and "differ" not in pair and pair["score"] < 1:
+            # The run's own rarity: the figures are those of the pair.
+            assert why.comparison.figures["verified"]["cosine"] == pair["cosine"]
+            compared += 1
+    assert compared > 5
+    alone = found.why(next(row["id"] for row in found.table.to_pylist() if row["cluster"] is None))
+    assert alone.kept and alone.comparison is None and alone.members == [alone.id]
+    other = found.why(run.removed[0]["id"], alone.id)
+    assert other.comparison is not None and not other.comparison.is_near
+    with pytest.raises(ns.InputError, match="did you mean 'metro-exact'"):
+        found.why("metro-exat")
+    with pytest.raises(ns.InputError, match="2 rows have the id 'a': 0, 1"):
+        ns.dedup({"id": ["a", "a", "b"], "text": TEXTS}, id="id").why("a")
+    assert ns.dedup(corpus).why(run.removed[0]["id"]).reason == run.removed[0]["reason"]
+
+
+def test_regrouping_is_a_run_with_the_other_settings(corpus: Path) -> None:
+    found = ns.dedup(rows_of(corpus), id="id")
+    for settings in ({"min_score": 0.8}, {"cluster": "components"}, {"keep": "longest"}, {"min_score": 0.5, "max_cluster": 3}):
+        again = found.regroup(**settings)
+        assert again.table.to_pylist() == ns.dedup(rows_of(corpus), id="id", **settings).table.to_pylist()
+        assert again.regroup().table.to_pylist() == again.table.to_pylist()
+    by_distance = ns.dedup(corpus, max_distance=8)
+    assert by_distance.regroup(max_distance=3).table.to_pylist() == ns.dedup(corpus, max_distance=3).table.to_pylist()
+    with pytest.raises(ns.SettingError):
+        found.regroup(min_score=2)

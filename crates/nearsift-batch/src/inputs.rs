@@ -1,13 +1,15 @@
 //! The documents of a job.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
 use nearsift_io::{Inputs, Note, Parser, ReadOptions, Reader};
 
+use crate::context::{Context, Phase};
 use crate::documents::{Text, text_of};
 use crate::error::Error;
+use crate::scan::{Pass, Seen, scan};
 
 /// Opens files, folders or glob patterns of documents. Reads up to the first document.
 ///
@@ -69,6 +71,36 @@ fn check_text_field(inputs: &Inputs) -> Result<(), Error> {
     Err(Error::invalid(format!(
         "no document has a text, the first problem is: {example}; {advice}"
     )))
+}
+
+/// The texts of records, by their numbers from 0 over the whole input, in one pass over it; `None` for a record that cannot be
+/// read or is not there.
+///
+/// # Errors
+/// An input that cannot be read or has changed, or an interruption.
+pub fn read_texts(
+    inputs: &Inputs,
+    records: &[u64],
+    context: &Context<'_>,
+) -> Result<Vec<Option<String>>, Error> {
+    let sorted: BTreeSet<u64> = records.iter().copied().collect();
+    let is_wanted = |record: u64| sorted.contains(&record);
+    let pass = Pass { wanted: Some(&is_wanted), ..Pass::new(Phase::Comparing) };
+    let mut texts = Vec::new();
+    let text = |(): &mut (), seen: Seen<'_>| seen.text.text.clone().into_owned();
+    scan(
+        context,
+        inputs,
+        &pass,
+        || (),
+        text,
+        |_, done| {
+            texts.push(done.ok());
+            Ok(())
+        },
+    )?;
+    let found: BTreeMap<u64, Option<String>> = sorted.iter().copied().zip(texts).collect();
+    Ok(records.iter().map(|record| found.get(record).cloned().flatten()).collect())
 }
 
 /// The text of the one document that a file holds.

@@ -8,7 +8,7 @@
 [True, True, False]
 """
 
-from nearsift._dedup import Deduplicated, Run, dedup, dedup_files
+from nearsift._dedup import Deduplicated, Run, Why, dedup, dedup_files
 from nearsift._errors import (
     FileError,
     IndexFileError,
@@ -61,6 +61,7 @@ __all__ = [
     "Run",
     "SettingError",
     "Table",
+    "Why",
     "__version__",
     "compare",
     "dedup",

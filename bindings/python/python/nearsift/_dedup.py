@@ -6,20 +6,47 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from nearsift import _native, _settings
 from nearsift._errors import InputError, NearsiftError
 from nearsift._settings import ClusterRule, Data, Method, PathLike, Progress
+from nearsift._texts import Comparison
+
+
+class Why(NamedTuple):
+    """What was decided about a row, and on what."""
+
+    id: Any
+    #: Its row, from 0.
+    row: int
+    kept: bool
+    #: As in :attr:`Deduplicated.table`.
+    reason: str | None
+    #: The id of the row that stays for it: its own where it stays.
+    representative: Any
+    #: What decided, from 0 to 1, where the two were compared with each other.
+    score: float | None
+    #: The ids of its cluster, itself included.
+    members: list[Any]
+    #: It and its representative, or the other row that was asked about, by every measure; `None` where it stays by itself.
+    comparison: Comparison | None
 
 
 class Deduplicated:
     """What :func:`dedup` decided: which rows stay, and why the others go."""
 
-    def __init__(self, table: _native.Table, summary: dict[str, Any], decided: _native.Decided | None) -> None:
+    def __init__(
+        self,
+        table: _native.Table,
+        summary: dict[str, Any],
+        decided: _native.Decided | None,
+        settings: tuple[_settings.Settings, _settings.Settings, _settings.Settings] | None = None,
+    ) -> None:
         self._table = table
         self._summary = summary
         self._decided = decided
+        self._settings = settings
 
     @property
     def table(self) -> _native.Table:
@@ -50,6 +77,89 @@ class Deduplicated:
     def pairs(self) -> _native.Table:
         """The pairs that hold the clusters together: `a`, `b`, `score`."""
         return self._alive().pairs()
+
+    @cached_property
+    def _rows(self) -> dict[Any, list[int]]:
+        rows: dict[Any, list[int]] = {}
+        for row, id in enumerate(self._table["id"].to_pylist()):
+            rows.setdefault(id, []).append(row)
+        return rows
+
+    def _row(self, id: Any) -> int:
+        rows = self._rows.get(id, [])
+        if len(rows) == 1:
+            return rows[0]
+        if not rows:
+            # It takes as long to import as all the rest.
+            import difflib
+
+            near = difflib.get_close_matches(str(id), [str(known) for known in self._rows], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"no row has the id {id!r}{hint}")
+        shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
+        raise InputError(f"{len(rows)} rows have the id {id!r}: {shown}; make the ids unique, or leave id= out and ask by the row")
+
+    def why(self, id: Any, other: Any = None) -> Why:
+        """Why a row stays or goes: its partner, every figure as the job weighed it, and the marked differences.
+
+        >>> import nearsift as ns
+        >>> texts = ["今天下午，市图书馆举办了一场面向儿童的绘本阅读活动。", "今天下午，市图书馆举办了一场儿童绘本阅读活动。"]
+        >>> why = ns.dedup(texts).why(1)
+        >>> why.reason, why.representative, why.comparison.marked()
+        ('near-duplicate', 0, '今天下午，市图书馆举办了一场[-面向-]儿童[-的-]绘本阅读活动。')
+
+        Args:
+            id: The id of the row, or its number where the table has no ids.
+            other: Another row, that it is compared with in place of its representative.
+
+        Raises:
+            InputError: No row or several have the id.
+        """
+        decided, row = self._alive(), self._row(id)
+        found = {name: self._table[name][row] for name in ("kept", "reason", "representative", "score")}
+        partner = self._row(other) if other is not None else self._representative_row(row)
+        comparison = None
+        if partner != row:
+            figures = decided.compare(partner, row, self._job()[2])
+            comparison = Comparison(json.loads(figures))
+        ids = self._table["id"]
+        return Why(id=id, row=row, members=[ids[member] for member in decided.members(row)], comparison=comparison, **found)
+
+    def _representative_row(self, row: int) -> int:
+        number: int = self._alive().representative_rows()[row]
+        return number
+
+    def regroup(
+        self,
+        *,
+        min_score: float | None = None,
+        max_distance: int | None = None,
+        cluster: ClusterRule | None = None,
+        max_cluster: int | None = None,
+        keep: str | None = None,
+        progress: Progress | None = None,
+    ) -> Deduplicated:
+        """Decides again with other settings; those that are left out stay as they were.
+
+        The result is that of :func:`dedup` with these settings. The table is not read again: what the job needs of it is kept in a
+        temporary file as long as a result lives. It takes the time of a job.
+        """
+        matching, grouping, options = (dict(part) for part in self._job())
+        if min_score is not None:
+            matching |= {"min_score": min_score, "preset": None}
+        if max_distance is not None:
+            matching |= {"max_distance": max_distance}
+        changes = {"cluster": cluster, "max_cluster": max_cluster, "keep": keep}
+        grouping |= {name: value for name, value in changes.items() if value is not None}
+        options |= {"progress": _settings.callback(progress)}
+        decided = self._alive().again(matching, grouping, options)
+        settings = (matching, grouping, options)
+        return Deduplicated(decided.table(), json.loads(decided.summary()), decided, settings)
+
+    def _job(self) -> tuple[_settings.Settings, _settings.Settings, _settings.Settings]:
+        self._alive()
+        assert self._settings is not None
+        return self._settings
 
     def __len__(self) -> int:
         return len(self._table)
@@ -136,27 +246,26 @@ def dedup(
         KeyboardInterrupt: Ctrl-C; the job stops at the next batch of documents.
     """
     table, paths = _settings.given(data, text)
-    decided = _native.find_duplicates(
-        table,
-        paths,
-        _settings.reading(text=text, id=id, format=format, charset=charset),
-        _settings.matching(
-            method=method,
-            recipe=recipe,
-            bits=bits,
-            idf=idf,
-            user_dictionary=user_dictionary,
-            stop_words=stop_words,
-            levels=levels,
-            max_distance=max_distance,
-            min_score=min_score,
-            preset=preset,
-            verify=verify,
-        ),
-        _grouping(keep, cluster, max_cluster, source, against),
-        _settings.options(threads=threads, memory=memory, scratch=scratch, progress=progress),
+    reading = _settings.reading(text=text, id=id, format=format, charset=charset)
+    matching = _settings.matching(
+        method=method,
+        recipe=recipe,
+        bits=bits,
+        idf=idf,
+        user_dictionary=user_dictionary,
+        stop_words=stop_words,
+        levels=levels,
+        max_distance=max_distance,
+        min_score=min_score,
+        preset=preset,
+        verify=verify,
     )
-    return Deduplicated(decided.table(), json.loads(decided.summary()), decided)
+    grouping = _grouping(keep, cluster, max_cluster, source, against)
+    options = _settings.options(threads=threads, memory=memory, scratch=scratch, progress=progress)
+    decided = _native.find_duplicates(table, paths, reading, matching, grouping, options)
+    options["progress"] = None
+    settings = (matching, grouping, options)
+    return Deduplicated(decided.table(), json.loads(decided.summary()), decided, settings)
 
 
 def _grouping(

@@ -68,7 +68,14 @@ impl Job<'_> {
             settings.keep_state.then_some(KeptSketches { corpus, keys, recipe: &recipe });
         let (found, against) = (&found, &against);
         let decided = Decided { ids, records, lacking, sources, found, against, sketches };
-        self.finish(decided, pairs, summary, judged)
+        let outcome = self.finish(decided, pairs, summary, judged)?;
+        Ok(match (outcome, acceptance) {
+            (Outcome::Found(decisions), Acceptance::Verified(_)) => {
+                let rarity = decision.frequencies().clone();
+                Outcome::Found(Box::new(decisions.with_rarity(rarity)))
+            }
+            (outcome, _) => outcome,
+        })
     }
 
     /// Searches the candidates and decides about them, within the memory that there is. The decision borrows the columns of

@@ -7,6 +7,7 @@ use super::finish::Decided;
 use super::summary::Summary;
 use crate::corpus::{Id, Ids, Records};
 use crate::error::Error;
+use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::search::Near;
 
 /// Which documents stay, and why the others go. Documents are numbered from 0 in the order of the input, records that
@@ -22,6 +23,8 @@ pub struct Decisions {
     /// Of each cluster of two or more, by its number from 1: its documents.
     members: Vec<Vec<u32>>,
     pairs: Vec<Pair>,
+    /// Where texts were compared.
+    rarity: Option<DocumentFrequencies>,
 }
 
 /// What became of a document.
@@ -139,7 +142,18 @@ impl Decisions {
             });
         }
         summary.set_capped(found.capped());
-        Ok(Decisions { ids, records, summary, fates, members, pairs })
+        Ok(Decisions { ids, records, summary, fates, members, pairs, rarity: None })
+    }
+
+    /// The same with the table that texts were weighed by.
+    pub(super) fn with_rarity(self, table: DocumentFrequencies) -> Decisions {
+        Decisions { rarity: Some(table), ..self }
+    }
+
+    /// How rare each feature is, as the texts were weighed; `None` where no texts were compared. Two texts that
+    /// are [compared](nearsift::search::Decision::of) by it have the figures of the job.
+    pub fn rarity(&self) -> Option<&DocumentFrequencies> {
+        self.rarity.as_ref()
     }
 
     /// Everything that was counted.

@@ -1,0 +1,228 @@
+"""The Python package beside its peers, all in one run: rates, sizes, and the quality of deduplication.
+
+    cargo xtask generate-corpus --documents 50000 --out corpus
+    pip install nearsift rensa datasketch simhash pyarrow
+    python bindings/python/bench.py corpus/*.jsonl.zst --json record.json
+
+Every line names what was measured; a peer that is not installed is left out, and said so. Answers are checked where there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+
+import nearsift as ns
+from nearsift import compat
+from nearsift.datasketch import MinHashLSH
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    begun = time.perf_counter()
+    result = work()
+    return time.perf_counter() - begun, result
+
+
+def rows(path: Path) -> Iterable[dict[str, Any]]:
+    opened = subprocess.Popen(["zstd", "-dc", str(path)], stdout=subprocess.PIPE) if path.suffix == ".zst" else None
+    lines = opened.stdout if opened else path.open("rb")
+    assert lines is not None
+    yield from map(json.loads, lines)
+
+
+def shingles(text: str) -> set[str]:
+    """Five characters: what works for Chinese and English alike."""
+    return {text[i : i + 5] for i in range(max(1, len(text) - 4))}
+
+
+class Bench:
+    def __init__(self, documents: list[dict[str, Any]], path: Path, threads: int) -> None:
+        self.texts = [row["text"] for row in documents]
+        self.ids = [row["id"] for row in documents]
+        self.documents, self.path, self.threads = documents, path, threads
+        self.bytes = sum(len(text.encode()) for text in self.texts)
+        self.record: dict[str, Any] = {
+            "nearsift": ns.__version__,
+            "python": sys.version.split()[0],
+            "documents": len(documents),
+            "bytes": self.bytes,
+            "threads": threads,
+        }
+
+    def say(self, name: str, **figures: Any) -> None:
+        self.record[name] = figures
+        shown = ", ".join(f"{k} {v:,.4g}" if isinstance(v, float) else f"{k} {v:,}" for k, v in figures.items())
+        print(f"{name}: {shown}", flush=True)
+
+    def fingerprints(self) -> None:
+        column = pyarrow.array(self.texts, pyarrow.large_string())
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        ns.fingerprint(column.slice(0, 1000), threads=self.threads)
+        seconds, made = timed(lambda: ns.fingerprint(column, threads=self.threads))
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        rate = len(self.texts) / seconds
+        self.say("fingerprints from Arrow", a_second=rate, mb_a_second=self.bytes / seconds / 1e6)
+        self.say("memory that a column of fingerprints takes", mb=(after - before) / 1024, of_texts_mb=self.bytes / 1e6)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "in.arrow"
+            table = pyarrow.table({"id": self.ids, "text": column})
+            with pyarrow.OSFile(str(file), "wb") as sink, pyarrow.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table)
+            program = [sys.executable, "-m", "nearsift", "fingerprint", str(file), "--recipe", "simhash64"]
+            program += ["--threads", str(self.threads), "-q"]
+            with (Path(folder) / "out").open("w") as out:
+                seconds, _ = timed(lambda: subprocess.run(program, stdout=out, check=True))
+            self.say("fingerprints by the program, from the same file to JSON", a_second=len(self.texts) / seconds)
+        few = self.texts[:300]
+        try:
+            import simhash
+        except ImportError:
+            print("simhash (leonsim) is not installed: left out")
+        else:
+            seconds, values = timed(lambda: [simhash.Simhash(text).value for text in few])
+            assert values == [compat.leonsim(text) for text in few]
+            self.say("fingerprints by leonsim", a_second=len(few) / seconds, times=rate * seconds / len(few))
+        assert made.to_pylist()[:300] == [ns.fingerprint(text) for text in few]
+
+    def sketches(self) -> None:
+        column = pyarrow.array(self.texts, pyarrow.large_string())
+        seconds, _ = timed(lambda: ns.sketch(column, threads=self.threads))
+        rate = len(self.texts) / seconds
+        self.say("sketches from Arrow", a_second=rate)
+        try:
+            import rensa
+        except ImportError:
+            print("rensa is not installed: left out")
+            return
+        few = self.texts[:5000]
+
+        def by_rensa() -> Any:
+            return rensa.RMinHash.digest_matrix_from_token_sets([list(shingles(text)) for text in few], 128, 1)
+
+        seconds, _ = timed(by_rensa)
+        self.say("signatures by rensa, shingles by Python", a_second=len(few) / seconds, times=rate * seconds / len(few))
+        tokens = [list(shingles(text)) for text in few]
+        seconds, _ = timed(lambda: rensa.RMinHash.digest_matrix_from_token_sets(tokens, 128, 1))
+        self.say("signatures by rensa, shingles at hand", a_second=len(few) / seconds, times=rate * seconds / len(few))
+
+    def lsh(self) -> None:
+        few = self.texts[:5000]
+        lsh = MinHashLSH(threshold=0.7)
+
+        def insert(into: Any, items: list[Any]) -> None:
+            for number, item in enumerate(items):
+                into.insert(number, item)
+
+        before = memory()
+        seconds, _ = timed(lambda: insert(lsh, few))
+        asked, _ = timed(lambda: [lsh.query(text) for text in few])
+        self.say(
+            "drop-in for MinHashLSH, texts as they are",
+            inserts_a_second=len(few) / seconds,
+            queries_a_second=len(few) / asked,
+            bytes_a_document=(memory() - before) / len(few),
+        )
+        try:
+            import datasketch
+        except ImportError:
+            print("datasketch is not installed: left out")
+            return
+
+        def minhash(text: str) -> Any:
+            made = datasketch.MinHash(num_perm=128)
+            made.update_batch([shingle.encode() for shingle in shingles(text)])
+            return made
+
+        theirs = datasketch.MinHashLSH(threshold=0.7, num_perm=128)
+        before = memory()
+        seconds, _ = timed(lambda: insert(theirs, [minhash(text) for text in few]))
+        asked, _ = timed(lambda: [theirs.query(minhash(text)) for text in few])
+        self.say(
+            "datasketch.MinHashLSH, with its MinHash of 5-character shingles",
+            inserts_a_second=len(few) / seconds,
+            queries_a_second=len(few) / asked,
+            bytes_a_document=(memory() - before) / len(few),
+        )
+
+    def dedup(self) -> None:
+        seconds, found = timed(lambda: ns.dedup({"id": self.ids, "text": self.texts}, id="id", threads=self.threads))
+        figures = ns.evaluate(self.path, "fields", replicates=0)["measured"]
+        self.say("dedup", seconds=seconds, removed=len(found) - sum(found.keep_mask), f1=figures["f1"]["value"])
+        for name, pipeline in [("rensa", by_rensa), ("datasketch", by_datasketch)]:
+            try:
+                peer, pairs = timed(lambda pipeline=pipeline: pipeline(self.texts))
+            except ImportError:
+                print(f"{name} is not installed: left out")
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                table = Path(folder) / "pairs.jsonl"
+                with table.open("w", encoding="utf-8") as out:
+                    for a, b in pairs:
+                        out.write(json.dumps({"a": self.ids[a], "b": self.ids[b], "score": 1.0}) + "\n")
+                figures = ns.evaluate(self.path, "fields", pairs=table, replicates=0)["measured"]
+            self.say(f"pairs by {name}", seconds=peer, pairs=len(pairs), times=peer / seconds, f1=figures["f1"]["value"])
+
+
+def by_rensa(texts: list[str]) -> list[tuple[int, int]]:
+    import rensa
+
+    matrix = rensa.RMinHash.digest_matrix_from_token_sets([list(shingles(text)) for text in texts], 128, 1)
+    lsh = rensa.RMinHashLSH(threshold=0.7, num_perm=128, num_bands=16)
+    lsh.insert_matrix(matrix, 0)
+    pairs: set[tuple[int, int]] = set()
+    signatures = rensa.RMinHash.from_token_sets([list(shingles(text)) for text in texts], 128, 1)
+    for a, signature in enumerate(signatures):
+        pairs.update((min(a, b), max(a, b)) for b in lsh.query(signature) if a != b)
+    return sorted(pairs)
+
+
+def by_datasketch(texts: list[str]) -> list[tuple[int, int]]:
+    import datasketch
+
+    tokens = ([shingle.encode() for shingle in shingles(text)] for text in texts)
+    lsh = datasketch.MinHashLSH(threshold=0.7, num_perm=128)
+    pairs: set[tuple[int, int]] = set()
+    for a, signature in enumerate(datasketch.MinHash.generator(tokens, num_perm=128)):
+        pairs.update((b, a) for b in lsh.query(signature))
+        lsh.insert(a, signature)
+    return sorted(pairs)
+
+
+def memory() -> int:
+    """Bytes that this process has in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path, help="a file of cargo xtask generate-corpus")
+    parser.add_argument("--documents", type=int, default=50_000)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    documents = [row for _, row in zip(range(arguments.documents), rows(arguments.corpus))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "corpus.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in documents), encoding="utf-8")
+        bench = Bench(documents, path, arguments.threads)
+        bench.fingerprints()
+        bench.sketches()
+        bench.lsh()
+        bench.dedup()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(bench.record, indent=2) + "\n")
+
+
+main()
