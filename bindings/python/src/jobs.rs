@@ -108,7 +108,6 @@ pub struct Sampling {
 
 /// A threshold for documents, with evidence, as JSON.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "the groups of keywords of one function of Python")]
 pub fn propose(
     py: Python<'_>,
     data: Option<&Bound<'_, PyAny>>,
@@ -149,7 +148,6 @@ pub struct Measuring {
 
 /// Recall and precision against a truth, as JSON.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "the groups of keywords of one function of Python")]
 pub fn measure(
     py: Python<'_>,
     data: Option<&Bound<'_, PyAny>>,

@@ -2,6 +2,8 @@
 //!
 //! What people see is in `python/nearsift`, which documents every function. Nothing here decides anything about documents.
 
+#![allow(clippy::needless_pass_by_value, reason = "arguments of Python are extracted by value")]
+
 mod columns;
 mod compat;
 mod dedup;

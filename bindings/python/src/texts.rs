@@ -183,7 +183,7 @@ impl Recipe {
             for made in made {
                 match made {
                     Some(Made::Fingerprint(fingerprint)) => {
-                        column.append_value(fingerprint.words()[0])
+                        column.append_value(fingerprint.words()[0]);
                     }
                     _ => column.append_null(),
                 }
@@ -219,7 +219,7 @@ fn big_endian(words: &[u64]) -> Vec<u8> {
 pub fn hex_order(sketch: &Sketch) -> Vec<u8> {
     let words = sketch.words();
     let (simhash, minwise) = words.split_at(4);
-    [simhash, minwise].into_iter().flat_map(|half| big_endian(half)).collect()
+    [simhash, minwise].into_iter().flat_map(big_endian).collect()
 }
 
 /// The sketch with these bytes.

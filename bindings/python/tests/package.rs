@@ -1,5 +1,7 @@
 //! The package works in the Python of this machine, with nothing installed beside it. `cargo xtask test python` tests all of it.
 
+#![allow(clippy::print_stdout, reason = "it says what it leaves out")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
