@@ -93,6 +93,22 @@ class Bench:
             seconds, values = timed(lambda: [simhash.Simhash(text).value for text in few])
             assert values == [compat.leonsim(text) for text in few]
             self.say("fingerprints by leonsim", a_second=len(few) / seconds, times=rate * seconds / len(few))
+        try:
+            import gaoya
+        except ImportError:
+            print("gaoya is not installed: left out")
+        else:
+            index = gaoya.simhash.SimHashStringIndex(hash_size=64)
+            several = self.texts[:2000]
+
+            def by_gaoya() -> None:
+                for number, text in enumerate(several):
+                    index.insert_document(number, text)
+
+            seconds, _ = timed(by_gaoya)
+            self.say(
+                "fingerprints put into gaoya's index", a_second=len(several) / seconds, times=rate * seconds / len(several)
+            )
         assert made.to_pylist()[:300] == [ns.fingerprint(text) for text in few]
 
     def sketches(self) -> None:
@@ -124,14 +140,13 @@ class Bench:
             for number, item in enumerate(items):
                 into.insert(number, item)
 
-        before = memory()
         seconds, _ = timed(lambda: insert(lsh, few))
         asked, _ = timed(lambda: [lsh.query(text) for text in few])
         self.say(
             "drop-in for MinHashLSH, texts as they are",
             inserts_a_second=len(few) / seconds,
             queries_a_second=len(few) / asked,
-            bytes_a_document=(memory() - before) / len(few),
+            bytes_a_document=self.bytes_a_document("nearsift"),
         )
         try:
             import datasketch
@@ -145,15 +160,19 @@ class Bench:
             return made
 
         theirs = datasketch.MinHashLSH(threshold=0.7, num_perm=128)
-        before = memory()
         seconds, _ = timed(lambda: insert(theirs, [minhash(text) for text in few]))
         asked, _ = timed(lambda: [theirs.query(minhash(text)) for text in few])
         self.say(
             "datasketch.MinHashLSH, with its MinHash of 5-character shingles",
             inserts_a_second=len(few) / seconds,
             queries_a_second=len(few) / asked,
-            bytes_a_document=(memory() - before) / len(few),
+            bytes_a_document=self.bytes_a_document("datasketch"),
         )
+
+    def bytes_a_document(self, package: str) -> float:
+        """What an index takes in a process of its own, where no freed memory is used again."""
+        program = [sys.executable, __file__, str(self.path), "--memory-of", package]
+        return float(subprocess.run(program, capture_output=True, check=True, text=True).stdout)
 
     def dedup(self) -> None:
         seconds, found = timed(lambda: ns.dedup({"id": self.ids, "text": self.texts}, id="id", threads=self.threads))
@@ -199,6 +218,24 @@ def by_datasketch(texts: list[str]) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
+def memory_of(package: str, texts: list[str]) -> float:
+    """Bytes a document of an index, without what is inserted: that is made before, and is not kept by it."""
+    if package == "nearsift":
+        lsh: Any = MinHashLSH(threshold=0.7)
+        items: list[Any] = texts
+        lsh.query(texts[0])
+    else:
+        import datasketch
+
+        lsh = datasketch.MinHashLSH(threshold=0.7, num_perm=128)
+        tokens = ([shingle.encode() for shingle in shingles(text)] for text in texts)
+        items = list(datasketch.MinHash.generator(tokens, num_perm=128))
+    before = memory()
+    for number, item in enumerate(items):
+        lsh.insert(number, item)
+    return (memory() - before) / len(items)
+
+
 def memory() -> int:
     """Bytes that this process has in memory."""
     with open("/proc/self/statm") as file:
@@ -211,8 +248,12 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=50_000)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--memory-of", choices=["nearsift", "datasketch"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     documents = [row for _, row in zip(range(arguments.documents), rows(arguments.corpus))]
+    if arguments.memory_of:
+        print(memory_of(arguments.memory_of, [row["text"] for row in documents[:5000]]))
+        return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in documents), encoding="utf-8")

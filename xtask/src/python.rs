@@ -17,13 +17,13 @@ const PACKAGES: &[&str] = &[
     "numpy==2.4.6",
     "pandas==3.1.1",
     "polars==2.1.0",
-    "pyarrow==26.0.1",
+    "pyarrow==25.0.1",
     "pyright==1.1.414",
     "pytest==9.2.0",
     "scikit-learn==1.9.1",
     "scrapy==2.19.0",
     "simhash==2.1.2",
-    "tqdm==4.70.1",
+    "tqdm==4.67.3",
 ];
 
 /// The tool that builds wheels.
