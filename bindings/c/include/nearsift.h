@@ -1114,7 +1114,7 @@ nearsift_status nearsift_memory_index_insert(const nearsift_memory_index *index,
                                              uint64_t id);
 
 /**
- * Removes a fingerprint with its id, once if it was added more often, and tells whether it was there.
+ * Removes a fingerprint with its id, once if it was added more often, and returns whether it was there.
  */
 nearsift_status nearsift_memory_index_remove(const nearsift_memory_index *index,
                                              const nearsift_fingerprint *fingerprint,
@@ -1258,7 +1258,7 @@ nearsift_status nearsift_memory_index_insert(const nearsift_memory_index *index,
                                              uint64_t id);
 
 /**
- * Removes a fingerprint with its id, once if it was added more often, and tells whether it was there.
+ * Removes a fingerprint with its id, once if it was added more often, and returns whether it was there.
  */
 nearsift_status nearsift_memory_index_remove(const nearsift_memory_index *index,
                                              const nearsift_fingerprint *fingerprint,

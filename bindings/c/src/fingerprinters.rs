@@ -37,7 +37,7 @@ impl Fingerprinters {
         &self.recipe
     }
 
-    /// Does something with a fingerprinter, for texts of so many bytes at most.
+    /// Does something with a fingerprinter, for texts of at most that number of bytes.
     ///
     /// # Errors
     /// The recipe lacks a table, or what `work` returns.

@@ -91,7 +91,7 @@ pub unsafe extern "C" fn nearsift_memory_index_insert(
     })
 }
 
-/// Removes a fingerprint with its id, once if it was added more often, and tells whether it was there.
+/// Removes a fingerprint with its id, once if it was added more often, and returns whether it was there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nearsift_memory_index_remove(
     index: *const nearsift_memory_index,

@@ -41,7 +41,7 @@ pub(crate) unsafe fn reference<'a, T>(pointer: *const T, what: &str) -> Result<&
 /// `count` objects of the caller's. NULL is fine for none.
 ///
 /// # Safety
-/// The pointer is NULL or points to so many objects, which live for `'a` and are not written to meanwhile.
+/// The pointer is NULL or points to that number of objects, which live for `'a` and are not written to meanwhile.
 pub(crate) unsafe fn slice<'a, T>(
     pointer: *const T,
     count: usize,
@@ -58,7 +58,7 @@ pub(crate) unsafe fn slice<'a, T>(
 /// Places for `count` results. NULL is fine for none.
 ///
 /// # Safety
-/// The pointer is NULL or points to memory for so many objects that is not used by others for `'a`.
+/// The pointer is NULL or points to memory for that number of objects that is not used by others for `'a`.
 pub(crate) unsafe fn slice_mut<'a, T>(
     pointer: *mut T,
     count: usize,

@@ -7,16 +7,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nearsift::fingerprint::Bits;
 use nearsift::hamming::index::{Ask as HammingAsk, FreshTable, Scratch, Search};
 use nearsift::recipe::{Outcome as Made, Recipe};
-use nearsift::sketch::{MIN_SCORE, Score};
-use nearsift_batch::Method;
+use nearsift::sketch::Score;
+use nearsift_batch::index;
 use nearsift_store::{
-    Access, Ask, CANDIDATE_SCORE, Content, Id, IdKind, Kind, Metadata, Near, Options, Outcome,
-    RecipeMark, Settings, Store, StoreError, Text, TextScore, Value,
+    Access, Ask, Content, Id, Metadata, Near, Options, Outcome, RecipeMark, Store, StoreError,
+    Text, TextScore, Value,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{Class, exception, of_index};
+use crate::errors::{Class, exception, of_index, of_job};
 use crate::settings::Matching;
 
 /// An indexed document that is near: its id, the distance in bits, the score, and what that rests on.
@@ -55,29 +55,9 @@ impl DurableIndex {
         matching: Matching,
         keep_texts: bool,
     ) -> PyResult<Self> {
-        let min_score = matching.min_score;
-        let (recipe, kind) = match matching.method()? {
-            Method::Simhash { recipe, .. } if recipe.bits() == Bits::B32 => {
-                let said = "fingerprints of 32 bits are not indexed: use bits=64, 128 or 256";
-                return Err(exception(Class::Value, said));
-            }
-            Method::Simhash { recipe, max_distance } => {
-                let bits = recipe.bits();
-                (recipe, Kind::Fingerprints { bits, max_distance })
-            }
-            Method::Sketch { recipe, .. } => {
-                let least =
-                    if keep_texts { CANDIDATE_SCORE } else { min_score.unwrap_or(MIN_SCORE) };
-                (recipe, Kind::Sketches { min_score: Score::at_least(least) })
-            }
-        };
-        if recipe.needs_corpus() {
-            let said = "idf=\"corpus\": an index grows, and its recipe must not; count over a corpus once and give the file";
-            return Err(exception(Class::Value, said));
-        }
-        let texts = keep_texts.then(|| min_score.map_or(TextScore::NEAR, TextScore::of));
-        let mark = RecipeMark::of(&recipe);
-        let settings = Settings { kind, ids: IdKind::Texts, recipe: mark, hash_key: None, texts };
+        let method = matching.method()?;
+        let settings = index::settings(method, matching.min_score, keep_texts);
+        let (recipe, settings) = settings.map_err(|error| of_job(&error))?;
         let store = py.detach(|| Store::create(&path, &settings)).map_err(|e| of_index(&e))?;
         Ok(DurableIndex { store: RwLock::new(Some(store)), recipe })
     }

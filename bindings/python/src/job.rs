@@ -90,7 +90,7 @@ struct Pools {
     pools: HashMap<usize, Arc<ThreadPool>>,
 }
 
-/// The pool with so many threads. A forked process has none of its parent's threads, and gets pools of its own.
+/// The pool with a number of threads. A forked process has none of its parent's threads, and gets pools of its own.
 fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
     if threads == Some(0) {

@@ -1,10 +1,13 @@
 //! Files of documents and a durable index: what is put into it, and what it is asked.
 
+use nearsift::fingerprint::Bits;
 use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome as Made, Recipe};
+use nearsift::search::Method;
+use nearsift::sketch::{MIN_SCORE, Score};
 use nearsift_io::Inputs;
 use nearsift_store::{
-    Answer, Ask, Batch, Content, Id, MAX_BATCH_BYTES, Metadata, Near, Outcome, OwnId, Store,
-    StoreError, Text, Value,
+    Answer, Ask, Batch, CANDIDATE_SCORE, Content, Id, IdKind, Kind, MAX_BATCH_BYTES, Metadata,
+    Near, Outcome, OwnId, RecipeMark, Settings, Store, StoreError, Text, TextScore, Value,
 };
 use serde::Serialize;
 
@@ -12,6 +15,41 @@ use crate::context::{Context, Phase};
 use crate::error::Error;
 use crate::notice::{Level, Topic};
 use crate::scan::{Seen, scan_documents};
+
+/// What a new index holds by a method, with ids that are texts, and the recipe of its documents. An index that keeps texts
+/// lets them decide, from `min_score` on; any other goes by the method alone.
+///
+/// # Errors
+/// Fingerprints of 32 bits, or a recipe that counts features over a corpus.
+pub fn settings(
+    method: Method,
+    min_score: Option<f64>,
+    keeps_texts: bool,
+) -> Result<(Recipe, Settings), Error> {
+    let (recipe, kind) = match method {
+        Method::Simhash { recipe, .. } if recipe.bits() == Bits::B32 => {
+            return Err(Error::invalid(
+                "fingerprints of 32 bits are not indexed: use `bits` 64, 128 or 256",
+            ));
+        }
+        Method::Simhash { recipe, max_distance } => {
+            let bits = recipe.bits();
+            (recipe, Kind::Fingerprints { bits, max_distance })
+        }
+        Method::Sketch { recipe, .. } => {
+            let least = if keeps_texts { CANDIDATE_SCORE } else { min_score.unwrap_or(MIN_SCORE) };
+            (recipe, Kind::Sketches { min_score: Score::at_least(least) })
+        }
+    };
+    if recipe.needs_corpus() {
+        return Err(Error::invalid(
+            "`idf` corpus: an index grows, and its recipe must not; count over a corpus once and give the file",
+        ));
+    }
+    let texts = keeps_texts.then(|| min_score.map_or(TextScore::NEAR, TextScore::of));
+    let mark = RecipeMark::of(&recipe);
+    Ok((recipe, Settings { kind, ids: IdKind::Texts, recipe: mark, hash_key: None, texts }))
+}
 
 /// What happens to a document whose id is in the index, or that is near to one that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,15 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use nearsift::feature::frequency::DocumentFrequencies;
-use nearsift::fingerprint::Bits;
 use nearsift::recipe::Recipe;
-use nearsift::sketch::{MIN_SCORE, Score};
-use nearsift_batch::Method;
+use nearsift::sketch::Score;
 use nearsift_batch::index::{self, Insertion};
 use nearsift_batch::numbers::{grouped, plural};
 use nearsift_store::{
-    Access, Ask, CANDIDATE_SCORE, Id, IdKind, Kind, Near, Options, Outcome, RecipeMark, Settings,
-    Store, StoreError, TextScore,
+    Access, Ask, Id, Near, Options, Outcome, RecipeMark, Store, StoreError, TextScore,
 };
 use serde::Serialize;
 
@@ -163,34 +160,8 @@ pub fn run(args: &IndexArgs, global: &Global) -> Result<Status, Failure> {
 }
 
 fn create(args: &Create) -> Result<Status, Failure> {
-    let min_score = args.matching.min_score();
-    let (recipe, kind) = match resolve::method(&args.recipe, &args.matching, None)? {
-        Method::Simhash { recipe, max_distance } => {
-            let bits = recipe.bits();
-            if bits == Bits::B32 {
-                return Err(Failure::new(
-                    "fingerprints of 32 bits are not indexed: use --bits 64, 128 or 256",
-                ));
-            }
-            (recipe, Kind::Fingerprints { bits, max_distance })
-        }
-        Method::Sketch { recipe, .. } => {
-            let min_score = match args.keep_texts {
-                true => CANDIDATE_SCORE,
-                false => min_score.unwrap_or(MIN_SCORE),
-            };
-            let min_score = Score::at_least(min_score);
-            (recipe, Kind::Sketches { min_score })
-        }
-    };
-    if recipe.needs_corpus() {
-        return Err(Failure::new(
-            "--idf corpus: an index grows, and its recipe must not; count over a corpus once and give the file",
-        ));
-    }
-    let texts = args.keep_texts.then(|| min_score.map_or(TextScore::NEAR, TextScore::of));
-    let recipe = RecipeMark::of(&recipe);
-    let settings = Settings { kind, ids: IdKind::Texts, recipe, hash_key: None, texts };
+    let method = resolve::method(&args.recipe, &args.matching, None)?;
+    let (_, settings) = index::settings(method, args.matching.min_score(), args.keep_texts)?;
     Store::create(&args.index.dir, &settings)?.close()?;
     Ok(Status::Done)
 }
