@@ -28,9 +28,9 @@ pub fn settings(
 ) -> Result<(Recipe, Settings), Error> {
     let (recipe, kind) = match method {
         Method::Simhash { recipe, .. } if recipe.bits() == Bits::B32 => {
-            return Err(Error::invalid(
-                "fingerprints of 32 bits are not indexed: use `bits` 64, 128 or 256",
-            ));
+            let problem =
+                " 32: fingerprints of 32 bits are not indexed; use 64, 128 or 256".to_owned();
+            return Err(Error::Setting { setting: "bits", problem });
         }
         Method::Simhash { recipe, max_distance } => {
             let bits = recipe.bits();
@@ -42,9 +42,8 @@ pub fn settings(
         }
     };
     if recipe.needs_corpus() {
-        return Err(Error::invalid(
-            "`idf` corpus: an index grows, and its recipe must not; count over a corpus once and give the file",
-        ));
+        let problem = " corpus: an index grows, and its recipe must not; count over a corpus once and give the file";
+        return Err(Error::Setting { setting: "idf", problem: problem.to_owned() });
     }
     let texts = keeps_texts.then(|| min_score.map_or(TextScore::NEAR, TextScore::of));
     let mark = RecipeMark::of(&recipe);
