@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nearsift::recipe::compat::{Compat, CompatError, Input};
-use nearsift::recipe::vectors::{Case, evaluate};
+use nearsift::recipe::vectors::{Case, CaseInput, evaluate, evaluate_compat};
 use pyo3::prelude::*;
 
 use crate::errors::{Class, exception};
@@ -17,33 +16,29 @@ pub enum Given {
     Keywords(Vec<(String, f64)>),
 }
 
-/// The fingerprint that another library makes, as a decimal number; none where the input has no feature.
+impl From<Given> for CaseInput {
+    fn from(given: Given) -> CaseInput {
+        match given {
+            Given::Text(text) => CaseInput::Text(text),
+            Given::Hashes(hashes) => CaseInput::Hashes(hashes),
+            Given::Words(words) => CaseInput::Words(words),
+            Given::Keywords(keywords) => CaseInput::Keywords(keywords),
+        }
+    }
+}
+
+/// The fingerprint that another library makes, as a decimal number.
 #[pyfunction]
 pub fn compat_fingerprint(
     py: Python<'_>,
-    name: &str,
+    name: String,
     parameters: BTreeMap<String, String>,
     given: Given,
 ) -> PyResult<Option<String>> {
-    let made = py.detach(|| -> Result<_, CompatError> {
-        let parameters = parameters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let recipe = Compat::parse(name, parameters)?;
-        match &given {
-            Given::Text(text) => recipe.fingerprint(Input::Text(text)),
-            Given::Hashes(hashes) => recipe.fingerprint(Input::Hashes(hashes)),
-            Given::Words(words) => {
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                recipe.fingerprint(Input::Words(&words))
-            }
-            Given::Keywords(keywords) => {
-                let keywords: Vec<(&str, f64)> =
-                    keywords.iter().map(|(word, weight)| (word.as_str(), *weight)).collect();
-                recipe.fingerprint(Input::Keywords(&keywords))
-            }
-        }
-    });
-    let made = made.map_err(|e| exception(Class::Recipe, e))?;
-    Ok(Some(made.decimal()))
+    let params = parameters.into_iter().collect();
+    let case = Case { recipe: name, params, input: given.into(), value: None, features: None };
+    let made = py.detach(|| evaluate_compat(&case)).map_err(|e| exception(Class::Recipe, e))?;
+    Ok(made.value)
 }
 
 /// What a line of golden vectors gives, and what it says.

@@ -7,7 +7,7 @@ use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringB
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchReader, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use nearsift::feature::frequency::DocumentFrequencies;
-use nearsift_batch::dedup::{self, Decisions, Done, Output, OutputFormat, Why};
+use nearsift_batch::dedup::{self, Decisions, Done, Output, OutputFormat};
 use nearsift_batch::{Context, Error, Method, Tables};
 use nearsift_io::{Inputs, ReadOptions};
 use pyo3::prelude::*;
@@ -307,7 +307,7 @@ impl Decided {
             kept.append_value(document.is_some() && removal.is_none());
             reasons.append_option(match (document, removal) {
                 (None, _) => Some("unreadable"),
-                (_, Some(removal)) => Some(reason(removal.why)),
+                (_, Some(removal)) => Some(removal.why.name()),
                 _ => None,
             });
         }
@@ -406,17 +406,6 @@ impl Decided {
     /// Everything that was counted, as JSON.
     fn summary(&self) -> PyResult<String> {
         serde_json::to_string(self.decisions.summary()).map_err(|e| exception(Class::Error, e))
-    }
-}
-
-/// A reason as `removed.jsonl` has it.
-fn reason(why: Why) -> &'static str {
-    match why {
-        Why::SameText => "exact-duplicate",
-        Why::Near => "near-duplicate",
-        Why::SameTextInReference => "exact-duplicate-of-reference",
-        Why::NearReference => "near-duplicate-of-reference",
-        _ => "removed",
     }
 }
 

@@ -7,11 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use nearsift::fingerprint::Bits;
 use nearsift::hamming::index::{Ask as HammingAsk, FreshTable, Scratch, Search};
 use nearsift::recipe::{Outcome as Made, Recipe};
-use nearsift::sketch::Score;
 use nearsift_batch::index;
 use nearsift_store::{
-    Access, Ask, Content, Id, Metadata, Near, Options, Outcome, RecipeMark, Store, StoreError,
-    Text, TextScore, Value,
+    Access, Content, Id, Metadata, Near, Options, Outcome, Store, StoreError, Text, Value,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -68,13 +66,7 @@ impl DurableIndex {
         let access = if read_only { Access::ReadOnly } else { Access::ReadWrite };
         let options = Options { access, ..Options::default() };
         let store = py.detach(|| Store::open_with(&path, options)).map_err(|e| of_index(&e))?;
-        let recipe = matching.recipe_or(&store.recipe().written)?;
-        let asked = RecipeMark::of(&recipe);
-        if asked != *store.recipe() {
-            let stored = Box::new(store.recipe().clone());
-            let error = StoreError::Recipe { path, stored, asked: Box::new(asked) };
-            return Err(of_index(&error));
-        }
+        let recipe = index::recipe(&store, &matching.recipe_choice()).map_err(|e| of_job(&e))?;
         Ok(DurableIndex { store: RwLock::new(Some(store)), recipe })
     }
 
@@ -130,24 +122,16 @@ impl DurableIndex {
         let answer = py.detach(|| -> Result<_, Refused> {
             let held = self.held()?;
             let store = held.as_ref().ok_or(Refused::Closed)?;
-            let near = match (max_distance, min_score) {
-                (Some(distance), _) => Some(Near::Distance(distance)),
-                (None, Some(score)) if store.texts().is_some() => {
-                    Some(Near::Text(TextScore::of(score)))
-                }
-                (None, Some(score)) => Some(Near::Score(Score::at_least(score))),
-                (None, None) => None,
-            };
+            let ask = index::ask(store, max_distance, min_score, limit);
             let Valued { value, text, .. } = self.valued(store, text)?;
             let Some(value) = value else { return Ok(Vec::new()) };
-            let ask = Ask { near, limit, ..Ask::default() };
             Ok(store.query(Content { value: &value, text: text.as_ref() }, &ask)?.matches)
         });
         let matches = answer.map_err(Refused::raised)?;
         Ok(matches.into_iter().map(|near| found(near.id.to_string(), near.near)).collect())
     }
 
-    /// Removes a document; whether it was there.
+    /// Removes a document. Returns whether it was there.
     fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
         let outcome = py.detach(|| self.with(|store| store.delete(Id::Text(id))));
         Ok(outcome.map_err(Refused::raised)? == Outcome::Removed)
@@ -297,7 +281,7 @@ impl FingerprintIndex {
             .map_err(|e| exception(Class::Value, e))
     }
 
-    /// Removes a fingerprint with its number; whether it was there.
+    /// Removes a fingerprint with its number. Returns whether it was there.
     fn remove(&self, words: Vec<u64>, number: u64) -> PyResult<bool> {
         self.check(&words)?;
         self.lock().table.remove(&words, number).map_err(|e| exception(Class::Value, e))

@@ -120,7 +120,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What Python is told of a job.
+/// What a job reports to Python.
 enum Event {
     Progress { phase: Phase, done: u64, total: u64 },
     Notice { level: Level, message: String },

@@ -83,7 +83,8 @@ impl Matching {
         self.recipe_choice().recipe(default).map_err(|error| of_job(&error))
     }
 
-    fn recipe_choice(&self) -> RecipeChoice {
+    /// The recipe with its dictionaries, as they are named.
+    pub fn recipe_choice(&self) -> RecipeChoice {
         RecipeChoice {
             recipe: self.recipe.clone(),
             bits: self.bits,

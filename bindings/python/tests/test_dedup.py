@@ -1,4 +1,4 @@
-"""Deduplication gives what the program gives, stops when it is told, and leaves nothing behind."""
+"""Deduplication gives what the program gives, stops when it is interrupted, and leaves nothing behind."""
 
 from __future__ import annotations
 

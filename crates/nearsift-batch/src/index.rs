@@ -11,6 +11,7 @@ use nearsift_store::{
 };
 use serde::Serialize;
 
+use crate::choice::RecipeChoice;
 use crate::context::{Context, Phase};
 use crate::error::Error;
 use crate::notice::{Level, Topic};
@@ -48,6 +49,38 @@ pub fn settings(
     let texts = keeps_texts.then(|| min_score.map_or(TextScore::NEAR, TextScore::of));
     let mark = RecipeMark::of(&recipe);
     Ok((recipe, Settings { kind, ids: IdKind::Texts, recipe: mark, hash_key: None, texts }))
+}
+
+/// The recipe of an index; `choice` gives its dictionaries again.
+///
+/// # Errors
+/// A recipe or dictionaries that are not those of the index.
+pub fn recipe(store: &Store, choice: &RecipeChoice) -> Result<Recipe, Error> {
+    let recipe = choice.recipe(&store.recipe().written)?;
+    let asked = RecipeMark::of(&recipe);
+    if asked != *store.recipe() {
+        let (path, stored) = (store.dir().to_owned(), Box::new(store.recipe().clone()));
+        return Err(StoreError::Recipe { path, stored, asked: Box::new(asked) }.into());
+    }
+    recipe.fingerprinter()?;
+    Ok(recipe)
+}
+
+/// A question to an index: the most documents, and how near they must be, if that is not what the index was made for. A score
+/// is that of texts where the index keeps them, else that of sketches; a distance goes before it.
+pub fn ask(
+    store: &Store,
+    max_distance: Option<u32>,
+    min_score: Option<f64>,
+    limit: Option<usize>,
+) -> Ask {
+    let near = match (max_distance, min_score) {
+        (Some(distance), _) => Some(Near::Distance(distance)),
+        (None, Some(score)) if store.texts().is_some() => Some(Near::Text(TextScore::of(score))),
+        (None, Some(score)) => Some(Near::Score(Score::at_least(score))),
+        (None, None) => None,
+    };
+    Ask { near, limit, ..Ask::default() }
 }
 
 /// What happens to a document whose id is in the index, or that is near to one that is.

@@ -59,6 +59,34 @@ pub enum Why {
     NearReference,
 }
 
+impl Why {
+    /// That of a document that goes in favour of another one of the input.
+    pub(super) fn of(reason: Reason) -> Why {
+        match reason {
+            Reason::Exact => Why::SameText,
+            Reason::Near => Why::Near,
+        }
+    }
+
+    /// That of a document that a reference has.
+    pub(super) fn of_reference(reason: Reason) -> Why {
+        match reason {
+            Reason::Exact => Why::SameTextInReference,
+            Reason::Near => Why::NearReference,
+        }
+    }
+
+    /// As `removed.jsonl` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::SameText => "exact-duplicate",
+            Why::Near => "near-duplicate",
+            Why::SameTextInReference => "exact-duplicate-of-reference",
+            Why::NearReference => "near-duplicate-of-reference",
+        }
+    }
+}
+
 /// A document that goes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Removed {
@@ -127,19 +155,13 @@ impl Decisions {
                 true => 1.0,
                 false => score(removal.document, removal.representative).unwrap_or(f32::NAN),
             };
-            fate.removal = Some(match removal.reason {
-                Reason::Exact => Why::SameText,
-                Reason::Near => Why::Near,
-            });
+            fate.removal = Some(Why::of(removal.reason));
         }
         for removal in against.removals() {
             summary.count_referred(removal.reason());
             let fate = &mut fates[removal.document as usize];
             fate.score = removal.score;
-            fate.removal = Some(match removal.reason() {
-                Reason::Exact => Why::SameTextInReference,
-                Reason::Near => Why::NearReference,
-            });
+            fate.removal = Some(Why::of_reference(removal.reason()));
         }
         summary.set_capped(found.capped());
         Ok(Decisions { ids, records, summary, fates, members, pairs, rarity: None })

@@ -1,11 +1,12 @@
 //! The tables of the results: the groups, and which documents go for which reason.
 
 use nearsift::cluster::ClusterId;
-use nearsift::dedup::{Reason, Removal};
+use nearsift::dedup::Removal;
 use nearsift::verify::Facts;
 use serde::Serialize;
 
 use super::against;
+use super::decisions::Why;
 use super::finish::Decided;
 use super::sources::Sources;
 use super::summary::Summary;
@@ -151,10 +152,7 @@ impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
         self.table.line(&RemovedLine {
             id: ids.get(document)?,
             record: records.of(document) + 1,
-            reason: match reason {
-                Reason::Exact => "exact-duplicate",
-                Reason::Near => "near-duplicate",
-            },
+            reason: Why::of(reason).name(),
             representative: ids.get(representative)?,
             representative_record: records.of(representative) + 1,
             distance: removal.distance,
@@ -173,10 +171,7 @@ impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
         self.table.line(&ReferredLine {
             id: ids.get(removal.document)?,
             record: records.of(removal.document) + 1,
-            reason: match removal.reason() {
-                Reason::Exact => "exact-duplicate-of-reference",
-                Reason::Near => "near-duplicate-of-reference",
-            },
+            reason: Why::of_reference(removal.reason()).name(),
             reference: &removal.id,
             reference_file: against.file(removal),
             score: removal.score,

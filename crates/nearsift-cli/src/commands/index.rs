@@ -5,13 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use nearsift::feature::frequency::DocumentFrequencies;
-use nearsift::recipe::Recipe;
-use nearsift::sketch::Score;
 use nearsift_batch::index::{self, Insertion};
 use nearsift_batch::numbers::{grouped, plural};
-use nearsift_store::{
-    Access, Ask, Id, Near, Options, Outcome, RecipeMark, Store, StoreError, TextScore,
-};
+use nearsift_store::{Access, Id, Options, Outcome, Store, TextScore};
 use serde::Serialize;
 
 use crate::args::{Global, Input, Matching, RecipeArgs, parse_score};
@@ -166,21 +162,9 @@ fn create(args: &Create) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// The recipe of a store, with the dictionaries that are given again.
-fn recipe_of(store: &Store, args: &RecipeArgs) -> Result<Recipe, Failure> {
-    let recipe = resolve::recipe(args, &store.recipe().written)?;
-    let asked = RecipeMark::of(&recipe);
-    if asked != *store.recipe() {
-        let (path, stored) = (store.dir().to_owned(), Box::new(store.recipe().clone()));
-        return Err(StoreError::Recipe { path, stored, asked: Box::new(asked) }.into());
-    }
-    recipe.fingerprinter()?;
-    Ok(recipe)
-}
-
 fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
     let store = Store::open(&args.index.dir)?;
-    let recipe = recipe_of(&store, &args.recipe)?;
+    let recipe = index::recipe(&store, &args.recipe.choice())?;
     let inputs = resolve::open(&args.input, Vec::new())?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let expires = args.expire_after.map(|after| {
@@ -217,15 +201,9 @@ fn add(args: &Add, global: &Global) -> Result<Status, Failure> {
 
 fn query(args: &Query, global: &Global) -> Result<Status, Failure> {
     let store = open_to_read(&args.index.dir)?;
-    let recipe = recipe_of(&store, &args.recipe)?;
+    let recipe = index::recipe(&store, &args.recipe.choice())?;
     let inputs = resolve::open(&args.input, Vec::new())?;
-    let near = match (args.max_distance, args.min_score) {
-        (Some(distance), _) => Some(Near::Distance(distance)),
-        (None, Some(score)) if store.texts().is_some() => Some(Near::Text(TextScore::of(score))),
-        (None, Some(score)) => Some(Near::Score(Score::at_least(score))),
-        (None, None) => None,
-    };
-    let ask = Ask { near, limit: args.limit, ..Ask::default() };
+    let ask = index::ask(&store, args.max_distance, args.min_score, args.limit);
     let context = terminal::context(global, None);
     let mut out = Out::new();
     let mut found = 0u64;
