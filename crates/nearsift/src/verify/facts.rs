@@ -60,6 +60,8 @@ struct Slot {
     letters: u64,
     /// The letters before the value where it stands first; those of scripts without spaces count twice.
     at: u32,
+    /// Whether the document has no other value at this place.
+    is_alone: bool,
 }
 
 impl Slot {
@@ -141,6 +143,10 @@ impl Slots {
         }
         slots.sort_unstable_by_key(|slot| (slot.key(), slot.at));
         slots.dedup_by_key(|slot| slot.key());
+        for same_place in slots.chunk_by_mut(|a, b| a.place == b.place) {
+            let is_alone = same_place.len() == 1;
+            same_place.iter_mut().for_each(|slot| slot.is_alone = is_alone);
+        }
         let end = tokens.last().map_or(0, |token| token.at);
         let shift = (end / SHIFT).max(LEAST_SHIFT);
         Slots { slots: slots.into(), letters: reduced.text().chars().count(), shift }
@@ -154,6 +160,30 @@ impl Slots {
     /// The letters and digits of the text.
     pub fn letters(&self) -> usize {
         self.letters
+    }
+
+    /// The first value of each slot, but for slots whose value so many neighbours have that it is too frequent to vary.
+    ///
+    /// Of copies that is nearly all of them, and a merge without a branch finds it. As many neighbours are asked as that
+    /// takes at least.
+    fn not_shared_by_most(&self, neighbours: &[&Slots]) -> Vec<&Slot> {
+        let documents = neighbours.len() + 1;
+        let enough = (1..documents).find(|&same| is_frequent(same, documents)).unwrap_or(documents);
+        let mut same: Vec<usize> =
+            self.slots.iter().map(|slot| usize::from(slot.is_alone)).collect();
+        let asked = &neighbours[..neighbours.len().min(enough - 1)];
+        for other in asked {
+            let (mut i, mut j) = (0, 0);
+            while let (Some(own), Some(slot)) = (self.slots.get(i), other.slots.get(j)) {
+                let is_near = slot.at.abs_diff(own.at) <= self.shift;
+                same[i] += usize::from((own.key() == slot.key()) & slot.is_alone & is_near);
+                i += usize::from(own.key() <= slot.key());
+                j += usize::from(slot.key() <= own.key());
+            }
+        }
+        let is_first = |i: usize| i == 0 || self.slots[i - 1].place != self.slots[i].place;
+        let is_open = |i: &usize| is_first(*i) && (!self.slots[*i].is_alone || same[*i] < enough);
+        (0..self.slots.len()).filter(is_open).map(|i| &self.slots[i]).collect()
     }
 
     /// The values of each slot.
@@ -172,8 +202,8 @@ impl Varying {
         if documents < FEWEST {
             return Varying::default();
         }
-        let places: Vec<&Slot> = own.places().map(|slots| &slots[0]).collect();
-        // The values at each place, and how many there are. What the first one or another has too often is given up early.
+        let places = own.not_shared_by_most(neighbours);
+        // The values at each place, and how many there are. A place is given up once one value is too frequent.
         let mut values = vec![0; places.len() * documents];
         let mut counts = vec![0; places.len()];
         let mut open: Vec<usize> = (0..places.len()).collect();
@@ -218,9 +248,8 @@ impl Varying {
 
 /// The value at the place of a slot, given what a document has from there on, where it has one and not several.
 fn only_value(slots: &[Slot], own: &Slot, shift: u32) -> Option<u32> {
-    let (only, others) = slots.split_first().filter(|(slot, _)| slot.place == own.place)?;
-    let is_alone = others.first().is_none_or(|slot| slot.place != own.place);
-    (is_alone && only.at.abs_diff(own.at) <= shift).then_some(only.value)
+    let only = slots.first().filter(|slot| slot.place == own.place)?;
+    (only.is_alone && only.at.abs_diff(own.at) <= shift).then_some(only.value)
 }
 
 /// Whether a value that some of a number of documents have is too frequent to vary.
@@ -348,7 +377,7 @@ impl Token<'_> {
         let is_number = u32::from(self.kind == Kind::Number);
         context.add(side << 1 | is_number);
         let place = context.finish() & !1 | is_number;
-        Slot { place, value: value.hash, letters: value.letters, at: self.at }
+        Slot { place, value: value.hash, letters: value.letters, at: self.at, is_alone: true }
     }
 }
 
@@ -476,5 +505,77 @@ impl Hash {
 
     fn finish(&self) -> u32 {
         (self.0 >> 32) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn slots(text: &str) -> Slots {
+        let mut reduced = Reduced::default();
+        reduced.fill(text).expect("a short text");
+        Slots::of(&reduced)
+    }
+
+    /// By the definition: the values of each place of the first document, in all of them.
+    fn varying_of(documents: &[Slots]) -> Vec<u32> {
+        let own = &documents[0];
+        let varies = |first: &Slot| {
+            let is_value =
+                |slot: &&Slot| slot.place == first.place && slot.at.abs_diff(first.at) <= own.shift;
+            let mut counts = HashMap::new();
+            for document in documents {
+                let there = document.slots.iter().filter(|slot| slot.place == first.place).count();
+                if let (1, Some(only)) = (there, document.slots.iter().find(is_value)) {
+                    *counts.entry(only.value).or_insert(0) += 1;
+                }
+            }
+            let all: usize = counts.values().sum();
+            let most = counts.values().copied().max().unwrap_or(0);
+            all >= FEWEST && !is_frequent(most, all)
+        };
+        own.places().map(|slots| &slots[0]).filter(|first| varies(first)).map(|s| s.place).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn slots_vary_as_defined(
+            documents in prop::collection::vec(
+                prop::collection::vec((0usize..12, 0usize..6), 12..30),
+                FEWEST..18,
+            ),
+            same in 0usize..18,
+        ) {
+            // A form of many words, with a value of six after each; some documents are copies of the first.
+            const WORDS: [&str; 12] = [
+                "harbour", "evening", "今天", "temperature", "wind", "the", "of", "下午", "ferry",
+                "town", "gauge", "明天",
+            ];
+            let text = |values: &[(usize, usize)]| -> String {
+                values
+                    .iter()
+                    .enumerate()
+                    .map(|(at, (word, value))| match value {
+                        0 | 1 => format!("{} {} ", WORDS[at % 12], WORDS[*word]),
+                        2 => format!("{} {word} ", WORDS[at % 12]),
+                        _ => format!("{} {value}{value} ", WORDS[at % 12]),
+                    })
+                    .collect()
+            };
+            let first = text(&documents[0]);
+            let documents: Vec<Slots> = documents
+                .iter()
+                .enumerate()
+                .map(|(at, values)| if at < same { slots(&first) } else { slots(&text(values)) })
+                .collect();
+            let others: Vec<&Slots> = documents[1..].iter().collect();
+            let found = Varying::among(&documents[0], &others);
+            prop_assert_eq!(&*found.0, &*varying_of(&documents));
+        }
     }
 }
