@@ -26,6 +26,7 @@
 //! | [`join`] | fingerprints | all pairs within a distance |
 //! | [`verify`] | two texts of a pair | exact measures of their likeness |
 //! | [`partial`] | texts | passages that two documents share |
+//! | [`contamination`] | texts, and items of benchmarks | the items that each text has |
 //! | [`cluster`] | pairs | groups |
 //! | [`mod@dedup`] | columns of a corpus | groups, and the member of each that stays |
 //! | [`search`] | sketches and texts of a corpus | near-duplicate pairs |
@@ -37,6 +38,7 @@
 
 pub mod cluster;
 pub mod compare;
+pub mod contamination;
 mod cpu;
 pub mod dedup;
 pub mod evaluate;
