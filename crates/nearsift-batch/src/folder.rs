@@ -21,6 +21,9 @@ const UNFINISHED: &str = ".unfinished";
 /// Present in a folder exactly when a run has finished in it.
 const LAST: &str = "summary.json";
 
+/// The folders of documents.
+const OF_DOCUMENTS: [&str; 3] = ["kept", "marked", "unreadable"];
+
 /// Where a long run keeps its work, below [`UNFINISHED`].
 const STATE: &str = "state";
 /// In the state: all is written, and gets its final names; its content is the exit status.
@@ -153,7 +156,7 @@ impl Folder {
         let done: HashSet<usize> = whole.lines().filter_map(|line| line.parse().ok()).collect();
         let files = done.iter().filter_map(|&file| inputs.files().get(file));
         let outputs: HashSet<PathBuf> = files.map(|file| inputs.output_path(file)).collect();
-        for folder in [self.path("kept"), self.path("unreadable")] {
+        for folder in OF_DOCUMENTS.map(|name| self.path(name)) {
             let is_whole =
                 |path: &Path| path.strip_prefix(&folder).is_ok_and(|p| outputs.contains(p));
             remove_files(&folder, &is_whole).map_err(|e| error(&e))?;
@@ -248,7 +251,7 @@ fn clear(unfinished: &Path) -> Result<(), Error> {
     for entry in fs::read_dir(unfinished).map_err(error)? {
         let entry = entry.map_err(error)?;
         let name = entry.file_name();
-        if name == STATE || (written && (name == "kept" || name == "unreadable")) {
+        if name == STATE || (written && OF_DOCUMENTS.iter().any(|of| name == *of)) {
             continue;
         }
         let is_folder = entry.file_type().map_err(error)?.is_dir();

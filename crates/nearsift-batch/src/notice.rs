@@ -39,7 +39,7 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 34] = [
+const SETTINGS: [&str; 36] = [
     "against",
     "bits",
     "charset",
@@ -53,6 +53,8 @@ const SETTINGS: [&str; 34] = [
     "keep",
     "keep-state",
     "levels",
+    "mark",
+    "mark-names",
     "max-cluster",
     "max-distance",
     "max-file-bytes",

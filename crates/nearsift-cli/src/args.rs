@@ -315,6 +315,19 @@ pub struct Dedup {
     /// Also write sketches/: what --against needs of the kept documents later, some 230 bytes each.
     #[arg(help_heading = "What comes out", long)]
     pub keep_state: bool,
+    /// Keep every document: marked/ has all of them in the input's format and order, each with the columns
+    /// cluster, cluster_size, representative, score, kept and reason. WARC, text and HTML files and
+    /// archives stay as they are; marks.jsonl has the columns of their documents.
+    #[arg(help_heading = "What comes out", long)]
+    pub mark: bool,
+    /// Other names for these columns, as cluster=near_cluster,kept=near_kept.
+    #[arg(
+        help_heading = "What comes out",
+        long,
+        value_name = "COLUMN=NAME,...",
+        requires = "mark"
+    )]
+    pub mark_names: Option<String>,
     /// Say what would be removed, and write all but the kept documents.
     #[arg(help_heading = "What comes out", long)]
     pub dry_run: bool,

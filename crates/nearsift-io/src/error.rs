@@ -115,6 +115,14 @@ pub enum Error {
         /// The output folder.
         path: PathBuf,
     },
+    /// A file has a column or field of the name of an added one.
+    #[error("{file}: it has a column {column:?} already; give the added one another name")]
+    ColumnTaken {
+        /// The file.
+        file: String,
+        /// The name of the column.
+        column: String,
+    },
     /// The output folder is, holds, or lies in an input.
     #[error(
         "{}: the output folder {relation} the input {}; inputs are never written to: choose a folder beside it",

@@ -63,4 +63,7 @@ pub use options::{Format, Limits, Links, ReadOptions};
 pub use output::{prepare_output, prepare_output_around};
 pub use parse::{Body, Document, DocumentId, Parser, Value};
 pub use reader::Reader;
-pub use write::{Codec, Conversion, Decide, Decision, KeptWriter, Rewriting, TextOf, Written};
+pub use write::{
+    AddedColumn, Cell, CellKind, Codec, Conversion, Decide, Decision, KeptWriter, Rewriting,
+    TextOf, Written,
+};

@@ -93,6 +93,12 @@ impl Format {
         matches!(self, Self::Tar | Self::Zip)
     }
 
+    /// Whether records have fields, so that columns can be added to them.
+    pub fn has_fields(self) -> bool {
+        use Format::{Arrow, Csv, Json, JsonLines, Parquet, Tsv};
+        matches!(self, JsonLines | Json | Csv | Tsv | Parquet | Arrow)
+    }
+
     /// Whether a file is one document.
     pub fn is_one_document_a_file(self) -> bool {
         matches!(self, Self::Text | Self::Html)

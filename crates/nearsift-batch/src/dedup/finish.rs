@@ -7,6 +7,7 @@ use super::against::kept::KeptSketches;
 use super::decisions::Decisions;
 use super::examples::Sample;
 use super::kept_files::KeptFiles;
+use super::marks::Marking;
 use super::pairs::FoundPairs;
 use super::summary::Summary;
 use super::{Job, Judgement, Outcome};
@@ -70,15 +71,24 @@ impl Job<'_> {
         self.context.check()?;
         summary.set_capped(decided.found.capped());
         summary.dry_run = self.settings.dry_run;
+        summary.marked = self.settings.mark.is_some() && !self.settings.dry_run;
         summary.write_inputs(self.inputs, folder)?;
         self.write_partial(folder, decided, &mut summary)?;
         let texts = sample.texts(self.inputs, records);
         let documents = summary.documents();
         let (tables, kept) = rayon::join(
             || self.write_tables(folder, decided, &mut summary, &judged),
-            || match self.settings.dry_run {
-                true => Ok(KeptFiles::default()),
-                false => self.write_kept(folder, decided, documents, &texts),
+            || match (self.settings.dry_run, &self.settings.mark) {
+                (true, _) => Ok(KeptFiles::default()),
+                (false, None) => self.write_kept(folder, decided, documents, &texts, None),
+                (false, Some(marks)) => {
+                    let marking = Marking::new(decided, &judged);
+                    if self.settings.output_format.is_none() {
+                        self.write_marks(folder, marks, &marking)?;
+                    }
+                    let cells = |document| marking.cells(document);
+                    self.write_kept(folder, decided, documents, &texts, Some((marks, &cells)))
+                }
             },
         );
         tables?;

@@ -3,13 +3,13 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nearsift_io::{Decide, Decision, KeptWriter, Note, Place, Record, Written};
+use nearsift_io::{Cell, Decide, Decision, KeptWriter, Note, Place, Record};
 use rayon::prelude::*;
 
-use super::Job;
 use super::examples::ShownTexts;
 use super::finish::Decided;
 use super::summary::ChangedFile;
+use super::{Job, Marks};
 use crate::context::{Phase, Progress};
 use crate::error::Error;
 use crate::folder::{CompletionLog, Folder};
@@ -26,28 +26,41 @@ pub(super) struct KeptFiles {
     pub unconverted: Vec<Note>,
     /// Numbers that became null in what was converted.
     pub nulls: u64,
+    /// Records that could not have the columns.
+    pub unmarked: u64,
 }
 
+/// The columns that every document gets where all stay, and what makes the cells of a document.
+type Marked<'a> = (&'a Marks, &'a (dyn Fn(u32) -> Result<Vec<Cell>, Error> + Sync));
+
 impl Job<'_> {
-    /// Writes what stays of `documents`, and hands over the texts that are shown.
+    /// Writes what stays of `documents`, or all of them with their marks, and hands over the texts that are shown.
     pub(super) fn write_kept(
         &self,
         folder: &Folder,
         decided: &Decided<'_>,
         documents: u64,
         texts: &ShownTexts,
+        marked: Option<Marked<'_>>,
     ) -> Result<KeptFiles, Error> {
-        folder.make("kept")?;
-        let writer = self.kept_writer(folder, decided)?;
+        let name = if marked.is_some() { "marked" } else { "kept" };
+        folder.make(name)?;
+        let writer = self.kept_writer(folder, name, decided)?;
+        let writer = match marked {
+            Some((marks, _)) => writer.adding(marks.columns()),
+            None => writer,
+        };
         let progress = self.context.begin(Phase::Writing, documents);
-        let pass = KeptPass { decided, texts, progress: &progress, done: AtomicU64::new(0) };
+        let (cells, failed) = (marked.map(|(_, cells)| cells), Mutex::default());
+        let done = AtomicU64::new(0);
+        let pass = KeptPass { decided, texts, cells, failed: &failed, progress: &progress, done };
         // Several inputs may be in one converted file: how far it is would not be known.
         let marks = match self.settings.output_format {
             None => folder.marks(self.inputs)?,
             Some(_) => CompletionLog::default(),
         };
         let changed = Mutex::new(Vec::new());
-        let nulls = AtomicU64::new(0);
+        let (nulls, unmarked) = (AtomicU64::new(0), AtomicU64::new(0));
         let files = self.inputs.files();
         let written = (0..files.len()).into_par_iter().try_for_each(|number| {
             self.context.check()?;
@@ -60,27 +73,35 @@ impl Job<'_> {
                         .push((number, ChangedFile::of(self.context, &files[number], error)?));
                     Ok(())
                 }
-                Ok(Written { nulls: own, .. }) => {
-                    nulls.fetch_add(own, Ordering::Relaxed);
-                    let folders = [folder.path("kept"), folder.path("unreadable")];
+                Ok(written) => {
+                    nulls.fetch_add(written.nulls, Ordering::Relaxed);
+                    unmarked.fetch_add(written.unmarked, Ordering::Relaxed);
+                    let folders = [folder.path(name), folder.path("unreadable")];
                     marks.set(number, &folders, &self.inputs.output_path(&files[number]))
                 }
             }
         });
         // What is written stays written, also where the run was asked to stop.
-        let marked = marks.finish();
-        written.and(marked)?;
+        let logged = marks.finish();
+        lock(&failed).take().map_or(Ok(()), Err)?;
+        written.and(logged)?;
         progress.at(documents);
         let mut changed = std::mem::take(&mut *lock(&changed));
         changed.sort_by_key(|(number, _)| *number);
         let changed = changed.into_iter().map(|(_, file)| file).collect();
         let unconverted = writer.take_unconverted();
-        let (carried_over, nulls) = (writer.carried_over(), nulls.into_inner());
-        Ok(KeptFiles { changed, carried_over, unconverted, nulls })
+        let carried_over = writer.carried_over();
+        let (nulls, unmarked) = (nulls.into_inner(), unmarked.into_inner());
+        Ok(KeptFiles { changed, carried_over, unconverted, nulls, unmarked })
     }
 
-    fn kept_writer(&self, folder: &Folder, decided: &Decided<'_>) -> Result<KeptWriter, Error> {
-        let writer = KeptWriter::new(self.inputs, folder.path("kept"), folder.path("unreadable"));
+    fn kept_writer(
+        &self,
+        folder: &Folder,
+        name: &str,
+        decided: &Decided<'_>,
+    ) -> Result<KeptWriter, Error> {
+        let writer = KeptWriter::new(self.inputs, folder.path(name), folder.path("unreadable"));
         let writer = writer.carrying_over(decided.lacking.records().clone());
         let (threads, files) = (rayon::current_num_threads(), self.inputs.files().len());
         // With one for each file the thread that hands it a part checks again and again whether it has ended the one before, which
@@ -97,6 +118,10 @@ impl Job<'_> {
 struct KeptPass<'a> {
     decided: &'a Decided<'a>,
     texts: &'a ShownTexts,
+    /// The cells of a document, where all documents stay.
+    cells: Option<&'a (dyn Fn(u32) -> Result<Vec<Cell>, Error> + Sync)>,
+    /// The first id that could not be read back.
+    failed: &'a Mutex<Option<Error>>,
     progress: &'a Progress<'a>,
     /// Documents so far.
     done: AtomicU64,
@@ -114,11 +139,23 @@ impl Decide for &KeptPass<'_> {
         if before.is_multiple_of(STRIDE) {
             progress.at(before);
         }
-        if decided.is_kept(document) { Decision::Keep } else { Decision::Drop }
+        match self.cells.is_some() || decided.is_kept(document) {
+            true => Decision::Keep,
+            false => Decision::Drop,
+        }
     }
 
     fn wants_to_see(&self, place: Place) -> bool {
         self.texts.wants(place.index)
+    }
+
+    fn cells(&mut self, place: Place) -> Vec<Cell> {
+        let document = self.decided.records.document(place.index);
+        let Some((cells, document)) = self.cells.zip(document) else { return Vec::new() };
+        cells(document).unwrap_or_else(|error| {
+            lock(self.failed).get_or_insert(error);
+            Vec::new()
+        })
     }
 
     fn see(&mut self, record: &Record<'_>) {

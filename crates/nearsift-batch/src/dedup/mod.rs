@@ -8,6 +8,7 @@ mod decisions;
 mod examples;
 mod finish;
 mod kept_files;
+mod marks;
 mod pairs;
 mod run;
 mod settings;
@@ -22,7 +23,7 @@ use std::time::Instant;
 use nearsift::dedup::Clustering;
 use nearsift::recipe::Recipe;
 use nearsift::verify::Facts;
-use nearsift_io::Inputs;
+use nearsift_io::{Inputs, KeptWriter};
 
 use crate::checkpoint::{Checkpoint, Manifest};
 use crate::context::Context;
@@ -36,6 +37,7 @@ use nearsift::search::Method;
 
 pub use against::Reference;
 pub use decisions::{Cluster, Decisions, Pair, Removed, Why};
+pub use marks::Marks;
 pub use run::RunOfSketches;
 pub use settings::{OutputFormat, Settings};
 pub use summary::{ChangedFile, GroupShown, MemberShown, Removals, SameForm, Search, Summary};
@@ -111,6 +113,15 @@ pub fn run(
             return Ok(Done::AlreadyFinished { is_complete });
         }
     };
+    if let Some(marks) = &settings.mark {
+        let writer = KeptWriter::new(inputs, folder.path("marked"), folder.path("unreadable"));
+        writer.adding(marks.columns()).check_added().map_err(|error| match error {
+            nearsift_io::Error::ColumnTaken { .. } => {
+                Error::Setting { setting: "mark-names", problem: format!(": {error}") }
+            }
+            error => error.into(),
+        })?;
+    }
     let done = in_folder(inputs, settings, &folder, context).map_err(|error| {
         let is_resumable = folder.keeps_work();
         // Once the job was asked to stop, whatever fails fails because of that.

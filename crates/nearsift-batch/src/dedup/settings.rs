@@ -6,7 +6,7 @@ use nearsift::recipe::Recipe;
 use nearsift_io::{Body, Codec, Conversion, Format, Inputs, Links};
 use std::path::PathBuf;
 
-use super::against;
+use super::{Marks, against};
 use crate::documents::text_of;
 use crate::error::Error;
 use nearsift::search::Method;
@@ -44,6 +44,8 @@ pub struct Settings {
     pub dry_run: bool,
     /// What has to be absent from the results: outputs of earlier jobs, files or folders of documents, indexes.
     pub against: Vec<PathBuf>,
+    /// Whether every document stays, with columns that say what was decided about it.
+    pub mark: Option<Marks>,
     /// Whether to write the sketches of what is kept beside it.
     pub keep_state: bool,
 }
@@ -61,6 +63,7 @@ impl Default for Settings {
             output_format: None,
             dry_run: false,
             against: Vec::new(),
+            mark: None,
             keep_state: false,
         }
     }
@@ -109,6 +112,12 @@ impl Settings {
             |setting, problem: &str| Err(Error::Setting { setting, problem: problem.to_owned() });
         if let Some(format) = self.output_format {
             format.conversion()?;
+        }
+        if self.mark.is_some() && self.keep_state {
+            return setting(
+                "keep-state",
+                " is of documents that are kept, and with `mark` all are: leave out one of them",
+            );
         }
         let of_sketches = match (self.against.is_empty(), self.keep_state) {
             (false, _) => "against",
@@ -168,6 +177,7 @@ impl Settings {
             ("reading", reading(inputs)),
             ("against", against.join(", ")),
             ("keep-state", self.keep_state.to_string()),
+            ("mark", self.mark.as_ref().map_or_else(none, |marks| marks.names().join(", "))),
         ];
         Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
     }

@@ -67,6 +67,12 @@ pub struct Summary {
     /// Rows among the unreadable ones that could be read, and not be converted.
     #[serde(skip_serializing_if = "is_zero")]
     pub unconverted: u64,
+    /// Every document stays, with columns that say what was decided about it: `kept` and `removed` say what would stay.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub marked: bool,
+    /// Documents without these columns, because they have a field of such a name.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unmarked: u64,
     /// Numbers that JSON does not have, such as NaN, that became null in what was converted.
     #[serde(skip_serializing_if = "is_zero")]
     pub numbers_as_null: u64,
@@ -255,6 +261,8 @@ impl Summary {
             unreadable: collected.problems.count(),
             carried_over: 0,
             unconverted: 0,
+            marked: false,
+            unmarked: 0,
             numbers_as_null: 0,
             without_text: counts.without_text,
             navigation_only: counts.navigation_only,
@@ -409,7 +417,8 @@ impl Summary {
         files: KeptFiles,
         list: &Path,
     ) -> Result<(), Error> {
-        let KeptFiles { changed, carried_over, unconverted, nulls } = files;
+        let KeptFiles { changed, carried_over, unconverted, nulls, unmarked } = files;
+        self.unmarked = unmarked;
         self.numbers_as_null = nulls;
         self.changed_files = changed;
         self.carried_over = carried_over;

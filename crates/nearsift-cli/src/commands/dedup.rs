@@ -38,7 +38,9 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     let read = Status::of_reading(summary.unread());
     super::warn_of_changes(&summary.changed_files);
     sum_up(global, &summary, |out| print(&summary, out, &args.output))?;
-    match summary.changed_files.is_empty() && summary.unconverted == 0 {
+    let is_complete =
+        summary.changed_files.is_empty() && summary.unconverted + summary.unmarked == 0;
+    match is_complete {
         true => Ok(read),
         false => Ok(Status::SomeUnreadable),
     }
@@ -57,6 +59,9 @@ fn settings(args: &Dedup) -> Result<Settings, Failure> {
     settings.dry_run = args.dry_run;
     settings.against.clone_from(&args.against);
     settings.keep_state = args.keep_state;
+    if args.mark {
+        settings.mark = Some(args.mark_names.as_deref().unwrap_or_default().parse()?);
+    }
     Ok(settings)
 }
 
@@ -110,7 +115,14 @@ fn print(summary: &Summary, out: &mut Out, folder: &Path) -> Result<(), Failure>
     if summary.dry_run {
         out.line("dry run: nothing was removed, and no document was written")?;
     }
-    let kept = if summary.dry_run { "" } else { "kept/, " };
+    if summary.marked {
+        out.line("nothing was removed: every document is in marked/, with columns that say what was decided")?;
+    }
+    let kept = match (summary.dry_run, summary.marked) {
+        (true, _) => "",
+        (false, true) => "marked/, ",
+        (false, false) => "kept/, ",
+    };
     let folder = escaped(&folder.display().to_string());
     out.line(&format!(
         "results in {folder}: {kept}report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json"

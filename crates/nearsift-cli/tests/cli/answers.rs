@@ -308,6 +308,18 @@ pub const OUTPUT_IS_STDOUT: Answer = answer(
     "the results are files and need a folder, not standard output: name a new folder; `nearsift pairs` prints pairs (a folder of this name is ./-)",
     "Nothing is read or written, and no folder is made.",
 );
+pub const COLUMN_TAKEN: Answer = answer(
+    "`--mark`: a file has a column of such a name",
+    2,
+    "error: --mark-names: in/b.csv: it has a column \"kept\" already; give the added one another name",
+    "Nothing is written.",
+);
+pub const FIELD_TAKEN: Answer = answer(
+    "`--mark`: one JSON object further on has such a field",
+    3,
+    "1 document has a field of the name of an added column already, and stayed as it was: give that column another name with --mark-names.",
+    "It is in `marked/` without the columns.",
+);
 pub const SCORE_OUT_OF_RANGE: Answer = answer(
     "Threshold out of range",
     2,
@@ -435,6 +447,8 @@ pub const ALL: &[&Answer] = &[
     &NOT_A_NUMBER,
     &UNUSED_PARAMETER,
     &OUTPUT_IS_STDOUT,
+    &COLUMN_TAKEN,
+    &FIELD_TAKEN,
     &SCORE_OUT_OF_RANGE,
     &TOO_LITTLE_MEMORY,
     &NO_REFERENCE,

@@ -12,6 +12,7 @@ mod faults;
 mod groups;
 mod index;
 mod large;
+mod marks;
 mod one_form;
 mod partial;
 mod report;

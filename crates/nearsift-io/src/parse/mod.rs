@@ -14,7 +14,9 @@ use crate::batch::Record;
 use crate::{Error, Format, Inputs, Lack, Note, ReadOptions, Reason};
 
 pub(crate) use json::text_range as json_text_range;
-pub(crate) use rows::{Columns, text_range as row_text_range};
+pub(crate) use rows::{
+    Columns, quoted as quoted_field, text_range as row_text_range, with_fields as row_with,
+};
 
 /// A document.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,6 +181,11 @@ impl Plan {
             return Err(Error::InvalidOption { option, got: format!("{byte:#x}"), expected });
         }
         Ok(Self { paths, id, fields, encoding: encoding(options)? })
+    }
+
+    /// The charset of records that are not UTF-8, where one was given.
+    pub(crate) fn encoding(&self) -> Option<&'static Encoding> {
+        self.encoding
     }
 
     /// The path of the text, when it is asked for.

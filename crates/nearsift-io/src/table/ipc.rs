@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
@@ -18,7 +18,7 @@ use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamW
 use arrow_ipc::{
     CompressionType, Endianness, Message, MetadataVersion, root_as_footer, root_as_message,
 };
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::CopyError;
@@ -26,7 +26,7 @@ use super::cells::{Column, column_names, is_text};
 use crate::parse::{Plan, Slot};
 use crate::source::{Compression, Origin, Positioned, RATIO_FROM};
 use crate::split::{Passed, Piece, Pieces};
-use crate::write::{Decision, Raw, Target};
+use crate::write::{AddedColumn, Cell, CellKind, Decision, Raw, Target};
 use crate::{Limits, Reason};
 
 /// The format's name in messages.
@@ -90,7 +90,7 @@ impl Opened {
             is_file,
             ratio: limits.ratio,
             version: MetadataVersion::V5,
-            schema: SchemaRef::new(arrow_schema::Schema::empty()),
+            schema: SchemaRef::new(Schema::empty()),
             dictionaries: HashMap::new(),
             metadata: Vec::new(),
             digest: Xxh3::new(),
@@ -258,6 +258,11 @@ impl Opened {
             }
         }
         None
+    }
+
+    /// The names of the columns.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.schema.fields().iter().map(|field| field.name().as_str())
     }
 
     fn passed(&self, parts: Vec<u64>) -> Passed {
@@ -431,12 +436,14 @@ impl Pieces for Rows {
 pub(crate) fn copy(
     mut file: Opened,
     parts: &[u64],
-    mut decide: impl FnMut(u64) -> Decision,
+    decide: &mut crate::write::Rows<'_>,
     kept: &mut Target,
     unreadable: &mut Target,
 ) -> Result<Passed, CopyError> {
     let codec = file.codec();
-    let mut kept = Output::open(&file, codec, kept)?;
+    let added = decide.added(file.columns());
+    let schema = with_columns(&file.schema, added);
+    let mut kept = Output::open(&file, &schema, codec, kept)?;
     let mut other: Option<Output> = None;
     let mut line = 1;
     for (done, &rows) in parts.iter().enumerate() {
@@ -449,15 +456,28 @@ pub(crate) fn copy(
             }
             Err(reason) => return Err(CopyError::Read(reason)),
         };
-        let decisions: Vec<Decision> = (line..line + rows).map(&mut decide).collect();
+        let (first, first_line) = (decide.decided(), line);
+        let decisions: Vec<Decision> = (line..line + rows).map(|line| decide.next(line)).collect();
         line += batch.num_rows() as u64;
-        kept.write(&batch, &decisions, Decision::Keep)?;
+        if let Some(chosen) = chosen(&batch, &decisions, Decision::Keep)? {
+            let is_kept = |row: &u64| decisions[*row as usize] == Decision::Keep;
+            let cells = |row: u64| decide.cells(first + row, first_line + row);
+            kept.write(&match added {
+                [] => chosen,
+                added => {
+                    let cells: Vec<Vec<Cell>> = (0..rows).filter(is_kept).map(cells).collect();
+                    with_cells(&chosen, &schema, added, &cells)?
+                }
+            })?;
+        }
         if decisions.contains(&Decision::Unreadable) {
             if other.is_none() {
-                other = Some(Output::open(&file, codec, unreadable)?);
+                other = Some(Output::open(&file, &file.schema, codec, unreadable)?);
             }
-            if let Some(other) = &mut other {
-                other.write(&batch, &decisions, Decision::Unreadable)?;
+            if let (Some(other), Some(chosen)) =
+                (&mut other, chosen(&batch, &decisions, Decision::Unreadable)?)
+            {
+                other.write(&chosen)?;
             }
         }
     }
@@ -471,6 +491,62 @@ pub(crate) fn copy(
     if is_at_end { Ok(passed) } else { Err(CopyError::Parts { got: parts.len() as u64 + 1 }) }
 }
 
+/// The rows of a batch about which this was decided; `None` where there are none.
+fn chosen(
+    batch: &RecordBatch,
+    decisions: &[Decision],
+    takes: Decision,
+) -> Result<Option<RecordBatch>, CopyError> {
+    if !decisions.contains(&takes) {
+        return Ok(None);
+    }
+    if decisions.len() == batch.num_rows() && decisions.iter().all(|d| *d == takes) {
+        return Ok(Some(batch.clone()));
+    }
+    let rows = (0..batch.num_rows()).map(|row| decisions.get(row) == Some(&takes));
+    let rows: BooleanArray = rows.map(Some).collect();
+    let filter = || arrow_select::filter::filter_record_batch(batch, &rows);
+    guarded(filter).map(Some).map_err(|e| CopyError::Read(reason(&e)))
+}
+
+/// A schema with added columns behind its own.
+pub(crate) fn with_columns(schema: &SchemaRef, added: &[AddedColumn]) -> SchemaRef {
+    if added.is_empty() {
+        return Arc::clone(schema);
+    }
+    let new = added.iter().map(|column| {
+        let kind = match column.kind {
+            CellKind::Integer => DataType::Int64,
+            CellKind::Number => DataType::Float64,
+            CellKind::Boolean => DataType::Boolean,
+            CellKind::Text => DataType::Utf8,
+        };
+        Arc::new(Field::new(&column.name, kind, true))
+    });
+    let fields: Vec<FieldRef> = schema.fields().iter().cloned().chain(new).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+/// A batch with the cells of its rows in the columns behind its own.
+fn with_cells(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    added: &[AddedColumn],
+    cells: &[Vec<Cell>],
+) -> Result<RecordBatch, CopyError> {
+    let mut columns = batch.columns().to_vec();
+    for (nth, column) in added.iter().enumerate() {
+        let cells = cells.iter().map(|row| row.get(nth).unwrap_or(&Cell::Null));
+        columns.push(match column.kind {
+            CellKind::Integer => Arc::new(cells.map(Cell::integer).collect::<Int64Array>()),
+            CellKind::Number => Arc::new(cells.map(Cell::number).collect::<Float64Array>()),
+            CellKind::Boolean => Arc::new(cells.map(Cell::boolean).collect::<BooleanArray>()),
+            CellKind::Text => Arc::new(cells.map(Cell::shown).collect::<StringArray>()),
+        });
+    }
+    RecordBatch::try_new(Arc::clone(schema), columns).map_err(write_error)
+}
+
 enum Output {
     File(Box<FileWriter<Raw>>),
     Stream(Box<StreamWriter<Raw>>),
@@ -479,6 +555,7 @@ enum Output {
 impl Output {
     fn open(
         file: &Opened,
+        schema: &SchemaRef,
         codec: Option<CompressionType>,
         target: &mut Target,
     ) -> Result<Self, CopyError> {
@@ -489,35 +566,18 @@ impl Output {
             .try_with_compression(codec)
             .map_err(write_error)?;
         Ok(if file.is_file {
-            let writer = FileWriter::try_new_with_options(raw, &file.schema, options);
+            let writer = FileWriter::try_new_with_options(raw, schema, options);
             Self::File(Box::new(writer.map_err(write_error)?))
         } else {
-            let writer = StreamWriter::try_new_with_options(raw, &file.schema, options);
+            let writer = StreamWriter::try_new_with_options(raw, schema, options);
             Self::Stream(Box::new(writer.map_err(write_error)?))
         })
     }
 
-    fn write(
-        &mut self,
-        batch: &RecordBatch,
-        decisions: &[Decision],
-        takes: Decision,
-    ) -> Result<(), CopyError> {
-        if !decisions.contains(&takes) {
-            return Ok(());
-        }
-        let is_whole = decisions.len() == batch.num_rows() && decisions.iter().all(|d| *d == takes);
-        let chosen = if is_whole {
-            batch.clone()
-        } else {
-            let rows = (0..batch.num_rows()).map(|row| decisions.get(row) == Some(&takes));
-            let rows: BooleanArray = rows.map(Some).collect();
-            let filter = || arrow_select::filter::filter_record_batch(batch, &rows);
-            guarded(filter).map_err(|e| CopyError::Read(reason(&e)))?
-        };
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), CopyError> {
         let write = || match self {
-            Self::File(writer) => writer.write(&chosen),
-            Self::Stream(writer) => writer.write(&chosen),
+            Self::File(writer) => writer.write(batch),
+            Self::Stream(writer) => writer.write(batch),
         };
         guarded(write).map_err(write_error)
     }

@@ -101,14 +101,14 @@ impl KeptWriter {
                 let name = from.clone();
                 Task { name, number, format, content, first, seen: before, compression }
             };
-            let mut decided = Decided::new(decide, format);
+            let mut decided = Decided::new(decide, format, &self.added);
             let mut done = self.records(task(content), targets(), &mut decided)?;
             match &mut kept {
                 Kept::Packed(packer) => packer.add_made(&member, &to_kept)?,
                 Kept::Rows(rows) => {
                     let made = to_kept.take().map_err(|e| place.error(e))?;
                     let odd = match made {
-                        Some((made, _)) => rows.add(made, format, &from),
+                        Some((made, _)) => rows.add(made, format, &from, decided.take_cells()),
                         None => Ok(Vec::new()),
                     };
                     let odd = odd.map_err(|e| place.error(e))?;

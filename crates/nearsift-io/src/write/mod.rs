@@ -1,5 +1,6 @@
 //! The second pass: the kept records, byte for byte, in the input's own format and compression.
 
+mod added;
 mod archive;
 mod behind;
 mod convert;
@@ -23,6 +24,9 @@ use crate::source::{Compression, Content, Positioned};
 use crate::split::{Piece, Pieces, Splitter};
 use crate::{Error, Format, Note, Reason};
 
+pub(crate) use added::taken;
+pub use added::{AddedColumn, Cell, CellKind};
+use added::{Adding, NotAdded};
 pub use convert::{Codec, Conversion, TextOf};
 use pieces::Pair;
 pub use rewrite::{Decide, Rewriting};
@@ -69,6 +73,9 @@ pub struct Written {
     pub bytes: u64,
     /// Numbers that JSON does not have (`NaN`, `Infinity`), of records that were converted: they were written as null.
     pub nulls: u64,
+    /// Kept records that were written without the [added columns](KeptWriter::adding), because they, or their file, have one of
+    /// that name.
+    pub unmarked: u64,
 }
 
 impl Written {
@@ -88,6 +95,7 @@ impl AddAssign for Written {
         self.unreadable += other.unreadable;
         self.bytes += other.bytes;
         self.nulls += other.nulls;
+        self.unmarked += other.unmarked;
     }
 }
 
@@ -114,6 +122,7 @@ pub struct KeptWriter {
     lacking: HashMap<String, u64>,
     /// Rows that could not be converted.
     unconverted: Mutex<Vec<Note>>,
+    added: Vec<AddedColumn>,
 }
 
 impl KeptWriter {
@@ -128,6 +137,70 @@ impl KeptWriter {
             conversion: None,
             lacking: HashMap::new(),
             unconverted: Mutex::default(),
+            added: Vec::new(),
+        }
+    }
+
+    /// Adds columns to every kept record of JSON lines, JSON, CSV, TSV, Parquet and Arrow, behind its own; the values are
+    /// those of [`Decide::cells`]. Other formats stay as they are, but that rows which they become in another format have
+    /// the columns, too.
+    ///
+    /// A table, a CSV file or an object that has one of the names already is written without the columns, and counted
+    /// as [`unmarked`](Written::unmarked): see [`check_added`](KeptWriter::check_added).
+    pub fn adding(mut self, columns: Vec<AddedColumn>) -> Self {
+        self.added = columns;
+        self
+    }
+
+    /// Whether an added column can have its name in every file. Of JSON the first object is looked at; archives are not.
+    ///
+    /// # Errors
+    /// [`Error::ColumnTaken`] with the first file that has a column or field of such a name. What cannot be read says so when
+    /// it is read.
+    pub fn check_added(&self) -> Result<(), Error> {
+        if self.added.is_empty() {
+            return Ok(());
+        }
+        self.inputs.files().iter().try_for_each(|file| match self.taken_in(file) {
+            Some(column) => Err(Error::ColumnTaken { file: file.name(), column }),
+            None => Ok(()),
+        })
+    }
+
+    /// The first added column whose name is taken in a file, as far as its beginning says.
+    fn taken_in(&self, file: &InputFile) -> Option<String> {
+        let limits = &self.inputs.options().limits;
+        match file.format() {
+            #[cfg(feature = "parquet")]
+            Format::Parquet => {
+                let table = crate::table::parquet::Opened::open(file.origin(), limits).ok()?;
+                taken(&self.added, table.columns())
+            }
+            #[cfg(feature = "arrow")]
+            Format::Arrow => {
+                let table = crate::table::ipc::Opened::open(file.origin(), limits).ok()?;
+                taken(&self.added, table.columns())
+            }
+            format if format.has_fields() => {
+                let content = Content::Origin(file.origin().clone());
+                let mut splitter =
+                    Splitter::open(content, format, self.inputs.options(), 0).ok()?;
+                let mut buffer = Vec::new();
+                loop {
+                    match splitter.next(&mut buffer, &mut Vec::new())? {
+                        Piece::Header { range, delimiter } => {
+                            let columns =
+                                Columns::new(&buffer[range], delimiter, self.inputs.plan());
+                            return taken(&self.added, columns.names());
+                        }
+                        Piece::Record { range, .. } => {
+                            return added::taken_in_object(&self.added, &buffer[range]);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => None,
         }
     }
 
@@ -298,6 +371,9 @@ impl KeptWriter {
         }
         let mut delimiter = b',';
         let mut columns = Columns::default();
+        // What is converted gets them as a row.
+        let is_adding = !self.added.is_empty() && self.conversion.is_none();
+        let mut takes_columns = is_adding && format.has_fields();
         let mut written = Written::default();
         let mut records = 0;
         // Whether the record that is too long has begun.
@@ -309,8 +385,14 @@ impl KeptWriter {
                 Piece::Header { range, delimiter: found } => {
                     delimiter = found;
                     columns = Columns::new(&buffer[range.clone()], delimiter, self.inputs.plan());
-                    pair.kept.put(&buffer[range.clone()])?;
-                    pair.unreadable.put(&buffer[range])?;
+                    let own = &buffer[range];
+                    let mut with = None;
+                    if takes_columns {
+                        with = self.adding_to(format, delimiter).header(own, &columns).ok();
+                        takes_columns = with.is_some();
+                    }
+                    pair.kept.put(with.as_deref().unwrap_or(own))?;
+                    pair.unreadable.put(own)?;
                 }
                 Piece::Record { range, line, closed } => {
                     let place = Place { file: number, index: first + records, line };
@@ -344,7 +426,24 @@ impl KeptWriter {
                         }
                         _ => None,
                     };
-                    pair.record(other.as_deref().unwrap_or(record), decision)?;
+                    let mut record = other.as_deref().unwrap_or(record);
+                    let with;
+                    if decision == Decision::Keep && is_adding {
+                        let cells = decide.cells(place);
+                        let adding = self.adding_to(format, delimiter);
+                        let added = match takes_columns && closed {
+                            true => adding.record(record, &cells),
+                            false => Err(NotAdded::NoFields),
+                        };
+                        match added {
+                            Ok(longer) => {
+                                with = longer;
+                                record = &with;
+                            }
+                            Err(_) => written.unmarked += u64::from(format.has_fields()),
+                        }
+                    }
+                    pair.record(record, decision)?;
                     written.count(decision);
                 }
                 Piece::Long { range, .. } | Piece::Cut(range) if in_long => {
@@ -370,6 +469,11 @@ impl KeptWriter {
         Ok(written)
     }
 
+    fn adding_to(&self, format: Format, delimiter: u8) -> Adding<'_> {
+        let encoding = self.inputs.plan().encoding();
+        Adding { columns: &self.added, format, encoding, delimiter }
+    }
+
     /// Writes a file whose records are rows of a table.
     #[cfg(any(feature = "arrow", feature = "parquet"))]
     fn write_table(
@@ -383,7 +487,8 @@ impl KeptWriter {
         let Task { name, number, format, content, first, seen, .. } = task;
         let gone = |reason| Error::Gone { file: name.clone(), reason };
         let limits = &self.inputs.options().limits;
-        let mut rows = Rows { number, first, records: 0, written: Written::default(), decide };
+        let (written, added) = (Written::default(), &self.added[..]);
+        let mut rows = Rows { number, first, records: 0, written, decide, added };
         let (origin, parts) = (content.origin().map_err(gone)?, &seen.passed.parts);
         let copied = match format {
             #[cfg(feature = "parquet")]
@@ -397,7 +502,7 @@ impl KeptWriter {
             Format::Arrow => {
                 use crate::table::ipc::{Opened, copy};
                 let table = Opened::open(&origin, limits).map_err(gone)?;
-                copy(table, parts, |line| rows.next(line), &mut kept, &mut unreadable)
+                copy(table, parts, &mut rows, &mut kept, &mut unreadable)
             }
             _ => return Err(seen.changed(&name, "tables", 1, 0)),
         };
@@ -408,7 +513,10 @@ impl KeptWriter {
             CopyError::Read(reason) => gone(reason),
             CopyError::Write(source) => kept.error(source),
         })?;
-        let Rows { records, written, .. } = rows;
+        let Rows { records, mut written, added, .. } = rows;
+        if added.len() < self.added.len() {
+            written.unmarked = written.kept;
+        }
         let now = Seen { records, passed, ..*seen };
         seen.compare(&now, &name)?;
         unreadable.publish()?;
@@ -456,10 +564,11 @@ pub(crate) struct Rows<'a> {
     records: u64,
     written: Written,
     decide: &'a mut dyn Decide,
+    added: &'a [AddedColumn],
 }
 
 #[cfg(any(feature = "arrow", feature = "parquet"))]
-impl Rows<'_> {
+impl<'a> Rows<'a> {
     /// Decides the next row.
     pub(crate) fn next(&mut self, line: u64) -> Decision {
         let place = Place { file: self.number, index: self.first + self.records, line };
@@ -469,8 +578,24 @@ impl Rows<'_> {
         decision
     }
 
+    /// The columns that are added to a table of columns of these names: all or none.
+    pub(crate) fn added<'n>(
+        &mut self,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> &'a [AddedColumn] {
+        if taken(self.added, names).is_some() {
+            self.added = &[];
+        }
+        self.added
+    }
+
+    /// The cells of the added columns for a row that is kept, by its number among the decided ones.
+    pub(crate) fn cells(&mut self, row: u64, line: u64) -> Vec<Cell> {
+        let place = Place { file: self.number, index: self.first + row, line };
+        self.decide.cells(place)
+    }
+
     /// How many are decided.
-    #[cfg(feature = "parquet")]
     pub(crate) fn decided(&self) -> u64 {
         self.records
     }

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::str::from_utf8;
 
-use super::Decision;
+use super::{Cell, Decision};
 use crate::Format;
 use crate::batch::{Place, Record};
-use crate::parse::{Columns, Plan, json_text_range, row_text_range};
+use crate::parse::{Columns, Plan, json_text_range, quoted_field, row_text_range};
 
 /// Whether texts are rewritten: where none is, none is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,12 @@ pub trait Decide {
     fn rewrite(&mut self, _: Place, _: &str) -> Option<String> {
         None
     }
+
+    /// The values of the [added columns](super::KeptWriter::adding) for a kept record, in their order. Asked where there are
+    /// such columns, after the record is decided; of a table when all of a row group or batch are.
+    fn cells(&mut self, _: Place) -> Vec<Cell> {
+        Vec::new()
+    }
 }
 
 impl<F: FnMut(Place) -> Decision> Decide for F {
@@ -75,7 +81,7 @@ impl Fields<'_> {
             }
             Format::Csv | Format::Tsv => {
                 let (range, text) = row_text_range(record, self.delimiter, self.columns)?;
-                (range, self.quoted(rewrite(&text)?))
+                (range, quoted_field(rewrite(&text)?.into(), self.delimiter).into_owned())
             }
             Format::Text => {
                 let mark = if record.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -84,15 +90,6 @@ impl Fields<'_> {
             _ => return None,
         };
         Some(spliced(record, range, &new))
-    }
-
-    /// A text as a field of a row (RFC 4180, section 2).
-    fn quoted(&self, text: String) -> String {
-        let special = |c: char| matches!(c, '"' | '\r' | '\n') || c == char::from(self.delimiter);
-        match text.contains(special) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text,
-        }
     }
 }
 

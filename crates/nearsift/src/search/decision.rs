@@ -145,7 +145,7 @@ impl Decision {
 }
 
 /// The number of the same decimal digits in double precision: 0.8 for the single 0.8, and not 0.800000011920929.
-fn same_digits(single: f32) -> f64 {
+pub fn same_digits(single: f32) -> f64 {
     single.to_string().parse().unwrap_or(f64::from(single))
 }
 

@@ -20,7 +20,7 @@ mod verify;
 
 pub use acceptance::{Acceptance, Method, clustering_within, join_settings, pair_of};
 pub use candidates::{Candidates, PairScope};
-pub use decision::{ComparedDocument, Decision, DecisionError, MethodValue, decide};
+pub use decision::{ComparedDocument, Decision, DecisionError, MethodValue, decide, same_digits};
 pub use lru::LruCache;
 pub use order::by_neighbourhood;
 pub use pair::{Near, TextMeasures, score_among};

@@ -116,7 +116,13 @@ impl Against {
 
     /// Whether a document goes.
     pub fn has(&self, document: u32) -> bool {
-        self.removals.binary_search_by_key(&document, |removal| removal.document).is_ok()
+        self.removal(document).is_some()
+    }
+
+    /// The removal of a document, if it goes.
+    pub fn removal(&self, document: u32) -> Option<&Removal> {
+        let found = self.removals.binary_search_by_key(&document, |removal| removal.document);
+        found.ok().map(|at| &self.removals[at])
     }
 
     /// The file of a removal's partner.

@@ -48,9 +48,17 @@ impl Summary {
         warnings.add(
             self.carried_over,
             format!(
-                "{} no record with the text field: {} in kept/ as in the input, byte for byte.",
+                "{} no record with the text field: {} in {}/ as in the input, byte for byte.",
                 plural_of(self.carried_over, ["file has", "files have"]),
                 if self.carried_over == 1 { "it is" } else { "they are" },
+                if self.marked { "marked" } else { "kept" },
+            ),
+        );
+        warnings.add(
+            self.unmarked,
+            format!(
+                "{} of the name of an added column already, and stayed as it was: give that column another name with `mark-names`.",
+                plural_of(self.unmarked, ["document has a field", "documents have a field"])
             ),
         );
         warnings.add(

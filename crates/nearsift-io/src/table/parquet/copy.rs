@@ -4,21 +4,25 @@ use std::io::{self, Write};
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use parquet::basic::{Compression, Encoding, LogicalType, PageType, Type};
+use parquet::basic::{Compression, Encoding, LogicalType, PageType, Repetition, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::file::writer::{
     SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
 };
 use parquet::schema;
-use parquet::schema::types::{ColumnDescriptor, TypePtr};
+use parquet::schema::types::{ColumnDescriptor, ColumnPath, TypePtr};
 
 use super::column::{Run, with_typed};
 use super::{CHUNK, Opened};
 use crate::split::Passed;
 use crate::table::CopyError;
-use crate::write::{Decision, Raw, Rewriting, Rows, Target};
+use crate::write::{AddedColumn, Cell, CellKind, Decision, Raw, Rewriting, Rows, Target};
+
+/// Where a file keeps the Arrow schema that it was written from.
+const ARROW_SCHEMA: &str = "ARROW:schema";
 
 /// Copies the rows that the reader handed out to the file of their decision, which is asked for in order, and asks for other
 /// texts of those that are kept.
@@ -40,7 +44,8 @@ pub(crate) fn copy(
         Rewriting::Some => text.map(|path| file.text(path)).transpose().map_err(CopyError::Read)?,
     };
     let mut digests = Vec::new();
-    let mut kept = Output::open(file, kept)?;
+    let added = decide.added(file.columns());
+    let mut kept = Output::open(file, added, kept)?;
     let mut other: Option<Output> = None;
     let mut line = 1;
     for (number, &rows) in parts.iter().enumerate() {
@@ -53,7 +58,7 @@ pub(crate) fn copy(
         }
         let any = |decision| decisions.contains(&decision);
         if any(Decision::Unreadable) && other.is_none() {
-            other = Some(Output::open(file, unreadable)?);
+            other = Some(Output::open(file, &[], unreadable)?);
         }
         file.blocks.take_digest();
         let mut to_kept = kept.group(any(Decision::Keep))?;
@@ -87,6 +92,17 @@ pub(crate) fn copy(
                 })?,
             }
             sinks.into_iter().flatten().try_for_each(ColumnSink::close)?;
+        }
+        if to_kept.is_some() && !added.is_empty() {
+            let is_kept = |row: &u64| decisions[*row as usize] == Decision::Keep;
+            let cells =
+                (0..rows).filter(is_kept).map(|row| decide.cells(first + row, first_line + row));
+            let cells: Vec<Vec<Cell>> = cells.collect();
+            for (nth, column) in added.iter().enumerate() {
+                if let Some(sink) = ColumnSink::next(&mut to_kept, Decision::Keep)? {
+                    sink.write_cells(column.kind, cells.iter().map(|row| &row[nth]))?;
+                }
+            }
         }
         if let Some(group) = to_kept {
             group.close()?;
@@ -204,15 +220,16 @@ struct Output {
 type Failed = Arc<Mutex<Option<io::Error>>>;
 
 impl Output {
-    fn open(file: &Opened, target: &mut Target) -> Result<Self, CopyError> {
+    fn open(file: &Opened, added: &[AddedColumn], target: &mut Target) -> Result<Self, CopyError> {
         let failed = Failed::default();
         let raw = target.create().map_err(CopyError::Write)?;
         let raw = Watched { raw, failed: Arc::clone(&failed) };
         let meta = file.meta.file_metadata();
         let schema = meta.schema_descr().root_schema_ptr();
-        let properties = Arc::new(properties(file));
+        let properties = Arc::new(properties(file, added));
         let writer = encoded(&failed, || {
-            SerializedFileWriter::new(raw, without_unknown(&schema)?, properties)
+            let schema = with_columns(&without_unknown(&schema)?, added)?;
+            SerializedFileWriter::new(raw, schema, properties)
         })?;
         Ok(Self { writer, failed })
     }
@@ -277,6 +294,63 @@ fn without_unknown(schema: &TypePtr) -> parquet::errors::Result<TypePtr> {
     built.map(Arc::new)
 }
 
+/// A schema with added columns behind its own.
+fn with_columns(schema: &TypePtr, added: &[AddedColumn]) -> parquet::errors::Result<TypePtr> {
+    if added.is_empty() {
+        return Ok(Arc::clone(schema));
+    }
+    let column = |column: &AddedColumn| {
+        let (physical, logical) = match column.kind {
+            CellKind::Integer => (Type::INT64, None),
+            CellKind::Number => (Type::DOUBLE, None),
+            CellKind::Boolean => (Type::BOOLEAN, None),
+            CellKind::Text => (Type::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        schema::types::Type::primitive_type_builder(&column.name, physical)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(logical)
+            .build()
+            .map(Arc::new)
+    };
+    let mut fields = schema.get_fields().to_vec();
+    fields.extend(added.iter().map(column).collect::<parquet::errors::Result<Vec<_>>>()?);
+    let root = schema::types::Type::group_type_builder(schema.name()).with_fields(fields);
+    root.build().map(Arc::new)
+}
+
+/// What a file says about itself, for one with added columns: the Arrow schema in it has them, too.
+fn metadata(file: &Opened, added: &[AddedColumn]) -> Option<Vec<KeyValue>> {
+    let meta = file.meta.file_metadata();
+    let mut pairs = meta.key_value_metadata().cloned()?;
+    if let Some(at) = pairs.iter().position(|pair| pair.key == ARROW_SCHEMA)
+        && !added.is_empty()
+    {
+        // Where it cannot be read, readers find the columns by the schema of Parquet.
+        match arrow_schema(file, added) {
+            Some(schema) => pairs[at].value = Some(schema),
+            None => drop(pairs.remove(at)),
+        }
+    }
+    Some(pairs)
+}
+
+#[cfg(feature = "arrow")]
+fn arrow_schema(file: &Opened, added: &[AddedColumn]) -> Option<String> {
+    let meta = file.meta.file_metadata();
+    let read = || {
+        let pairs = meta.key_value_metadata();
+        parquet::arrow::parquet_to_arrow_schema(meta.schema_descr(), pairs)
+    };
+    let schema = Arc::new(super::guarded(read).ok()?);
+    let schema = crate::table::ipc::with_columns(&schema, added);
+    Some(parquet::arrow::encode_arrow_schema(&schema))
+}
+
+#[cfg(not(feature = "arrow"))]
+fn arrow_schema(_: &Opened, _: &[AddedColumn]) -> Option<String> {
+    None
+}
+
 fn has_unknown(schema: &TypePtr) -> bool {
     schema.get_basic_info().logical_type_ref().is_some_and(is_unknown)
         || schema.is_group() && schema.get_fields().iter().any(has_unknown)
@@ -323,10 +397,39 @@ impl<'a> ColumnSink<'a> {
         encoded(self.failed, || writer.write_batch(&run.values, definitions, repetitions)).map(drop)
     }
 
+    /// Writes a whole column of cells that may be null.
+    fn write_cells<'c>(
+        mut self,
+        kind: CellKind,
+        cells: impl Iterator<Item = &'c Cell>,
+    ) -> Result<(), CopyError> {
+        match kind {
+            CellKind::Integer => self.write(&optional::<Int64Type>(cells.map(Cell::integer))),
+            CellKind::Number => self.write(&optional::<DoubleType>(cells.map(Cell::number))),
+            CellKind::Boolean => self.write(&optional::<BoolType>(cells.map(Cell::boolean))),
+            CellKind::Text => {
+                let texts = cells.map(Cell::shown);
+                let bytes = texts.map(|text| text.map(|t| t.into_owned().into_bytes().into()));
+                self.write(&optional::<ByteArrayType>(bytes))
+            }
+        }?;
+        self.close()
+    }
+
     fn close(self) -> Result<(), CopyError> {
         let Self { writer, failed, .. } = self;
         encoded(failed, || writer.close()).map(drop)
     }
+}
+
+/// The values of a column that may be null, with their levels.
+fn optional<T: DataType>(values: impl Iterator<Item = Option<T::T>>) -> Run<T> {
+    let mut run = Run::<T>::default();
+    for value in values {
+        run.definitions.push(i16::from(value.is_some()));
+        run.values.extend(value);
+    }
+    run
 }
 
 /// Runs a call of the library's writer, which gives up over some of what its reader takes.
@@ -376,13 +479,18 @@ impl Write for Watched {
 
 /// How the file was written, as far as it can be told: compression, encodings, statistics, page version, sorting, Bloom
 /// filters and all key-value metadata.
-fn properties(file: &Opened) -> WriterProperties {
-    let meta = file.meta.file_metadata();
+fn properties(file: &Opened, added: &[AddedColumn]) -> WriterProperties {
     let mut builder = WriterProperties::builder()
-        .set_key_value_metadata(meta.key_value_metadata().cloned())
+        .set_key_value_metadata(metadata(file, added))
         .set_statistics_enabled(EnabledStatistics::None);
     let Some(group) = file.groups().first() else { return builder.build() };
     builder = builder.set_sorting_columns(group.sorting_columns().cloned());
+    if let Some(first) = group.columns().first() {
+        for column in added {
+            let path = ColumnPath::new(vec![column.name.clone()]);
+            builder = builder.set_column_compression(path, writable(first.compression()));
+        }
+    }
     let mut version = WriterVersion::PARQUET_1_0;
     for chunk in group.columns() {
         let path = || chunk.column_path().clone();

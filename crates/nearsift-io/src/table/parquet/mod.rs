@@ -75,6 +75,11 @@ impl Opened {
         Ok(Self { blocks: Arc::new(blocks), meta, footer: digest })
     }
 
+    /// The names of the columns, of nested ones the outermost.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.meta.file_metadata().schema().get_fields().iter().map(|field| field.name())
+    }
+
     fn groups(&self) -> &[RowGroupMetaData] {
         self.meta.row_groups()
     }

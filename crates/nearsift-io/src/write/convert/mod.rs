@@ -19,7 +19,7 @@ use std::str::FromStr;
 use std::sync::PoisonError;
 
 use super::target::{Aside, Target};
-use super::{Decide, Decision, KeptWriter, Rewriting, Task, Written};
+use super::{AddedColumn, Cell, Decide, Decision, KeptWriter, Rewriting, Task, Written};
 use crate::batch::{Place, Record};
 use crate::inputs::{InputFile, Inputs, State};
 use crate::parse::Body;
@@ -239,7 +239,7 @@ impl KeptWriter {
         let conversion = &plans.conversion;
         let mut target = Target::new(self.kept.join(&unit.path), number, self.making);
         let (options, plan) = (self.inputs.options(), self.inputs.plan());
-        let mut rows = RowSpool::new(target.folder(), conversion, options, plan)
+        let mut rows = RowSpool::new(target.folder(), conversion, options, plan, &self.added)
             .map_err(|e| target.error(e))?;
         let mut written = Written::default();
         let mut any = false;
@@ -267,6 +267,7 @@ impl KeptWriter {
         }
         if any {
             written.nulls = rows.nulls;
+            written.unmarked += rows.unmarked;
             written.bytes = rows.write(&mut target)?;
             target.publish()?;
         }
@@ -294,12 +295,13 @@ impl KeptWriter {
         };
         let kept = Aside::default();
         let aside = || [target.aside(&kept), self.target(&self.unreadable, file, number)];
-        let mut decided = Decided::new(decide, file.format());
+        let mut decided = Decided::new(decide, file.format(), &self.added);
         let written = self.records(task(), aside(), &mut decided)?;
         let Some((made, _)) = kept.take().map_err(|e| target.error(e))? else {
             return Ok(written);
         };
-        let odd = rows.add(made, file.format(), &file.name()).map_err(|e| target.error(e))?;
+        let odd = rows.add(made, file.format(), &file.name(), decided.take_cells());
+        let odd = odd.map_err(|e| target.error(e))?;
         let Some(mut again) = decided.without(&odd, &file.name(), self) else { return Ok(written) };
         // The unreadable rows are written once more, with these.
         let place = self.unreadable.join(self.inputs.output_path(file));
@@ -330,12 +332,23 @@ pub(super) struct Decided<'a> {
     decisions: Vec<Decision>,
     /// The places of those that are kept, in order.
     kept: Vec<u64>,
+    /// Whether columns are added to what is no table.
+    is_adding: bool,
+    /// The cells of the records that are kept.
+    cells: Vec<Vec<Cell>>,
 }
 
 impl<'a> Decided<'a> {
-    pub(super) fn new(inner: &'a mut dyn Decide, format: Format) -> Self {
+    pub(super) fn new(inner: &'a mut dyn Decide, format: Format, added: &[AddedColumn]) -> Self {
         let is_table = matches!(format, Format::Parquet | Format::Arrow);
-        Self { inner, is_table, decisions: Vec::new(), kept: Vec::new() }
+        let is_adding = !is_table && !added.is_empty();
+        let (decisions, kept, cells) = (Vec::new(), Vec::new(), Vec::new());
+        Self { inner, is_table, decisions, kept, is_adding, cells }
+    }
+
+    /// The cells of the records that are kept, in order, of what is no table.
+    pub(super) fn take_cells(&mut self) -> Vec<Vec<Cell>> {
+        std::mem::take(&mut self.cells)
     }
 
     /// The same decisions, but that rows which turned out to be odd are unreadable; `None` when there are none. Notes what
@@ -376,6 +389,9 @@ impl Decide for Decided<'_> {
             self.decisions.push(decision);
             self.kept.extend((decision == Decision::Keep).then_some(place.line));
         }
+        if self.is_adding && decision == Decision::Keep {
+            self.cells.push(self.inner.cells(place));
+        }
         decision
     }
 
@@ -393,5 +409,9 @@ impl Decide for Decided<'_> {
 
     fn rewrite(&mut self, place: Place, text: &str) -> Option<String> {
         self.inner.rewrite(place, text)
+    }
+
+    fn cells(&mut self, place: Place) -> Vec<Cell> {
+        self.inner.cells(place)
     }
 }

@@ -10,7 +10,9 @@ use super::{Conversion, output};
 use crate::parse::{Body, Plan, json, rows, warc};
 use crate::source::Content;
 use crate::split::{Piece, Pieces, Splitter};
+use crate::write::added::Adding;
 use crate::write::target::{Shared, Target};
+use crate::write::{AddedColumn, Cell};
 use crate::{Error, Format, ReadOptions, Reason};
 
 #[cfg(all(feature = "arrow", feature = "parquet"))]
@@ -34,6 +36,9 @@ pub(in crate::write) struct RowSpool {
     count: u64,
     /// Numbers that JSON does not have, of records that became rows: they are null there.
     pub(super) nulls: u64,
+    added: Vec<AddedColumn>,
+    /// Records that have a field of the name of an added column.
+    pub(super) unmarked: u64,
     /// A table that is converted as such, while it is all that there is, and the rows that are left out.
     table: Option<(Format, Shared, Vec<u64>)>,
 }
@@ -44,6 +49,7 @@ impl RowSpool {
         conversion: &Conversion,
         options: &ReadOptions,
         plan: &Arc<Plan>,
+        added: &[AddedColumn],
     ) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let lines = BufWriter::with_capacity(64 << 10, tempfile::tempfile_in(folder)?);
@@ -56,17 +62,20 @@ impl RowSpool {
             columns: Columns::default(),
             count: 0,
             nulls: 0,
+            added: added.to_vec(),
+            unmarked: 0,
             table: None,
         })
     }
 
-    /// Adds the records of a file, which is in this format and not compressed. Returns the rows of a table that cannot be
-    /// converted, which are left out.
+    /// Adds the records of a file, which is in this format and not compressed, with the cells of added columns where it is
+    /// no table. Returns the rows of a table that cannot be converted, which are left out.
     pub(in crate::write) fn add(
         &mut self,
         made: Shared,
         format: Format,
         name: &str,
+        cells: Vec<Vec<Cell>>,
     ) -> io::Result<Vec<Odd>> {
         if let Some((format, table, odd)) = self.table.take() {
             // Its rows are those that JSON has no way to write, or could not be read at all.
@@ -76,7 +85,7 @@ impl RowSpool {
             }
         }
         if !matches!(format, Format::Parquet | Format::Arrow) {
-            return self.add_records(made, format, name).map(|()| Vec::new());
+            return self.add_records(made, format, name, cells).map(|()| Vec::new());
         }
         let is_first = self.count == 0 && self.columns.len() == 0;
         if is_first && matches!(self.conversion.format, Format::Parquet | Format::Arrow) {
@@ -85,7 +94,14 @@ impl RowSpool {
         self.add_table(made, format)
     }
 
-    fn add_records(&mut self, made: Shared, format: Format, name: &str) -> io::Result<()> {
+    fn add_records(
+        &mut self,
+        made: Shared,
+        format: Format,
+        name: &str,
+        cells: Vec<Vec<Cell>>,
+    ) -> io::Result<()> {
+        let mut cells = cells.into_iter();
         let content = Content::Stream(Box::new(made));
         let options = self.options.clone();
         let lost = |reason: Reason| io::Error::other(reason);
@@ -124,6 +140,7 @@ impl RowSpool {
                             self.one_document(name, body)
                         }
                     };
+                    let row = self.with_cells(row, cells.next());
                     self.push(&row)?;
                 }
                 Piece::Damage { reason, .. } => return Err(lost(reason)),
@@ -136,6 +153,21 @@ impl RowSpool {
             }
         }
         Ok(())
+    }
+
+    /// A row with the cells of the added columns; as it is where it has a field of such a name.
+    fn with_cells(&mut self, row: String, cells: Option<Vec<Cell>>) -> String {
+        let Some(cells) = cells else { return row };
+        let adding = Adding {
+            columns: &self.added,
+            format: Format::JsonLines,
+            encoding: None,
+            delimiter: b',',
+        };
+        let with = adding.record(row.as_bytes(), &cells).ok();
+        let with = with.and_then(|with| String::from_utf8(with).ok());
+        self.unmarked += u64::from(with.is_none());
+        with.unwrap_or(row)
     }
 
     fn one_document(&self, name: &str, body: Body<'_>) -> String {
