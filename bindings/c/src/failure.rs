@@ -11,7 +11,7 @@ use nearsift::dedup::DedupError;
 use nearsift::hamming::index::{BuildError, SearchError};
 use nearsift::recipe::{NoFingerprint, RecipeError};
 use nearsift::text::words::TextTooLong;
-use nearsift_store::StoreError;
+use nearsift_store::{NotIndexed, StoreError};
 
 /// What every function returns. The numbers never change; later versions may add some.
 #[repr(C)]
@@ -126,6 +126,16 @@ impl From<DedupError> for Failure {
             }
             error => Failure::argument(error),
         }
+    }
+}
+
+impl From<NotIndexed> for Failure {
+    fn from(reason: NotIndexed) -> Failure {
+        let status = match reason {
+            NotIndexed::CountsOverCorpus => nearsift_status::Recipe,
+            _ => nearsift_status::InvalidArgument,
+        };
+        Failure::new(status, format_args!("'method': {reason}"))
     }
 }
 

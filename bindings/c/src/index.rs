@@ -5,13 +5,11 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nearsift::fingerprint::Bits;
-use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome as Made, Recipe};
-use nearsift::search::{Acceptance, Method};
+use nearsift::recipe::Recipe;
 use nearsift::sketch::Score;
 use nearsift_store::{
-    Access, Answer, Ask, Batch, CANDIDATE_SCORE, Content, Id, IdKind, Kind, MAX_BATCH_BYTES,
-    Metadata, Near, Options, Outcome, OwnId, RecipeMark, Settings, Store, StoreError, Text,
-    TextScore, Value,
+    Access, Answer, Ask, Batch, Content, Id, IdKind, Kind, MAX_BATCH_BYTES, Metadata, Near,
+    Options, Outcome, OwnContent, OwnId, RecipeMark, Settings, Store, StoreError, TextScore, Value,
 };
 
 use crate::failure::{Failure, guard, nearsift_status};
@@ -128,21 +126,9 @@ pub unsafe extern "C" fn nearsift_index_create(
         let folder = unsafe { path(folder, folder_length) }?;
         // SAFETY: the same.
         let method = unsafe { nearsift_method::given(method) }?;
-        let method = &method.method;
-        let recipe = method.recipe();
-        if recipe.needs_corpus() {
-            return Err(Failure::new(
-                nearsift_status::Recipe,
-                format_args!(
-                    "recipe '{recipe}' counts over a corpus, and an index grows: expected a recipe without idf=corpus"
-                ),
-            ));
-        }
-        let store = Store::create(folder, &settings(method)?)?;
-        index.hand_over(nearsift_index {
-            store,
-            fingerprinters: Fingerprinters::new(recipe.clone()),
-        });
+        let store = Store::create(folder, &Settings::of_method(&method.method)?)?;
+        let fingerprinters = Fingerprinters::new(method.method.recipe().clone());
+        index.hand_over(nearsift_index { store, fingerprinters });
         Ok(())
     })
 }
@@ -539,14 +525,12 @@ impl nearsift_index {
     ///
     /// # Errors
     /// It has no fingerprint, or is too long to be kept.
-    fn made(&self, text: &str) -> Result<(Value, Option<Text>), Failure> {
-        let is_sketch = self.fingerprinters.recipe().is_sketch();
-        let value = self
-            .fingerprinters
-            .with(text.len(), |fingerprinter| Ok(value_of(text, is_sketch, fingerprinter)?))?;
-        let kept = self.store.texts().map(|_| Text::new(text)).transpose();
-        let kept = kept.map_err(|error| Failure::new(nearsift_status::TooLarge, error))?;
-        Ok((value, kept))
+    fn made(&self, text: &str) -> Result<OwnContent, Failure> {
+        let value = self.fingerprinters.with(text.len(), |fingerprinter| {
+            Ok(Value::of_text(text, self.store.kind(), fingerprinter)?)
+        })?;
+        let content = self.store.content_of(value, text);
+        content.map_err(|error| Failure::new(nearsift_status::TooLarge, error))
     }
 
     /// As `nearsift_index_check_and_insert_many`.
@@ -555,7 +539,7 @@ impl nearsift_index {
             (vec![nearsift_outcome::NoFingerprint; ids.len()], Vec::new());
         let mut groups: Vec<(Batch, Vec<usize>)> = Vec::new();
         for (place, (id, text)) in ids.iter().zip(texts).enumerate() {
-            let (value, kept) = match self.made(text) {
+            let content = match self.made(text) {
                 Ok(made) => made,
                 Err(failure) if failure.status() == nearsift_status::NoFingerprint => continue,
                 Err(failure) => return Err(failure.of("texts", place)),
@@ -565,8 +549,7 @@ impl nearsift_index {
                 groups.push((self.store.batch(), Vec::new()));
             }
             let Some((batch, places)) = groups.last_mut() else { continue };
-            let content = Content { value: &value, text: kept.as_ref() };
-            let put = batch.insert_unless_near(Id::Text(id), content, &seen_now(text));
+            let put = batch.insert_unless_near(Id::Text(id), content.as_content(), &seen_now(text));
             put.map_err(|error| Failure::from(error).of("ids", place))?;
             places.push(place);
         }
@@ -586,44 +569,6 @@ impl nearsift_index {
 fn seen_now(text: &str) -> Metadata {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Metadata { time: Some(now), length: Some(text.len() as u64), ..Metadata::default() }
-}
-
-fn value_of(
-    text: &str,
-    is_sketch: bool,
-    fingerprinter: &mut Fingerprinter<'_>,
-) -> Result<Value, NoFingerprint> {
-    if is_sketch {
-        return fingerprinter.sketch(text).map(Value::Sketch);
-    }
-    match fingerprinter.fingerprint(text) {
-        Made::Fingerprint(fingerprint) => Ok(fingerprint.into()),
-        Made::None(reason) => Err(reason),
-    }
-}
-
-/// What a new store holds by a method.
-fn settings(method: &Method) -> Result<Settings, Failure> {
-    let (kind, texts) = match method {
-        Method::Simhash { recipe, max_distance } => {
-            let bits = recipe.bits();
-            if bits == Bits::B32 {
-                return Err(Failure::argument(
-                    "fingerprints of 32 bits are not indexed: expected a recipe of 64, 128 or 256",
-                ));
-            }
-            (Kind::Fingerprints { bits, max_distance: *max_distance }, None)
-        }
-        Method::Sketch { acceptance: Acceptance::Scored(min_score), .. } => {
-            (Kind::Sketches { min_score: *min_score }, None)
-        }
-        Method::Sketch { acceptance: Acceptance::Verified(least), .. } => {
-            let min_score = Score::at_least(CANDIDATE_SCORE);
-            (Kind::Sketches { min_score }, Some(TextScore::of(*least)))
-        }
-    };
-    let recipe = RecipeMark::of(method.recipe());
-    Ok(Settings { kind, ids: IdKind::Texts, recipe, hash_key: None, texts })
 }
 
 /// A folder's name.
@@ -713,9 +658,8 @@ impl Document<'_> {
         &self,
         write: impl FnOnce(&Store, Content<'_>, &Metadata) -> Result<Outcome, StoreError>,
     ) -> Result<Outcome, Failure> {
-        let (value, kept) = self.index.made(self.text)?;
-        let content = Content { value: &value, text: kept.as_ref() };
-        Ok(write(&self.index.store, content, &seen_now(self.text))?)
+        let content = self.index.made(self.text)?;
+        Ok(write(&self.index.store, content.as_content(), &seen_now(self.text))?)
     }
 }
 
@@ -752,10 +696,9 @@ unsafe fn query(
     // SAFETY: the contract is the same.
     let (index, text) = unsafe { (reference(index, "index")?, text(data, length, "text")?) };
     let near = near(index)?;
-    let (value, kept) = index.made(text)?;
+    let content = index.made(text)?;
     let ask = Ask { near, limit: (limit > 0).then_some(limit), ..Ask::default() };
-    let content = Content { value: &value, text: kept.as_ref() };
-    let Answer { matches: found, truncated, .. } = index.store.query(content, &ask)?;
+    let Answer { matches: found, truncated, .. } = index.store.query(content.as_content(), &ask)?;
     let found = found.into_iter().map(|found| (found.id, found.near)).collect();
     matches.hand_over(nearsift_matches::new(found, index.bits(), truncated));
     Ok(())

@@ -7,6 +7,7 @@ use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringB
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchReader, UInt64Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use nearsift::feature::frequency::DocumentFrequencies;
+use nearsift::search::same_digits;
 use nearsift_batch::dedup::{self, Decisions, Done, Output, OutputFormat};
 use nearsift_batch::{Context, Error, Method, Tables};
 use nearsift_io::{Inputs, ReadOptions};
@@ -303,7 +304,7 @@ impl Decided {
                 .and_then(|document| removals.next_if(|removal| removal.document == document));
             let representative = removal.map_or(row, |r| found.record(r.representative));
             representatives.push(document.map(|_| representative));
-            scores.append_option(removal.and_then(|removal| removal.score).map(rounded));
+            scores.append_option(removal.and_then(|removal| removal.score).map(same_digits));
             kept.append_value(document.is_some() && removal.is_none());
             reasons.append_option(match (document, removal) {
                 (None, _) => Some("unreadable"),
@@ -355,7 +356,7 @@ impl Decided {
         let a = take(pairs.iter().map(|pair| row(pair.a)).collect())?;
         let b = take(pairs.iter().map(|pair| row(pair.b)).collect())?;
         let mut scores = Float64Builder::with_capacity(pairs.len());
-        pairs.iter().for_each(|pair| scores.append_value(rounded(pair.score)));
+        pairs.iter().for_each(|pair| scores.append_value(same_digits(pair.score)));
         let schema = Schema::new(vec![
             Field::new("a", a.data_type().clone(), true),
             Field::new("b", b.data_type().clone(), true),
@@ -407,11 +408,6 @@ impl Decided {
     fn summary(&self) -> PyResult<String> {
         serde_json::to_string(self.decisions.summary()).map_err(|e| exception(Class::Error, e))
     }
-}
-
-/// The number of the same digits in double precision: 0.8 for the single 0.8, and not 0.800000011920929.
-pub fn rounded(single: f32) -> f64 {
-    single.to_string().parse().unwrap_or(f64::from(single))
 }
 
 /// What is written beside the decisions.

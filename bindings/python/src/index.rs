@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use nearsift::fingerprint::Bits;
 use nearsift::hamming::index::{Ask as HammingAsk, FreshTable, Scratch, Search};
-use nearsift::recipe::{Outcome as Made, Recipe};
+use nearsift::recipe::Recipe;
 use nearsift_batch::index;
 use nearsift_store::{
-    Access, Content, Id, Metadata, Near, Options, Outcome, Store, StoreError, Text, Value,
+    Access, Id, Metadata, Near, Options, Outcome, OwnContent, Store, StoreError, Value,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -34,13 +34,6 @@ fn found(id: String, near: Near) -> Found {
 pub struct DurableIndex {
     store: RwLock<Option<Store>>,
     recipe: Recipe,
-}
-
-/// What stands for a text.
-struct Valued {
-    value: Option<Value>,
-    text: Option<Text>,
-    length: u64,
 }
 
 #[pymethods]
@@ -87,11 +80,10 @@ impl DurableIndex {
         let outcome = py.detach(|| -> Result<Option<Outcome>, Refused> {
             let held = self.held()?;
             let store = held.as_ref().ok_or(Refused::Closed)?;
-            let Valued { value, text, length } = self.valued(store, text)?;
-            let Some(value) = value else { return Ok(None) };
-            let content = Content { value: &value, text: text.as_ref() };
-            let time = Some(time.unwrap_or_else(now));
-            let metadata = Metadata { time, length: Some(length), source, expires };
+            let Some(content) = self.content_of(store, text)? else { return Ok(None) };
+            let content = content.as_content();
+            let (time, length) = (Some(time.unwrap_or_else(now)), Some(text.len() as u64));
+            let metadata = Metadata { time, length, source, expires };
             let id = Id::Text(id);
             Ok(Some(match how {
                 "replace" => store.upsert(id, content, &metadata)?,
@@ -123,9 +115,8 @@ impl DurableIndex {
             let held = self.held()?;
             let store = held.as_ref().ok_or(Refused::Closed)?;
             let ask = index::ask(store, max_distance, min_score, limit);
-            let Valued { value, text, .. } = self.valued(store, text)?;
-            let Some(value) = value else { return Ok(Vec::new()) };
-            Ok(store.query(Content { value: &value, text: text.as_ref() }, &ask)?.matches)
+            let Some(content) = self.content_of(store, text)? else { return Ok(Vec::new()) };
+            Ok(store.query(content.as_content(), &ask)?.matches)
         });
         let matches = answer.map_err(Refused::raised)?;
         Ok(matches.into_iter().map(|near| found(near.id.to_string(), near.near)).collect())
@@ -228,18 +219,11 @@ impl DurableIndex {
         Ok(f(self.held()?.as_ref().ok_or(Refused::Closed)?)?)
     }
 
-    fn valued(&self, store: &Store, text: &str) -> Result<Valued, Refused> {
+    /// What stands for a text; nothing where it has too few features.
+    fn content_of(&self, store: &Store, text: &str) -> Result<Option<OwnContent>, Refused> {
         let mut fingerprinter = self.recipe.fingerprinter()?;
-        let value = match self.recipe.is_sketch() {
-            true => fingerprinter.sketch(text).ok().map(Value::from),
-            false => match fingerprinter.fingerprint(text) {
-                Made::Fingerprint(fingerprint) => Some(fingerprint.into()),
-                Made::None(_) => None,
-            },
-        };
-        let kept = store.texts().is_some() && value.is_some();
-        let text_kept = if kept { Some(Text::new(text)?) } else { None };
-        Ok(Valued { value, text: text_kept, length: text.len() as u64 })
+        let value = Value::of_text(text, store.kind(), &mut fingerprinter).ok();
+        Ok(value.map(|value| store.content_of(value, text)).transpose()?)
     }
 }
 

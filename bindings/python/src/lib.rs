@@ -33,6 +33,8 @@ mod _native {
     #[pymodule_export]
     use crate::program::run_program;
     #[pymodule_export]
+    use crate::settings::parse_size;
+    #[pymodule_export]
     use crate::sketches::{
         _sketched_of, SketchIndex, Sketched, hash_tokens, sketch_set, sketch_text,
     };

@@ -195,6 +195,12 @@ pub fn codec(name: Option<&str>) -> PyResult<Option<Codec>> {
     name.map(|name| name.parse().map_err(|e| exception(Class::Value, e))).transpose()
 }
 
+/// The bytes of a size such as `4GB`; nothing where it is none.
+#[pyfunction]
+pub fn parse_size(text: &str) -> Option<u64> {
+    nearsift_batch::numbers::parse_size(text)
+}
+
 /// The value with a name.
 fn one_of<T: Copy>(setting: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
     all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).ok_or_else(|| {

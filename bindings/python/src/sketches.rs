@@ -6,7 +6,7 @@ use nearsift::fingerprint::hash::xxh3;
 use nearsift::fingerprint::{Bits, votes};
 use nearsift::recipe::Sketched as CoreSketched;
 use nearsift::sketch::index::SketchIndex as CoreIndex;
-use nearsift::sketch::{Sketch, VALUES, minwise};
+use nearsift::sketch::{Score, Sketch, VALUES, minwise};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -120,9 +120,16 @@ impl SketchIndex {
         self.write().remove(number)
     }
 
+    /// The numbers and scores of what shares a key with a sketch and scores at least so much, the best first.
+    fn query_by_score(&self, py: Python<'_>, sketched: &Sketched, least: f64) -> Vec<(u32, f64)> {
+        let Sketched(CoreSketched { sketch, keys, .. }) = sketched;
+        let near = py.detach(|| self.read().query(sketch, keys, Score::at_least(least)));
+        near.into_iter().map(|(number, score)| (number, score.value())).collect()
+    }
+
     /// The numbers and estimated Jaccard similarities of what shares a key with a sketch and is at least so similar, the most
     /// similar first.
-    fn query(&self, sketched: &Sketched, least: f64) -> Vec<(u32, f64)> {
+    fn query_by_jaccard(&self, sketched: &Sketched, least: f64) -> Vec<(u32, f64)> {
         let index = self.read();
         let candidates = index.candidates(&sketched.0.keys).into_iter();
         let similarity = |number: u32| {

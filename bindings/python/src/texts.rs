@@ -10,7 +10,7 @@ use nearsift::compare::{Side, differences};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::fingerprint::Fingerprint;
 use nearsift::recipe::{Fingerprinter, Recipe as CoreRecipe};
-use nearsift::search::{ComparedDocument, Decision};
+use nearsift::search::{ComparedDocument, Decision, same_digits};
 use nearsift::sketch::Sketch;
 use nearsift::text::words::{Lexicon, Segmenter, Word};
 use nearsift::verify::Verifier;
@@ -22,7 +22,6 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::columns::{Column, column, texts};
-use crate::dedup::rounded;
 use crate::errors::{Class, exception, of_job};
 use crate::job::{self, Options};
 use crate::settings::Matching;
@@ -339,7 +338,7 @@ pub fn compared(
         "differences": pieces,
         "differences_truncated": marked.truncated,
     });
-    comparison["verified"]["score"] = json!(rounded(decision.texts.score));
+    comparison["verified"]["score"] = json!(same_digits(decision.texts.score));
     comparison[wanted.0] = wanted.1;
     Ok(comparison.to_string())
 }

@@ -39,20 +39,25 @@ impl<'a> Text<'a> {
 
     /// The fingerprint of the document, if it is one of its own.
     pub fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Outcome {
-        match (fingerprinter.fingerprint(&self.text), self.page) {
-            (Outcome::Fingerprint(_), Some(PageKind::NavigationOnly)) => {
+        match fingerprinter.fingerprint(&self.text) {
+            Outcome::Fingerprint(_) if self.is_navigation_only() => {
                 Outcome::None(NoFingerprint::NavigationOnly)
             }
-            (outcome, _) => outcome,
+            outcome => outcome,
         }
     }
 
     /// The sketch of the document, if it is one of its own.
     pub fn sketch(&self, fingerprinter: &mut Fingerprinter<'_>) -> Result<Sketched, NoFingerprint> {
-        match (fingerprinter.sketch(&self.text), self.page) {
-            (Ok(_), Some(PageKind::NavigationOnly)) => Err(NoFingerprint::NavigationOnly),
-            (sketched, _) => sketched,
+        match fingerprinter.sketch(&self.text) {
+            Ok(_) if self.is_navigation_only() => Err(NoFingerprint::NavigationOnly),
+            sketched => sketched,
         }
+    }
+
+    /// Whether it is a web page without a text of its own.
+    pub(crate) fn is_navigation_only(&self) -> bool {
+        self.page == Some(PageKind::NavigationOnly)
     }
 
     /// Its features as the statistics of a corpus count them.

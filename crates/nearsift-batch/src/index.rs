@@ -1,13 +1,12 @@
 //! Files of documents and a durable index: what is put into it, and what it is asked.
 
-use nearsift::fingerprint::Bits;
-use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome as Made, Recipe};
-use nearsift::search::Method;
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Recipe};
+use nearsift::search::{Acceptance, Method};
 use nearsift::sketch::{MIN_SCORE, Score};
 use nearsift_io::Inputs;
 use nearsift_store::{
-    Answer, Ask, Batch, CANDIDATE_SCORE, Content, Id, IdKind, Kind, MAX_BATCH_BYTES, Metadata,
-    Near, Outcome, OwnId, RecipeMark, Settings, Store, StoreError, Text, TextScore, Value,
+    Answer, Ask, Batch, Id, MAX_BATCH_BYTES, Metadata, Near, NotIndexed, Outcome, OwnContent,
+    OwnId, RecipeMark, Settings, Store, StoreError, TextScore, Value,
 };
 use serde::Serialize;
 
@@ -27,28 +26,23 @@ pub fn settings(
     min_score: Option<f64>,
     keeps_texts: bool,
 ) -> Result<(Recipe, Settings), Error> {
-    let (recipe, kind) = match method {
-        Method::Simhash { recipe, .. } if recipe.bits() == Bits::B32 => {
-            let problem =
-                " 32: fingerprints of 32 bits are not indexed; use 64, 128 or 256".to_owned();
-            return Err(Error::Setting { setting: "bits", problem });
-        }
-        Method::Simhash { recipe, max_distance } => {
-            let bits = recipe.bits();
-            (recipe, Kind::Fingerprints { bits, max_distance })
-        }
-        Method::Sketch { recipe, .. } => {
-            let least = if keeps_texts { CANDIDATE_SCORE } else { min_score.unwrap_or(MIN_SCORE) };
-            (recipe, Kind::Sketches { min_score: Score::at_least(least) })
-        }
-    };
-    if recipe.needs_corpus() {
-        let problem = " corpus: an index grows, and its recipe must not; count over a corpus once and give the file";
-        return Err(Error::Setting { setting: "idf", problem: problem.to_owned() });
-    }
     let texts = keeps_texts.then(|| min_score.map_or(TextScore::NEAR, TextScore::of));
-    let mark = RecipeMark::of(&recipe);
-    Ok((recipe, Settings { kind, ids: IdKind::Texts, recipe: mark, hash_key: None, texts }))
+    let method = match method {
+        Method::Sketch { recipe, .. } => {
+            let alone = Acceptance::Scored(Score::at_least(min_score.unwrap_or(MIN_SCORE)));
+            let acceptance = texts.map_or(alone, |least| Acceptance::Verified(least.value()));
+            Method::Sketch { recipe, acceptance }
+        }
+        simhash => simhash,
+    };
+    let settings = Settings::of_method(&method).map_err(|reason| {
+        let (setting, value) = match reason {
+            NotIndexed::CountsOverCorpus => ("idf", "corpus"),
+            _ => ("bits", "32"),
+        };
+        Error::Setting { setting, problem: format!(" {value}: {reason}") }
+    })?;
+    Ok((method.recipe().clone(), Settings { texts, ..settings }))
 }
 
 /// The recipe of an index; `choice` gives its dictionaries again.
@@ -174,7 +168,7 @@ pub fn add(
         || recipe.counter(),
         |fingerprinter, document| {
             let id = document.id.as_str().to_owned();
-            valued(&document, fingerprinter, recipe, store).map_err(|error| (id, error))
+            valued(&document, fingerprinter, store).map_err(|error| (id, error))
         },
         |valued| {
             let refuse = |adding: &mut Adding<'_, _>, said: &str| {
@@ -187,14 +181,14 @@ pub fn add(
                 // A text that cannot be kept is the document's fault.
                 Err((id, error)) => return refuse(&mut adding, &format!("'{id}': {error}")),
             };
-            let Ok(value) = document.value else {
+            let Ok(content) = document.content else {
                 adding.counts.without_fingerprint += 1;
                 return Ok(());
             };
             let metadata =
                 Metadata { time: Some(now), length: Some(document.length), source: None, expires };
             let id = Id::Text(&document.id);
-            let content = Content { value: &value, text: document.text.as_ref() };
+            let content = content.as_content();
             let batch = &mut adding.batch;
             let put = match insertion {
                 Insertion::Replace => batch.upsert(id, content, &metadata),
@@ -265,11 +259,10 @@ pub fn query(
         || recipe.counter(),
         |fingerprinter, document| -> (String, Result<Answer, StoreError>) {
             let id = document.id.as_str().to_owned();
-            let answer = valued(&document, fingerprinter, recipe, store).and_then(|valued| {
-                let Valued { value, text, .. } = valued;
-                value.map_or(Ok(Answer::default()), |value| {
-                    store.query(Content { value: &value, text: text.as_ref() }, ask)
-                })
+            let answer = valued(&document, fingerprinter, store).and_then(|valued| {
+                let content = valued.content;
+                content
+                    .map_or(Ok(Answer::default()), |content| store.query(content.as_content(), ask))
             });
             (id, answer)
         },
@@ -284,9 +277,7 @@ pub fn query(
 struct Valued {
     id: String,
     length: u64,
-    value: Result<Value, NoFingerprint>,
-    /// Where the index keeps texts.
-    text: Option<Text>,
+    content: Result<OwnContent, NoFingerprint>,
 }
 
 /// # Errors
@@ -294,29 +285,13 @@ struct Valued {
 fn valued(
     document: &Seen<'_>,
     fingerprinter: &mut Fingerprinter<'_>,
-    recipe: &Recipe,
     store: &Store,
 ) -> Result<Valued, StoreError> {
-    let value = value_of(document, fingerprinter, recipe);
-    let text = match (store.texts(), &value) {
-        (Some(_), Ok(_)) => Some(Text::new(&document.text.text)?),
-        _ => None,
+    let text = &document.text.text;
+    let content = match Value::of_text(text, store.kind(), fingerprinter) {
+        Ok(_) if document.text.is_navigation_only() => Err(NoFingerprint::NavigationOnly),
+        Ok(value) => Ok(store.content_of(value, text)?),
+        Err(reason) => Err(reason),
     };
-    let (id, length) = (document.id.as_str().to_owned(), document.text.text.len() as u64);
-    Ok(Valued { id, length, value, text })
-}
-
-/// What stands for a document, or why nothing does.
-fn value_of(
-    document: &Seen<'_>,
-    fingerprinter: &mut Fingerprinter<'_>,
-    recipe: &Recipe,
-) -> Result<Value, NoFingerprint> {
-    if recipe.is_sketch() {
-        return document.text.sketch(fingerprinter).map(Value::Sketch);
-    }
-    match document.text.fingerprint(fingerprinter) {
-        Made::Fingerprint(fingerprint) => Ok(fingerprint.into()),
-        Made::None(reason) => Err(reason),
-    }
+    Ok(Valued { id: document.id.as_str().to_owned(), length: text.len() as u64, content })
 }

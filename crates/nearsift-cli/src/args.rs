@@ -729,27 +729,11 @@ fn output() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// Bytes from a number with an optional unit: KB, MB, GB, TB (powers of 1000) or KiB ... (of 1024).
+/// Bytes from a number with an optional unit.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let error =
-        || format!("'{text}' is not a size: expected a number and a unit, such as 500MB or 4GiB");
-    let digits = text.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = text.trim()[digits.len()..].to_ascii_lowercase();
-    let factor: u64 = match unit.as_str() {
-        "" | "b" => 1,
-        "k" | "kb" => 1_000,
-        "m" | "mb" => 1_000_000,
-        "g" | "gb" => 1_000_000_000,
-        "t" | "tb" => 1_000_000_000_000,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        "tib" => 1 << 40,
-        _ => return Err(error()),
-    };
-    let number: f64 = digits.trim().parse().map_err(|_| error())?;
-    let bytes = number * factor as f64;
-    if (1.0..9e18).contains(&bytes) { Ok(bytes as u64) } else { Err(error()) }
+    nearsift_batch::numbers::parse_size(text).ok_or_else(|| {
+        format!("'{text}' is not a size: expected a number and a unit, such as 500MB or 4GiB")
+    })
 }
 
 fn parse_bounds(text: &str) -> Result<Bounds, String> {

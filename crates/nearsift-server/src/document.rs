@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use nearsift::fingerprint::{Bits, Fingerprint};
-use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Sketched};
 use nearsift::sketch::{KEYS, Sketch};
 use nearsift::text::decode::{Content as Bytes, Hints, decode};
 use nearsift::text::extract::{Limits, PageKind, extract};
@@ -325,13 +325,7 @@ impl Read {
 
     /// The value of the text by a collection's recipe.
     pub(crate) fn make(&self, kind: Kind, fingerprinter: &mut Fingerprinter<'_>) -> Made {
-        let value = match kind {
-            Kind::Sketches { .. } => fingerprinter.sketch(&self.text).map(Value::from),
-            Kind::Fingerprints { .. } => match fingerprinter.fingerprint(&self.text) {
-                Outcome::Fingerprint(fingerprint) => Ok(fingerprint.into()),
-                Outcome::None(reason) => Err(reason),
-            },
-        };
+        let value = Value::of_text(&self.text, kind, fingerprinter);
         let value = match self.page {
             Some(PageKind::NavigationOnly) => value.and(Err(NoFingerprint::NavigationOnly)),
             _ => value,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use nearsift::fingerprint::Fingerprint;
-use nearsift::recipe::Sketched;
+use nearsift::recipe::{Fingerprinter, NoFingerprint, Outcome, Sketched};
 use nearsift::sketch::{KEYS, Sketch};
 
 use crate::StoreError;
@@ -84,6 +84,26 @@ pub enum Value {
     Sketch(Sketched),
 }
 
+impl Value {
+    /// The fingerprint or sketch of a text, whichever stands for a document. `fingerprinter` is one of the store's recipe.
+    ///
+    /// # Errors
+    /// Why the text has none.
+    pub fn of_text(
+        text: &str,
+        kind: Kind,
+        fingerprinter: &mut Fingerprinter<'_>,
+    ) -> Result<Value, NoFingerprint> {
+        match kind {
+            Kind::Sketches { .. } => fingerprinter.sketch(text).map(Value::Sketch),
+            Kind::Fingerprints { .. } => match fingerprinter.fingerprint(text) {
+                Outcome::Fingerprint(fingerprint) => Ok(Value::Fingerprint(fingerprint)),
+                Outcome::None(reason) => Err(reason),
+            },
+        }
+    }
+}
+
 impl From<Fingerprint> for Value {
     fn from(fingerprint: Fingerprint) -> Value {
         Value::Fingerprint(fingerprint)
@@ -93,6 +113,22 @@ impl From<Fingerprint> for Value {
 impl From<Sketched> for Value {
     fn from(sketched: Sketched) -> Value {
         Value::Sketch(sketched)
+    }
+}
+
+/// A [`Content`] that owns its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnContent {
+    /// The fingerprint or sketch.
+    pub value: Value,
+    /// The text, where the store keeps texts.
+    pub text: Option<Text>,
+}
+
+impl OwnContent {
+    /// The parts, borrowed.
+    pub fn as_content(&self) -> Content<'_> {
+        Content { value: &self.value, text: self.text.as_ref() }
     }
 }
 

@@ -68,11 +68,12 @@ mod text;
 pub use batch::{Batch, MAX_BATCH_BYTES, Outcome};
 pub use cancel::Cancellation;
 pub use document::{
-    Content, Document, Id, MAX_ID_BYTES, MAX_SOURCE_BYTES, Metadata, OwnId, StoredValue, Value,
+    Content, Document, Id, MAX_ID_BYTES, MAX_SOURCE_BYTES, Metadata, OwnContent, OwnId,
+    StoredValue, Value,
 };
 pub use error::StoreError;
 pub use priority::Priority;
-pub use schema::{IdKind, Kind, RecipeMark, Settings};
+pub use schema::{IdKind, Kind, NotIndexed, RecipeMark, Settings};
 pub use store::{
     Access, Answer, Ask, Clock, Documents, Evidence, Loan, Maintenance, Match, Near, Options,
     Repaired, SegmentStats, Sighting, Stats, Store, TextMemory, Verified, repair, restore, verify,

@@ -6,13 +6,14 @@ use std::path::Path;
 use nearsift::fingerprint::Bits;
 use nearsift::hamming::Budget;
 use nearsift::recipe::Recipe;
+use nearsift::search::{Acceptance, Method};
 use nearsift::sketch::{KEYS, Score, WORDS};
 use siphasher::sip::SipHasher13;
 
 use crate::StoreError;
 use crate::codec::{Input, Output};
 use crate::document::Id;
-use crate::text::TextScore;
+use crate::text::{CANDIDATE_SCORE, TextScore};
 
 /// What stands for a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +117,52 @@ pub struct Settings {
     /// Whether each document's text is kept, with which what is near by fingerprint or sketch is compared exactly: the
     /// score of texts from which on documents are near. `None` keeps no texts, and goes by fingerprints or sketches alone.
     pub texts: Option<TextScore>,
+}
+
+/// Why an index cannot hold the documents of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotIndexed {
+    /// Its fingerprints have 32 bits.
+    #[error("fingerprints of 32 bits are not indexed: use 64, 128 or 256")]
+    NarrowFingerprints,
+    /// Its recipe counts features over a corpus.
+    #[error(
+        "the recipe counts over a corpus, and an index grows: count once, and give the recipe the file"
+    )]
+    CountsOverCorpus,
+}
+
+impl Settings {
+    /// What an index holds that finds what a method finds, with ids that are texts: an index of fingerprints, of sketches
+    /// that decide alone, or of sketches whose texts it keeps and lets decide.
+    ///
+    /// # Errors
+    /// What an index does not hold.
+    pub fn of_method(method: &Method) -> Result<Settings, NotIndexed> {
+        let (kind, texts) = match method {
+            Method::Simhash { recipe, .. } if recipe.bits() == Bits::B32 => {
+                return Err(NotIndexed::NarrowFingerprints);
+            }
+            Method::Simhash { recipe, max_distance } => {
+                let (bits, max_distance) = (recipe.bits(), *max_distance);
+                (Kind::Fingerprints { bits, max_distance }, None)
+            }
+            Method::Sketch { acceptance: Acceptance::Scored(min_score), .. } => {
+                (Kind::Sketches { min_score: *min_score }, None)
+            }
+            Method::Sketch { acceptance: Acceptance::Verified(least), .. } => {
+                let min_score = Score::at_least(CANDIDATE_SCORE);
+                (Kind::Sketches { min_score }, Some(TextScore::of(*least)))
+            }
+        };
+        let recipe = method.recipe();
+        if recipe.needs_corpus() {
+            return Err(NotIndexed::CountsOverCorpus);
+        }
+        let recipe = RecipeMark::of(recipe);
+        Ok(Settings { kind, ids: IdKind::Texts, recipe, hash_key: None, texts })
+    }
 }
 
 /// [`Settings`] as they are written into every file, with the hash key chosen.

@@ -35,7 +35,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use crate::StoreError;
 use crate::batch::{Batch, Outcome};
 use crate::disk::{Disk, Lock};
-use crate::document::{Content, Id, Metadata};
+use crate::document::{Content, Id, Metadata, OwnContent, Value};
 use crate::log::Log;
 use crate::manifest::{Manifest, Name};
 use crate::memory::Memory;
@@ -47,7 +47,7 @@ use crate::segment::Segment;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::thread::JoinHandle;
 use crate::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use crate::text::{TextScore, Tools};
+use crate::text::{Text, TextScore, Tools};
 
 pub use check::{Repaired, Verified, repair, verify};
 pub use copy::restore;
@@ -463,6 +463,15 @@ impl Store {
     /// The score from which on the texts of near documents are near, where the store keeps texts.
     pub fn texts(&self) -> Option<TextScore> {
         self.shared.schema.texts
+    }
+
+    /// What is stored of a document or asked by a query: its value, and its text if the store keeps texts.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`]: the text is too long to be kept.
+    pub fn content_of(&self, value: Value, text: &str) -> Result<OwnContent, StoreError> {
+        let text = self.texts().map(|_| Text::new(text)).transpose()?;
+        Ok(OwnContent { value, text })
     }
 
     /// The folder.
