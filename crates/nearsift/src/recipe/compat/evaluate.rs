@@ -187,6 +187,9 @@ impl Compat {
                     set.push(xxh3(gram.as_bytes(), seed), 1);
                 });
             }
+            (Compat::TextDedupChar { ngram }, Input::Text(text)) => {
+                text::text_dedup_char(text, ngram, |gram| set.push(xxh3(gram.as_bytes(), 0), 1));
+            }
             (Compat::GaoyaWord, Input::Text(text)) => {
                 text::gaoya_words(text)
                     .for_each(|word| set.push(!siphash_str(word, GAOYA_KEYS), 1));

@@ -78,6 +78,12 @@ pub enum Compat {
         /// Of XXH3-64.
         seed: u64,
     },
+    /// The Python package `text-dedup` 0.4.0, as the package index has it: the set of character n-grams, each in lower case,
+    /// XXH3-64. A text with fewer than five characters has no feature, and one with fewer than an n-gram is one feature.
+    TextDedupChar {
+        /// Characters in a feature: at least 1.
+        ngram: usize,
+    },
     /// The crate `gaoya` 0.2.2 with its `whitespace_split` and `SimSipHasher64::new(5, 6)`: words
     /// between ASCII punctuation and white space, inverted votes. No lower case, and a Chinese
     /// sentence is one word.
@@ -248,6 +254,12 @@ impl Compat {
             about: "Python package text-dedup 0.4.1: set of word n-grams, XXH3",
         },
         Description {
+            name: "text-dedup-char",
+            input: InputKind::Text,
+            parameters: &[parameter("ngram", "3", "a whole number from 1")],
+            about: "Python package text-dedup 0.4.0: set of character n-grams, XXH3",
+        },
+        Description {
             name: "gaoya-word",
             input: InputKind::Text,
             parameters: &[],
@@ -324,6 +336,7 @@ impl Compat {
             Compat::DataJuicerCharacter { .. } => "data-juicer-character",
             Compat::DataJuicerSpace { .. } => "data-juicer-space",
             Compat::TextDedup { .. } => "text-dedup",
+            Compat::TextDedupChar { .. } => "text-dedup-char",
             Compat::GaoyaWord => "gaoya-word",
             Compat::GaoyaChar { .. } => "gaoya-char",
             Compat::Yanyiwu { .. } => "yanyiwu",
@@ -370,7 +383,9 @@ impl Compat {
             Compat::TextDedup { ngram, min_length, seed } => {
                 vec![ngram.to_string(), min_length.to_string(), seed.to_string()]
             }
-            Compat::GaoyaChar { ngram } => vec![ngram.to_string()],
+            Compat::GaoyaChar { ngram } | Compat::TextDedupChar { ngram } => {
+                vec![ngram.to_string()]
+            }
             Compat::Yanyiwu { top, words } => vec![top.to_string(), words.to_string()],
             Compat::StringHashWeighted
             | Compat::Leonsim
@@ -424,6 +439,7 @@ fn build(name: &str, values: &[&str]) -> Result<Compat, usize> {
             min_length: at_least(0, 1)?,
             seed: values[2].parse().map_err(|_| 2usize)?,
         },
+        "text-dedup-char" => Compat::TextDedupChar { ngram: at_least(1, 0)? },
         "gaoya-word" => Compat::GaoyaWord,
         "gaoya-char" => Compat::GaoyaChar { ngram: at_least(1, 0)? },
         "yanyiwu" => {

@@ -79,6 +79,7 @@ fn inputs_without_features_have_the_library_s_value() {
     check("data-juicer-character", Input::Text("五个字吗？"), "0");
     check("data-juicer-space", Input::Text("one two three four five"), "0");
     check("text-dedup", Input::Text("one two three four"), "0");
+    check("text-dedup-char", Input::Text("四个字。"), "0");
     check("gaoya-word", Input::Text(" .,!"), "0");
     check("gaoya-char", Input::Text("字"), "0");
     check("string-hash-weighted", Input::Keywords(&[]), "0");

@@ -62,6 +62,25 @@ pub(super) fn text_dedup(
     }
 }
 
+/// The features of text-dedup 0.4.0, each once.
+pub(super) fn text_dedup_char(text: &str, ngram: usize, mut feature: impl FnMut(&str)) {
+    let characters = text.chars().count();
+    if characters < TEXT_DEDUP_CHARACTERS {
+        return;
+    }
+    let mut seen = HashSet::new();
+    for gram in character_ngrams(text, ngram.min(characters)) {
+        let gram = python::lower(gram);
+        if !seen.contains(&gram) {
+            feature(&gram);
+            seen.insert(gram);
+        }
+    }
+}
+
+/// Characters of the shortest text that has features.
+const TEXT_DEDUP_CHARACTERS: usize = 5;
+
 /// gaoya's words.
 pub(super) fn gaoya_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_ascii_punctuation() || c.is_ascii_whitespace())
