@@ -8,23 +8,44 @@ use crate::tools::{loud, program, python_with, quiet, repository, skipped_withou
 
 /// What the tests use: the libraries whose tables go in and come out, those that are replaced, and the tools.
 const PACKAGES: &[&str] = &[
+    // data-juicer uses it, and does not name it.
+    "aiohttp==3.14.5",
+    // text-dedup uses it.
+    "bitarray==3.12.3",
+    "click-option-group==0.5.10",
     "daft==0.7.26",
     "datasets==5.2.0",
     "datasketch==2.0.0",
     "datatrove==0.10.1",
     "duckdb==2.0.1",
     "mypy==2.4.1",
+    "gaoya==0.2.2",
     "numpy==2.4.6",
+    // datatrove reads and cuts texts with these.
+    "orjson==3.13.0",
     "pandas==3.1.1",
     "polars==2.1.0",
+    "py-data-juicer==1.6.1",
     "pyarrow==25.0.1",
     "pyright==1.1.414",
     "pytest==9.2.0",
+    "rensa==0.5.0",
+    "rich==13.9.4",
     "scikit-learn==1.9.1",
     "scrapy==2.19.0",
     "simhash==2.1.2",
+    "spacy==3.8.18",
+    "tokenizers==0.23.3",
     "tqdm==4.67.3",
+    // datatrove 0.10.1 fails with the next one.
+    "xxhash==3.8.2",
 ];
+
+/// What asks for older releases of packages than the others, and works with the newer ones.
+const WITHOUT_DEPENDENCIES: &str = "text-dedup==0.4.0";
+
+/// The C++ code of simhash-py: in a folder of its own, since its module has the name of leonsim's.
+const SIMHASH_PYBIND: &str = "simhash-pybind==0.0.3";
 
 /// The tool that builds wheels.
 const MATURIN: &str = "maturin==1.16.0";
@@ -39,6 +60,13 @@ pub fn step() -> Outcome {
     };
     program("nearsift")?;
     install(&programs.join("python"))?;
+    let aside = folder.join("simhash-pybind");
+    let python = programs.join("python");
+    if !aside.exists() {
+        let target = aside.display().to_string();
+        pip(&python, &["--no-deps", WITHOUT_DEPENDENCIES])?;
+        pip(&python, &["--no-deps", "--target", &target, SIMHASH_PYBIND])?;
+    }
     let package = repository().join("bindings/python");
     let run = |name: &str, arguments: &[&str]| {
         let mut command = Command::new(programs.join(name));
@@ -53,6 +81,14 @@ pub fn step() -> Outcome {
         &["--pythonpath", &programs.join("python").display().to_string(), "python/nearsift"],
     )?;
     Ok(tested.trim().lines().last().unwrap_or_default().to_owned())
+}
+
+/// Installs into an environment.
+fn pip(python: &Path, arguments: &[&str]) -> Result<(), String> {
+    let mut install = Command::new(python);
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    install.args(arguments);
+    quiet(install).map(drop)
 }
 
 /// Copies the package with its compiled half into an environment.

@@ -116,3 +116,37 @@ def test_datatrove() -> None:
     block = NearsiftDedup()
     assert [document.id for document in block.run(iter(documents))] == ["0", "1"]
     assert block.stats.stats["near-duplicate"].total == 1
+
+
+def test_data_juicer(tmp_path: Path) -> None:
+    """By a configuration, as `dj-process` runs it, and alone."""
+    pytest.importorskip("data_juicer")
+    import nearsift.juicer
+
+    rows = [{"text": text, "number": number} for number, text in enumerate(TEXTS)]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    settings = {
+        "dataset_path": str(tmp_path / "in.jsonl"),
+        "export_path": str(tmp_path / "out.jsonl"),
+        "work_dir": str(tmp_path),
+        "np": 1,
+        "use_cache": False,
+        "open_tracer": True,
+        "custom_operator_paths": [nearsift.juicer.__file__],
+        "process": [{"nearsift_deduplicator": {"min_score": 0.5}}],
+    }
+    # JSON is YAML.
+    (tmp_path / "settings.yaml").write_text(json.dumps(settings))
+    program = Path(sys.executable).with_name("dj-process")
+    ran = subprocess.run([program, "--config", tmp_path / "settings.yaml"], capture_output=True, text=True, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    kept = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["number"] for row in kept] == [0, 1]
+    traced = next(tmp_path.rglob("duplicate-nearsift_deduplicator.jsonl")).read_text(encoding="utf-8")
+    assert json.loads(traced.splitlines()[0]) == {"dup1": rows[0], "dup2": rows[2]}
+
+    import datasets
+
+    operator = nearsift.juicer.NearsiftDeduplicator(keep="longest", text_key="body")
+    frame = datasets.Dataset.from_dict({"body": [TEXTS[2], TEXTS[1], TEXTS[0]]})
+    assert operator.run(frame)["body"][:] == [TEXTS[1], TEXTS[0]]

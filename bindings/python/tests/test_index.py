@@ -102,21 +102,3 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         ns.Index(tmp_path / "nowhere", read_only=True)
     with pytest.raises(ns.SettingError, match="32 bits"):
         ns.Index(tmp_path / "narrow", bits=32)
-
-
-def test_fingerprints_in_memory() -> None:
-    index = ns.FingerprintIndex(max_distance=3)
-    numbers = [ns.fingerprint(text) for text in TEXTS]
-    index.insert_many(["a", "b", "c"], numbers)
-    index.insert(("any", "key"), 0b1011)
-    assert len(index) == 4
-    assert index.query(0b1000) == [(("any", "key"), 2)]
-    assert index.query(0b1000, 1) == []
-    for bad in (-1, 2**64):
-        with pytest.raises(ns.SettingError, match="expected a fingerprint of 64 bits"):
-            index.query(bad)
-    with pytest.raises(ns.SettingError, match="made for 3"):
-        index.query(0, 4)
-    wide = ns.FingerprintIndex(bits=256, max_distance=20)
-    wide.insert("a", 1 << 255 | 1)
-    assert wide.query(1 << 255) == [("a", 1)]

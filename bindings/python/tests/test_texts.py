@@ -123,9 +123,3 @@ def test_a_comparison_is_that_of_the_program(tmp_path: Path, corpus: Path) -> No
     assert ns.compare("x", "").score is None
     with pytest.raises(ns.InputError, match="no results"):
         ns.compare("a", "b", like=tmp_path)
-
-
-def test_leonsim_beside_the_real_package() -> None:
-    real = pytest.importorskip("simhash")
-    for text in [*TEXTS, "", "x", "How are you? I Am fine. Thanks.", "ab 12 cd" * 50]:
-        assert compat.leonsim(text) == real.Simhash(text).value

@@ -19,8 +19,9 @@ from nearsift._errors import (
     RecipeError,
     SettingError,
 )
-from nearsift._index import Answer, FingerprintIndex, Index, Near
+from nearsift._index import Answer, Index, Near
 from nearsift._jobs import evaluate, pairs, tune
+from nearsift._memory import FingerprintIndex, SketchIndex
 from nearsift._native import VERSION as __version__
 from nearsift._native import Column, Recipe, Table
 from nearsift._texts import (
@@ -60,6 +61,7 @@ __all__ = [
     "RecipeInfo",
     "Run",
     "SettingError",
+    "SketchIndex",
     "Table",
     "Why",
     "__version__",

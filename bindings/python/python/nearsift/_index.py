@@ -1,4 +1,4 @@
-"""The durable index, and an index of fingerprints in memory."""
+"""The durable index, and what an index answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from nearsift._settings import Method, PathLike
 class Near(NamedTuple):
     """An indexed document that is near."""
 
-    id: str
+    #: Its id; in an index in memory its key, of any kind.
+    id: Any
     #: The Hamming distance of the fingerprints, in bits; `None` in an index of sketches.
     distance: int | None
     #: How alike the two are, from 0 to 1; `None` in an index of fingerprints.
@@ -205,56 +206,3 @@ class Index:
 
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r})"
-
-
-class FingerprintIndex:
-    """Fingerprints in memory, found exactly within a Hamming distance.
-
-    >>> import nearsift as ns
-    >>> index = ns.FingerprintIndex(max_distance=3)
-    >>> index.insert("a", 0b1011)
-    >>> index.query(0b1000)
-    [('a', 2)]
-    """
-
-    def __init__(self, *, bits: int = 64, max_distance: int = 3, expected: int = 1024) -> None:
-        """An empty index.
-
-        Args:
-            bits: The width: 64, 128 or 256.
-            max_distance: The largest distance that will be asked, inclusive.
-            expected: How many fingerprints will come, about.
-        """
-        self._native = _native.FingerprintIndex(bits, max_distance, expected)
-        self.bits, self.max_distance = bits, max_distance
-        self._keys: list[Any] = []
-
-    def _words(self, fingerprint: int | bytes) -> list[int]:
-        number = int.from_bytes(fingerprint, "big") if isinstance(fingerprint, bytes) else fingerprint
-        if number < 0 or number.bit_length() > self.bits:
-            raise SettingError(f"{number}: expected a fingerprint of {self.bits} bits")
-        return [number >> shift & 0xFFFF_FFFF_FFFF_FFFF for shift in range(0, self.bits, 64)]
-
-    def insert(self, key: Any, fingerprint: int | bytes) -> None:
-        """Stores a fingerprint under a key of any kind; equal keys are stored each."""
-        self._native.insert(self._words(fingerprint), len(self._keys))
-        self._keys.append(key)
-
-    def insert_many(self, keys: Iterable[Any], fingerprints: Iterable[int | bytes | None]) -> None:
-        """Stores fingerprints under their keys; those that are `None` are left out."""
-        kept: list[Any] = []
-        words: list[int] = []
-        for key, fingerprint in zip(keys, fingerprints, strict=True):
-            if fingerprint is not None:
-                kept.append(key)
-                words += self._words(fingerprint)
-        self._native.insert(words, len(self._keys))
-        self._keys += kept
-
-    def query(self, fingerprint: int | bytes, max_distance: int | None = None) -> list[tuple[Any, int]]:
-        """The keys and distances of all fingerprints within a distance, inclusive, the nearest first."""
-        most = self.max_distance if max_distance is None else max_distance
-        return [(self._keys[number], d) for number, d in self._native.query(self._words(fingerprint), most)]
-
-    def __len__(self) -> int:
-        return len(self._native)

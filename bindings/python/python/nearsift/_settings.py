@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
-from nearsift._errors import InputTypeError
+from nearsift import _native
+from nearsift._errors import InputTypeError, SettingError
 
 Method: TypeAlias = Literal["sketch", "simhash"]
 ClusterRule: TypeAlias = Literal["majority", "components", "star"]
@@ -125,34 +126,15 @@ def options(
     }
 
 
-_UNITS = {
-    "": 1,
-    "B": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KIB": 2**10,
-    "MIB": 2**20,
-    "GIB": 2**30,
-    "TIB": 2**40,
-}
-
-
 def bytes_of(size: int | str) -> int:
     """The bytes of a size such as `4GB` or `512MiB`."""
-    from nearsift._errors import SettingError
-
     if isinstance(size, int):
         if size <= 0:
             raise SettingError(f"memory={size}: expected a number of bytes above 0")
         return size
-    number = size.strip().rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    unit = size.strip()[len(number) :].upper()
-    try:
-        return int(float(number) * _UNITS[unit])
-    except (KeyError, ValueError):
-        raise SettingError(f"memory={size!r}: expected a size such as 4GB or 512MiB") from None
+    if (found := _native.parse_size(size)) is None:
+        raise SettingError(f"memory={size!r}: expected a size such as 4GB or 512MiB")
+    return found
 
 
 def callback(progress: Progress | None) -> ProgressCallback | None:
@@ -164,8 +146,6 @@ def callback(progress: Progress | None) -> ProgressCallback | None:
     try:
         from tqdm.auto import tqdm  # pyright: ignore[reportMissingModuleSource]
     except ImportError:
-        from nearsift._errors import SettingError
-
         raise SettingError(
             "progress=True draws bars by tqdm, which is not installed: pip install tqdm, or give a function"
         ) from None
@@ -224,8 +204,6 @@ def _columns(rows: Sequence[Any]) -> dict[str, list[Any]]:
 
 def _of_columns(columns: Mapping[str, Any]) -> Any:
     """A mapping of columns as a table."""
-    from nearsift import _native
-
     return _native.table_of_columns(list(columns.items()))
 
 

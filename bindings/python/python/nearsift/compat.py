@@ -25,6 +25,7 @@ __all__ = [
     "simhash_py",
     "string_hash",
     "text_dedup",
+    "text_dedup_words",
     "yanyiwu",
 ]
 
@@ -47,8 +48,16 @@ def simhash_py(hashes: Sequence[int]) -> int:
 seomoz = simhash_py
 
 
-def text_dedup(text: str, *, ngram: int = 3, min_length: int = 5, seed: int = 42) -> int:
-    """The fingerprint of `text_dedup.simhash` 0.4.1: the set of word n-grams, XXH3."""
+def text_dedup(text: str, *, ngram: int = 3) -> int:
+    """The fingerprint of `text_dedup.simhash` 0.4.0, the newest on PyPI: the set of character n-grams, XXH3.
+
+    That of a text with fewer than 5 characters is 0.
+    """
+    return _number("text-dedup-char", text, ngram=ngram)
+
+
+def text_dedup_words(text: str, *, ngram: int = 3, min_length: int = 5, seed: int = 42) -> int:
+    """The fingerprint of `text_dedup.simhash` 0.4.1, which its repository has: the set of word n-grams, XXH3."""
     return _number("text-dedup", text, ngram=ngram, min_length=min_length, seed=seed)
 
 

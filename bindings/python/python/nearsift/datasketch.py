@@ -33,6 +33,8 @@ from typing import Any, TypeAlias
 
 from nearsift import _native
 from nearsift._errors import InputTypeError, SettingError
+from nearsift._index import Near
+from nearsift._memory import Sketches
 from nearsift._texts import _recipe
 
 __all__ = ["MinHash", "MinHashLSH", "MinHashLSHInsertionSession"]
@@ -133,6 +135,37 @@ class MinHash:
 Item: TypeAlias = str | MinHash
 
 
+class _Sketches(Sketches[Item]):
+    """Texts and sets of tokens, found by the estimate of their Jaccard similarity."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        super().__init__()
+
+    def _value(self, item: Item) -> _native.Sketched | None:
+        if isinstance(item, str):
+            return _native.sketch_text(_recipe("sketch", "sketch", None, None, None, None, None), item)
+        if isinstance(item, MinHash):
+            return _native.sketch_set(list(item._hashes))
+        kind = f"{type(item).__module__}.{type(item).__qualname__}"
+        raise InputTypeError(f"got {kind}, expected a text or a nearsift.datasketch.MinHash")
+
+    def _search(self, value: _native.Sketched, least: Any) -> list[Near]:
+        found = self._index.query_by_jaccard(value, self.threshold if least is None else least)
+        return [Near(number, None, similarity, "sketch") for number, similarity in found]
+
+    def similar(self, item: Item, least: float | None) -> list[Near]:
+        """What is similar, the most similar first."""
+        return self._near(self._value(item), None, least)
+
+    def counts(self) -> list[list[tuple[int, int]]]:
+        """Of each table, how many documents have each key."""
+        return self._index.counts()
+
+    def _settings(self) -> dict[str, Any]:
+        return {"threshold": self.threshold}
+
+
 class MinHashLSH:
     """Documents in memory, found by similarity, with the interface of `datasketch.MinHashLSH`."""
 
@@ -160,18 +193,9 @@ class MinHashLSH:
                 f"storage_config={storage_config!r}: the index is in memory; nearsift.Index keeps documents on disk"
             )
         self.threshold, self.num_perm = threshold, num_perm
-        self._index = _native.SketchIndex()
-        self._numbers: dict[Hashable, int] = {}
-        self._keys: dict[int, Hashable] = {}
-        self._sketches: dict[Hashable, _native.Sketched | None] = {}
-
-    def _sketched(self, item: Item) -> _native.Sketched | None:
-        if isinstance(item, str):
-            return _native.sketch_text(_recipe("sketch", "sketch", None, None, None, None, None), item)
-        if isinstance(item, MinHash):
-            return _native.sketch_set(list(item._hashes))
-        kind = f"{type(item).__module__}.{type(item).__qualname__}"
-        raise InputTypeError(f"got {kind}, expected a text or a nearsift.datasketch.MinHash")
+        self._index = _Sketches(threshold)
+        # Keys of what has no sketch.
+        self._bare: dict[Hashable, None] = {}
 
     def insert(self, key: Hashable, minhash: Item, check_duplication: bool = True) -> None:
         """Adds a text or a set of tokens under a key.
@@ -179,16 +203,12 @@ class MinHashLSH:
         Raises:
             ValueError: The key is there, and `check_duplication` is on. Without it the key stands for what comes last.
         """
-        if key in self._numbers or key in self._sketches:
+        if key in self:
             if check_duplication:
                 raise ValueError("The given key already exists")
             self.remove(key)
-        sketched = self._sketched(minhash)
-        self._sketches[key] = sketched
-        if sketched is not None:
-            number = self._index.insert(sketched)
-            self._numbers[key] = number
-            self._keys[number] = key
+        if self._index.insert(key, minhash).outcome == "no_fingerprint":
+            self._bare[key] = None
 
     def query(self, minhash: Item) -> list[Hashable]:
         """The keys of what is at least as similar as the threshold, the most similar first."""
@@ -196,11 +216,7 @@ class MinHashLSH:
 
     def query_with_similarity(self, minhash: Item, threshold: float | None = None) -> list[tuple[Hashable, float]]:
         """The keys with their estimated similarities, the most similar first."""
-        sketched = self._sketched(minhash)
-        if sketched is None:
-            return []
-        least = self.threshold if threshold is None else threshold
-        return [(self._keys[number], similarity) for number, similarity in self._index.query(sketched, least)]
+        return [(near.id, near.score or 0.0) for near in self._index.similar(minhash, threshold)]
 
     def remove(self, key: Hashable) -> None:
         """Removes what is under a key.
@@ -208,23 +224,20 @@ class MinHashLSH:
         Raises:
             ValueError: The key is not there.
         """
-        if key not in self._sketches:
+        if key in self._bare:
+            del self._bare[key]
+        elif not self._index.remove(key):
             raise ValueError("The given key does not exist")
-        del self._sketches[key]
-        number = self._numbers.pop(key, None)
-        if number is not None:
-            self._index.remove(number)
-            del self._keys[number]
 
     def __contains__(self, key: Hashable) -> bool:
-        return key in self._sketches
+        return key in self._index or key in self._bare
 
     def __len__(self) -> int:
-        return len(self._sketches)
+        return len(self._index) + len(self._bare)
 
     def is_empty(self) -> bool:
         """Whether there is no document."""
-        return not self._sketches
+        return len(self) == 0
 
     def insertion_session(self, buffer_size: int = 50_000) -> MinHashLSHInsertionSession:
         """A context whose insertions are made as they come: nothing has to be buffered here."""
@@ -240,28 +253,13 @@ class MinHashLSH:
         Raises:
             ValueError: A key is in both, and `check_overlap` is on.
         """
-        shared = self._sketches.keys() & other._sketches.keys()
-        if check_overlap and shared:
+        sketches, bare = other._index._entries(), list(other._bare)
+        if check_overlap and any(key in self for key in [*bare, *(key for key, _ in sketches)]):
             raise ValueError("The keys are overlapping, duplicate key exists.")
-        for key, sketched in other._sketches.items():
-            if key in shared:
-                continue
-            self._restore(key, sketched)
-
-    def _restore(self, key: Hashable, sketched: _native.Sketched | None) -> None:
-        self._sketches[key] = sketched
-        if sketched is not None:
-            number = self._index.insert(sketched)
-            self._numbers[key] = number
-            self._keys[number] = key
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"threshold": self.threshold, "num_perm": self.num_perm, "sketches": self._sketches}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["threshold"], state["num_perm"])  # type: ignore[misc]
-        for key, sketched in state["sketches"].items():
-            self._restore(key, sketched)
+        for key, sketched in sketches:
+            if key not in self:
+                self._index._add(key, sketched)
+        self._bare.update((key, None) for key in bare if key not in self)
 
 
 class MinHashLSHInsertionSession(AbstractContextManager["MinHashLSHInsertionSession"]):
