@@ -8,7 +8,7 @@ use nearsift::text::extract::{Extracted, Limits, PageKind, extract};
 use nearsift_io::Body;
 
 /// A document's text, and what was noticed on the way.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Text<'a> {
     /// The text.
     pub text: Cow<'a, str>,

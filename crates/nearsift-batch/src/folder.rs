@@ -190,7 +190,8 @@ impl Folder {
     pub fn table(&self, name: &str) -> Result<Table, Error> {
         let path = self.output.join(name);
         let file = File::create_new(self.path(name)).map_err(|e| cannot_write(&path, &e))?;
-        Ok(Table { path, writer: BufWriter::with_capacity(1 << 16, file) })
+        let writer = BufWriter::with_capacity(1 << 16, file);
+        Ok(Table { path, writer: Counted { writer, bytes: 0 } })
     }
 
     /// A whole file.
@@ -201,6 +202,11 @@ impl Folder {
     /// A whole file of bytes.
     pub fn bytes(&self, name: &str, content: &[u8]) -> Result<(), Error> {
         fs::write(self.path(name), content).map_err(|e| cannot_write(&self.output.join(name), &e))
+    }
+
+    /// The error that a result cannot be written.
+    pub fn cannot_write(&self, name: &str, error: &std::io::Error) -> Error {
+        cannot_write(&self.output.join(name), error)
     }
 
     /// Gives everything its final name, the summary last. From here on nothing is left to do but this,
@@ -416,7 +422,25 @@ impl Marking {
 /// JSON lines that are being written.
 pub struct Table {
     path: PathBuf,
+    writer: Counted,
+}
+
+/// What is written to a file, and how many bytes that is.
+struct Counted {
     writer: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.writer.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.writer.flush()
+    }
 }
 
 impl Table {
@@ -425,6 +449,11 @@ impl Table {
             .map_err(Into::into)
             .and_then(|()| self.writer.write_all(b"\n"))
             .map_err(|e| cannot_write(&self.path, &e))
+    }
+
+    /// The bytes of the lines so far.
+    pub fn bytes(&self) -> u64 {
+        self.writer.bytes
     }
 
     /// A line that is JSON already.

@@ -103,6 +103,52 @@ pub fn read_texts(
     Ok(records.iter().map(|record| found.get(record).cloned().flatten()).collect())
 }
 
+/// A document that was looked for.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct FoundDocument {
+    /// The number of its record over the whole input, from 0.
+    pub record: u64,
+    /// Its text.
+    pub text: Text<'static>,
+}
+
+/// The documents of some ids, in one pass over the input: for each id those that have it, in the order of the input. A
+/// number is found by its digits.
+///
+/// # Errors
+/// An input that cannot be read, or an interruption.
+pub fn find_documents(
+    inputs: &Inputs,
+    ids: &[&str],
+    context: &Context<'_>,
+) -> Result<Vec<Vec<FoundDocument>>, Error> {
+    let mut found = vec![Vec::new(); ids.len()];
+    let is_of = |(): &mut (), seen: Seen<'_>| -> Vec<(usize, FoundDocument)> {
+        let own = ids.iter().enumerate().filter(|(_, id)| **id == seen.id.as_str());
+        let found = |(nth, _)| {
+            let text = seen.text.clone().into_owned();
+            (nth, FoundDocument { record: seen.place.index, text })
+        };
+        own.map(found).collect()
+    };
+    let pass = Pass::new(Phase::Comparing);
+    scan(
+        context,
+        inputs,
+        &pass,
+        || (),
+        is_of,
+        |_, done| {
+            for (nth, document) in done.unwrap_or_default() {
+                found[nth].push(document);
+            }
+            Ok(())
+        },
+    )?;
+    Ok(found)
+}
+
 /// The text of the one document that a file holds.
 ///
 /// # Errors

@@ -78,7 +78,7 @@ pub use context::{Bounds, Context, Interrupt, Observer, Phase};
 pub use corpus::Id;
 pub use documents::Text;
 pub use error::Error;
-pub use inputs::{open, read_one, read_texts};
+pub use inputs::{FoundDocument, find_documents, open, read_one, read_texts};
 pub use nearsift::search::{Acceptance, Method};
 pub use notice::{Level, Notice, Topic, spell};
 #[cfg(feature = "arrow")]

@@ -379,3 +379,51 @@ fn copies_are_counted_the_same_at_every_threshold() {
     assert!(counts[0] > 100, "{counts:?}");
     assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
 }
+
+#[test]
+fn a_finished_run_is_asked_about_every_document() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = corpus(folder.path(), 11, 6_000);
+    let inputs = open(&path);
+    let output = output(folder.path(), "out", false);
+    dedup::run(&inputs, &Settings::default(), &output, &Context::default()).expect("run");
+    let lines = |name: &str| -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(output.folder.join(name)).expect("a table");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let (removed, clusters, pairs) =
+        (lines("removed.jsonl"), lines("clusters.jsonl"), lines("pairs.jsonl"));
+    // Several blocks of each table.
+    let bytes = |name: &str| fs::metadata(output.folder.join(name)).expect("a table").len();
+    let tables = ["removed.jsonl", "clusters.jsonl", "pairs.jsonl"].map(bytes);
+    assert!(tables.iter().all(|bytes| *bytes > 2 << 16), "{tables:?}");
+    let results = dedup::RunResults::open(&output.folder).expect("results");
+    assert_eq!(results.documents(), 6_000);
+    let mut told = Vec::new();
+    for id in 0..6_000u64 {
+        let [one] = &results.find(&id.to_string()).expect("found")[..] else { panic!("{id}") };
+        told.push(serde_json::to_value(one).expect("JSON"));
+    }
+    for line in &removed {
+        let one = &told[line["id"].as_u64().expect("an id") as usize];
+        assert_eq!(&one["removed"], line);
+        assert_eq!(one["record"], line["record"]);
+        let is_own = |pair: &&serde_json::Value| {
+            [&pair["a"], &pair["b"]].contains(&&line["id"])
+                && [&pair["a"], &pair["b"]].contains(&&line["representative"])
+        };
+        let own: Vec<&serde_json::Value> = pairs.iter().filter(is_own).collect();
+        let found: Vec<&serde_json::Value> =
+            one["pairs"].as_array().into_iter().flatten().collect();
+        assert_eq!(found, own, "{line}");
+    }
+    assert_eq!(told.iter().filter(|one| one["kept"] == false).count(), removed.len());
+    let mut members = 0;
+    for line in &clusters {
+        for id in line["members"].as_array().expect("members") {
+            assert_eq!(&told[id.as_u64().expect("an id") as usize]["cluster"], line);
+            members += 1;
+        }
+    }
+    assert_eq!(told.iter().filter(|one| !one["cluster"].is_null()).count(), members);
+}

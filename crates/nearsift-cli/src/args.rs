@@ -63,6 +63,8 @@ pub enum Command {
     Fingerprint(FingerprintArgs),
     /// Compare two documents by every measure and mark their differences.
     Compare(Compare),
+    /// Tell what a finished run of `dedup` decided about a document, and on what.
+    Why(Why),
     /// Print a document's features with their weights: why it has its fingerprint.
     Keywords(Keywords),
     /// List all recipes, with parameters and digests.
@@ -144,7 +146,7 @@ pub enum FormatArg {
     Html,
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "What decides a fingerprint")]
 pub struct RecipeArgs {
     /// What decides a fingerprint: a name, or name:parameter=value,... (see `nearsift recipes`)
@@ -184,7 +186,7 @@ impl RecipeArgs {
     }
 }
 
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "What is near")]
 pub struct Matching {
     /// How near-duplicates are found [default: sketch; simhash where --max-distance, --bits or a recipe
@@ -450,7 +452,7 @@ pub struct FingerprintArgs {
 
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// The first document: a text or HTML file.
+    /// The first document: a text or HTML file, or with --in an id.
     #[arg(value_name = "A")]
     pub a: PathBuf,
     /// The second document.
@@ -471,12 +473,29 @@ pub struct Compare {
     /// Also print both fingerprints or sketches, and how alike their features are.
     #[arg(help_heading = "What comes out", short, long)]
     pub verbose: bool,
-    /// The format of both files; `auto` goes by their names.
-    #[arg(help_heading = "What is read", long, value_name = "FORMAT", default_value = "auto")]
-    pub format: FormatArg,
-    /// The charset of both files [default: what they declare, else what their bytes look like].
-    #[arg(help_heading = "What is read", long, value_name = "LABEL")]
-    pub charset: Option<String>,
+    /// A and B are the ids of documents in these files or folders.
+    #[arg(help_heading = "What is read", long = "in", value_name = "INPUT", num_args = 1..)]
+    pub documents: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Args)]
+pub struct Why {
+    /// The output folder of a finished run of `dedup`.
+    #[arg(value_name = "RUN")]
+    pub results: PathBuf,
+    /// The id of a document.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The id of another: why the two are together, or are not.
+    #[arg(value_name = "ID2")]
+    pub other: Option<String>,
+    /// The input of the run: the texts are read from it, compared as the run did, and their differences marked.
+    #[arg(help_heading = "What is read", long = "in", value_name = "INPUT", num_args = 1..)]
+    pub documents: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: Reading,
 }
 
 #[derive(Debug, Args)]

@@ -5,8 +5,8 @@ use nearsift::dedup::Found;
 use super::against::Against;
 use super::against::kept::KeptSketches;
 use super::decisions::Decisions;
-use super::examples::Sample;
 use super::kept_files::KeptFiles;
+use super::lookup::{self, TableBlocks};
 use super::marks::Marking;
 use super::pairs::FoundPairs;
 use super::summary::Summary;
@@ -32,6 +32,17 @@ pub(super) struct Decided<'a> {
 }
 
 impl Decided<'_> {
+    /// By the label of a group of two or more: its number, from 1 in the order of the first documents, and its size; 0 and 0
+    /// of all others.
+    pub fn numbers(&self) -> Vec<(u32, u32)> {
+        let clusters = self.found.clusters();
+        let mut numbers = vec![(0, 0); clusters.documents()];
+        for (number, group) in (1..).zip(clusters.members().duplicates()) {
+            numbers[group.label as usize] = (number, group.members.len() as u32);
+        }
+        numbers
+    }
+
     /// Whether a document stays.
     pub fn is_kept(&self, document: u32) -> bool {
         self.found.clusters().is_kept(document) && !self.against.has(document)
@@ -51,7 +62,7 @@ impl Job<'_> {
             let decisions = Decisions::of(decided, pairs.values, summary, judged)?;
             return Ok(Outcome::Found(Box::new(decisions)));
         };
-        let summary = self.write(folder, &decided, &pairs.sample, summary, judged)?;
+        let summary = self.write(folder, &decided, pairs, summary, judged)?;
         if let Some(sketches) = &decided.sketches {
             sketches.write(folder, self.inputs, &decided)?;
         }
@@ -63,7 +74,7 @@ impl Job<'_> {
         &self,
         folder: &Folder,
         decided: &Decided<'_>,
-        sample: &Sample,
+        pairs: FoundPairs,
         mut summary: Summary,
         judged: impl Fn(u32, u32) -> Option<Judgement> + Sync,
     ) -> Result<Summary, Error> {
@@ -74,10 +85,15 @@ impl Job<'_> {
         summary.marked = self.settings.mark.is_some() && !self.settings.dry_run;
         summary.write_inputs(self.inputs, folder)?;
         self.write_partial(folder, decided, &mut summary)?;
+        let FoundPairs { blocks, sample, .. } = pairs;
         let texts = sample.texts(self.inputs, records);
         let documents = summary.documents();
         let (tables, kept) = rayon::join(
-            || self.write_tables(folder, decided, &mut summary, &judged),
+            || {
+                let tables = self.write_tables(folder, decided, &mut summary, &judged)?;
+                let blocks = TableBlocks { pairs: blocks, ..tables };
+                lookup::write(folder, decided, &decided.numbers(), &blocks)
+            },
             || match (self.settings.dry_run, &self.settings.mark) {
                 (true, _) => Ok(KeptFiles::default()),
                 (false, None) => self.write_kept(folder, decided, documents, &texts, None),

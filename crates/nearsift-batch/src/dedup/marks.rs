@@ -107,19 +107,14 @@ impl FromStr for Marks {
 pub(super) struct Marking<'a, J> {
     decided: &'a Decided<'a>,
     judged: &'a J,
-    /// By label: the number of the group from 1, and its size; 0 and 0 where there is no other.
+    /// By label.
     groups: Vec<(u32, u32)>,
 }
 
 impl<'a, J: Fn(u32, u32) -> Option<Judgement>> Marking<'a, J> {
     /// 8 bytes a document.
     pub fn new(decided: &'a Decided<'a>, judged: &'a J) -> Marking<'a, J> {
-        let clusters = decided.found.clusters();
-        let mut groups = vec![(0, 0); clusters.documents()];
-        for (number, group) in (1..).zip(clusters.members().duplicates()) {
-            groups[group.label as usize] = (number, group.members.len() as u32);
-        }
-        Marking { decided, judged, groups }
+        Marking { decided, judged, groups: decided.numbers() }
     }
 
     /// The cells of a document.

@@ -8,6 +8,7 @@ mod decisions;
 mod examples;
 mod finish;
 mod kept_files;
+mod lookup;
 mod marks;
 mod pairs;
 mod run;
@@ -15,6 +16,7 @@ mod settings;
 mod sources;
 mod summary;
 mod tables;
+mod why;
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -41,6 +43,7 @@ pub use marks::Marks;
 pub use run::RunOfSketches;
 pub use settings::{OutputFormat, Settings};
 pub use summary::{ChangedFile, GroupShown, MemberShown, Removals, SameForm, Search, Summary};
+pub use why::{Between, ClusterTold, RunResults, RunSettings, Told, Verdict};
 
 /// Where results go.
 #[derive(Debug, Clone)]

@@ -5,12 +5,14 @@ use serde::Serialize;
 use super::Job;
 use super::decisions::Pair;
 use super::examples::Sample;
+use super::lookup::{Blocks, KeyedTable};
 use crate::error::Error;
-use crate::folder::Table;
 
 /// Found pairs: lines of `pairs.jsonl`, or values where nothing is written; and some of them to show.
 pub(super) struct FoundPairs {
-    table: Option<Table>,
+    table: Option<KeyedTable>,
+    /// Where the lines of a document are.
+    pub blocks: Blocks,
     pub values: Vec<Pair>,
     pub sample: Sample,
 }
@@ -19,8 +21,9 @@ impl FoundPairs {
     /// # Errors
     /// When the table cannot be made.
     pub fn begin(job: &Job<'_>) -> Result<FoundPairs, Error> {
-        let table = job.folder.map(|folder| folder.table("pairs.jsonl")).transpose()?;
-        Ok(FoundPairs { table, values: Vec::new(), sample: Sample::default() })
+        let create = |folder| KeyedTable::create(folder, "pairs.jsonl");
+        let (table, blocks) = (job.folder.map(create).transpose()?, Blocks::default());
+        Ok(FoundPairs { table, blocks, values: Vec::new(), sample: Sample::default() })
     }
 
     /// Adds a pair, with its line in the table.
@@ -33,7 +36,7 @@ impl FoundPairs {
         line: impl FnOnce() -> Result<L, Error>,
     ) -> Result<(), Error> {
         match &mut self.table {
-            Some(table) => table.line(&line()?),
+            Some(table) => table.line(pair.a, &line()?),
             None => {
                 self.values.push(pair);
                 Ok(())
@@ -46,7 +49,9 @@ impl FoundPairs {
     /// # Errors
     /// When the disk refuses.
     pub fn finish(mut self) -> Result<FoundPairs, Error> {
-        self.table.take().map_or(Ok(()), Table::finish)?;
+        if let Some(table) = self.table.take() {
+            self.blocks = table.finish()?;
+        }
         Ok(self)
     }
 }

@@ -8,12 +8,13 @@ use serde::Serialize;
 use super::against;
 use super::decisions::Why;
 use super::finish::Decided;
+use super::lookup::{Blocks, KeyedTable, TableBlocks};
 use super::sources::Sources;
 use super::summary::Summary;
 use super::{Job, Judgement};
 use crate::corpus::Id;
 use crate::error::Error;
-use crate::folder::{Folder, Table};
+use crate::folder::Folder;
 
 #[derive(Serialize)]
 struct RemovedLine<'a> {
@@ -73,14 +74,15 @@ impl Job<'_> {
         decided: &Decided<'_>,
         summary: &mut Summary,
         judged: &impl Fn(u32, u32) -> Option<Judgement>,
-    ) -> Result<(), Error> {
+    ) -> Result<TableBlocks, Error> {
         let score = |a, b| judged(a, b).map(|judgement| judgement.score);
-        let number_of = write_clusters(folder, decided, summary, &score)?;
+        let clusters = write_clusters(folder, decided, summary, &score)?;
         let Decided { records, found, against, .. } = decided;
         let field = self.settings.source_field.as_deref().zip(decided.sources.as_ref());
         let sources = Sources::new(self.inputs, records, found.clusters().documents(), field);
-        let table = folder.table("removed.jsonl")?;
-        let mut removals = Removals { decided, judged, number_of, sources, summary, table };
+        let table = KeyedTable::create(folder, "removed.jsonl")?;
+        let numbers = decided.numbers();
+        let mut removals = Removals { decided, judged, numbers, sources, summary, table };
         let mut referred = against.removals().iter().peekable();
         for removal in found.removals() {
             while let Some(earlier) = referred.next_if(|r| r.document < removal.document) {
@@ -89,30 +91,28 @@ impl Job<'_> {
             removals.add(&removal)?;
         }
         referred.try_for_each(|later| removals.add_referred(later))?;
-        removals.finish()
+        Ok(TableBlocks { removed: removals.finish()?, clusters, pairs: Blocks::default() })
     }
 }
 
-/// Writes the groups, and returns the number of each group by its label.
+/// Writes the groups.
 fn write_clusters(
     folder: &Folder,
     decided: &Decided<'_>,
     summary: &mut Summary,
     score: &impl Fn(u32, u32) -> Option<f32>,
-) -> Result<Vec<u64>, Error> {
+) -> Result<Blocks, Error> {
     let Decided { ids, records, found, .. } = decided;
     let clusters = found.clusters();
-    let mut number_of = vec![0; clusters.documents()];
-    let mut table = folder.table("clusters.jsonl")?;
-    for (number, group) in (1..).zip(clusters.members().duplicates()) {
-        number_of[group.label as usize] = number;
+    let mut table = KeyedTable::create(folder, "clusters.jsonl")?;
+    for (number, group) in (1u32..).zip(clusters.members().duplicates()) {
         summary.count_group(&group, found, ids, score)?;
         let members = group.members.iter().map(|&m| ids.get(m));
         let members: Vec<Id<'_>> = members.collect::<Result<_, Error>>()?;
         let kept = group.members.iter().filter(|&&m| clusters.is_kept(m));
         let kept: Vec<Id<'_>> = kept.map(|&m| ids.get(m)).collect::<Result<_, Error>>()?;
-        table.line(&ClusterLine {
-            cluster: number,
+        let line = ClusterLine {
+            cluster: number.into(),
             name: ClusterId::of(members.iter().map(|id| id.written().as_bytes()))
                 .map(|name| name.to_string())
                 .unwrap_or_default(),
@@ -121,21 +121,21 @@ fn write_clusters(
             kept: if kept.len() > 1 { kept } else { Vec::new() },
             members,
             records: group.members.iter().map(|&m| records.of(m) + 1).collect(),
-        })?;
+        };
+        table.line(number, &line)?;
     }
-    table.finish()?;
-    Ok(number_of)
+    table.finish()
 }
 
 /// The documents that go: listed, and counted by reason and source.
 struct Removals<'a, J> {
     decided: &'a Decided<'a>,
     judged: &'a J,
-    /// The number of each group by its label.
-    number_of: Vec<u64>,
+    /// Of each group by its label.
+    numbers: Vec<(u32, u32)>,
     sources: Sources<'a>,
     summary: &'a mut Summary,
-    table: Table,
+    table: KeyedTable,
 }
 
 impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
@@ -149,7 +149,7 @@ impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
             true => Some(Judgement { score: 1.0, facts: None }),
             false => (self.judged)(document, representative),
         };
-        self.table.line(&RemovedLine {
+        let line = RemovedLine {
             id: ids.get(document)?,
             record: records.of(document) + 1,
             reason: Why::of(reason).name(),
@@ -159,8 +159,9 @@ impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
             score: judgement.map(|judgement| judgement.score),
             sketch_score: removal.score.filter(|_| self.summary.is_of_sketches()),
             facts: judgement.and_then(|judgement| judgement.facts),
-            cluster: self.number_of[found.clusters().label(document) as usize],
-        })
+            cluster: self.numbers[found.clusters().label(document) as usize].0.into(),
+        };
+        self.table.line(document, &line)
     }
 
     /// Adds a document that goes because a reference has it.
@@ -168,21 +169,22 @@ impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
         let Decided { ids, records, against, .. } = self.decided;
         self.summary.count_referred(removal.reason());
         self.sources.count_referred(removal.document);
-        self.table.line(&ReferredLine {
+        let line = ReferredLine {
             id: ids.get(removal.document)?,
             record: records.of(removal.document) + 1,
             reason: Why::of_reference(removal.reason()).name(),
             reference: &removal.id,
             reference_file: against.file(removal),
             score: removal.score,
-        })
+        };
+        self.table.line(removal.document, &line)
     }
 
-    fn finish(self) -> Result<(), Error> {
+    fn finish(self) -> Result<Blocks, Error> {
         let Removals { decided, sources, summary, table, .. } = self;
-        table.finish()?;
+        let blocks = table.finish()?;
         summary.against.clone_from(&decided.against.references);
         summary.sources = Some(sources.table()).filter(|table| table.sources.len() > 1);
-        Ok(())
+        Ok(blocks)
     }
 }

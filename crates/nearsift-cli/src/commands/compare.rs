@@ -1,6 +1,6 @@
 //! `nearsift compare`: two documents by every measure, with their differences marked.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use nearsift::compare::{Likeness, Side, differences};
 use nearsift::feature::FeatureSet;
@@ -12,17 +12,18 @@ use nearsift::text::normalise::normalise;
 use nearsift::verify::{Facts, Profile, Verifier};
 use serde::Serialize;
 
-use crate::Status;
-use crate::args::{Compare, Global};
+use crate::args::{Compare, Global, Reading};
 use crate::failure::Failure;
 use crate::output::{ADDED, Out, REMOVED, escaped, escaped_text};
-use crate::resolve::{method, read_one};
+use crate::resolve::{method, read_one, read_options};
+use crate::{Status, terminal};
 use nearsift_batch::dedup::RunOfSketches;
 use nearsift_batch::fingerprint::Value;
-use nearsift_batch::{Method, Text};
+use nearsift_batch::{FoundDocument, Method, Text};
 
+/// Two documents by every measure.
 #[derive(Serialize)]
-struct Comparison {
+pub(super) struct Comparison {
     recipe: String,
     a: Document,
     b: Document,
@@ -100,50 +101,15 @@ struct Marked {
 }
 
 pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
-    if [&args.a, &args.b].iter().all(|path| path.as_os_str() == "-") {
-        return Err(Failure::new(
-            "-: expected one document on standard input, got both; name a file for one of them",
-        ));
-    }
     let like = args.like.as_deref().map(RunOfSketches::open).transpose()?;
     let method = chosen(args, like.as_ref())?;
-    let shipped = DocumentFrequencies::shipped();
-    let (frequencies, rarity) = match &like {
-        Some(run) => (&run.frequencies, format!("file:{:016x}", run.frequencies.digest())),
-        None => (shipped, shipped.name()),
+    let names = [&args.a, &args.b].map(|path| path.display().to_string());
+    let texts = match args.documents.is_empty() {
+        true => files(args)?,
+        false => documents(&names, &args.documents, &args.reading, global)?,
     };
-    let recipe = method.recipe();
-    let mut fingerprinter = recipe.fingerprinter()?;
-    let read = |path| read_one(path, args.format, args.charset.as_deref());
-    let (one_a, one_b) = (read(&args.a)?, read(&args.b)?);
-    let a = Looked::at(&args.a, &one_a, &method, frequencies, &mut fingerprinter)?;
-    let b = Looked::at(&args.b, &one_b, &method, frequencies, &mut fingerprinter)?;
-    let decision = Decision::of(&method, &a.compared, &b.compared, &mut Verifier::new());
-    let marked = differences(&one_a.text, &one_b.text);
-    let comparison = Comparison {
-        recipe: recipe.to_string(),
-        rarity,
-        verified: Verification::of(decision.texts),
-        likeness: Likeness::of(&a.features, &b.features),
-        a: a.document,
-        b: b.document,
-        same_text: decision.is_same_text,
-        near_duplicates: decision.is_near,
-        judged: Judged::of(&method, &decision),
-        differences: marked
-            .pieces
-            .iter()
-            .map(|piece| Marked {
-                side: match piece.side {
-                    Side::Both => "both",
-                    Side::OnlyA => "a",
-                    Side::OnlyB => "b",
-                },
-                text: piece.text.to_owned(),
-            })
-            .collect(),
-        differences_truncated: marked.truncated,
-    };
+    let pair = PairOfTexts { names, texts };
+    let comparison = pair.compare(&method, like.as_ref())?;
     let mut out = Out::new();
     if global.json {
         out.json(&comparison)?;
@@ -152,6 +118,104 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     }
     out.finish()?;
     Ok(if comparison.near_duplicates { Status::Done } else { Status::Nothing })
+}
+
+/// The documents of two files.
+fn files(args: &Compare) -> Result<[Text<'static>; 2], Failure> {
+    if [&args.a, &args.b].iter().all(|path| path.as_os_str() == "-") {
+        return Err(Failure::new(
+            "-: expected one document on standard input, got both; name a file for one of them",
+        ));
+    }
+    let Reading { format, charset, .. } = &args.reading;
+    let read = |path| read_one(path, *format, charset.as_deref());
+    Ok([read(&args.a)?, read(&args.b)?])
+}
+
+/// The documents of two ids.
+fn documents(
+    ids: &[String; 2],
+    inputs: &[PathBuf],
+    reading: &Reading,
+    global: &Global,
+) -> Result<[Text<'static>; 2], Failure> {
+    let inputs = nearsift_batch::open(inputs, read_options(reading, Vec::new()))?;
+    let wanted = [ids[0].as_str(), ids[1].as_str()];
+    let context = terminal::context(global, None);
+    let mut found = nearsift_batch::find_documents(&inputs, &wanted, &context)?.into_iter();
+    let one = |id: &str, found: Option<Vec<FoundDocument>>| {
+        let mut found = found.unwrap_or_default();
+        match (found.pop(), found.as_slice()) {
+            (Some(only), []) => Ok(only.text),
+            (None, _) => Err(Failure::new(format!(
+                "{id}: no document of the input has this id; ids are those of the field --id-field, else FILE:LINE"
+            ))),
+            (Some(last), others) => {
+                let records = others.iter().chain([&last]).map(|of| (of.record + 1).to_string());
+                let records = records.collect::<Vec<_>>().join(", ");
+                Err(Failure::new(format!(
+                    "{id}: expected one document of this id, found the records {records}"
+                )))
+            }
+        }
+    };
+    Ok([one(wanted[0], found.next())?, one(wanted[1], found.next())?])
+}
+
+/// Two documents to compare.
+pub(super) struct PairOfTexts {
+    /// What they are called: files or ids.
+    pub names: [String; 2],
+    pub texts: [Text<'static>; 2],
+}
+
+impl PairOfTexts {
+    /// All measures, and the differences; with the rarities of a run where one is given.
+    ///
+    /// # Errors
+    /// A text of 4 GiB or more.
+    pub(super) fn compare(
+        &self,
+        method: &Method,
+        like: Option<&RunOfSketches>,
+    ) -> Result<Comparison, Failure> {
+        let shipped = DocumentFrequencies::shipped();
+        let (frequencies, rarity) = match like {
+            Some(run) => (&run.frequencies, format!("file:{:016x}", run.frequencies.digest())),
+            None => (shipped, shipped.name()),
+        };
+        let recipe = method.recipe();
+        let mut fingerprinter = recipe.fingerprinter()?;
+        let [one_a, one_b] = &self.texts;
+        let a = Looked::at(&self.names[0], one_a, method, frequencies, &mut fingerprinter)?;
+        let b = Looked::at(&self.names[1], one_b, method, frequencies, &mut fingerprinter)?;
+        let decision = Decision::of(method, &a.compared, &b.compared, &mut Verifier::new());
+        let marked = differences(&one_a.text, &one_b.text);
+        Ok(Comparison {
+            recipe: recipe.to_string(),
+            rarity,
+            verified: Verification::of(decision.texts),
+            likeness: Likeness::of(&a.features, &b.features),
+            a: a.document,
+            b: b.document,
+            same_text: decision.is_same_text,
+            near_duplicates: decision.is_near,
+            judged: Judged::of(method, &decision),
+            differences: marked
+                .pieces
+                .iter()
+                .map(|piece| Marked {
+                    side: match piece.side {
+                        Side::Both => "both",
+                        Side::OnlyA => "a",
+                        Side::OnlyB => "b",
+                    },
+                    text: piece.text.to_owned(),
+                })
+                .collect(),
+            differences_truncated: marked.truncated,
+        })
+    }
 }
 
 /// All that is compared of one document.
@@ -165,7 +229,7 @@ impl Looked {
     /// # Errors
     /// A text of 4 GiB or more.
     fn at(
-        path: &Path,
+        name: &str,
         one: &Text<'_>,
         method: &Method,
         frequencies: &DocumentFrequencies,
@@ -190,11 +254,11 @@ impl Looked {
             (Err(_), Method::Sketch { .. }) => Value::Sketch(None),
         };
         let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
-        let too_long = |e| Failure::new(format!("{}: {e}", path.display()));
+        let too_long = |e| Failure::new(format!("{name}: {e}"));
         let profile = Profile::of(&normalise(&one.text), idf).map_err(too_long)?;
         Ok(Looked {
             document: Document {
-                file: path.display().to_string(),
+                file: name.to_owned(),
                 value,
                 reason: made.err().map(|reason| reason.to_string()),
                 characters,
@@ -202,6 +266,21 @@ impl Looked {
             compared: ComparedDocument { value: made, text_key, profile },
             features: fingerprinter.features(&one.text).clone(),
         })
+    }
+}
+
+impl Comparison {
+    /// Why a run has no pair of the two.
+    pub(super) fn no_candidate(&self, min_score: Option<f64>) -> String {
+        match (self.judged.score, min_score) {
+            (Some(score), Some(least)) if score < least => {
+                format!("they score {score:.4}, and near is at least {least}")
+            }
+            (Some(_), Some(_)) => {
+                "their texts are near, and the search did not make them candidates: their sketches share no key, or are too far apart".to_owned()
+            }
+            _ => "they are too far apart".to_owned(),
+        }
     }
 }
 
@@ -232,7 +311,7 @@ fn chosen(args: &Compare, like: Option<&RunOfSketches>) -> Result<Method, Failur
 }
 
 /// The verdict first, then what it rests on; with `verbose` also what the recipe makes of both documents.
-fn print(out: &mut Out, c: &Comparison, verbose: bool) -> Result<(), Failure> {
+pub(super) fn print(out: &mut Out, c: &Comparison, verbose: bool) -> Result<(), Failure> {
     let j = &c.judged;
     let why = match (j.distance, j.score, &j.wanted) {
         (Some(distance), _, Wanted::MaxDistance(most)) => {

@@ -14,6 +14,7 @@ pub mod serve;
 pub mod trim;
 pub mod tune;
 pub mod vectors;
+pub mod why;
 
 use nearsift_batch::dedup::ChangedFile;
 

@@ -25,3 +25,4 @@ mod sketch;
 mod support;
 mod trim;
 mod tune;
+mod why;

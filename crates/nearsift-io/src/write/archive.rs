@@ -101,7 +101,11 @@ impl KeptWriter {
                 let name = from.clone();
                 Task { name, number, format, content, first, seen: before, compression }
             };
-            let mut decided = Decided::new(decide, format, &self.added);
+            let as_rows = match kept {
+                Kept::Packed(_) => &[][..],
+                Kept::Rows(_) => &self.added,
+            };
+            let mut decided = Decided::new(decide, format, as_rows);
             let mut done = self.records(task(content), targets(), &mut decided)?;
             match &mut kept {
                 Kept::Packed(packer) => packer.add_made(&member, &to_kept)?,

@@ -1,0 +1,236 @@
+//! What a finished run decided about a document, and on what.
+
+use std::fs;
+use std::path::Path;
+
+use nearsift_io::DocumentId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::lookup::{Entry, Lookup, Results};
+use crate::corpus::Id;
+use crate::error::Error;
+
+/// The results of a finished run, for questions about single documents. No document is read.
+#[derive(Debug)]
+pub struct RunResults {
+    lookup: Lookup,
+    settings: RunSettings,
+}
+
+/// What decided in a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunSettings {
+    /// The method: `sketch` or `simhash`.
+    pub method: String,
+    /// The recipe in full.
+    pub recipe: String,
+    /// How pairs became groups.
+    pub cluster: String,
+    /// Which member of a group stayed.
+    pub keep: String,
+    /// The smallest score of near duplicates, where scores decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_score: Option<f64>,
+    /// The largest Hamming distance of near duplicates, where it decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_distance: Option<u32>,
+    /// How scores were verified.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verify: Option<String>,
+}
+
+/// What a run decided about a document.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Told {
+    /// Its id.
+    pub id: Value,
+    /// The number of its record over the whole input, from 1.
+    pub record: u64,
+    /// Whether it stayed.
+    pub kept: bool,
+    /// Its line of `removed.jsonl`, where it went.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<Map<String, Value>>,
+    /// Its line of `clusters.jsonl`, where it is like another document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterTold>,
+    /// The lines of `pairs.jsonl` with it and its representative, where it went and was compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<Map<String, Value>>,
+    #[serde(skip)]
+    document: u32,
+}
+
+/// A line of `clusters.jsonl`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ClusterTold {
+    /// Its number, from 1.
+    pub cluster: u64,
+    /// The name that it has in every run.
+    pub name: String,
+    /// Its documents.
+    pub size: u64,
+    /// The best of those that stay.
+    pub representative: Value,
+    /// All that stay, where that is more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Value>,
+    /// The ids of its documents.
+    pub members: Vec<Value>,
+    /// Their records, from 1.
+    pub records: Vec<u64>,
+}
+
+/// Why two documents of a run are together, or are not.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Between {
+    /// Which case it is.
+    pub verdict: Verdict,
+    /// The lines of `pairs.jsonl` with both.
+    pub pairs: Vec<Map<String, Value>>,
+}
+
+/// Why two documents are together, or are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Verdict {
+    /// They are one document.
+    SameDocument,
+    /// They are in one group, and near each other.
+    TogetherAsPair,
+    /// They are in one group, through others.
+    TogetherThroughOthers,
+    /// They are near, and the rule of groups, or the largest size of one, keeps them apart.
+    ApartByRule,
+    /// The run has no pair of them: they were no candidates, or score too little.
+    NoPair,
+}
+
+impl RunResults {
+    /// Opens the folder of the results.
+    ///
+    /// # Errors
+    /// A folder without results of `dedup`, unfinished or damaged ones.
+    pub fn open(folder: &Path) -> Result<RunResults, Error> {
+        let about = |what: String| Error::invalid(format!("{}: {what}", folder.display()));
+        let json = fs::read(folder.join("summary.json")).map_err(|_| {
+            about(match folder.join(".unfinished").is_dir() {
+                true => "the run has not finished: go on with `resume`".to_owned(),
+                false => {
+                    "no results of `nearsift dedup`: expected summary.json in the folder".to_owned()
+                }
+            })
+        })?;
+        let settings = serde_json::from_slice(&json)
+            .map_err(|e| about(format!("summary.json is not one of `nearsift dedup`: {e}")))?;
+        Ok(RunResults { lookup: Lookup::open(folder)?, settings })
+    }
+
+    /// What decided.
+    pub fn settings(&self) -> &RunSettings {
+        &self.settings
+    }
+
+    /// How many documents were read.
+    pub fn documents(&self) -> u64 {
+        self.lookup.documents()
+    }
+
+    /// What was decided about the documents of an id, in the order of the input: ids need not be unique. An id of
+    /// digits is looked for as a string and as a number.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn find(&self, id: &str) -> Result<Vec<Told>, Error> {
+        let text = DocumentId::Text(id.into());
+        let number: Option<serde_json::Number> = serde_json::from_str(id).ok();
+        let number = number.map(|_| DocumentId::Number(id.into()));
+        let mut found = Vec::new();
+        for id in [Some(text), number].into_iter().flatten() {
+            let id = Id::of(&id);
+            let written = serde_json::to_value(&id).map_err(Error::invalid)?;
+            for entry in self.lookup.find(&id)? {
+                found.push(self.told(entry, written.clone())?);
+            }
+        }
+        found.sort_by_key(|told| told.record);
+        Ok(found)
+    }
+
+    fn told(&self, entry: Entry, id: Value) -> Result<Told, Error> {
+        let Entry { record, document, cluster, .. } = entry;
+        let is_own = |line: &Map<String, Value>| line.get("record") == Some(&(record + 1).into());
+        let removed = self.lookup.lines(Results::Removed, document, is_own)?.into_iter().next();
+        let is_cluster = |line: &ClusterTold| line.cluster == u64::from(cluster);
+        let cluster = match cluster {
+            0 => None,
+            number => self.lookup.lines(Results::Clusters, number, is_cluster)?.into_iter().next(),
+        };
+        let mut told = Told {
+            id,
+            record: record + 1,
+            kept: removed.is_none(),
+            removed,
+            cluster,
+            pairs: Vec::new(),
+            document,
+        };
+        let partner = told.removed.as_ref().and_then(|line| line.get("representative")).cloned();
+        if let Some(partner) = partner {
+            told.pairs = self.pairs_of(&told, &partner)?;
+        }
+        Ok(told)
+    }
+
+    /// The pairs of a document and one of this id.
+    fn pairs_of(&self, told: &Told, id: &Value) -> Result<Vec<Map<String, Value>>, Error> {
+        let mut pairs = Vec::new();
+        let others = match id {
+            Value::String(text) => self.lookup.find(&Id::of(&DocumentId::Text(text.into())))?,
+            Value::Number(number) => {
+                self.lookup.find(&Id::of(&DocumentId::Number(number.to_string().into())))?
+            }
+            _ => Vec::new(),
+        };
+        for other in others {
+            pairs.extend(self.pairs(told.document.min(other.document), [&told.id, id])?);
+        }
+        pairs.dedup();
+        Ok(pairs)
+    }
+
+    fn pairs(&self, earlier: u32, ids: [&Value; 2]) -> Result<Vec<Map<String, Value>>, Error> {
+        let is_of_both = |line: &Map<String, Value>| {
+            let own = [line.get("a"), line.get("b")];
+            own == ids.map(Some) || own == [ids[1], ids[0]].map(Some)
+        };
+        self.lookup.lines(Results::Pairs, earlier, is_of_both)
+    }
+
+    /// Why two documents are together, or are not.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn between(&self, a: &Told, b: &Told) -> Result<Between, Error> {
+        let number = |told: &Told| told.cluster.as_ref().map(|cluster| cluster.cluster);
+        let is_together = number(a).is_some() && number(a) == number(b);
+        let pairs = match a.document == b.document {
+            true => Vec::new(),
+            false => self.pairs(a.document.min(b.document), [&a.id, &b.id])?,
+        };
+        let verdict = match (a.document == b.document, is_together, pairs.is_empty()) {
+            (true, _, _) => Verdict::SameDocument,
+            (_, true, false) => Verdict::TogetherAsPair,
+            (_, true, true) => Verdict::TogetherThroughOthers,
+            (_, false, false) => Verdict::ApartByRule,
+            (_, false, true) => Verdict::NoPair,
+        };
+        Ok(Between { verdict, pairs })
+    }
+}
