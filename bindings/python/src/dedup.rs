@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchReader, U
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::search::same_digits;
-use nearsift_batch::dedup::{self, Decisions, Done, Output, OutputFormat};
+use nearsift_batch::dedup::{self, Decisions, Done, Marks, Output, OutputFormat, RunResults};
 use nearsift_batch::{Context, Error, Method, Tables};
 use nearsift_io::{Inputs, ReadOptions};
 use pyo3::prelude::*;
@@ -419,8 +419,42 @@ pub struct Writing {
     dry_run: bool,
     partial: bool,
     keep_state: bool,
+    /// Other names of the columns, where all documents stay with what was decided about them.
+    mark: Option<Vec<(String, String)>>,
     output_format: Option<String>,
     output_compression: Option<String>,
+}
+
+/// The columns with other names for some.
+fn marks(names: &[(String, String)]) -> PyResult<Marks> {
+    let mut marks = Marks::default();
+    let mut renamed = names.iter().map(|(column, name)| marks.rename(column, name));
+    renamed.try_for_each(|done| done.map_err(|error| of_job(&error)))?;
+    Ok(marks)
+}
+
+/// What a finished run decided about the documents of an id, as JSON.
+#[pyfunction]
+pub fn told_of(folder: PathBuf, id: &str) -> PyResult<String> {
+    let told = RunResults::open(&folder).and_then(|results| results.find(id));
+    let told = told.map_err(|error| of_job(&error))?;
+    serde_json::to_string(&told).map_err(|e| exception(Class::Error, e))
+}
+
+/// Why two documents of a finished run are together, or are not, as JSON.
+#[pyfunction]
+pub fn told_between(folder: PathBuf, id: &str, other: &str) -> PyResult<String> {
+    let results = RunResults::open(&folder).map_err(|error| of_job(&error))?;
+    let one = |id: &str| match &results.find(id).map_err(|error| of_job(&error))?[..] {
+        [one] => Ok(one.clone()),
+        found => {
+            let found = found.len();
+            let said = format!("id {id:?}: expected one document of the run, found {found}");
+            Err(exception(Class::Value, said))
+        }
+    };
+    let between = results.between(&one(id)?, &one(other)?).map_err(|error| of_job(&error))?;
+    serde_json::to_string(&between).map_err(|e| exception(Class::Error, e))
 }
 
 /// Decides which documents of files stay, and writes them into a folder; returns the summary as JSON, or nothing where an
@@ -439,6 +473,7 @@ pub fn dedup_files(
     settings.dry_run = writing.dry_run;
     settings.partial = writing.partial;
     settings.keep_state = writing.keep_state;
+    settings.mark = writing.mark.map(|names| marks(&names)).transpose()?;
     settings.output_format = match format(writing.output_format.as_deref())? {
         Some(format) => {
             let codec = codec(writing.output_compression.as_deref())?;

@@ -235,3 +235,26 @@ def test_regrouping_is_a_run_with_the_other_settings(corpus: Path) -> None:
     assert by_distance.regroup(max_distance=3).table.to_pylist() == ns.dedup(corpus, max_distance=3).table.to_pylist()
     with pytest.raises(ns.SettingError):
         found.regroup(min_score=2)
+
+
+def test_marks_and_questions_about_a_run(corpus: Path, tmp_path: Path) -> None:
+    run = ns.dedup_files(corpus, tmp_path / "out", mark=True)
+    assert not run.kept and len(run.marked) == 1
+    rows = [json.loads(line) for line in run.marked[0].open(encoding="utf-8")]
+    table = ns.dedup(rows_of(corpus), id="id").table
+    for column in ("cluster", "cluster_size", "score", "kept", "reason"):
+        assert [row[column] for row in rows] == table[column].to_pylist(), column
+    assert [str(row["representative"]) for row in rows] == [str(id) for id in table["representative"].to_pylist()]
+
+    removed = run.removed[0]
+    [told] = [told for told in run.why(removed["id"]) if told["record"] == removed["record"]]
+    assert told["removed"] == removed and not told["kept"]
+    assert run.between(removed["id"], removed["representative"])["verdict"] == "together_as_pair"
+    assert run.why("no such id") == []
+    with pytest.raises(ns.NearsiftError, match="expected one document of the run, found 0"):
+        run.between(removed["id"], "no such id")
+    with pytest.raises(ns.NearsiftError, match="mark_names \"group\": the columns are cluster"):
+        ns.dedup_files(corpus, tmp_path / "other", mark={"group": "x"})
+    (tmp_path / "out" / "lookup.idx").unlink()
+    with pytest.raises(ns.InputError, match="there is no lookup.idx"):
+        run.why(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -336,6 +336,37 @@ class Run:
         """The files of the documents that stay."""
         return sorted(path for path in (self.folder / "kept").rglob("*") if path.is_file())
 
+    @property
+    def marked(self) -> list[Path]:
+        """The files of all documents, of a run with `mark`."""
+        return sorted(path for path in (self.folder / "marked").rglob("*") if path.is_file())
+
+    def why(self, id: str | int | float) -> list[dict[str, Any]]:
+        """What the run decided about the documents of an id, in the order of the input: ids need not be unique.
+
+        Each has its `id`, its `record`, counted from 1, `kept`, its line of `removed`, of `clusters` where it is like another
+        document, and of `pairs` where it was compared with its representative. No document is read: an answer takes as long on
+        a run of a hundred documents as of a hundred million.
+
+        Raises:
+            InputError: The run's files are damaged, or of an earlier version.
+        """
+        found: list[dict[str, Any]] = json.loads(_native.told_of(self.folder, str(id)))
+        return found
+
+    def between(self, id: str | int | float, other: str | int | float) -> dict[str, Any]:
+        """Why two documents are together, or are not: a `verdict` and the `pairs` of the two.
+
+        The verdict is `same_document`, `together_as_pair`, `together_through_others`, `apart_by_rule`, or `no_pair`, where they
+        were no candidates or too little alike.
+
+        Raises:
+            InputError: The run's files are damaged, or of an earlier version.
+            ValueError: The run has no document, or several, of an id.
+        """
+        found: dict[str, Any] = json.loads(_native.told_between(self.folder, str(id), str(other)))
+        return found
+
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
 
@@ -348,6 +379,7 @@ def dedup_files(
     dry_run: bool = False,
     partial: bool = False,
     keep_state: bool = False,
+    mark: bool | Mapping[str, str] = False,
     output_format: str | None = None,
     output_compression: str | None = None,
     text: str = "text",
@@ -384,13 +416,22 @@ def dedup_files(
     Everything gets its final name at once, at the end. With `resume`, a run over a large input that was stopped or killed goes on
     where it was.
 
-    >>> import nearsift as ns, tempfile, pathlib
+    >>> import json, nearsift as ns, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> news = folder / "news.jsonl"
     >>> _ = news.write_text('{"id": 1, "text": "Two metro lines stood still for three hours after the rain."}\\n' * 2)
     >>> run = ns.dedup_files(news, folder / "out")
     >>> run.summary["kept"], run.removed[0]["reason"]
     (1, 'exact-duplicate')
+
+    With `mark` every document stays, in the input's format and order, with the columns `cluster`, `cluster_size`, `representative`,
+    `score`, `kept` and `reason`; a mapping gives some of them other names.
+
+    >>> marked = ns.dedup_files(news, folder / "all", mark={"kept": "near_kept"})
+    >>> [json.loads(line)["near_kept"] for line in marked.marked[0].open()]
+    [True, False]
+    >>> run.why(1)[1]["removed"]["reason"]
+    'exact-duplicate'
 
     The keywords are those of :func:`dedup` and the options of the program. Returns the folder's reader.
 
@@ -431,6 +472,7 @@ def dedup_files(
             "dry_run": dry_run,
             "partial": partial,
             "keep_state": keep_state,
+            "mark": None if mark is False else list(({} if mark is True else mark).items()),
             "output_format": output_format,
             "output_compression": output_compression,
         },

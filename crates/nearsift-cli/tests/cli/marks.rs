@@ -234,3 +234,26 @@ fn what_a_reference_has_is_marked_with_its_partner() {
     );
     assert_eq!(row["score"], folder.results("out").lines("removed.jsonl")[0]["score"]);
 }
+
+#[test]
+fn what_resembles_a_removed_document_of_a_marked_run_goes() {
+    let folder = Folder::new();
+    let story = |n: usize| {
+        let words =
+            (0..60).map(|w| if w < 14 * n { format!("new{n}x{w}") } else { format!("old{w}") });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    // Each is near the one before it, and the third is not near the first.
+    let row = |n: usize| format!("{}\n", json!({"id": format!("v{n}"), "text": story(n)}));
+    folder.file("one/part.jsonl", row(0) + &row(1));
+    folder.file("two/part.jsonl", row(2).replace("new2", "new1"));
+    for (output, args, expect) in [("kept", &[][..], 0), ("marked", &["--mark"], 1)] {
+        folder.dedup(&["one"], output, args).expect(0);
+        assert_eq!(folder.results(output).lines("removed.jsonl").len(), 1);
+        let next = format!("{output}-next");
+        folder.dedup(&["two"], &next, &["--against", output]).expect(0);
+        let removed = folder.results(&next).lines("removed.jsonl");
+        assert_eq!(removed.len(), expect, "{output}: {removed:?}");
+        assert!(removed.iter().all(|line| line["reference"] == "v1"), "{removed:?}");
+    }
+}

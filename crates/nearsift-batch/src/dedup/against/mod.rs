@@ -237,7 +237,7 @@ enum Kind {
     Index,
     /// Of an earlier run, with the sketches of what it kept.
     Output,
-    /// Files, or a folder of them: of an earlier run without sketches, what it kept.
+    /// Files, or a folder of them: of an earlier run without sketches, what it kept or marked.
     Documents(PathBuf),
 }
 
@@ -252,8 +252,11 @@ impl Kind {
         if kept::is_in(path) {
             return Ok(Kind::Output);
         }
-        let is_output = path.join("summary.json").is_file() && path.join("kept").is_dir();
-        Ok(Kind::Documents(if is_output { path.join("kept") } else { path.to_owned() }))
+        // All documents of a run that removed none, so that what is near one that would have gone is found, too.
+        let folders = ["kept", "marked"].map(|name| path.join(name)).into_iter();
+        let is_output = path.join("summary.json").is_file();
+        let documents = folders.filter(|folder| is_output && folder.is_dir()).next();
+        Ok(Kind::Documents(documents.unwrap_or_else(|| path.to_owned())))
     }
 }
 
