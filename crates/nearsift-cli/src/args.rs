@@ -88,8 +88,11 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Input {
     /// Files, folders, glob patterns, or - for standard input; .gz, .zst, .xz and .bz2 are seen through, .tar and .zip looked into.
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required_unless_present = "files_from", value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
+    /// Also read the files, folders and patterns that this file names, one a line; - for standard input.
+    #[arg(help_heading = "What is read", long, value_name = "LIST")]
+    pub files_from: Option<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
 }

@@ -1,6 +1,8 @@
 //! From the command line to the settings of a job.
 
-use std::path::Path;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use nearsift::dedup::Clustering;
 use nearsift::recipe::Recipe;
@@ -15,7 +17,28 @@ use crate::failure::Failure;
 /// # Errors
 /// As [`nearsift_batch::open`].
 pub fn open(input: &Input, fields: Vec<String>) -> Result<Inputs, Failure> {
-    Ok(nearsift_batch::open(&input.inputs, read_options(&input.reading, fields))?)
+    Ok(nearsift_batch::open(&paths(input)?, read_options(&input.reading, fields))?)
+}
+
+/// What is to be read: what the command line names, and what the list names.
+///
+/// # Errors
+/// A list that cannot be read, or that names nothing where nothing else is named.
+pub fn paths(input: &Input) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = input.inputs.clone();
+    let Some(list) = &input.files_from else { return Ok(paths) };
+    let read = match list.as_os_str() == "-" {
+        true => io::read_to_string(io::stdin()),
+        false => fs::read_to_string(list),
+    };
+    let error = |what: &str| Failure::new(format!("--files-from {}: {what}", list.display()));
+    let lines = read.map_err(|e| error(&format!("cannot read the list: {e}")))?;
+    let names = lines.lines().filter(|line| !line.trim().is_empty());
+    paths.extend(names.map(PathBuf::from));
+    match paths.is_empty() {
+        true => Err(error("the list is empty: expected a file, folder or pattern on each line")),
+        false => Ok(paths),
+    }
 }
 
 /// The text of the one document that a file holds.

@@ -88,6 +88,8 @@ const COMMANDS: [&str; 2] = ["dedup", "pairs"];
 /// Options that are of one run and not of a kind of documents.
 const NOT_HERE: [&str; 8] =
     ["config", "output", "help", "version", "json", "resume", "dry-run", "bounds"];
+/// The option that names a list of inputs.
+const INPUT_LIST: &str = "files-from";
 /// A larger file is no settings file.
 const MAX_BYTES: u64 = 1 << 20;
 
@@ -266,8 +268,12 @@ fn setting(key: &str, value: &DeValue<'_>) -> Result<Option<String>, String> {
     // Clap checks the value as it would check it on the command line.
     let alone =
         Cli::command().mut_subcommand(command, |own| own.mut_args(|arg| arg.required(false)));
-    let written_out = format!("--{key}={written}");
-    match alone.try_get_matches_from(["nearsift", command, &written_out]) {
+    let mut line = vec!["nearsift".to_owned(), command.to_owned(), format!("--{key}={written}")];
+    // An input is required unless a list of them is named.
+    if key != INPUT_LIST && option(command, INPUT_LIST).is_some() {
+        line.push(format!("--{INPUT_LIST}=-"));
+    }
+    match alone.try_get_matches_from(line) {
         Ok(_) => Ok(Some(written)),
         Err(error) => Err(format!("{}: {}", escaped(key), why(&error, &written))),
     }

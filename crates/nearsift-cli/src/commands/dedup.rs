@@ -27,7 +27,7 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
         context.join_speed = calibration::join_speed(recipe.bits());
     }
     settings.check()?;
-    let inputs = nearsift_batch::open(&args.input.inputs, options)?;
+    let inputs = nearsift_batch::open(&resolve::paths(&args.input)?, options)?;
     interrupt::listen(&context.interrupt);
     let output = Output { folder: args.output.clone(), resume: args.resume };
     let summary = match dedup::run(&inputs, &settings, &output, &context)? {

@@ -760,3 +760,35 @@ fn results_do_not_go_to_standard_output() {
     }
     assert!(folder.tree("").is_empty());
 }
+
+#[test]
+fn inputs_from_a_list() {
+    let folder = Folder::new();
+    folder.file("in/a.jsonl", "{\"id\":1,\"text\":\"one text of some words and no other\"}\n");
+    folder.file("in/b 二.jsonl", "{\"id\":2,\"text\":\"one text of some words and no other\"}\n");
+    folder.file("list", "in/a.jsonl\n\nin/b*.jsonl\n");
+    let check = |run: Run| {
+        let run = run.expect(0);
+        assert_eq!(run.stdout.lines().count(), 1, "{}", run.stdout);
+    };
+    check(folder.run(["pairs", "--files-from", "list"]));
+    check(folder.run(["pairs", "in/a.jsonl", "in/b 二.jsonl"]));
+    check(folder.run_with_input(
+        ["pairs", "in/a.jsonl", "--files-from", "-"],
+        "in/b 二.jsonl\n".as_bytes(),
+    ));
+    let check = |args: &[&str], expect: &str| {
+        let run = folder.run(args).expect(2);
+        assert!(run.stderr.contains(expect), "{}", run.stderr);
+    };
+    folder.file("none", "\n");
+    check(
+        &["pairs", "--files-from", "none"],
+        "--files-from none: the list is empty: expected a file",
+    );
+    check(
+        &["pairs", "--files-from", "absent"],
+        "--files-from absent: cannot read the list: No such file",
+    );
+    check(&["pairs"], "<INPUT>...");
+}
