@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use globset::{GlobBuilder, GlobMatcher};
+use percent_encoding::percent_decode_str;
 use walkdir::WalkDir;
 
 use crate::parse::Plan;
@@ -116,6 +117,22 @@ impl InputFile {
     /// The format.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// The value that the folders of the file give to a column, as in `source=web/lang=zh/part.parquet`: what Hive, Spark and
+    /// DuckDB write. Of several of one name that of the innermost.
+    ///
+    /// `None` where no folder has the name, or its value is `__HIVE_DEFAULT_PARTITION__`, which is null.
+    pub fn partition(&self, column: &str) -> Option<String> {
+        const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+        let Origin::Path(path) = &self.origin else { return None };
+        let folders = path.parent()?.components().rev();
+        let value = |folder: Component<'_>| {
+            let (name, value) = folder.as_os_str().to_str()?.split_once('=')?;
+            let plain = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            (plain(name) == column).then(|| plain(value))
+        };
+        folders.filter_map(value).next().filter(|value| value != NULL)
     }
 
     pub(crate) fn origin(&self) -> &Origin {

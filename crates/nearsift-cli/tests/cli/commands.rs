@@ -792,3 +792,41 @@ fn inputs_from_a_list() {
     );
     check(&["pairs"], "<INPUT>...");
 }
+
+#[test]
+fn folders_name_columns() {
+    let folder = Folder::new();
+    let text = "a story about a ferry that ran aground near the old harbour wall";
+    let row = |id: u64, text: &str| format!("{{\"id\":{id},\"text\":\"{text}\"}}\n");
+    folder.file("jsonl/source=web/lang=zh%2Dcn/a.jsonl", row(1, text));
+    folder.file(
+        "jsonl/source=books/lang=en/a.jsonl",
+        row(2, text) + &row(3, "bees and hives in a dry summer of one year"),
+    );
+    let own = "{\"id\":4,\"text\":\"clocks, towers and maps of an old town\",\"source\":null}\n";
+    folder.file("jsonl/source=books/lang=__HIVE_DEFAULT_PARTITION__/a.jsonl", own);
+    for format in ["parquet", "arrow", "csv", "json"] {
+        let args = ["--mark", "--output-format", format];
+        folder.dedup(&["jsonl"], &format!("{format}-made"), &args).expect(0);
+        let made = folder.path(&format!("{format}-made/marked"));
+        std::fs::rename(made, folder.path(format)).expect("moved");
+    }
+    for format in ["jsonl", "parquet", "arrow", "csv", "json"] {
+        let keep = ["--keep", "ranked:source=books,web", "--source-field", "lang"];
+        let out = format!("{format}-out");
+        folder.dedup(&[format], &out, &keep).expect(0);
+        let removed = folder.results(&out).lines("removed.jsonl");
+        assert_eq!(removed.len(), 1, "{format}");
+        assert!(removed[0]["id"] == 1 || removed[0]["id"] == "1", "{format} {removed:?}");
+        let summary: serde_json::Value =
+            serde_json::from_str(&folder.results(&out).text("summary.json")).expect("JSON");
+        let sources = summary["sources"]["sources"].as_array().expect("sources");
+        let names: Vec<&str> = sources.iter().filter_map(|of| of["source"].as_str()).collect();
+        assert_eq!(names, ["en", "(none)", "zh-cn"], "{format} {summary}");
+        let kept = folder.tree(&format!("{out}/kept"));
+        assert!(
+            kept.keys()
+                .all(|path| path.starts_with("source=web") || path.starts_with("source=books"))
+        );
+    }
+}

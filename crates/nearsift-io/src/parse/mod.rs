@@ -29,7 +29,7 @@ pub struct Document<'a> {
     /// The text.
     pub body: Body<'a>,
     /// The values of [`ReadOptions::fields`], in that order; `None` where a field is missing, null, an
-    /// object or an array. A list of single values in Parquet or Arrow is the text of a JSON array.
+    /// object or an array. One that the record has not is that of its [folders](crate::InputFile::partition). A list of single values in Parquet or Arrow is the text of a JSON array.
     pub fields: Vec<Option<Value<'a>>>,
     /// How many characters could not be decoded and became U+FFFD: bytes that are not in the charset, and lone
     /// surrogates written as escapes. In JSON it is the count of the whole record, in CSV that of the text.
@@ -319,7 +319,14 @@ impl Parser {
             }
             _ => None,
         };
+        let has = |path| Some(has(path)? || self.partition(record, path).is_some());
         self.plan.fields.iter().map(|path| has(*path)).collect()
+    }
+
+    /// The value of a field that the record has not, where the folders of its file have one.
+    fn partition(&self, record: &Record<'_>, path: usize) -> Option<String> {
+        let file = self.inputs.files().get(record.place.file as usize)?;
+        file.partition(&self.plan.paths[path].full)
     }
 
     /// The fields of a record that hold text, by the names that [`ReadOptions::text_field`] takes, each with the bytes of its
@@ -405,6 +412,7 @@ impl Parser {
             Slot::List(json) => Ok(Some(Value::Text(Cow::Owned(json.clone())))),
             // The text, asked for a second time, says so itself.
             Slot::TooLong(bytes) if *i > 0 => Err(too_long(*bytes)),
+            Slot::Missing => Ok(self.partition(record, *i).map(|value| Value::Text(value.into()))),
             _ => Ok(None),
         });
         let fields = fields.collect::<Result<_, _>>()?;
