@@ -419,6 +419,7 @@ pub struct Writing {
     dry_run: bool,
     partial: bool,
     keep_state: bool,
+    parquet_tables: bool,
     /// Other names of the columns, where all documents stay with what was decided about them.
     mark: Option<Vec<(String, String)>>,
     output_format: Option<String>,
@@ -473,6 +474,7 @@ pub fn dedup_files(
     settings.dry_run = writing.dry_run;
     settings.partial = writing.partial;
     settings.keep_state = writing.keep_state;
+    settings.parquet_tables = writing.parquet_tables;
     settings.mark = writing.mark.map(|names| marks(&names)).transpose()?;
     settings.output_format = match format(writing.output_format.as_deref())? {
         Some(format) => {

@@ -320,6 +320,9 @@ pub struct Dedup {
     /// Also write sketches/: what --against needs of the kept documents later, some 230 bytes each.
     #[arg(help_heading = "What comes out", long)]
     pub keep_state: bool,
+    /// In which formats removed, pairs and clusters are written: parquet is beside the JSON lines, with lists as JSON texts.
+    #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
+    pub tables: TableFormat,
     /// Keep every document: marked/ has all of them in the input's format and order, each with the columns
     /// cluster, cluster_size, representative, score, kept and reason. WARC, text and HTML files and
     /// archives stay as they are; marks.jsonl has the columns of their documents.
@@ -342,6 +345,12 @@ pub struct Dedup {
     /// How progress is shown on standard error [default: a bar, on a terminal].
     #[arg(help_heading = "How it runs", long, value_name = "HOW")]
     pub progress: Option<ProgressForm>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TableFormat {
+    Jsonl,
+    Parquet,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -65,5 +65,5 @@ pub use parse::{Body, Document, DocumentId, Parser, Value};
 pub use reader::Reader;
 pub use write::{
     AddedColumn, Cell, CellKind, Codec, Conversion, Decide, Decision, KeptWriter, Rewriting,
-    TextOf, Written,
+    TextOf, Written, table_of_lines,
 };

@@ -380,6 +380,7 @@ def dedup_files(
     partial: bool = False,
     keep_state: bool = False,
     mark: bool | Mapping[str, str] = False,
+    tables: Literal["jsonl", "parquet"] = "jsonl",
     output_format: str | None = None,
     output_compression: str | None = None,
     text: str = "text",
@@ -433,6 +434,8 @@ def dedup_files(
     >>> run.why(1)[1]["removed"]["reason"]
     'exact-duplicate'
 
+    With `tables="parquet"`, `removed`, `pairs` and `clusters` are written as Parquet beside the JSON lines.
+
     The keywords are those of :func:`dedup` and the options of the program. Returns the folder's reader.
 
     Raises:
@@ -472,6 +475,7 @@ def dedup_files(
             "dry_run": dry_run,
             "partial": partial,
             "keep_state": keep_state,
+            "parquet_tables": tables == "parquet",
             "mark": None if mark is False else list(({} if mark is True else mark).items()),
             "output_format": output_format,
             "output_compression": output_compression,

@@ -92,6 +92,7 @@ impl Job<'_> {
             || {
                 let tables = self.write_tables(folder, decided, &mut summary, &judged)?;
                 let blocks = TableBlocks { pairs: blocks, ..tables };
+                self.write_as_parquet(folder)?;
                 lookup::write(folder, decided, &decided.numbers(), &blocks)
             },
             || match (self.settings.dry_run, &self.settings.mark) {

@@ -44,6 +44,8 @@ pub struct Settings {
     pub dry_run: bool,
     /// What has to be absent from the results: outputs of earlier jobs, files or folders of documents, indexes.
     pub against: Vec<PathBuf>,
+    /// Whether the tables are written as Parquet, too.
+    pub parquet_tables: bool,
     /// Whether every document stays, with columns that say what was decided about it.
     pub mark: Option<Marks>,
     /// Whether to write the sketches of what is kept beside it.
@@ -63,6 +65,7 @@ impl Default for Settings {
             output_format: None,
             dry_run: false,
             against: Vec::new(),
+            parquet_tables: false,
             mark: None,
             keep_state: false,
         }
@@ -76,6 +79,11 @@ pub struct OutputFormat {
     pub format: Format,
     /// How it is compressed; `None` for what is usual for the format.
     pub codec: Option<Codec>,
+}
+
+/// That of the tables that are no JSON lines.
+pub(super) fn table_format() -> OutputFormat {
+    OutputFormat { format: Format::Parquet, codec: None }
 }
 
 impl OutputFormat {
@@ -112,6 +120,9 @@ impl Settings {
             |setting, problem: &str| Err(Error::Setting { setting, problem: problem.to_owned() });
         if let Some(format) = self.output_format {
             format.conversion()?;
+        }
+        if self.parquet_tables {
+            table_format().conversion()?;
         }
         if self.mark.is_some() && self.keep_state {
             return setting(
@@ -177,6 +188,7 @@ impl Settings {
             ("reading", reading(inputs)),
             ("against", against.join(", ")),
             ("keep-state", self.keep_state.to_string()),
+            ("tables", if self.parquet_tables { "parquet" } else { "jsonl" }.to_owned()),
             ("mark", self.mark.as_ref().map_or_else(none, |marks| marks.names().join(", "))),
         ];
         Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())

@@ -3,12 +3,14 @@
 use nearsift::cluster::ClusterId;
 use nearsift::dedup::Removal;
 use nearsift::verify::Facts;
+use nearsift_io::{AddedColumn, CellKind, table_of_lines};
 use serde::Serialize;
 
 use super::against;
 use super::decisions::Why;
 use super::finish::Decided;
 use super::lookup::{Blocks, KeyedTable, TableBlocks};
+use super::settings::table_format;
 use super::sources::Sources;
 use super::summary::Summary;
 use super::{Job, Judgement};
@@ -92,6 +94,78 @@ impl Job<'_> {
         }
         referred.try_for_each(|later| removals.add_referred(later))?;
         Ok(TableBlocks { removed: removals.finish()?, clusters, pairs: Blocks::default() })
+    }
+}
+
+/// Of each table that is written as Parquet, too: its name, and the columns that it has whatever the rows.
+const AS_PARQUET: [(&str, &[(&str, CellKind)]); 3] = {
+    use CellKind::{Integer, Number, Text};
+    [
+        (
+            "removed",
+            &[
+                ("id", Text),
+                ("record", Integer),
+                ("reason", Text),
+                ("representative", Text),
+                ("representative_record", Integer),
+                ("distance", Integer),
+                ("score", Number),
+                ("sketch_score", Number),
+                ("agree", Integer),
+                ("differ", Integer),
+                ("cluster", Integer),
+                ("reference", Text),
+                ("reference_file", Text),
+            ],
+        ),
+        (
+            "pairs",
+            &[
+                ("a", Text),
+                ("b", Text),
+                ("score", Number),
+                ("distance", Integer),
+                ("sketch_score", Number),
+                ("cosine", Number),
+                ("alignment", Number),
+                ("jaccard", Number),
+                ("containment", Number),
+                ("agree", Integer),
+                ("differ", Integer),
+            ],
+        ),
+        (
+            "clusters",
+            &[
+                ("cluster", Integer),
+                ("name", Text),
+                ("size", Integer),
+                ("representative", Text),
+                ("kept", Text),
+                ("members", Text),
+                ("records", Text),
+            ],
+        ),
+    ]
+};
+
+impl Job<'_> {
+    /// Writes the tables as Parquet, too, where that is wanted. Lists are JSON texts there.
+    pub(super) fn write_as_parquet(&self, folder: &Folder) -> Result<(), Error> {
+        if !self.settings.parquet_tables {
+            return Ok(());
+        }
+        let conversion = table_format().conversion()?;
+        for (name, columns) in AS_PARQUET {
+            let column =
+                |&(name, kind): &(&str, CellKind)| AddedColumn { name: name.to_owned(), kind };
+            let columns: Vec<AddedColumn> = columns.iter().map(column).collect();
+            let [lines, table] =
+                ["jsonl", "parquet"].map(|of| folder.path(&format!("{name}.{of}")));
+            table_of_lines(&lines, &table, conversion, &columns)?;
+        }
+        Ok(())
     }
 }
 

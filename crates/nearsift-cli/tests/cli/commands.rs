@@ -822,7 +822,7 @@ fn folders_name_columns() {
             serde_json::from_str(&folder.results(&out).text("summary.json")).expect("JSON");
         let sources = summary["sources"]["sources"].as_array().expect("sources");
         let names: Vec<&str> = sources.iter().filter_map(|of| of["source"].as_str()).collect();
-        assert_eq!(names, ["en", "(none)", "zh-cn"], "{format} {summary}");
+        assert_eq!(names, ["en", "(no value)", "zh-cn"], "{format} {summary}");
         let kept = folder.tree(&format!("{out}/kept"));
         assert!(
             kept.keys()

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Field, Row};
 use serde_json::{Value, json};
 
 use crate::answers::{COLUMN_TAKEN, FIELD_TAKEN};
@@ -255,5 +257,65 @@ fn what_resembles_a_removed_document_of_a_marked_run_goes() {
         let removed = folder.results(&next).lines("removed.jsonl");
         assert_eq!(removed.len(), expect, "{output}: {removed:?}");
         assert!(removed.iter().all(|line| line["reference"] == "v1"), "{removed:?}");
+    }
+}
+
+/// The rows of a Parquet file as JSON objects.
+fn parquet_rows(path: &std::path::Path) -> Vec<Value> {
+    let file = std::fs::File::open(path).expect("a file");
+    let reader = SerializedFileReader::new(file).expect("Parquet");
+    let rows = reader.get_row_iter(None).expect("rows");
+    let json = |field: &Field| match field {
+        Field::Null => Value::Null,
+        Field::Bool(value) => json!(value),
+        Field::Long(value) => json!(value),
+        Field::Double(value) => json!(value),
+        Field::Str(value) => json!(value),
+        other => panic!("{other:?}"),
+    };
+    let object = |row: Row| -> Value {
+        row.get_column_iter().map(|(name, field)| (name.clone(), json(field))).collect()
+    };
+    rows.map(|row| object(row.expect("a row"))).collect()
+}
+
+#[test]
+fn tables_are_parquet_too() {
+    let folder = Folder::new();
+    folder.file("in/part.jsonl", lines(&corpus()));
+    folder.file("other/part.jsonl", lines(&corpus()[3..4]));
+    folder.dedup(&["in"], "out", &["--tables", "parquet"]).expect(0);
+    folder.dedup(&["other"], "none", &["--tables", "parquet"]).expect(0);
+    for name in ["removed", "pairs", "clusters"] {
+        let rows = parquet_rows(&folder.path(&format!("out/{name}.parquet")));
+        let lines = folder.results("out").lines(&format!("{name}.jsonl"));
+        assert_eq!(rows.len(), lines.len(), "{name}");
+        assert!(!rows.is_empty(), "{name}");
+        for (row, line) in rows.iter().zip(&lines) {
+            for (column, value) in line.as_object().expect("an object") {
+                // Ids of both types are texts in one column, and lists are JSON texts.
+                let as_text = match value {
+                    Value::Array(_) => value.to_string(),
+                    Value::Number(_) if row[column].is_string() => value.to_string(),
+                    _ => String::new(),
+                };
+                assert!(
+                    &row[column] == value || row[column] == json!(as_text),
+                    "{name} {column}: {row} {line}"
+                );
+            }
+        }
+        // A table without rows has the columns.
+        let file =
+            std::fs::File::open(folder.path(&format!("none/{name}.parquet"))).expect("a file");
+        let reader = SerializedFileReader::new(file).expect("Parquet");
+        let columns = |reader: &SerializedFileReader<std::fs::File>| {
+            let schema = reader.metadata().file_metadata().schema_descr();
+            schema.columns().iter().map(|c| c.name().to_owned()).collect::<Vec<_>>()
+        };
+        assert!(
+            columns(&reader).len() >= 7
+                && parquet_rows(&folder.path(&format!("none/{name}.parquet"))).is_empty()
+        );
     }
 }

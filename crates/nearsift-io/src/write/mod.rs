@@ -27,7 +27,7 @@ use crate::{Error, Format, Note, Reason};
 pub(crate) use added::taken;
 pub use added::{AddedColumn, Cell, CellKind};
 use added::{Adding, NotAdded};
-pub use convert::{Codec, Conversion, TextOf};
+pub use convert::{Codec, Conversion, TextOf, table_of_lines};
 use pieces::Pair;
 pub use rewrite::{Decide, Rewriting};
 use target::Making;

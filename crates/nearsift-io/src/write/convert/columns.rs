@@ -8,6 +8,8 @@ use std::io;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::write::{AddedColumn, CellKind};
+
 /// More columns than this are no table.
 const MOST: usize = 10_000;
 /// Up to here every whole number is a floating point number too.
@@ -79,6 +81,19 @@ impl Columns {
         self.kinds.push(Kind::Null);
         self.numbers.insert(name.to_owned(), number);
         number
+    }
+
+    /// Makes sure that there is a column of this name, which is of this kind unless its values are of another.
+    pub(super) fn expect(&mut self, column: &AddedColumn) {
+        let number = self.declare(&column.name);
+        if self.kinds[number] == Kind::Null {
+            self.kinds[number] = match column.kind {
+                CellKind::Integer => Kind::Int { large: false },
+                CellKind::Number => Kind::Float,
+                CellKind::Boolean => Kind::Bool,
+                CellKind::Text => Kind::Text,
+            };
+        }
     }
 
     /// Takes note of a row.

@@ -14,11 +14,13 @@ mod tables;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::PoisonError;
 
-use super::target::{Aside, Target};
+use super::target::{Aside, Making, Target};
 use super::{AddedColumn, Cell, Decide, Decision, KeptWriter, Rewriting, Task, Written};
 use crate::batch::{Place, Record};
 use crate::inputs::{InputFile, Inputs, State};
@@ -26,6 +28,7 @@ use crate::parse::Body;
 use crate::source::{Compression, Content};
 use crate::{Error, Format, Note, Reason};
 
+use columns::Columns;
 pub(super) use rows::{Odd, RowSpool};
 
 /// What makes the text of a page or a file, given the charset that was asked for.
@@ -144,6 +147,37 @@ impl Conversion {
             codec => format!("{extension}.{codec}"),
         }
     }
+}
+
+/// Writes the rows of a file of JSON lines, each an object, to a file in another format, which is there when it is complete.
+///
+/// The columns are those of the rows, in the order in which they are met; where the rows have no value for one of `columns`, that one is
+/// there, too, behind them and of its kind. Two passes over the rows.
+///
+/// # Errors
+/// [`Error::Write`] with the path of the new file: the rows cannot be read, or the disk refuses.
+pub fn table_of_lines(
+    lines: &Path,
+    table: &Path,
+    conversion: Conversion,
+    columns: &[AddedColumn],
+) -> Result<(), Error> {
+    let mut target = Target::new(table.to_owned(), 0, Making::default());
+    let mut work = || {
+        let rows = || File::open(lines).map(BufReader::new);
+        let mut found = Columns::default();
+        output::each(rows()?, |line| {
+            found.meet(&serde_json::from_str(line)?);
+            Ok(())
+        })?;
+        columns.iter().for_each(|column| found.expect(column));
+        let raw = target.create()?;
+        let packing = target.packing(conversion.codec.compression());
+        output::write(rows()?, &found, &conversion, packing, raw)
+    };
+    let done: io::Result<()> = work();
+    done.map_err(|e| target.error(e))?;
+    target.publish()
 }
 
 /// Which files are put together, and where.
