@@ -12,6 +12,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use percent_encoding::percent_decode_str;
 use walkdir::WalkDir;
 
+use crate::companions::{Companion, is_companion};
 use crate::parse::Plan;
 use crate::source::{self, Content, Members, Origin, Source};
 use crate::split::{Passed, Way};
@@ -28,6 +29,7 @@ pub struct Inputs {
     plan: Arc<Plan>,
     notes: Arc<[Note]>,
     skipped: Skipped,
+    companions: Arc<[Companion]>,
     bytes: u64,
 }
 
@@ -146,7 +148,8 @@ impl Inputs {
     /// Files come in the order of the arguments, those of a folder or pattern by the bytes of their path. A
     /// named file is always taken: its format is the one asked for, or that of its extension, or of its content.
     /// In a folder, which is searched through and through and along links that stay [inside](crate::Links), only files with a known extension are
-    /// taken (of the asked format, if one is); the others are counted. A pattern names files; `*` and `?` stay
+    /// taken (of the asked format, if one is); the others are counted. What describes a folder (`README.md`, `_SUCCESS`; beside tables
+    /// `dataset_info.json` and `state.json`) is no document, and is [copied](crate::KeptWriter::copy_companions). A pattern names files; `*` and `?` stay
     /// inside one folder, `**` spans folders, `[ab]` and `{a,b}` choose. A path that exists is never a pattern.
     /// Standard input and pipes are copied to a nameless temporary file.
     ///
@@ -180,12 +183,13 @@ impl Inputs {
             notes: Vec::new(),
             known: HashSet::new(),
             skipped: Skipped::default(),
+            companions: Vec::new(),
             bytes: 0,
         };
         for argument in arguments {
             finder.argument(argument.as_ref(), stdin)?;
         }
-        let Finder { files, mut roots, notes, skipped, bytes, .. } = finder;
+        let Finder { files, mut roots, notes, skipped, companions, bytes, .. } = finder;
         if files.is_empty() {
             return Err(nothing_to_read(arguments, &options, &skipped));
         }
@@ -197,6 +201,7 @@ impl Inputs {
             options: Arc::new(options),
             notes: notes.into(),
             skipped,
+            companions: companions.into(),
             bytes,
         })
     }
@@ -260,12 +265,21 @@ impl Inputs {
         if let Some((_, output)) = &file.alias {
             return output.clone();
         }
-        let root = &self.roots[file.root];
-        let below = match &file.origin {
-            Origin::Path(path) => path.strip_prefix(&root.given).unwrap_or(path),
-            Origin::Spool(_) => Path::new("stdin"),
-        };
+        match &file.origin {
+            Origin::Path(path) => self.output_path_in(file.root, path),
+            Origin::Spool(_) => self.output_path_in(file.root, Path::new("stdin")),
+        }
+    }
+
+    fn output_path_in(&self, root: usize, path: &Path) -> PathBuf {
+        let root = &self.roots[root];
+        let below = path.strip_prefix(&root.given).unwrap_or(path);
         normal_components(&root.output.join(normal_components(below)))
+    }
+
+    /// The files that belong to searched folders and are no documents, each with its path below an output folder.
+    pub(crate) fn companions(&self) -> impl Iterator<Item = (&Companion, PathBuf)> {
+        self.companions.iter().map(|one| (one, self.output_path_in(one.root, &one.path)))
     }
 
     /// Whether a file was found by searching a folder, and not named.
@@ -296,6 +310,7 @@ struct Finder<'a> {
     notes: Vec<Note>,
     known: HashSet<PathBuf>,
     skipped: Skipped,
+    companions: Vec<Companion>,
     bytes: u64,
 }
 
@@ -380,9 +395,14 @@ impl Finder<'_> {
         let links = self.options.links;
         self.walk(path, path, links, |file| found.push(file))?;
         found.sort_unstable_by(|a, b| a.0.as_os_str().cmp(b.0.as_os_str()));
-        found
-            .into_iter()
-            .try_for_each(|(file, bytes)| self.take(&file, root, bytes, Named::ByFolder))
+        for (file, bytes) in &found {
+            if self.options.format.is_some() || !is_companion(file, &found) {
+                self.take(file, root, *bytes, Named::ByFolder)?;
+            } else if self.known.insert(fs::canonicalize(file).unwrap_or_else(|_| file.clone())) {
+                self.companions.push(Companion { path: file.clone(), root });
+            }
+        }
+        Ok(())
     }
 
     fn pattern(&mut self, pattern: &str) -> Result<(), Error> {

@@ -43,6 +43,7 @@
 
 mod archive;
 mod batch;
+mod companions;
 mod error;
 mod inputs;
 mod options;

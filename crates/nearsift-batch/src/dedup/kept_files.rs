@@ -90,7 +90,8 @@ impl Job<'_> {
         changed.sort_by_key(|(number, _)| *number);
         let changed = changed.into_iter().map(|(_, file)| file).collect();
         let unconverted = writer.take_unconverted();
-        let carried_over = writer.carried_over();
+        let companions = writer.copy_companions()?;
+        let carried_over = writer.carried_over() + companions;
         let (nulls, unmarked) = (nulls.into_inner(), unmarked.into_inner());
         Ok(KeptFiles { changed, carried_over, unconverted, nulls, unmarked })
     }

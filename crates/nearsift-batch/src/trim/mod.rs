@@ -235,6 +235,7 @@ fn write(
             trimming.summary.changed_files.push(ChangedFile::of(context, file, error)?);
         }
     }
+    writer.copy_companions()?;
     trimming.table.finish()
 }
 

@@ -830,3 +830,67 @@ fn folders_name_columns() {
         );
     }
 }
+
+#[test]
+fn what_belongs_to_a_folder_is_copied() {
+    let folder = Folder::new();
+    let rows: String = (0..3)
+        .map(|id| {
+            format!(
+                "{{\"id\":{id},\"text\":\"document {id} of a small data set of a few words\"}}\n"
+            )
+        })
+        .collect();
+    folder.file("lines/part.jsonl", &rows);
+    folder.dedup(&["lines"], "made", &["--mark", "--output-format", "arrow"]).expect(0);
+    folder.file(
+        "set/train/part.arrow",
+        std::fs::read(folder.path("made/marked/part.arrow")).expect("it"),
+    );
+    let info = "{\"builder\": \"x\", \"features\": {\"id\": {\"dtype\": \"int64\", \"_type\": \"Value\"}}}";
+    folder.file("set/train/dataset_info.json", info);
+    folder.file("set/train/state.json", "{\"_data_files\": [{\"filename\": \"part.arrow\"}]}");
+    folder.file("set/dataset_dict.json", "{\"splits\": [\"train\"]}");
+    folder.file("set/README.md", "# A data set\n");
+    folder.file("set/train/_SUCCESS", "");
+    let companions = [
+        "README.md",
+        "dataset_dict.json",
+        "train/_SUCCESS",
+        "train/dataset_info.json",
+        "train/state.json",
+    ];
+    let names = |tree: &std::collections::BTreeMap<std::path::PathBuf, Vec<u8>>| {
+        tree.keys().map(|path| path.display().to_string()).collect::<Vec<_>>()
+    };
+    let before = folder.tree("set");
+
+    folder.dedup(&["set", "set/train"], "out", &[]).expect(0);
+    let kept = folder.tree("out/kept");
+    for name in companions {
+        assert_eq!(kept[std::path::Path::new(name)], before[std::path::Path::new(name)], "{name}");
+    }
+    assert_eq!(kept.len(), 6, "{:?}", names(&kept));
+
+    let renamed = "cluster=c,cluster_size=s,representative=r,score=p,kept=k,reason=w";
+    folder.dedup(&["set"], "all", &["--mark", "--mark-names", renamed]).expect(0);
+    let marked = folder.tree("all/marked");
+    let info: serde_json::Value =
+        serde_json::from_slice(&marked[std::path::Path::new("train/dataset_info.json")])
+            .expect("JSON");
+    assert_eq!(info["builder"], "x");
+    assert_eq!(info["features"]["id"]["dtype"], "int64");
+    assert_eq!(info["features"]["p"], serde_json::json!({"dtype": "float64", "_type": "Value"}));
+    assert_eq!(info["features"].as_object().map(serde_json::Map::len), Some(7));
+
+    folder.dedup(&["set"], "converted", &["--output-format", "jsonl"]).expect(0);
+    assert_eq!(
+        names(&folder.tree("converted/kept")),
+        ["README.md", "train/_SUCCESS", "train/part.jsonl"]
+    );
+    folder.run(["trim", "lines", "--output", "trimmed"]).expect(0);
+    // Without tables beside them these names are those of documents.
+    folder.file("plain/state.json", &rows);
+    folder.dedup(&["plain"], "plain-out", &[]).expect(0);
+    assert_eq!(folder.results("plain-out").lines("pairs.jsonl").len(), 3);
+}

@@ -1,6 +1,7 @@
 //! Columns that are added to the records that are written.
 
 use std::borrow::Cow;
+use std::io::{self, Read};
 
 use encoding_rs::Encoding;
 use memchr::{memchr, memchr2};
@@ -162,6 +163,34 @@ impl Adding<'_> {
         with.extend_from_slice(&object[before.len()..]);
         Ok(with)
     }
+}
+
+/// More of a description than this is none.
+const DESCRIPTION_BYTES: u64 = 16 << 20;
+
+/// The description of a data set with the added columns among its `features`; `None` where it has none, or cannot be
+/// understood.
+pub(super) fn with_features(
+    description: &mut impl Read,
+    columns: &[AddedColumn],
+) -> io::Result<Option<Vec<u8>>> {
+    let mut json = Vec::new();
+    description.take(DESCRIPTION_BYTES).read_to_end(&mut json)?;
+    let Ok(mut value) = serde_json::from_slice::<serde_json::Value>(&json) else { return Ok(None) };
+    let Some(features) = value.get_mut("features").and_then(|of| of.as_object_mut()) else {
+        return Ok(None);
+    };
+    for column in columns {
+        let kind = match column.kind {
+            CellKind::Integer => "int64",
+            CellKind::Number => "float64",
+            CellKind::Boolean => "bool",
+            CellKind::Text => "string",
+        };
+        let feature = serde_json::json!({ "dtype": kind, "_type": "Value" });
+        features.insert(column.name.clone(), feature);
+    }
+    Ok(Some(serde_json::to_vec_pretty(&value)?))
 }
 
 /// The first of the columns whose name is among others.

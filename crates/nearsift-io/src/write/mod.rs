@@ -12,7 +12,7 @@ mod target;
 mod tests;
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -150,6 +150,42 @@ impl KeptWriter {
     pub fn adding(mut self, columns: Vec<AddedColumn>) -> Self {
         self.added = columns;
         self
+    }
+
+    /// Copies what belongs to searched folders and is no document, byte for byte, and returns how many files that are. Where columns are
+    /// added, `dataset_info.json` names them, too; what describes tables is left out where these are converted.
+    ///
+    /// # Errors
+    /// [`Error::Open`] where a file cannot be read, [`Error::Write`] where the disk refuses.
+    pub fn copy_companions(&self) -> Result<u64, Error> {
+        let mut copied = 0;
+        for (companion, output) in self.inputs.companions() {
+            if self.conversion.is_some() && companion.is_of_tables() {
+                continue;
+            }
+            let open = |source| Error::Open { path: companion.path.clone(), source };
+            let mut file = std::fs::File::open(&companion.path).map_err(open)?;
+            let mut target = Target::new(self.kept.join(output), u32::MAX, self.making);
+            let with_features = match companion.has_columns() && !self.added.is_empty() {
+                true => added::with_features(&mut file, &self.added).map_err(open)?,
+                false => None,
+            };
+            let mut copy = |target: &mut Target| {
+                let mut raw = target.create()?;
+                match &with_features {
+                    Some(json) => raw.write_all(json)?,
+                    None => {
+                        file.rewind()?;
+                        io::copy(&mut file, &mut raw)?;
+                    }
+                }
+                raw.flush()
+            };
+            copy(&mut target).map_err(|e| target.error(e))?;
+            target.publish()?;
+            copied += 1;
+        }
+        Ok(copied)
     }
 
     /// Whether an added column can have its name in every file. Of JSON the first object is looked at; archives are not.

@@ -48,8 +48,8 @@ impl Summary {
         warnings.add(
             self.carried_over,
             format!(
-                "{} no record with the text field: {} in {}/ as in the input, byte for byte.",
-                plural_of(self.carried_over, ["file has", "files have"]),
+                "{} no documents: {} in {}/ as in the input.",
+                plural_of(self.carried_over, ["file holds", "files hold"]),
                 if self.carried_over == 1 { "it is" } else { "they are" },
                 if self.marked { "marked" } else { "kept" },
             ),
