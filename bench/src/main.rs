@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "results go to standard output")]
 
+mod contamination;
 mod contests;
 mod corpus;
 mod dedup;
@@ -62,6 +63,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "sketch",
         about: "documents of 1,000 characters to dual sketches, stage by stage, against MinHash in Python",
         run: sketch::run,
+    },
+    Benchmark {
+        name: "contamination",
+        about: "planted items of benchmarks found in real text, false ones, and microseconds a document",
+        run: contamination::run,
     },
     Benchmark {
         name: "words",

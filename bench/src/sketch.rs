@@ -277,7 +277,8 @@ fn timed<T>(rounds: usize, items: &[T], mut each: impl FnMut(&T)) -> f64 {
     median(&times).as_secs_f64() * 1e6 / items.len() as f64
 }
 
-fn processor_time() -> Duration {
+/// The processor time of this thread so far.
+pub fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     // Neither part of a time that a thread has run is negative.
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

@@ -35,6 +35,7 @@
 //! | [`mod@dedup`] | decides which documents stay, and why the others go |
 //! | [`pairs`] | all pairs of near duplicates, and the passages that documents share |
 //! | [`trim`] | removes the lines or paragraphs that documents repeat |
+//! | [`decontaminate`] | finds the items of benchmarks in documents |
 //! | [`tune`] | proposes a threshold for the user's own documents |
 //! | [`eval`] | measures pairs and clusters against a truth |
 //! | [`fingerprint`] | the fingerprint or sketch of every document |
@@ -49,6 +50,7 @@ mod checkpoint;
 mod choice;
 mod context;
 mod corpus;
+pub mod decontaminate;
 pub mod dedup;
 mod documents;
 mod error;

@@ -39,8 +39,11 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 36] = [
+const SETTINGS: [&str; 40] = [
     "against",
+    "benchmark-fields",
+    "benchmark-id-field",
+    "benchmarks",
     "bits",
     "charset",
     "cluster",
@@ -71,6 +74,7 @@ const SETTINGS: [&str; 36] = [
     "preset",
     "recipe",
     "resume",
+    "save-index",
     "source-field",
     "stop-words",
     "text-field",

@@ -25,8 +25,8 @@ pub struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub struct Global {
-    /// Show no progress, notes or warnings, and no summary of dedup and trim: errors, results and
-    /// the exit status are left.
+    /// Show no progress, notes or warnings, and no summary of dedup, trim and decontaminate: errors,
+    /// results and the exit status are left.
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// When to use colour.
@@ -57,6 +57,8 @@ pub enum Command {
     Dedup(Dedup),
     /// Remove the lines or paragraphs that documents repeat, and keep the rest of the documents.
     Trim(Trim),
+    /// Find passages of test sets in the documents: remove the documents that have some, or mark them.
+    Decontaminate(Decontaminate),
     /// Print near-duplicate pairs as JSON lines.
     Pairs(Pairs),
     /// Print each document's fingerprint as a JSON line.
@@ -430,6 +432,54 @@ pub struct Trim {
     /// The memory to use, such as 4GB. Texts that do not fit go to the disk; a limit that is too small for
     /// the different pieces is an error that names one that is not.
     #[arg(help_heading = "What repeats", long, value_name = "SIZE", value_parser = parse_size, requires = "near")]
+    pub memory: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct Decontaminate {
+    #[command(flatten)]
+    pub input: Input,
+    /// The folder for the results; it must be empty or not exist.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
+    pub output: PathBuf,
+    /// The test sets: files, folders or glob patterns of JSON lines, JSON, CSV, Parquet or Arrow, an item a record, or files
+    /// of --save-index.
+    #[arg(help_heading = "What is looked for", long, required = true, num_args = 1.., value_name = "FILE")]
+    pub benchmarks: Vec<PathBuf>,
+    /// The fields of an item that hold texts, each found by itself [default: those with usual names, such as question,
+    /// answer and passage; else the one of the longest texts].
+    #[arg(
+        help_heading = "What is looked for",
+        long,
+        value_delimiter = ',',
+        value_name = "FIELD,..."
+    )]
+    pub benchmark_fields: Option<Vec<String>>,
+    /// The field that holds the id of an item; one without it gets FILE:LINE.
+    #[arg(help_heading = "What is looked for", long, value_name = "FIELD", default_value = "id")]
+    pub benchmark_id_field: String,
+    /// Also save the items in a new file, to be given as --benchmarks later.
+    #[arg(help_heading = "What is looked for", long, value_name = "FILE")]
+    pub save_index: Option<PathBuf>,
+    /// How much of a text's weight a passage has at least, from 0.05 to 1: a rare word weighs more than a common one, and what
+    /// many items share, such as a prompt, little or nothing [default: 0.6].
+    #[arg(help_heading = "What counts", long, value_name = "SHARE")]
+    pub min_coverage: Option<f64>,
+    /// How much a passage weighs at least, in bits: a rare word has some 10, a common one less than 1 [default: 20].
+    #[arg(help_heading = "What counts", long, value_name = "BITS")]
+    pub min_weight: Option<f64>,
+    /// Remove nothing: write marked.jsonl, a line for every document.
+    #[arg(help_heading = "What comes out", long)]
+    pub mark: bool,
+    /// Say what would be removed, and write all but the kept documents.
+    #[arg(help_heading = "What comes out", long, conflicts_with = "mark")]
+    pub dry_run: bool,
+    /// The field that says where a document comes from, such as site or dump: the report counts by it [default: the top folders
+    /// of the input].
+    #[arg(help_heading = "What comes out", long, value_name = "FIELD")]
+    pub source_field: Option<String>,
+    /// The memory to use, such as 4GB. A limit that is too small for the items is an error that names one that is not.
+    #[arg(help_heading = "How it runs", long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
 }
 

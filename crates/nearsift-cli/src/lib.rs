@@ -66,6 +66,7 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
     match &cli.command {
         Command::Dedup(args) => commands::dedup::run(args, &cli.global),
         Command::Trim(args) => commands::trim::run(args, &cli.global),
+        Command::Decontaminate(args) => commands::decontaminate::run(args, &cli.global),
         Command::Pairs(args) => commands::pairs::run(args, &cli.global),
         Command::Fingerprint(args) => commands::fingerprint::run(args, &cli.global),
         Command::Compare(args) => commands::compare::run(args, &cli.global),

@@ -3,6 +3,7 @@
 //! Both are bounded, however many documents there are: a few groups, a few pairs with a few thousand characters of each
 //! text, thirty sources. What strangers wrote has passed [`visible`] before it comes here.
 
+pub mod contamination;
 mod page;
 mod text;
 

@@ -20,10 +20,10 @@ struct Page<'a> {
     settings: &'a [Setting],
 }
 
-struct Figure {
-    name: &'static str,
-    value: String,
-    note: String,
+pub(super) struct Figure {
+    pub name: &'static str,
+    pub value: String,
+    pub note: String,
 }
 
 /// A bar in parts, in thousandths of its width.
@@ -339,7 +339,7 @@ fn heat(count: u64, most: u64) -> u32 {
 }
 
 /// A share of a whole that is not 0, with one digit behind the point.
-fn share(part: u64, whole: u64) -> String {
+pub(super) fn share(part: u64, whole: u64) -> String {
     let thousandths = (u128::from(part) * 1000 + u128::from(whole) / 2) / u128::from(whole.max(1));
     match thousandths {
         0 if part > 0 => "under 0.1%".to_owned(),
@@ -362,7 +362,7 @@ fn compact(number: u64) -> String {
 }
 
 /// Bytes of text in a unit that is easily read.
-fn bytes(number: u64) -> String {
+pub(super) fn bytes(number: u64) -> String {
     let units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
     let mut value = number as f64;
     let mut unit = 0;

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod compare;
+pub mod decontaminate;
 pub mod dedup;
 pub mod eval;
 pub mod fingerprint;

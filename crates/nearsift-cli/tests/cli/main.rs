@@ -6,6 +6,7 @@ mod answers;
 mod bad_input;
 mod commands;
 mod data;
+mod decontaminate;
 mod eval;
 mod examples;
 mod faults;

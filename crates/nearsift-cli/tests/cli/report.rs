@@ -114,7 +114,11 @@ fn no_character_steers() {
 /// No script, no network, no style but the page's own.
 #[test]
 fn the_page_forbids_everything_else() {
-    let html = hostile_report(&[]);
+    check_policy(&hostile_report(&[]));
+}
+
+/// The page allows its own style, and nothing else.
+pub fn check_policy(html: &str) {
     let policy = html
         .split("Content-Security-Policy\" content=\"")
         .nth(1)

@@ -8,6 +8,8 @@ pub(super) struct Posting {
     pub text: u32,
     /// The first token of the gram's first occurrence in the text.
     pub first: u32,
+    /// At most what a passage weighs more for it: the weight of all that its occurrences in the text cover, in 256ths of a bit.
+    pub weight: u32,
 }
 
 /// Grams by their hashes.

@@ -36,6 +36,7 @@ pub struct IndexBuilder {
     sources: String,
     /// Of all texts, one after the other.
     weights: Vec<u32>,
+    units: Vec<u8>,
     lens: Vec<u8>,
     grams: Vec<(u64, u32, u32)>,
     members: Vec<(u32, Member)>,
@@ -87,6 +88,7 @@ impl IndexBuilder {
             texts: Vec::new(),
             sources: String::new(),
             weights: Vec::new(),
+            units: Vec::new(),
             lens: Vec::new(),
             grams: Vec::new(),
             members: Vec::new(),
@@ -103,13 +105,22 @@ impl IndexBuilder {
         let item = self.items;
         self.items = item.checked_add(1).ok_or(ContaminationError::TooMuch)?;
         for (field, text) in fields.iter().enumerate() {
-            let text = text.unwrap_or("");
+            let Some(text) = text else { continue };
             match self.text(text)? {
                 Some(number) => self.members.push((number, Member { item, field: field as u16 })),
                 None => self.empty += 1,
             }
         }
         Ok(item)
+    }
+
+    /// Bytes of memory that [`build`](IndexBuilder::build) takes at the most.
+    pub fn bytes(&self) -> u64 {
+        // The grams twice, once as they are sorted and once as they are looked for, and six columns of tokens.
+        let grams = self.grams.len() * (2 * size_of::<(u64, u32, u32)>() + 48);
+        let texts = self.texts.len() * (size_of::<Text>() + 64);
+        let members = self.members.len() * 64;
+        (grams + texts + members + self.weights.len() * 28 + self.sources.len()) as u64
     }
 
     /// The number of the text with the same tokens; `None` when it has none.
@@ -138,6 +149,7 @@ impl IndexBuilder {
         }
         let weights = (0..tokens).map(|token| plain_weight(&self.spelled, &self.parts, token));
         self.weights.extend(weights);
+        self.units.extend_from_slice(self.tokens.units());
         let units = self.rule.gram_units;
         self.lens.resize(start + tokens, 0);
         let (lens, grams) = (&mut self.lens[start..], &mut self.grams);
@@ -175,7 +187,9 @@ impl IndexBuilder {
     /// # Complexity
     /// O(n log n) in the tokens of different texts.
     pub fn build(self) -> Result<Index, ContaminationError> {
-        let IndexBuilder { rule, mut texts, mut grams, mut weights, lens, mut members, .. } = self;
+        let IndexBuilder {
+            rule, mut texts, mut grams, mut weights, units, lens, mut members, ..
+        } = self;
         if grams.len() as u64 >= u64::from(u32::MAX) {
             return Err(ContaminationError::TooMuch);
         }
@@ -229,8 +243,9 @@ impl IndexBuilder {
             rule,
             sources: self.sources,
             texts,
-            least: Vec::new(),
+            needed: Vec::new(),
             weights,
+            units,
             lens,
             firsts,
             nexts,
@@ -297,9 +312,10 @@ pub struct Index {
     rule: Rule,
     sources: String,
     pub(super) texts: Vec<Text>,
-    /// Of each text, the fewest grams that a passage of it can have.
-    pub(super) least: Vec<u32>,
+    /// Of each text, the least weight of a passage of it.
+    pub(super) needed: Vec<u64>,
     pub(super) weights: Vec<u32>,
+    pub(super) units: Vec<u8>,
     /// Tokens of the gram that begins at a place, 0 where none does.
     pub(super) lens: Vec<u8>,
     /// The first place in the text of the gram that begins at a place, and the next.
@@ -324,7 +340,7 @@ pub struct Index {
 pub struct IndexStats {
     /// Items.
     pub items: u64,
-    /// Fields without a letter or digit.
+    /// Fields that are there without a letter or digit.
     pub empty: u64,
     /// Texts that differ in their letters and digits.
     pub texts: u64,
@@ -390,11 +406,12 @@ impl Index {
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
         let columns = size_of_val(&*self.weights)
+            + size_of_val(&*self.units)
             + size_of_val(&*self.lens)
             + size_of_val(&*self.firsts)
             + size_of_val(&*self.nexts)
             + size_of_val(&*self.texts)
-            + size_of_val(&*self.least)
+            + size_of_val(&*self.needed)
             + size_of_val(&*self.of_text)
             + size_of_val(&*self.members)
             + size_of_val(&*self.of_item)
@@ -451,32 +468,39 @@ impl Index {
         for same in all.chunk_by(|a, b| a.0 == b.0) {
             hashes.push(same[0].0);
             counts.push(same.len() as u32);
-            postings.extend(same.iter().map(|&(_, text, first)| Posting { text, first }));
+            postings.extend(same.iter().map(|&(_, text, first)| {
+                let weight = self.weight_of_gram(&self.texts[text as usize], first);
+                Posting { text, first, weight }
+            }));
         }
         self.grams = Grams::new(hashes, counts.into_iter(), postings);
-        let least = |text: &Text| self.least_grams(text);
-        self.least = self.texts.iter().map(least).collect();
+        self.needed = self.texts.iter().map(|text| self.needed(text)).collect();
         let searched = self.texts.iter().filter(|text| text.reach != Reach::Never);
         self.window = searched.map(|text| self.rule.window(text.tokens)).max().unwrap_or(0);
     }
 
-    /// The fewest occurrences of grams in the document that give a passage of the text enough weight.
-    fn least_grams(&self, text: &Text) -> u32 {
-        let own = text.start..text.start + text.tokens;
-        // What all occurrences of a gram in the text cover together.
-        let mut covers: HashMap<u32, u64> = HashMap::new();
-        for at in own.clone().filter(|&at| self.firsts[at] != NONE) {
-            let tokens = at..at + usize::from(self.lens[at]);
-            let weight: u64 = self.weights[tokens].iter().map(|&w| u64::from(w)).sum();
-            *covers.entry(self.firsts[at]).or_default() += weight;
+    /// The weight of what all occurrences of a gram in a text cover, those that two cover twice.
+    fn weight_of_gram(&self, text: &Text, first: u32) -> u32 {
+        let mut weight = 0_u32;
+        let mut at = first;
+        while at != NONE {
+            let place = text.start + at as usize;
+            let own = &self.weights[place..place + usize::from(self.lens[place])];
+            weight = own.iter().fold(weight, |sum, &more| sum.saturating_add(more));
+            at = self.nexts[place];
         }
-        let most = covers.into_values().max().unwrap_or(0).max(1);
-        let needed = self.needed(text);
-        u32::try_from(needed.div_ceil(most)).unwrap_or(u32::MAX).max(1)
+        weight
+    }
+
+    /// The least units of what a passage of the text covers.
+    pub(super) fn needed_units(&self, text: &Text) -> u64 {
+        let own = &self.units[text.start..text.start + text.tokens];
+        let units: u64 = own.iter().map(|&units| u64::from(units)).sum();
+        self.rule.share_of(units).min(2 * u64::from(self.rule.gram_units))
     }
 
     /// The least weight of a passage of the text.
-    pub(super) fn needed(&self, text: &Text) -> u64 {
+    fn needed(&self, text: &Text) -> u64 {
         let share = self.rule.share_of(text.weight);
         match text.reach {
             Reach::Alone => share.max(self.rule.least_weight()),

@@ -15,7 +15,7 @@
 //!    the end of the document it is shorter. Its weight is the sum of w(p) over
 //!    all places p of T that lie under a telling gram of T that stands, whole, in the window.
 //! 4. T is found when its heaviest window, the first of equal ones, has a share of W(T) of [`min_coverage`](Rule::min_coverage) or more,
-//!    and a weight of [`min_bits`](Rule::min_bits) or more.
+//!    a weight of [`min_bits`](Rule::min_bits) or more, and covers the same share of T's units, or the units of two grams.
 //! 5. A text that weighs less than [`min_bits`](Rule::min_bits) by itself is found by its share only where another field of the same item
 //!    stands beside it, and both weigh enough together: all its tokens in a row, at most [`beside`](Rule::beside) tokens before or after
 //!    the passage. So a short answer counts only beside its question.
@@ -80,7 +80,7 @@ impl Default for Rule {
             max_texts: 32,
             shared_texts: 4,
             min_coverage: 0.6,
-            min_bits: 24.0,
+            min_bits: 20.0,
             beside: 64,
         }
     }

@@ -67,6 +67,8 @@ struct Match {
     first: u32,
     /// Its tokens.
     len: u32,
+    /// As its posting has it.
+    weight: u32,
 }
 
 /// Searches documents, and keeps its working memory from one to the next.
@@ -201,6 +203,7 @@ impl<'i> Searcher<'i> {
                 at,
                 first: p.first,
                 len,
+                weight: p.weight,
             }));
         }
         matches.sort_unstable_by_key(|found| u64::from(found.text) << 32 | u64::from(found.at));
@@ -211,12 +214,14 @@ impl<'i> Searcher<'i> {
         let Searcher { index, matches, window, .. } = self;
         for own in matches.chunk_by(|a, b| a.text == b.text) {
             let text = own[0].text;
-            if own.len() < index.least[text as usize] as usize {
+            let needed = index.needed[text as usize];
+            // Most texts share a gram or two, too few for any window.
+            if own.iter().map(|found| u64::from(found.weight)).sum::<u64>() < needed {
                 continue;
             }
             let of = &index.texts[text as usize];
             let heaviest = window.heaviest(index, of, own, before);
-            if heaviest.weight < index.needed(of) {
+            if heaviest.weight < needed {
                 continue;
             }
             match best.get_mut(&text) {
@@ -231,6 +236,9 @@ impl<'i> Searcher<'i> {
     fn take(&mut self, text: u32, best: &Best) {
         let index = self.index;
         let of = &index.texts[text as usize];
+        if best.units < index.needed_units(of) {
+            return;
+        }
         let passage = best.tokens.start as usize..best.tokens.end as usize;
         let mut beside = Vec::new();
         let mut is_helped = false;
@@ -328,6 +336,8 @@ impl Places {
 #[derive(Debug, Clone)]
 struct Best {
     weight: u64,
+    /// Of the places that it covers.
+    units: u64,
     tokens: Range<u32>,
     text_tokens: Range<u32>,
 }
@@ -374,7 +384,9 @@ impl Window {
             [first, ..] => first.at..within.iter().map(|m| m.at + m.len).max().unwrap_or(first.at),
             [] => 0..0,
         };
-        Best { weight, tokens, text_tokens: from as u32..to as u32 }
+        let units = self.covers.iter().zip(&index.units[text.start..]);
+        let units = units.filter(|(cover, _)| covered(cover)).map(|(_, &units)| u64::from(units));
+        Best { weight, units: units.sum(), tokens, text_tokens: from as u32..to as u32 }
     }
 
     fn clear(&mut self, tokens: usize) {

@@ -152,7 +152,7 @@ impl Oracle {
         }
         let is_at = |at: usize, gram: &[Token]| document[at..].starts_with(gram);
         let length = text.len() + text.len() / 4 + 8;
-        let mut best: Option<(u64, Range<u32>, Range<u32>)> = None;
+        let mut best: Option<(u64, u32, Range<u32>, Range<u32>)> = None;
         for from in 0..document.len() {
             let to = document.len().min(from + length);
             let mut covered = BTreeSet::new();
@@ -171,13 +171,19 @@ impl Oracle {
             let weight: u64 = covered.iter().map(|&place| weights[place]).sum();
             if best.as_ref().is_none_or(|best| weight > best.0) {
                 let of_text = *covered.first()? as u32..*covered.last()? as u32 + 1;
-                best = Some((weight, from as u32..end as u32, of_text));
+                let units = covered.iter().map(|&place| text[place].1).sum();
+                best = Some((weight, units, from as u32..end as u32, of_text));
             }
         }
-        let (weight, tokens, text_tokens) = best?;
+        let (weight, units, tokens, text_tokens) = best?;
         let thousandths = (self.rule.min_coverage * 1000.0).round() as u64;
         if weight == 0 || weight * 1000 < total * thousandths || (total >= least && weight < least)
         {
+            return None;
+        }
+        let all: u32 = text.iter().map(|token| token.1).sum();
+        let enough = u64::from(all) * thousandths <= u64::from(units) * 1000;
+        if units < 2 * self.rule.gram_units && !enough {
             return None;
         }
         let mut beside = Vec::new();

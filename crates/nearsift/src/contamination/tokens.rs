@@ -124,6 +124,11 @@ impl Tokens {
         self.prefixes.push(before.wrapping_mul(BASE).wrapping_add(value));
     }
 
+    /// The units of each token.
+    pub fn units(&self) -> &[u8] {
+        &self.units
+    }
+
     /// The number of tokens.
     pub fn len(&self) -> usize {
         self.units.len()
