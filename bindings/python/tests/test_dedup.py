@@ -15,6 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import datasets
+import duckdb
+import pandas as pd
+import polars as pl
 import pytest
 
 import nearsift as ns
@@ -258,3 +262,26 @@ def test_marks_and_questions_about_a_run(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "lookup.idx").unlink()
     with pytest.raises(ns.InputError, match="there is no lookup.idx"):
         run.why(1)
+
+
+def test_marked_tables_open_everywhere(corpus: Path, tmp_path: Path) -> None:
+    rows = [{"id": str(row["id"]), "text": row["text"]} for row in rows_of(corpus)]
+    added = ["cluster", "cluster_size", "representative", "score", "kept", "reason"]
+
+    data = datasets.Dataset.from_list(rows)
+    data.save_to_disk(tmp_path / "set")
+    assert datasets.load_from_disk(str(ns.dedup_files(tmp_path / "set", tmp_path / "kept").folder / "kept")).num_rows == 37
+    marked = datasets.load_from_disk(str(ns.dedup_files(tmp_path / "set", tmp_path / "all", mark=True).folder / "marked"))
+    assert marked.num_rows == len(rows) and marked.column_names == ["id", "text", *added]
+
+    # A categorical column and an index of its own are in the metadata of the file.
+    frame = pd.DataFrame(rows, index=range(5, 5 + len(rows)))
+    frame["kind"] = pd.Categorical(["x"] * len(rows))
+    frame.to_parquet(tmp_path / "frame.parquet")
+    [path] = ns.dedup_files(tmp_path / "frame.parquet", tmp_path / "out", mark=True).marked
+    read = pd.read_parquet(path)
+    assert list(read.index) == list(frame.index) and read["kind"].dtype == frame["kind"].dtype
+    assert list(read.columns) == ["id", "text", "kind", *added]
+    assert pl.read_parquet(path)["kept"].sum() == 37
+    [counted] = duckdb.sql(f"select count(distinct cluster), sum(kept::int) from '{path}'").fetchall()
+    assert counted == (19, 37)
