@@ -12,7 +12,7 @@ mod target;
 mod tests;
 
 use std::collections::HashMap;
-use std::io::{self, Seek, Write};
+use std::io::{self, Write};
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -175,7 +175,7 @@ impl KeptWriter {
                 match &with_features {
                     Some(json) => raw.write_all(json)?,
                     None => {
-                        file.rewind()?;
+                        io::Seek::rewind(&mut file)?;
                         io::copy(&mut file, &mut raw)?;
                     }
                 }
