@@ -301,6 +301,7 @@ impl<'a> Job<'a> {
                 }
             }
         })?;
+        writer.copy_companions()?;
         progress.at(self.totals.documents);
         let mut changed = std::mem::take(&mut *lock(&changed));
         changed.sort_by_key(|(number, _)| *number);

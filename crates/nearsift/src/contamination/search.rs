@@ -378,8 +378,8 @@ impl Window {
         self.clear(text.tokens);
         within.iter().for_each(|found| self.enter(index, text, found));
         let covered = |place: &u32| *place > 0;
-        let from = self.covers.iter().position(|place| covered(place)).unwrap_or(0);
-        let to = self.covers.iter().rposition(|place| covered(place)).map_or(0, |last| last + 1);
+        let from = self.covers.iter().position(covered).unwrap_or(0);
+        let to = self.covers.iter().rposition(covered).map_or(0, |last| last + 1);
         let tokens = match within {
             [first, ..] => first.at..within.iter().map(|m| m.at + m.len).max().unwrap_or(first.at),
             [] => 0..0,
