@@ -372,10 +372,7 @@ impl Reading<'_> {
         let mut reader = Reader::new(&inputs);
         while let Some(batch) = reader.next_batch().ok()? {
             let of_records =
-                batch.records().take(1).filter_map(|record| match parser.parse(&record) {
-                    Ok(_) => None,
-                    Err(note) => Some(note),
-                });
+                batch.records().take(1).filter_map(|record| parser.parse(&record).err());
             let notes: Vec<Note> = batch.notes().iter().cloned().chain(of_records).collect();
             for note in notes {
                 if let Reason::NoColumn { columns, .. } = note.reason {

@@ -253,9 +253,9 @@ impl Kind {
             return Ok(Kind::Output);
         }
         // All documents of a run that removed none, so that what is near one that would have gone is found, too.
-        let folders = ["kept", "marked"].map(|name| path.join(name)).into_iter();
+        let mut folders = ["kept", "marked"].map(|name| path.join(name)).into_iter();
         let is_output = path.join("summary.json").is_file();
-        let documents = folders.filter(|folder| is_output && folder.is_dir()).next();
+        let documents = folders.find(|folder| is_output && folder.is_dir());
         Ok(Kind::Documents(documents.unwrap_or_else(|| path.to_owned())))
     }
 }
