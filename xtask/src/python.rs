@@ -29,6 +29,8 @@ const PACKAGES: &[&str] = &[
     "pyarrow==25.0.1",
     "pyright==1.1.414",
     "pytest==9.2.0",
+    // datatrove reads with it.
+    "regex==2026.11.19",
     "rensa==0.5.0",
     "rich==13.9.4",
     "scikit-learn==1.9.1",

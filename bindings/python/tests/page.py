@@ -24,7 +24,8 @@ class Runner(doctest.DocTestRunner):
 
     def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
         if isinstance(exc_info[1], ModuleNotFoundError):
-            print(exc_info[1])
+            # The runner takes what is printed to the other one.
+            print(exc_info[1], file=sys.__stdout__, flush=True)
             sys.exit(LACKING)
         super().report_unexpected_exception(out, test, example, exc_info)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from data_juicer.ops.base_op import OPERATORS, Deduplicator
+from data_juicer.ops.base_op import OPERATORS, Deduplicator  # pyright: ignore[reportMissingImports]
 
 import nearsift
 
