@@ -436,7 +436,7 @@ fn marks(names: &[(String, String)]) -> PyResult<Marks> {
 
 /// What a finished run decided about the documents of an id, as JSON.
 #[pyfunction]
-pub fn told_of(folder: PathBuf, id: &str) -> PyResult<String> {
+pub fn explain_document(folder: PathBuf, id: &str) -> PyResult<String> {
     let told = RunResults::open(&folder).and_then(|results| results.find(id));
     let told = told.map_err(|error| of_job(&error))?;
     serde_json::to_string(&told).map_err(|e| exception(Class::Error, e))
@@ -444,7 +444,7 @@ pub fn told_of(folder: PathBuf, id: &str) -> PyResult<String> {
 
 /// Why two documents of a finished run are together, or are not, as JSON.
 #[pyfunction]
-pub fn told_between(folder: PathBuf, id: &str, other: &str) -> PyResult<String> {
+pub fn explain_pair(folder: PathBuf, id: &str, other: &str) -> PyResult<String> {
     let results = RunResults::open(&folder).map_err(|error| of_job(&error))?;
     let one = |id: &str| match &results.find(id).map_err(|error| of_job(&error))?[..] {
         [one] => Ok(one.clone()),

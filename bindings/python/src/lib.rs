@@ -25,7 +25,7 @@ mod _native {
     #[pymodule_export]
     use crate::compat::{compat_fingerprint, vector};
     #[pymodule_export]
-    use crate::dedup::{Decided, dedup_files, find_duplicates, told_between, told_of};
+    use crate::dedup::{Decided, dedup_files, explain_document, explain_pair, find_duplicates};
     #[pymodule_export]
     use crate::index::{DurableIndex, FingerprintIndex};
     #[pymodule_export]

@@ -351,7 +351,7 @@ class Run:
         Raises:
             InputError: The run's files are damaged, or of an earlier version.
         """
-        found: list[dict[str, Any]] = json.loads(_native.told_of(self.folder, str(id)))
+        found: list[dict[str, Any]] = json.loads(_native.explain_document(self.folder, str(id)))
         return found
 
     def between(self, id: str | int | float, other: str | int | float) -> dict[str, Any]:
@@ -364,7 +364,7 @@ class Run:
             InputError: The run's files are damaged, or of an earlier version.
             ValueError: The run has no document, or several, of an id.
         """
-        found: dict[str, Any] = json.loads(_native.told_between(self.folder, str(id), str(other)))
+        found: dict[str, Any] = json.loads(_native.explain_pair(self.folder, str(id), str(other)))
         return found
 
     def __repr__(self) -> str:

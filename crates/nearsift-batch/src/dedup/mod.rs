@@ -43,7 +43,7 @@ pub use marks::Marks;
 pub use run::RunOfSketches;
 pub use settings::{OutputFormat, Settings};
 pub use summary::{ChangedFile, GroupShown, MemberShown, Removals, SameForm, Search, Summary};
-pub use why::{Between, ClusterTold, RunResults, RunSettings, Told, Verdict};
+pub use why::{ClusterLine, Explanation, PairExplanation, RunResults, RunSettings, Verdict};
 
 /// Where results go.
 #[derive(Debug, Clone)]

@@ -44,7 +44,7 @@ pub struct RunSettings {
 /// What a run decided about a document.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Told {
+pub struct Explanation {
     /// Its id.
     pub id: Value,
     /// The number of its record over the whole input, from 1.
@@ -56,7 +56,7 @@ pub struct Told {
     pub removed: Option<Map<String, Value>>,
     /// Its line of `clusters.jsonl`, where it is like another document.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<ClusterTold>,
+    pub cluster: Option<ClusterLine>,
     /// The lines of `pairs.jsonl` with it and its representative, where it went and was compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<Map<String, Value>>,
@@ -67,7 +67,7 @@ pub struct Told {
 /// A line of `clusters.jsonl`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct ClusterTold {
+pub struct ClusterLine {
     /// Its number, from 1.
     pub cluster: u64,
     /// The name that it has in every run.
@@ -88,7 +88,7 @@ pub struct ClusterTold {
 /// Why two documents of a run are together, or are not.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Between {
+pub struct PairExplanation {
     /// Which case it is.
     pub verdict: Verdict,
     /// The lines of `pairs.jsonl` with both.
@@ -147,7 +147,7 @@ impl RunResults {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn find(&self, id: &str) -> Result<Vec<Told>, Error> {
+    pub fn find(&self, id: &str) -> Result<Vec<Explanation>, Error> {
         let text = DocumentId::Text(id.into());
         let number: Option<serde_json::Number> = serde_json::from_str(id).ok();
         let number = number.map(|_| DocumentId::Number(id.into()));
@@ -156,23 +156,23 @@ impl RunResults {
             let id = Id::of(&id);
             let written = serde_json::to_value(&id).map_err(Error::invalid)?;
             for entry in self.lookup.find(&id)? {
-                found.push(self.told(entry, written.clone())?);
+                found.push(self.explain(entry, written.clone())?);
             }
         }
-        found.sort_by_key(|told| told.record);
+        found.sort_by_key(|explained| explained.record);
         Ok(found)
     }
 
-    fn told(&self, entry: Entry, id: Value) -> Result<Told, Error> {
+    fn explain(&self, entry: Entry, id: Value) -> Result<Explanation, Error> {
         let Entry { record, document, cluster, .. } = entry;
         let is_own = |line: &Map<String, Value>| line.get("record") == Some(&(record + 1).into());
         let removed = self.lookup.lines(Results::Removed, document, is_own)?.into_iter().next();
-        let is_cluster = |line: &ClusterTold| line.cluster == u64::from(cluster);
+        let is_cluster = |line: &ClusterLine| line.cluster == u64::from(cluster);
         let cluster = match cluster {
             0 => None,
             number => self.lookup.lines(Results::Clusters, number, is_cluster)?.into_iter().next(),
         };
-        let mut told = Told {
+        let mut explained = Explanation {
             id,
             record: record + 1,
             kept: removed.is_none(),
@@ -181,15 +181,20 @@ impl RunResults {
             pairs: Vec::new(),
             document,
         };
-        let partner = told.removed.as_ref().and_then(|line| line.get("representative")).cloned();
+        let partner =
+            explained.removed.as_ref().and_then(|line| line.get("representative")).cloned();
         if let Some(partner) = partner {
-            told.pairs = self.pairs_of(&told, &partner)?;
+            explained.pairs = self.pairs_of(&explained, &partner)?;
         }
-        Ok(told)
+        Ok(explained)
     }
 
     /// The pairs of a document and one of this id.
-    fn pairs_of(&self, told: &Told, id: &Value) -> Result<Vec<Map<String, Value>>, Error> {
+    fn pairs_of(
+        &self,
+        explained: &Explanation,
+        id: &Value,
+    ) -> Result<Vec<Map<String, Value>>, Error> {
         let mut pairs = Vec::new();
         let others = match id {
             Value::String(text) => self.lookup.find(&Id::of(&DocumentId::Text(text.into())))?,
@@ -199,7 +204,7 @@ impl RunResults {
             _ => Vec::new(),
         };
         for other in others {
-            pairs.extend(self.pairs(told.document.min(other.document), [&told.id, id])?);
+            pairs.extend(self.pairs(explained.document.min(other.document), [&explained.id, id])?);
         }
         pairs.dedup();
         Ok(pairs)
@@ -217,8 +222,9 @@ impl RunResults {
     ///
     /// # Errors
     /// When a file cannot be read.
-    pub fn between(&self, a: &Told, b: &Told) -> Result<Between, Error> {
-        let number = |told: &Told| told.cluster.as_ref().map(|cluster| cluster.cluster);
+    pub fn between(&self, a: &Explanation, b: &Explanation) -> Result<PairExplanation, Error> {
+        let number =
+            |explained: &Explanation| explained.cluster.as_ref().map(|cluster| cluster.cluster);
         let is_together = number(a).is_some() && number(a) == number(b);
         let pairs = match a.document == b.document {
             true => Vec::new(),
@@ -231,6 +237,6 @@ impl RunResults {
             (_, false, false) => Verdict::ApartByRule,
             (_, false, true) => Verdict::NoPair,
         };
-        Ok(Between { verdict, pairs })
+        Ok(PairExplanation { verdict, pairs })
     }
 }

@@ -2,7 +2,7 @@
 
 use nearsift::search::Method;
 use nearsift_batch::dedup::{
-    Between, ClusterTold, RunOfSketches, RunResults, RunSettings, Told, Verdict,
+    ClusterLine, Explanation, PairExplanation, RunOfSketches, RunResults, RunSettings, Verdict,
 };
 use nearsift_batch::numbers::plural;
 use serde::Serialize;
@@ -22,11 +22,11 @@ const MEMBERS: usize = 12;
 #[derive(Serialize)]
 struct Answer<'a> {
     run: &'a RunSettings,
-    documents: &'a [Told],
+    documents: &'a [Explanation],
     #[serde(skip_serializing_if = "Option::is_none")]
-    others: Option<&'a [Told]>,
+    others: Option<&'a [Explanation]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    between: Option<&'a Between>,
+    between: Option<&'a PairExplanation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     comparison: Option<&'a Comparison>,
 }
@@ -69,12 +69,12 @@ pub fn run(args: &Why, global: &Global) -> Result<Status, Failure> {
     } else {
         let settings = results.settings();
         let all = documents.iter().chain(others.iter().flatten());
-        all.into_iter().try_for_each(|told| print(&mut out, settings, told))?;
+        all.into_iter().try_for_each(|explained| print(&mut out, settings, explained))?;
         if let Some(between) = &between {
             print_between(&mut out, settings, between, comparison.as_ref())?;
         } else if others.is_some() {
             out.line(
-                "several documents have one of these ids: which two are meant cannot be told",
+                "several documents have one of these ids: name two unique ids to compare them",
             )?;
         }
         if let Some(comparison) = &comparison {
@@ -91,8 +91,8 @@ fn compared(
     args: &Why,
     global: &Global,
     results: &RunResults,
-    documents: &[Told],
-    others: Option<&[Told]>,
+    documents: &[Explanation],
+    others: Option<&[Explanation]>,
 ) -> Result<Option<Comparison>, Failure> {
     let [one] = documents else { return Ok(None) };
     let partner = match (others, &one.removed) {
@@ -145,16 +145,16 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn print(out: &mut Out, settings: &RunSettings, told: &Told) -> Result<(), Failure> {
-    let name = format!("{} (record {})", escaped(&shown(&told.id)), told.record);
-    match &told.removed {
+fn print(out: &mut Out, settings: &RunSettings, explained: &Explanation) -> Result<(), Failure> {
+    let name = format!("{} (record {})", escaped(&shown(&explained.id)), explained.record);
+    match &explained.removed {
         None => out.line(&format!("{name}: kept"))?,
-        Some(line) => print_removed(out, settings, told, &name, line)?,
+        Some(line) => print_removed(out, settings, explained, &name, line)?,
     }
-    match &told.cluster {
-        None if told.kept => out.line("    no other document of the run is near it")?,
+    match &explained.cluster {
+        None if explained.kept => out.line("    no other document of the run is near it")?,
         None => {}
-        Some(cluster) => print_cluster(out, told, cluster)?,
+        Some(cluster) => print_cluster(out, explained, cluster)?,
     }
     Ok(())
 }
@@ -162,7 +162,7 @@ fn print(out: &mut Out, settings: &RunSettings, told: &Told) -> Result<(), Failu
 fn print_removed(
     out: &mut Out,
     settings: &RunSettings,
-    told: &Told,
+    explained: &Explanation,
     name: &str,
     line: &Map<String, Value>,
 ) -> Result<(), Failure> {
@@ -181,7 +181,7 @@ fn print_removed(
     };
     out.line(&format!("{name}: removed, {reason} of {partner}"))?;
     print_figures(out, settings, line)?;
-    told.pairs.iter().try_for_each(|pair| print_measures(out, pair))
+    explained.pairs.iter().try_for_each(|pair| print_measures(out, pair))
 }
 
 /// What decided, with its threshold.
@@ -227,9 +227,13 @@ fn print_measures(out: &mut Out, pair: &Map<String, Value>) -> Result<(), Failur
     }
 }
 
-fn print_cluster(out: &mut Out, told: &Told, cluster: &ClusterTold) -> Result<(), Failure> {
-    let ClusterTold { cluster: number, name, size, representative, kept, members, .. } = cluster;
-    let is_other = |member: &&Value| **member != told.id;
+fn print_cluster(
+    out: &mut Out,
+    explained: &Explanation,
+    cluster: &ClusterLine,
+) -> Result<(), Failure> {
+    let ClusterLine { cluster: number, name, size, representative, kept, members, .. } = cluster;
+    let is_other = |member: &&Value| **member != explained.id;
     let others: Vec<String> =
         members.iter().filter(is_other).take(MEMBERS).map(|id| escaped(&shown(id))).collect();
     let more = members.iter().filter(is_other).count().saturating_sub(MEMBERS);
@@ -249,7 +253,7 @@ fn print_cluster(out: &mut Out, told: &Told, cluster: &ClusterTold) -> Result<()
 fn print_between(
     out: &mut Out,
     settings: &RunSettings,
-    between: &Between,
+    between: &PairExplanation,
     comparison: Option<&Comparison>,
 ) -> Result<(), Failure> {
     let rule = &settings.cluster;
