@@ -138,7 +138,9 @@ fn a_run_killed_among_many_small_files_goes_on() {
     }
     run(&folder, "whole", &[]).expect(0);
     let marked = folder.path("killed/.unfinished/state/written");
-    let some_are_marked = || fs::metadata(&marked).is_ok_and(|marks| marks.len() > 0);
+    // A kill may cut the write of a group short.
+    let some_are_marked =
+        || fs::read_to_string(&marked).is_ok_and(|marks| marks.lines().count() >= 4_096);
     let killed = (0..5).any(|_| {
         let _from_the_start = fs::remove_dir_all(folder.path("killed"));
         let mut child = start(&folder, "killed", &[]);
@@ -150,8 +152,6 @@ fn a_run_killed_among_many_small_files_goes_on() {
         some_are_marked()
     });
     assert!(killed, "each run was done before it was killed");
-    let lines = fs::read_to_string(&marked).expect("marks");
-    assert!(lines.lines().count() >= 4_096, "a whole group is marked");
     run(&folder, "killed", &["--resume"]).expect(0);
     same(&folder, "whole", "killed");
 }
