@@ -65,14 +65,17 @@ impl Cell {
         }
     }
 
+    #[cfg(any(feature = "arrow", feature = "parquet"))]
     pub(crate) fn integer(&self) -> Option<i64> {
         if let Cell::Integer(number) = self { Some(*number) } else { None }
     }
 
+    #[cfg(any(feature = "arrow", feature = "parquet"))]
     pub(crate) fn number(&self) -> Option<f64> {
         if let Cell::Number(number) = self { Some(*number) } else { None }
     }
 
+    #[cfg(any(feature = "arrow", feature = "parquet"))]
     pub(crate) fn boolean(&self) -> Option<bool> {
         if let Cell::Boolean(truth) = self { Some(*truth) } else { None }
     }

@@ -205,22 +205,22 @@ impl KeptWriter {
 
     /// The first added column whose name is taken in a file, as far as its beginning says.
     fn taken_in(&self, file: &InputFile) -> Option<String> {
-        let limits = &self.inputs.options().limits;
+        let options = self.inputs.options();
         match file.format() {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
-                let table = crate::table::parquet::Opened::open(file.origin(), limits).ok()?;
+                let table =
+                    crate::table::parquet::Opened::open(file.origin(), &options.limits).ok()?;
                 taken(&self.added, table.columns())
             }
             #[cfg(feature = "arrow")]
             Format::Arrow => {
-                let table = crate::table::ipc::Opened::open(file.origin(), limits).ok()?;
+                let table = crate::table::ipc::Opened::open(file.origin(), &options.limits).ok()?;
                 taken(&self.added, table.columns())
             }
             format if format.has_fields() => {
                 let content = Content::Origin(file.origin().clone());
-                let mut splitter =
-                    Splitter::open(content, format, self.inputs.options(), 0).ok()?;
+                let mut splitter = Splitter::open(content, format, options, 0).ok()?;
                 let mut buffer = Vec::new();
                 loop {
                     match splitter.next(&mut buffer, &mut Vec::new())? {
