@@ -267,7 +267,7 @@ impl Totals {
 impl Summary {
     /// What is worth knowing before the figures are used. Settings stand in backticks.
     pub fn warnings(&self) -> Vec<String> {
-        use crate::numbers::{grouped, plural};
+        use crate::numbers::{grouped, plural, plural_of};
         let mut warnings = Vec::new();
         if self.index.unreachable_items > 0 {
             warnings.push(format!(
@@ -277,7 +277,10 @@ impl Summary {
             ));
         }
         if self.index.empty > 0 {
-            warnings.push(format!("{} of items are empty", plural(self.index.empty, "field")));
+            warnings.push(format!(
+                "{} empty",
+                plural_of(self.index.empty, ["field of items is", "fields of items are"])
+            ));
         }
         if self.documents > 1 && self.contaminated == self.documents {
             warnings.push(
