@@ -122,7 +122,7 @@ impl DurableIndex {
         Ok(matches.into_iter().map(|near| found(near.id.to_string(), near.near)).collect())
     }
 
-    /// Removes a document. Returns whether it was there.
+    /// Removes a document. Returns whether it was present.
     fn remove(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
         let outcome = py.detach(|| self.with(|store| store.delete(Id::Text(id))));
         Ok(outcome.map_err(Refused::raised)? == Outcome::Removed)
@@ -265,7 +265,7 @@ impl FingerprintIndex {
             .map_err(|e| exception(Class::Value, e))
     }
 
-    /// Removes a fingerprint with its number. Returns whether it was there.
+    /// Removes a fingerprint with its number. Returns whether it was present.
     fn remove(&self, words: Vec<u64>, number: u64) -> PyResult<bool> {
         self.check(&words)?;
         self.lock().table.remove(&words, number).map_err(|e| exception(Class::Value, e))

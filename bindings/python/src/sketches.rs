@@ -115,7 +115,7 @@ impl SketchIndex {
         self.write().insert(&sketched.0.sketch, &sketched.0.keys)
     }
 
-    /// Removes a number. Returns whether it was there.
+    /// Removes a number. Returns whether it was present.
     fn remove(&self, number: u32) -> bool {
         self.write().remove(number)
     }

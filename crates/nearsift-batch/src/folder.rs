@@ -138,6 +138,21 @@ impl Folder {
         self.has_work.load(Ordering::Relaxed)
     }
 
+    /// Makes the output folder for a job that cannot be resumed.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to, or holds something.
+    pub fn begin_afresh(
+        context: &Context<'_>,
+        output: &Path,
+        inputs: &Inputs,
+    ) -> Result<Folder, Error> {
+        match Folder::begin(context, output, inputs, None, Start::Afresh)? {
+            OpenedFolder::Work(folder) => Ok(folder),
+            OpenedFolder::Published { .. } => unreachable!("nothing is resumed"),
+        }
+    }
+
     /// Which files' kept documents are written. What else an earlier run left there is removed.
     ///
     /// # Errors

@@ -160,7 +160,7 @@ class Index:
         return (self._add(id, text, how, None, None, None) for id, text in documents)
 
     def remove(self, id: str) -> bool:
-        """Removes a document. Returns whether it was there."""
+        """Removes a document. Returns whether it was present."""
         return self._native.remove(id)
 
     def __contains__(self, id: object) -> bool:

@@ -53,7 +53,7 @@ class InMemory(ABC, Generic[Item, Value]):
 
     @abstractmethod
     def _search(self, value: Value, least: Any) -> list[Near]:
-        """What is near, with numbers as ids, the nearest first; `least` is what is asked for in place of the index's own."""
+        """The near entries, with numbers as ids, the nearest first; `least` replaces the index's own threshold."""
 
     def insert(self, key: Hashable, item: Item) -> Answer:
         """Adds a document unless its key is there."""
@@ -88,7 +88,7 @@ class InMemory(ABC, Generic[Item, Value]):
         return added
 
     def remove(self, key: Hashable) -> bool:
-        """Removes a document. Returns whether it was there."""
+        """Removes a document. Returns whether it was present."""
         with self._lock:
             number = self._numbers.pop(key, None)
             if number is None:

@@ -24,7 +24,7 @@ use crate::context::{Context, Phase};
 use crate::corpus::{Lacking, Records, check_room};
 use crate::dedup::ChangedFile;
 use crate::error::Error;
-use crate::folder::{Folder, OpenedFolder, Start, Table};
+use crate::folder::{Folder, Table};
 use crate::lock;
 use crate::notice::{Level, Topic};
 use crate::report::contamination as page;
@@ -86,10 +86,7 @@ pub fn run(
     output: &Path,
     context: &Context<'_>,
 ) -> Result<Summary, Error> {
-    let folder = match Folder::begin(context, output, inputs, None, Start::Afresh)? {
-        OpenedFolder::Work(folder) => folder,
-        OpenedFolder::Published { .. } => unreachable!("nothing is resumed"),
-    };
+    let folder = Folder::begin_afresh(context, output, inputs)?;
     let memory = context.memory_bytes;
     let benchmarks = Benchmarks::read(&settings.benchmarks, settings.rule, memory, context)?;
     let context = &bounded(context, &benchmarks)?;

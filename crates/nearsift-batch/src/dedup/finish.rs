@@ -88,18 +88,19 @@ impl Job<'_> {
         let FoundPairs { blocks, sample, .. } = pairs;
         let texts = sample.texts(self.inputs, records);
         let documents = summary.documents();
+        let numbers = decided.numbers();
         let (tables, kept) = rayon::join(
             || {
-                let tables = self.write_tables(folder, decided, &mut summary, &judged)?;
+                let tables = self.write_tables(folder, decided, &numbers, &mut summary, &judged)?;
                 let blocks = TableBlocks { pairs: blocks, ..tables };
                 self.write_as_parquet(folder)?;
-                lookup::write(folder, decided, &decided.numbers(), &blocks)
+                lookup::write(folder, decided, &numbers, &blocks)
             },
             || match (self.settings.dry_run, &self.settings.mark) {
                 (true, _) => Ok(KeptFiles::default()),
                 (false, None) => self.write_kept(folder, decided, documents, &texts, None),
                 (false, Some(marks)) => {
-                    let marking = Marking::new(decided, &judged);
+                    let marking = Marking::new(decided, &numbers, &judged);
                     if self.settings.output_format.is_none() {
                         self.write_marks(folder, marks, &marking)?;
                     }

@@ -108,13 +108,16 @@ pub(super) struct Marking<'a, J> {
     decided: &'a Decided<'a>,
     judged: &'a J,
     /// By label.
-    groups: Vec<(u32, u32)>,
+    groups: &'a [(u32, u32)],
 }
 
 impl<'a, J: Fn(u32, u32) -> Option<Judgement>> Marking<'a, J> {
-    /// 8 bytes a document.
-    pub fn new(decided: &'a Decided<'a>, judged: &'a J) -> Marking<'a, J> {
-        Marking { decided, judged, groups: decided.numbers() }
+    pub fn new(
+        decided: &'a Decided<'a>,
+        groups: &'a [(u32, u32)],
+        judged: &'a J,
+    ) -> Marking<'a, J> {
+        Marking { decided, judged, groups }
     }
 
     /// The cells of a document.

@@ -74,6 +74,7 @@ impl Job<'_> {
         &self,
         folder: &Folder,
         decided: &Decided<'_>,
+        numbers: &[(u32, u32)],
         summary: &mut Summary,
         judged: &impl Fn(u32, u32) -> Option<Judgement>,
     ) -> Result<TableBlocks, Error> {
@@ -83,7 +84,6 @@ impl Job<'_> {
         let field = self.settings.source_field.as_deref().zip(decided.sources.as_ref());
         let sources = Sources::new(self.inputs, records, found.clusters().documents(), field);
         let table = KeyedTable::create(folder, "removed.jsonl")?;
-        let numbers = decided.numbers();
         let mut removals = Removals { decided, judged, numbers, sources, summary, table };
         let mut referred = against.removals().iter().peekable();
         for removal in found.removals() {
@@ -206,7 +206,7 @@ struct Removals<'a, J> {
     decided: &'a Decided<'a>,
     judged: &'a J,
     /// Of each group by its label.
-    numbers: Vec<(u32, u32)>,
+    numbers: &'a [(u32, u32)],
     sources: Sources<'a>,
     summary: &'a mut Summary,
     table: KeyedTable,

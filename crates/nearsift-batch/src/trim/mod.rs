@@ -19,7 +19,7 @@ use crate::corpus::{Id, Ids, Records, check_room};
 use crate::dedup::ChangedFile;
 use crate::error::Error;
 use crate::external_sort::{Sorted, Sorter};
-use crate::folder::{Folder, OpenedFolder, Start, Table};
+use crate::folder::{Folder, Table};
 use crate::scan::{Pass, Problems, scan};
 
 /// The most pieces of a document that count; those behind them stay.
@@ -61,10 +61,7 @@ pub fn run(
     context: &Context<'_>,
 ) -> Result<Summary, Error> {
     check_inputs(inputs)?;
-    let folder = match Folder::begin(context, output, inputs, None, Start::Afresh)? {
-        OpenedFolder::Work(folder) => folder,
-        OpenedFolder::Published { .. } => unreachable!("nothing is resumed"),
-    };
+    let folder = Folder::begin_afresh(context, output, inputs)?;
     let found = find(inputs, settings, &folder, context)?;
     let mut summary = found.summary(settings, inputs);
     write(inputs, &folder, &found, &mut summary, context)?;

@@ -90,7 +90,7 @@ impl SketchIndex {
         document
     }
 
-    /// Removes a document. Returns whether it was there.
+    /// Removes a document. Returns whether it was present.
     ///
     /// Its number stays in the chains of its keys until as many are removed as stay.
     pub fn remove(&mut self, document: u32) -> bool {

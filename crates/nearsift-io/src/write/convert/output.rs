@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::Conversion;
 use super::columns::{Columns, Row, text};
 use crate::Format;
+use crate::parse::quoted_field;
 use crate::write::target::{Encoder, Packing, Raw};
 
 /// Writes rows that are JSON objects, one a line.
@@ -100,12 +101,8 @@ fn separated(
 }
 
 fn field(text: &str, delimiter: u8, line: &mut String) {
-    let needs = |b: u8| b == delimiter || matches!(b, b'"' | b'\r' | b'\n');
-    if !text.is_empty() && !text.bytes().any(needs) {
-        line.push_str(text);
-        return;
+    match text.is_empty() {
+        true => line.push_str("\"\""),
+        false => line.push_str(&quoted_field(text.into(), delimiter)),
     }
-    line.push('"');
-    line.push_str(&text.replace('"', "\"\""));
-    line.push('"');
 }
