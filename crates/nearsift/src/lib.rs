@@ -27,6 +27,7 @@
 //! | [`verify`] | two texts of a pair | exact measures of their likeness |
 //! | [`partial`] | texts | passages that two documents share |
 //! | [`contamination`] | texts, and items of benchmarks | the items that each text has |
+//! | [`substrings`] | texts | stretches that stand earlier |
 //! | [`cluster`] | pairs | groups |
 //! | [`mod@dedup`] | columns of a corpus | groups, and the member of each that stays |
 //! | [`search`] | sketches and texts of a corpus | near-duplicate pairs |
@@ -56,6 +57,7 @@ pub mod recipe;
 pub mod search;
 pub mod sketch;
 mod split_mix;
+pub mod substrings;
 pub mod text;
 mod threads;
 pub mod tune;
