@@ -25,6 +25,7 @@ mod sketch_join;
 mod start;
 mod stolen;
 mod store;
+mod substrings;
 mod votes;
 mod words;
 
@@ -68,6 +69,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "contamination",
         about: "planted items of benchmarks found in real text, false ones, and microseconds a document",
         run: contamination::run,
+    },
+    Benchmark {
+        name: "substrings",
+        about: "exact repeats of generated text, against a suffix array; 10 GB with --large",
+        run: substrings::run,
     },
     Benchmark {
         name: "words",

@@ -117,6 +117,8 @@ pub struct Bounds {
     pub sorted_records: usize,
     /// Bytes of ids that stay in memory.
     pub id_bytes: u64,
+    /// Bytes of text around samples that share a gram, which are in memory at once while exact repeats are found.
+    pub hull_bytes: u64,
 }
 
 /// Bytes of ids that usually stay in memory.
@@ -129,6 +131,7 @@ impl Default for Bounds {
             checkpoint_bytes: 256 << 20,
             sorted_records: 1 << 20,
             id_bytes: ID_BYTES,
+            hull_bytes: 64 << 20,
         }
     }
 }
@@ -179,6 +182,12 @@ pub enum Phase {
     Passages,
     /// Lines or paragraphs are counted.
     Pieces,
+    /// Grams of texts are sampled.
+    Samples,
+    /// The surroundings of samples that occur more than once are read.
+    Hulls,
+    /// The texts with repeats are read.
+    Repeats,
     /// Labelled documents are read.
     Documents,
     /// Documents are put into an index.
@@ -199,6 +208,9 @@ impl Phase {
             Phase::Verifying => "verifying",
             Phase::Passages => "passages",
             Phase::Pieces => "pieces",
+            Phase::Samples => "samples",
+            Phase::Hulls => "hulls",
+            Phase::Repeats => "repeats",
             Phase::Documents => "documents",
             Phase::Indexing => "indexing",
             Phase::Querying => "asking",

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::iter::Peekable;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -124,6 +125,36 @@ impl<T: Stored> Sorted<T> {
             Body::Memory(records) => Box::new(records.iter().copied().map(Ok)),
             Body::Runs { file, ends } => Box::new(Merged::of(file, ends)),
         }
+    }
+
+    /// The records by row, which is what they are sorted by first.
+    pub fn rows_of(&self, row: fn(&T) -> u32) -> RowsOf<'_, T> {
+        RowsOf { records: self.iter().peekable(), row }
+    }
+}
+
+/// The records of one row after another, in ascending order of rows.
+pub struct RowsOf<'a, T> {
+    records: Peekable<Box<dyn Iterator<Item = Result<T, Error>> + 'a>>,
+    row: fn(&T) -> u32,
+}
+
+impl<T> RowsOf<'_, T> {
+    /// The records of a row. Those of rows before it that were not asked for are skipped.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn of(&mut self, row: u32) -> Result<Vec<T>, Error> {
+        let row_of = self.row;
+        let mut own = Vec::new();
+        let is_next = |next: &Result<T, Error>| next.as_ref().map_or(true, |r| row_of(r) <= row);
+        while let Some(next) = self.records.next_if(is_next) {
+            let next = next?;
+            if row_of(&next) == row {
+                own.push(next);
+            }
+        }
+        Ok(own)
     }
 }
 

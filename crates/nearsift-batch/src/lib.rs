@@ -46,6 +46,7 @@
 //! input and settings give the same bytes, whatever the context.
 
 mod admission;
+mod bits;
 mod checkpoint;
 mod choice;
 mod context;

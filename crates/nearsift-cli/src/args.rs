@@ -392,6 +392,20 @@ pub enum Unit {
     Line,
     /// Lines without a blank one between them.
     Paragraph,
+    /// With --substrings: bytes of the text as it stands.
+    Bytes,
+    /// With --substrings: letters and digits after normalisation, so that case, width, punctuation, line ends, and Traditional or
+    /// Simplified make no difference.
+    Letters,
+}
+
+/// What a cut of --substrings does not leave in part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Boundary {
+    /// Lines.
+    Line,
+    /// Sentences.
+    Sentence,
 }
 
 /// Which of equal pieces stays.
@@ -410,9 +424,9 @@ pub struct Trim {
     /// The folder for the results; it must be empty or not exist.
     #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
     pub output: PathBuf,
-    /// What texts are cut into.
-    #[arg(help_heading = "What repeats", long, value_name = "UNIT", default_value = "line")]
-    pub unit: Unit,
+    /// What texts are cut into, or with --substrings compared by [default: line; with --substrings bytes].
+    #[arg(help_heading = "What repeats", long, value_name = "UNIT")]
+    pub unit: Option<Unit>,
     /// How often a piece must be there, in one document or several, before it is removed.
     #[arg(help_heading = "What repeats", long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub min_count: u32,
@@ -433,6 +447,37 @@ pub struct Trim {
     /// the different pieces is an error that names one that is not.
     #[arg(help_heading = "What repeats", long, value_name = "SIZE", value_parser = parse_size, requires = "near")]
     pub memory: Option<u64>,
+    /// Instead of lines or paragraphs, remove every stretch of at least BYTES bytes (in UTF-8; default 500) that stands earlier in the
+    /// documents, wherever it begins and ends: exact repeats, in one document or several.
+    #[arg(
+        help_heading = "Exact repeats of any length",
+        long,
+        value_name = "BYTES",
+        num_args = 0..=1,
+        default_missing_value = "500",
+        conflicts_with_all = ["min_count", "min_bytes", "keep", "near"]
+    )]
+    pub substrings: Option<usize>,
+    /// Remove the lines or sentences in which a repeat begins and ends, too, if their ends are at most BYTES bytes away.
+    #[arg(
+        help_heading = "Exact repeats of any length",
+        long,
+        value_name = "UNIT",
+        requires = "substrings",
+        conflicts_with = "narrow"
+    )]
+    pub widen: Option<Boundary>,
+    /// Remove only the lines or sentences that a repeat holds whole.
+    #[arg(
+        help_heading = "Exact repeats of any length",
+        long,
+        value_name = "UNIT",
+        requires = "substrings"
+    )]
+    pub narrow: Option<Boundary>,
+    /// List the repeats in repeats.jsonl, and write no documents.
+    #[arg(help_heading = "Exact repeats of any length", long, requires = "substrings")]
+    pub mark: bool,
 }
 
 #[derive(Debug, Args)]
@@ -820,8 +865,11 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 fn parse_bounds(text: &str) -> Result<Bounds, String> {
     let mut bounds = Bounds::default();
     for part in text.split(',') {
-        let wrong =
-            || format!("'{part}' is no bound: expected checkpoint=, sort= or ids= and a number");
+        let wrong = || {
+            format!(
+                "'{part}' is no bound: expected checkpoint=, sort=, ids= or hulls= and a number"
+            )
+        };
         let (name, number) = part.split_once('=').ok_or_else(wrong)?;
         let number: u64 = number.parse().map_err(|_| wrong())?;
         match name {
@@ -831,6 +879,7 @@ fn parse_bounds(text: &str) -> Result<Bounds, String> {
             }
             "sort" => bounds.sorted_records = number as usize,
             "ids" => bounds.id_bytes = number,
+            "hulls" => bounds.hull_bytes = number,
             _ => return Err(wrong()),
         }
     }

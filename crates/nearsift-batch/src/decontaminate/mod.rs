@@ -20,6 +20,7 @@ use hits::{Finder, Found};
 use summary::Totals;
 pub use summary::{BenchmarkLine, SourceTotals, Summary};
 
+use crate::bits::Bits;
 use crate::context::{Context, Phase};
 use crate::corpus::{Lacking, Records, check_room};
 use crate::dedup::ChangedFile;
@@ -139,24 +140,6 @@ fn warn_of_own_benchmark(inputs: &Inputs, benchmarks: &Benchmarks, context: &Con
     }
 }
 
-/// Which records have items: a bit each.
-#[derive(Debug, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn set(&mut self, at: u64) {
-        let word = (at / 64) as usize;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (at % 64);
-    }
-
-    fn has(&self, at: u64) -> bool {
-        self.0.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 == 1)
-    }
-}
-
 struct Job<'a> {
     inputs: &'a Inputs,
     settings: &'a Settings,
@@ -164,7 +147,7 @@ struct Job<'a> {
     folder: &'a Folder,
     context: &'a Context<'a>,
     records: Records,
-    /// By record.
+    /// The records that have items.
     contaminated: Bits,
     totals: Totals,
     examples: page::Examples,

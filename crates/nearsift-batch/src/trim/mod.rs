@@ -2,9 +2,9 @@
 
 mod near;
 mod pieces;
+pub mod substrings;
 
 use std::collections::HashMap;
-use std::iter::Peekable;
 use std::path::Path;
 
 use nearsift_io::{Decide, Decision, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting};
@@ -18,7 +18,7 @@ use crate::context::{Context, Phase};
 use crate::corpus::{Id, Ids, Records, check_room};
 use crate::dedup::ChangedFile;
 use crate::error::Error;
-use crate::external_sort::{Sorted, Sorter};
+use crate::external_sort::{RowsOf, Sorted, Sorter};
 use crate::folder::{Folder, Table};
 use crate::scan::{Pass, Problems, scan};
 
@@ -216,7 +216,7 @@ fn write(
     let mut trimming = Trimming {
         unit: summary.unit,
         found,
-        repeats: found.repeats.iter().peekable(),
+        repeats: found.repeats.rows_of(|repeat| repeat.document),
         cut: HashMap::new(),
         table: folder.table("removed.jsonl")?,
         summary,
@@ -240,7 +240,7 @@ fn write(
 struct Trimming<'a> {
     unit: Unit,
     found: &'a Found,
-    repeats: Peekable<Box<dyn Iterator<Item = Result<Repeat, Error>> + 'a>>,
+    repeats: RowsOf<'a, Repeat>,
     /// The pieces that go of documents that are decided and not written yet.
     cut: HashMap<u32, Vec<Repeat>>,
     table: Table,
@@ -276,22 +276,10 @@ struct First<'a> {
 impl Trimming<'_> {
     /// The pieces of a document that go.
     fn repeats_of(&mut self, document: u32) -> Vec<Repeat> {
-        let mut own = Vec::new();
-        let is_near = |next: &Result<Repeat, Error>| {
-            next.as_ref().map_or(true, |repeat| repeat.document <= document)
-        };
-        while let Some(next) = self.repeats.next_if(is_near) {
-            match next {
-                Ok(repeat) if repeat.document == document => own.push(repeat),
-                // Of a file that changed.
-                Ok(_) => {}
-                Err(failure) => {
-                    self.failure.get_or_insert(failure);
-                    break;
-                }
-            }
-        }
-        own
+        self.repeats.of(document).unwrap_or_else(|failure| {
+            self.failure.get_or_insert(failure);
+            Vec::new()
+        })
     }
 
     fn list(&mut self, gone: &[Repeat], is_whole: bool) -> Result<(), Error> {

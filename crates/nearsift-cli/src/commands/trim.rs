@@ -1,7 +1,11 @@
-//! `nearsift trim`: the lines or paragraphs that many documents repeat go, and the documents stay.
+//! `nearsift trim`: the lines, paragraphs or stretches that many documents repeat go, and the documents stay.
 
+use clap::ValueEnum;
+use nearsift::substrings::MinBytes;
 use nearsift::verify::MIN_SCORE;
+use nearsift_batch::dedup::ChangedFile;
 use nearsift_batch::numbers::{grouped, plural, plural_of};
+use nearsift_batch::trim::substrings::{self, Action, Compared, Ends};
 use nearsift_batch::trim::{self, Settings, Stays, Summary, Unit};
 
 use crate::args::{self, Global, Trim};
@@ -10,10 +14,23 @@ use crate::output::{Out, escaped, sum_up};
 use crate::{Status, interrupt, resolve, terminal};
 
 pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
+    match args.substrings {
+        Some(bytes) => run_substrings(args, bytes, global),
+        None => run_pieces(args, global),
+    }
+}
+
+fn run_pieces(args: &Trim, global: &Global) -> Result<Status, Failure> {
     let mut settings = Settings::default();
     settings.unit = match args.unit {
-        args::Unit::Line => Unit::Line,
-        args::Unit::Paragraph => Unit::Paragraph,
+        None | Some(args::Unit::Line) => Unit::Line,
+        Some(args::Unit::Paragraph) => Unit::Paragraph,
+        Some(unit @ (args::Unit::Bytes | args::Unit::Letters)) => {
+            return Err(wrong_unit(
+                unit,
+                "is for --substrings: expected line or paragraph without it",
+            ));
+        }
     };
     settings.keep = match args.keep {
         args::Stays::First => Stays::First,
@@ -29,16 +46,83 @@ pub fn run(args: &Trim, global: &Global) -> Result<Status, Failure> {
     let summary = trim::run(&inputs, &settings, &args.output, &context)?;
     super::warn_of_changes(&summary.changed_files);
     sum_up(global, &summary, |out| print(&summary, args, out))?;
-    match summary.changed_files.is_empty() {
-        true => Ok(Status::of_reading(summary.unreadable)),
-        false => Ok(Status::SomeUnreadable),
+    Ok(status(summary.unreadable, &summary.changed_files))
+}
+
+fn run_substrings(args: &Trim, bytes: usize, global: &Global) -> Result<Status, Failure> {
+    let min_bytes =
+        MinBytes::new(bytes).map_err(|error| Failure::new(format!("--substrings {error}")))?;
+    let mut settings = substrings::Settings::new(min_bytes);
+    settings.compared = match args.unit {
+        None | Some(args::Unit::Bytes) => Compared::Bytes,
+        Some(args::Unit::Letters) => Compared::Letters,
+        Some(unit @ (args::Unit::Line | args::Unit::Paragraph)) => {
+            return Err(wrong_unit(
+                unit,
+                "cannot be used with --substrings: expected bytes or letters; \
+                 --widen and --narrow choose where cuts end",
+            ));
+        }
+    };
+    let boundary = |boundary| match boundary {
+        args::Boundary::Line => substrings::Boundary::Line,
+        args::Boundary::Sentence => substrings::Boundary::Sentence,
+    };
+    settings.ends = match (args.widen, args.narrow) {
+        (Some(widen), _) => Ends::Widened(boundary(widen)),
+        (None, Some(narrow)) => Ends::Narrowed(boundary(narrow)),
+        (None, None) => Ends::Character,
+    };
+    settings.action = if args.mark { Action::Mark } else { Action::Remove };
+    let reading = resolve::read_options(&args.input.reading, Vec::new());
+    if settings.action == Action::Remove {
+        trim::check(&reading)?;
     }
+    let inputs = resolve::open(&args.input, Vec::new())?;
+    let context = terminal::context(global, None);
+    interrupt::listen(&context.interrupt);
+    let summary = substrings::run(&inputs, &settings, &args.output, &context)?;
+    super::warn_of_changes(&summary.changed_files);
+    sum_up(global, &summary, |out| print_substrings(&summary, args, out))?;
+    Ok(status(summary.unreadable, &summary.changed_files))
+}
+
+fn wrong_unit(unit: args::Unit, problem: &str) -> Failure {
+    let name =
+        unit.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    Failure::new(format!("--unit {name} {problem}"))
+}
+
+fn status(unreadable: u64, changed: &[ChangedFile]) -> Status {
+    if changed.is_empty() { Status::of_reading(unreadable) } else { Status::SomeUnreadable }
+}
+
+fn print_substrings(
+    summary: &substrings::Summary,
+    args: &Trim,
+    out: &mut Out,
+) -> Result<(), Failure> {
+    let (done, tables) = match summary.action {
+        Action::Remove => ("removed from", "kept/, removed.jsonl, summary.json"),
+        Action::Mark => ("found in", "repeats.jsonl, summary.json"),
+    };
+    out.line(&format!(
+        "{} ({} bytes of {}) {done} {}: {} with some, {} with nothing else",
+        plural(summary.repeats, "repeat"),
+        grouped(summary.text_bytes_repeated),
+        grouped(summary.text_bytes),
+        plural(summary.documents, "document"),
+        grouped(summary.documents_changed),
+        grouped(summary.documents_removed)
+    ))?;
+    let folder = escaped(&args.output.display().to_string());
+    out.line(&format!("results in {folder}: {tables}"))
 }
 
 fn print(summary: &Summary, args: &Trim, out: &mut Out) -> Result<(), Failure> {
-    let names = match args.unit {
-        args::Unit::Line => ["line", "lines"],
-        args::Unit::Paragraph => ["paragraph", "paragraphs"],
+    let names = match summary.unit {
+        Unit::Line => ["line", "lines"],
+        Unit::Paragraph => ["paragraph", "paragraphs"],
     };
     out.line(&format!(
         "{} of {} removed from {}: {} changed, {} removed because nothing was left of them",

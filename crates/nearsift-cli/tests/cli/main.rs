@@ -23,6 +23,7 @@ mod same_text;
 #[cfg(unix)]
 mod serve;
 mod sketch;
+mod substrings;
 mod support;
 mod trim;
 mod tune;

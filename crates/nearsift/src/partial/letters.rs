@@ -68,9 +68,17 @@ impl Letters {
         &self.letters
     }
 
+    /// Appends the letters in UTF-8.
+    pub fn utf8_into(&self, out: &mut Vec<u8>) {
+        out.reserve(self.bytes);
+        for c in self.letters.iter().filter_map(|&c| char::from_u32(c)) {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+
     /// The number of letters before a byte of the letters in UTF-8; where the byte is inside a
     /// letter, of those that end before it.
-    pub(super) fn letters_before(&self, byte: u32) -> usize {
+    pub fn letters_before(&self, byte: u32) -> usize {
         let byte = byte as usize;
         let Some(piece) = self.pieces.partition_point(|p| p.letter_byte <= byte).checked_sub(1)
         else {

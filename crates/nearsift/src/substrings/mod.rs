@@ -41,7 +41,7 @@ use std::convert::Infallible;
 use std::ops::Range;
 
 pub use resolve::{Groups, Occurrence, Placed, resolve};
-pub use sample::{Hull, Sample, Sampler};
+pub use sample::{Hull, Sample, SampleOrder, Sampler};
 
 /// The length of a window: bytes of the shortest repeat, from [`MinBytes::LEAST`] to [`MinBytes::MOST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,9 @@ const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The first 96 bits of the key of a hull, which are as hard to forge as a document's key.
 pub type Hull = [u8; 12];
 
+/// What the samples of a corpus are sorted by: gram, hull, least and greatest offset, document, place.
+pub type SampleOrder = (u64, Hull, u16, u16, u32, u32);
+
 /// A gram that windows selected, and these windows.
 ///
 /// A window's offset is the number of its bytes before the gram. Where text is periodic, samples that are equal follow each other at one distance
@@ -36,7 +39,7 @@ pub struct Sample {
 
 impl Sample {
     /// What samples are sorted by: those of one gram together, and among them the equal ones in the order of the texts.
-    pub fn order(&self, document: u32) -> impl Ord + use<> {
+    pub fn order(&self, document: u32) -> SampleOrder {
         (self.gram, self.hull, self.least, self.most, document, self.at)
     }
 }

@@ -1,0 +1,364 @@
+//! From documents to their repeats: two passes over the input, with sorts between them.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use nearsift::partial::Letters;
+use nearsift::substrings::{
+    Groups, MinBytes, Occurrence, Placed, Repeat, Sample, Sampler, resolve,
+};
+use nearsift_io::Inputs;
+use rayon::prelude::*;
+
+use super::stored::{DocumentSample, KeptHull, OpenOccurrence};
+use super::{Action, Compared, Settings};
+use crate::bits::Bits;
+use crate::context::{Context, Phase};
+use crate::corpus::{Id, Ids, Records, check_room};
+use crate::error::Error;
+use crate::external_sort::{Sorted, Sorter, Stored};
+use crate::folder::Folder;
+use crate::read_at;
+use crate::scan::{Pass, Problems, Seen, scan};
+
+/// What the passes found.
+pub struct Found {
+    /// By document and place, in what is compared.
+    pub repeats: Sorted<Repeat>,
+    pub documents: u64,
+    pub text_bytes: u64,
+    pub ids: Ids,
+    pub records: Records,
+    pub problems: Problems,
+}
+
+/// Finds all repeats.
+///
+/// # Errors
+/// What [`scan`] returns, or a disk that is full or refuses.
+pub fn find(
+    inputs: &Inputs,
+    settings: &Settings,
+    folder: &Folder,
+    context: &Context<'_>,
+) -> Result<Found, Error> {
+    let search = Search { inputs, settings, aside: &folder.path(""), context };
+    let (samples, mut repeats, mut found) = search.samples(folder)?;
+    let open = search.open_occurrences(samples, &mut repeats)?;
+    if open.len() > 0 {
+        let hulls = search.hulls(&open, &found.records)?;
+        drop(open);
+        search.resolve(&hulls, &mut repeats)?;
+    }
+    found.repeats = repeats.finish()?;
+    Ok(found)
+}
+
+struct Search<'a> {
+    inputs: &'a Inputs,
+    settings: &'a Settings,
+    /// The folder for what does not stay in memory.
+    aside: &'a Path,
+    context: &'a Context<'a>,
+}
+
+/// What of documents is compared. Keeps its working memory from document to document.
+#[derive(Default)]
+pub struct ComparedText {
+    pub letters: Letters,
+    bytes: Vec<u8>,
+}
+
+impl ComparedText {
+    /// What of a document is compared: nothing where a cut text could not be written back.
+    pub fn of<'t>(&'t mut self, settings: &Settings, seen: &'t Seen<'_>) -> &'t [u8] {
+        let is_whole = seen.replaced == 0 && seen.text.page.is_none();
+        let is_used = is_whole || settings.action == Action::Mark;
+        let text: &str = if is_used { &seen.text.text } else { "" };
+        match settings.compared {
+            Compared::Bytes => text.as_bytes(),
+            Compared::Letters => {
+                self.letters.fill(text);
+                self.bytes.clear();
+                self.letters.utf8_into(&mut self.bytes);
+                &self.bytes
+            }
+        }
+    }
+}
+
+/// What a worker makes of a document in the first pass.
+struct Row {
+    id: Id<'static>,
+    bytes: u64,
+    samples: Vec<Sample>,
+    own_repeats: Vec<Repeat>,
+}
+
+impl Search<'_> {
+    fn sorter<T: Stored>(&self) -> Sorter<T> {
+        Sorter::new(self.aside, self.context.bounds.sorted_records)
+    }
+
+    /// The first pass: the samples of all documents, and repeats within one.
+    fn samples(
+        &self,
+        folder: &Folder,
+    ) -> Result<(Sorted<DocumentSample>, Sorter<Repeat>, Found), Error> {
+        let (settings, context) = (self.settings, self.context);
+        let mut samples = self.sorter();
+        let mut repeats: Sorter<Repeat> = self.sorter();
+        let mut ids = Ids::in_folder(self.aside, context.bounds.id_bytes);
+        let (mut records, mut problems) = (Records::default(), Problems::default());
+        let mut unreadable = folder.table("unreadable.jsonl")?;
+        let (mut documents, mut text_bytes) = (0_usize, 0);
+        let notes = scan(
+            context,
+            self.inputs,
+            &Pass::new(Phase::Samples),
+            || (Sampler::new(settings.min_bytes), ComparedText::default()),
+            |(sampler, text), seen| {
+                sampler.sample(text.of(settings, &seen)).map_err(Error::invalid)?;
+                Ok(Row {
+                    id: Id::of(seen.id).into_owned(),
+                    bytes: seen.text.text.len() as u64,
+                    samples: sampler.samples().to_vec(),
+                    own_repeats: sampler.own_repeats(0).collect(),
+                })
+            },
+            |place, done: Result<Result<Row, Error>, _>| match done {
+                Ok(row) => {
+                    let row = row?;
+                    check_room(documents)?;
+                    let document = documents as u32;
+                    documents += 1;
+                    text_bytes += row.bytes;
+                    ids.push(&row.id)?;
+                    row.own_repeats.iter().try_for_each(|repeat| {
+                        let first_document = document;
+                        repeats.push(Repeat { document, first_document, ..*repeat })
+                    })?;
+                    let mut own = row.samples.into_iter();
+                    own.try_for_each(|sample| samples.push(DocumentSample { sample, document }))
+                }
+                Err(note) => {
+                    records.skip(place.index);
+                    problems.add(context, &note);
+                    unreadable.line(&note)
+                }
+            },
+        )?;
+        for note in &notes {
+            problems.add(context, note);
+            unreadable.line(note)?;
+        }
+        unreadable.finish()?;
+        let found = Found {
+            repeats: self.sorter().finish()?,
+            documents: documents as u64,
+            text_bytes,
+            ids,
+            records,
+            problems,
+        };
+        Ok((samples.finish()?, repeats, found))
+    }
+
+    /// Places the samples: those that equal an earlier one are repeats, and what shares its gram with others is returned.
+    fn open_occurrences(
+        &self,
+        samples: Sorted<DocumentSample>,
+        repeats: &mut Sorter<Repeat>,
+    ) -> Result<Sorted<OpenOccurrence>, Error> {
+        let mut groups = Groups::new(self.settings.min_bytes);
+        let mut open = self.sorter();
+        for (number, placed) in samples.iter().enumerate() {
+            if number.is_multiple_of(1 << 16) {
+                self.context.check()?;
+            }
+            let DocumentSample { sample, document } = placed?;
+            match groups.place(&sample, document) {
+                Placed::Held => {}
+                Placed::Repeat(repeat) => repeats.push(repeat)?,
+                Placed::Open { group, held, own } => {
+                    let mut both = held.into_iter().chain([own]);
+                    both.try_for_each(|own| open.push(OpenOccurrence { own, group }))?;
+                }
+            }
+        }
+        open.finish()
+    }
+
+    /// The second pass: the hulls of open occurrences.
+    fn hulls(&self, open: &Sorted<OpenOccurrence>, records: &Records) -> Result<Hulls<'_>, Error> {
+        let settings = self.settings;
+        let mut wanted = Bits::default();
+        for open in open.iter() {
+            wanted.set(records.of(open?.own.document));
+        }
+        let mut kept = HullWriter::new(self.aside, settings.min_bytes)?;
+        let mut by_group = self.sorter();
+        let mut rows = open.rows_of(|open| open.own.document);
+        let is_wanted = |record| wanted.has(record);
+        let pass = Pass { wanted: Some(&is_wanted), ..Pass::new(Phase::Hulls) };
+        scan(
+            self.context,
+            self.inputs,
+            &pass,
+            ComparedText::default,
+            |text, seen| text.of(settings, &seen).to_vec(),
+            |place, done| {
+                let Ok(text) = done else { return Ok(()) };
+                let Some(document) = records.document(place.index) else { return Ok(()) };
+                for open in rows.of(document)? {
+                    let address = kept.keep(&open.own, &text)?;
+                    by_group.push(KeptHull { open, address })?;
+                }
+                Ok(())
+            },
+        )?;
+        let in_memory = self.context.bounds.hull_bytes;
+        Ok(Hulls {
+            by_group: by_group.finish()?,
+            file: kept.finish()?,
+            in_memory,
+            aside: self.aside,
+        })
+    }
+
+    /// Finds what open occurrences share.
+    fn resolve(&self, hulls: &Hulls<'_>, repeats: &mut Sorter<Repeat>) -> Result<(), Error> {
+        let min_bytes = self.settings.min_bytes;
+        let mut batch = Batch::default();
+        let mut group: Vec<KeptHull> = Vec::new();
+        let mut all = hulls.by_group.iter();
+        loop {
+            let next = all.next().transpose()?;
+            let is_end = next.is_none_or(|next| {
+                group.first().is_some_and(|first| first.open.group != next.open.group)
+            });
+            if is_end && !group.is_empty() {
+                let bytes = |hull: &KeptHull| hull.open.own.hull(min_bytes).len() as u64;
+                batch.bytes += group.iter().map(bytes).sum::<u64>();
+                batch.groups.push(std::mem::take(&mut group));
+                if batch.bytes > hulls.in_memory || next.is_none() {
+                    self.context.check()?;
+                    let done: Vec<Vec<Repeat>> = std::mem::take(&mut batch)
+                        .groups
+                        .into_par_iter()
+                        .map(|group| hulls.resolve(&group, min_bytes))
+                        .collect::<Result<_, _>>()?;
+                    done.into_iter().flatten().try_for_each(|repeat| repeats.push(repeat))?;
+                }
+            }
+            match next {
+                Some(next) => group.push(next),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+/// Groups of open occurrences that are resolved side by side, and the bytes of their hulls.
+#[derive(Default)]
+struct Batch {
+    groups: Vec<Vec<KeptHull>>,
+    bytes: u64,
+}
+
+/// The hulls of open occurrences, on disk.
+struct Hulls<'a> {
+    by_group: Sorted<KeptHull>,
+    file: File,
+    /// Bytes that are in memory at once. A group of more is read from the disk again and again.
+    in_memory: u64,
+    aside: &'a Path,
+}
+
+impl Hulls<'_> {
+    /// The repeats of a group.
+    fn resolve(&self, group: &[KeptHull], min_bytes: MinBytes) -> Result<Vec<Repeat>, Error> {
+        let occurrences: Vec<Occurrence> = group.iter().map(|hull| hull.open.own).collect();
+        let hull = |own: &Occurrence| own.hull(min_bytes);
+        let bytes: usize = occurrences.iter().map(|own| hull(own).len()).sum();
+        // Those of a small group are read once.
+        let mut starts = Vec::new();
+        let mut memory = Vec::new();
+        if bytes as u64 <= self.in_memory {
+            for (own, kept) in occurrences.iter().zip(group) {
+                starts.push(memory.len());
+                self.read(kept.address, hull(own).len(), &mut memory)?;
+            }
+        }
+        let mut read = |nth: usize, range: Range<u32>, into: &mut Vec<u8>| {
+            let before = (range.start - hull(&occurrences[nth]).start) as usize;
+            match starts.get(nth) {
+                Some(start) => {
+                    into.extend_from_slice(&memory[start + before..][..range.len()]);
+                    Ok(())
+                }
+                None => self.read(group[nth].address + before as u64, range.len(), into),
+            }
+        };
+        let mut found = Vec::new();
+        resolve(&occurrences, min_bytes, &mut read, &mut |repeat| {
+            found.push(repeat);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Appends bytes from an address.
+    fn read(&self, address: u64, len: usize, into: &mut Vec<u8>) -> Result<(), Error> {
+        let start = into.len();
+        into.resize(start + len, 0);
+        read_at(&self.file, &mut into[start..], address)
+            .map_err(|e| Error::io(self.aside, "read back work in", &e))
+    }
+}
+
+/// Writes hulls one after another. Those of one document that overlap share their bytes.
+struct HullWriter<'a> {
+    aside: &'a Path,
+    min_bytes: MinBytes,
+    file: BufWriter<File>,
+    len: u64,
+    /// The document of the last hull, and where in it what was written ends.
+    last: Option<(u32, u32)>,
+}
+
+impl HullWriter<'_> {
+    fn new(aside: &Path, min_bytes: MinBytes) -> Result<HullWriter<'_>, Error> {
+        let file = tempfile::tempfile_in(aside);
+        let file = file.map_err(|e| Error::io(aside, "keep work in", &e))?;
+        let file = BufWriter::with_capacity(1 << 20, file);
+        Ok(HullWriter { aside, min_bytes, file, len: 0, last: None })
+    }
+
+    /// Writes the hull of an occurrence, and returns its address. Occurrences come in the order of the input.
+    fn keep(&mut self, own: &Occurrence, text: &[u8]) -> Result<u64, Error> {
+        let hull = own.hull(self.min_bytes);
+        let written = match self.last {
+            Some((document, end)) if document == own.document => end.max(hull.start),
+            _ => hull.start,
+        };
+        let address = self.len - u64::from(written - hull.start);
+        self.last = Some((own.document, written.max(hull.end)));
+        let new = text.get(written.min(hull.end) as usize..hull.end as usize);
+        let new = new.ok_or_else(|| {
+            Error::invalid(
+                "a document is shorter than it was when it was read first: the input has changed",
+            )
+        })?;
+        self.file.write_all(new).map_err(|e| Error::io(self.aside, "keep work in", &e))?;
+        self.len += new.len() as u64;
+        Ok(address)
+    }
+
+    fn finish(self) -> Result<File, Error> {
+        let file = self.file.into_inner();
+        file.map_err(|e| Error::io(self.aside, "keep work in", e.error()))
+    }
+}
