@@ -4,7 +4,7 @@
 //! A document is decided by the settings and its number alone, on any platform: a duplicate is written
 //! by generating its original again, so that writing takes no memory that grows with the corpus.
 
-mod lexicon;
+pub mod lexicon;
 
 use std::fmt;
 use std::fs::File;

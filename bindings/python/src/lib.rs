@@ -15,6 +15,7 @@ mod program;
 mod settings;
 mod sketches;
 mod texts;
+mod trim;
 
 use pyo3::prelude::*;
 
@@ -42,6 +43,8 @@ mod _native {
     use crate::texts::{
         Recipe, compare, recipe, recipes, segment_words, sketch_distance, sketch_score,
     };
+    #[pymodule_export]
+    use crate::trim::trim_substrings;
 
     /// The version of the package.
     #[pymodule_export]

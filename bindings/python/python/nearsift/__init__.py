@@ -39,6 +39,7 @@ from nearsift._texts import (
     segment_words,
     sketch,
 )
+from nearsift._trim import trim_substrings
 
 __all__ = [
     "Answer",
@@ -78,5 +79,6 @@ __all__ = [
     "score",
     "segment_words",
     "sketch",
+    "trim_substrings",
     "tune",
 ]

@@ -46,7 +46,8 @@ pub fn find(
 ) -> Result<Found, Error> {
     let search = Search { inputs, settings, aside: &folder.path(""), context };
     let (samples, mut repeats, mut found) = search.samples(folder)?;
-    let open = search.open_occurrences(samples, &mut repeats)?;
+    let open = search.open_occurrences(&samples, &mut repeats)?;
+    drop(samples);
     if open.len() > 0 {
         let hulls = search.hulls(&open, &found.records)?;
         drop(open);
@@ -169,7 +170,7 @@ impl Search<'_> {
     /// Places the samples: those that equal an earlier one are repeats, and what shares its gram with others is returned.
     fn open_occurrences(
         &self,
-        samples: Sorted<DocumentSample>,
+        samples: &Sorted<DocumentSample>,
         repeats: &mut Sorter<Repeat>,
     ) -> Result<Sorted<OpenOccurrence>, Error> {
         let mut groups = Groups::new(self.settings.min_bytes);
