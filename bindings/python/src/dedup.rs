@@ -489,7 +489,8 @@ pub fn dedup_files(
     };
     settings.check().map_err(|error| of_job(&error))?;
     let read = reading.options(settings.fields())?;
-    let output = Output { folder: writing.output, resume: writing.resume };
+    let mut output = Output::new(writing.output);
+    output.resume = writing.resume;
     let done = job::run(py, &options, move |context| {
         let inputs = nearsift_batch::open(&paths, read)?;
         // The folder is that of the program, which names settings as options.

@@ -43,6 +43,8 @@ pub struct Context<'a> {
     pub join_speed: Option<Speed>,
     /// From which sizes on work goes to the disk.
     pub bounds: Bounds,
+    /// What becomes of results of an earlier job in the output folder.
+    pub earlier: EarlierResults,
     /// How the report names a setting: `max-cluster` of this library is `--max-cluster` on a command line.
     pub spelling: fn(&str) -> String,
     pub(crate) admission: Option<Arc<Admission>>,
@@ -57,6 +59,7 @@ impl Default for Context<'_> {
             scratch: std::env::temp_dir(),
             join_speed: None,
             bounds: Bounds::default(),
+            earlier: EarlierResults::default(),
             spelling: str::to_owned,
             admission: None,
         }
@@ -103,6 +106,16 @@ impl<'a> Context<'a> {
     pub(crate) fn spell(&self, text: &str) -> String {
         crate::notice::spell(text, self.spelling)
     }
+}
+
+/// What becomes of results of an earlier job in the output folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EarlierResults {
+    /// They stay, and the job is refused.
+    #[default]
+    Refuse,
+    /// They are replaced when the new ones are complete. A folder with a file that no job wrote is refused.
+    Replace,
 }
 
 /// Sizes from which on work goes to the disk. Small ones make a small input take the paths of a large one.

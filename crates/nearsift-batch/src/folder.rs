@@ -1,28 +1,54 @@
 //! The output folder: everything is written aside and gets its final name together, at the end.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use nearsift_io::{Inputs, prepare_output_around};
+use nearsift_io::{ExistingFile, Inputs, prepare_output_around, prepare_output_file};
 use serde::Serialize;
 
 use crate::checkpoint::{Checkpoint, Manifest};
-use crate::context::{Context, Interrupt};
+use crate::context::{Context, EarlierResults, Interrupt};
 use crate::error::BE_WRITTEN;
 use crate::error::Error;
 use crate::lock;
+use crate::written::{self, Earlier, LIST};
 
 /// Where results lie until all are complete.
 const UNFINISHED: &str = ".unfinished";
 /// Present in a folder exactly when a run has finished in it.
 const LAST: &str = "summary.json";
 
+/// What results are called that a run with one file of documents may write beside it.
+const RESULTS: [&str; 17] = [
+    "clusters.jsonl",
+    "clusters.parquet",
+    "inputs.jsonl",
+    "lookup.idx",
+    "pairs.jsonl",
+    "pairs.parquet",
+    "partial.jsonl",
+    "rarity.zst",
+    "removed.jsonl",
+    "removed.parquet",
+    "report.html",
+    "report.json",
+    "run.json",
+    "sketches",
+    "summary.json",
+    "unreadable",
+    "unreadable.jsonl",
+];
+
 /// The folders of documents.
 const OF_DOCUMENTS: [&str; 3] = ["kept", "marked", "unreadable"];
+
+/// Where the one file of all documents is made, which gets its name elsewhere.
+pub const ONE_FILE: &str = "output-file";
 
 /// Where a long run keeps its work, below [`UNFINISHED`].
 const STATE: &str = "state";
@@ -36,10 +62,23 @@ const WRITTEN: &str = "written";
 pub struct Folder {
     output: PathBuf,
     unfinished: PathBuf,
+    /// Where the one file of all documents goes.
+    file: Option<PathBuf>,
+    policy: EarlierResults,
+    /// What the results replace.
+    earlier: Option<Earlier>,
     state: Option<Checkpoint>,
     /// Whether a later job can resume what is in it.
     has_work: Arc<AtomicBool>,
     interrupt: Interrupt,
+}
+
+/// Where results get their final names.
+#[derive(Debug, Clone, Copy)]
+pub struct Destination<'a> {
+    pub folder: &'a Path,
+    /// The one file that all documents are written to, if they are.
+    pub file: Option<&'a Path>,
 }
 
 /// What to do with the work of an earlier run.
@@ -69,14 +108,24 @@ impl Folder {
     /// When the folder cannot be written to, holds something, or work of another input or settings.
     pub fn begin(
         context: &Context<'_>,
-        output: &Path,
+        destination: Destination<'_>,
         inputs: &Inputs,
         manifest: Option<&Manifest>,
         start: Start,
     ) -> Result<OpenedFolder, Error> {
+        let Destination { folder: output, file } = destination;
         let earlier = output.join(UNFINISHED);
+        let replaces = context.earlier == EarlierResults::Replace;
+        let replaced = match replaces {
+            true => Earlier::find(&prepare_output_around(output, inputs, |_| true)?, UNFINISHED)?,
+            false => None,
+        };
         let has_work = Checkpoint::is_in(&earlier.join(STATE));
+        let has_work = has_work && (start == Start::Resume || !replaces);
         match start {
+            Start::Afresh if replaces && earlier.is_dir() => {
+                fs::remove_dir_all(&earlier).map_err(|e| Error::io(&earlier, "remove", &e))?;
+            }
             Start::Afresh if has_work => {
                 return Err(Error::invalid(format!(
                     "{}: the output folder is not empty: it holds a run that was stopped; go on with it by `resume`, or remove {} to begin again",
@@ -92,12 +141,16 @@ impl Folder {
             }
             Start::Resume if has_work => {
                 if earlier.join(STATE).join(PUBLISHING).is_file() {
-                    publish(output, &earlier)?;
+                    publish(output, &earlier, file, context.earlier)?;
+                    // What it replaced, if the job was stopped before that was removed.
+                    if let Ok(Some(replaced)) = Earlier::find(output, UNFINISHED) {
+                        replaced.remove()?;
+                    }
                     return Folder::tidy(output, &earlier);
                 }
             }
             // A run that was stopped while it tidied up.
-            Start::Resume if earlier.is_dir() && output.join(LAST).is_file() => {
+            Start::Resume if !replaces && earlier.is_dir() && output.join(LAST).is_file() => {
                 return Folder::tidy(output, &earlier);
             }
             // A run that kept nothing.
@@ -106,8 +159,10 @@ impl Folder {
             }
             Start::Afresh | Start::Resume => {}
         }
-        let output =
-            prepare_output_around(output, inputs, has_work.then_some(Path::new(UNFINISHED)))?;
+        let is_own = |name: &OsStr| replaces || (has_work && name == UNFINISHED);
+        let output = prepare_output_around(output, inputs, is_own)?;
+        let file = file.map(|file| prepare_file(file, &output, inputs, context.earlier));
+        let file = file.transpose()?;
         let unfinished = output.join(UNFINISHED);
         fs::create_dir_all(&unfinished)
             .map_err(|e| Error::io(&output, "make the output folder", &e))?;
@@ -115,7 +170,16 @@ impl Folder {
         let has_work = Arc::new(AtomicBool::new(has_work));
         let interrupt = context.interrupt.clone();
         interrupt.set_unfinished(&unfinished, &has_work);
-        let mut folder = Folder { output, unfinished, state: None, has_work, interrupt };
+        let mut folder = Folder {
+            output,
+            unfinished,
+            file,
+            policy: context.earlier,
+            earlier: replaced,
+            state: None,
+            has_work,
+            interrupt,
+        };
         let bounds = context.bounds;
         let is_long = folder.keeps_work() || inputs.total_bytes() >= bounds.resumable_bytes;
         if let Some(manifest) = manifest.filter(|_| is_long) {
@@ -147,7 +211,8 @@ impl Folder {
         output: &Path,
         inputs: &Inputs,
     ) -> Result<Folder, Error> {
-        match Folder::begin(context, output, inputs, None, Start::Afresh)? {
+        let destination = Destination { folder: output, file: None };
+        match Folder::begin(context, destination, inputs, None, Start::Afresh)? {
             OpenedFolder::Work(folder) => Ok(folder),
             OpenedFolder::Published { .. } => unreachable!("nothing is resumed"),
         }
@@ -227,10 +292,15 @@ impl Folder {
     /// Gives everything its final name, the summary last. From here on nothing is left to do but this,
     /// and a later run can do it too.
     pub fn publish(&self) -> Result<(), Error> {
+        let file = self.file.as_deref();
+        let beside = file.and_then(|file| file.strip_prefix(&self.output).ok());
+        written::list(&self.unfinished, &[STATE, ONE_FILE], beside)?;
+        self.earlier.as_ref().map_or(Ok(()), |earlier| earlier.set_aside(UNFINISHED))?;
         if let Some(state) = &self.state {
             state.write(PUBLISHING, &[])?;
         }
-        publish(&self.output, &self.unfinished)?;
+        publish(&self.output, &self.unfinished, file, self.policy)?;
+        self.earlier.as_ref().map_or(Ok(()), Earlier::remove)?;
         self.has_work.store(false, Ordering::Relaxed);
         Ok(())
     }
@@ -250,8 +320,84 @@ fn is_complete(summary: &Path) -> Result<bool, Error> {
     Ok(summary["unreadable"] == 0 && summary["changed_files"].is_null())
 }
 
-fn publish(output: &Path, unfinished: &Path) -> Result<(), Error> {
+/// Where the one file of all documents will be: its path with all links resolved.
+///
+/// # Errors
+/// When it is there already, is or lies in an input, or would be among the results under the name of one of them.
+fn prepare_file(
+    file: &Path,
+    output: &Path,
+    inputs: &Inputs,
+    earlier: EarlierResults,
+) -> Result<PathBuf, Error> {
+    let existing = match earlier {
+        EarlierResults::Refuse => ExistingFile::Refuse,
+        EarlierResults::Replace => ExistingFile::Replace,
+    };
+    let resolved = prepare_output_file(file, inputs, existing)?;
+    let is_among = resolved.parent() == Some(output);
+    let name = resolved.file_name().unwrap_or_default();
+    if is_among && (name == UNFINISHED || RESULTS.iter().any(|of| name == *of)) {
+        let problem = format!(
+            " {}: a result of this name is in that folder: choose another name",
+            file.display()
+        );
+        return Err(Error::Setting { setting: "output-file", problem });
+    }
+    if resolved.starts_with(output.join(UNFINISHED)) {
+        let problem = format!(
+            " {}: the folder of unfinished results is removed at the end: choose another",
+            file.display()
+        );
+        return Err(Error::Setting { setting: "output-file", problem });
+    }
+    Ok(resolved)
+}
+
+/// Gives the one file of all documents its name. It may be on another disk, and gets there under another name first.
+fn publish_file(made: &Path, file: &Path, earlier: EarlierResults) -> Result<(), Error> {
+    let error = |e: std::io::Error| cannot_write(file, &e);
+    let parent = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(error)?;
+    let replaces = earlier == EarlierResults::Replace;
+    if !replaces && fs::symlink_metadata(file).is_ok() {
+        return Err(error(std::io::ErrorKind::AlreadyExists.into()));
+    }
+    match fs::rename(made, file) {
+        Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {
+            let copy = tempfile::Builder::new().prefix(".nearsift-").tempfile_in(parent);
+            let mut copy = copy.map_err(error)?;
+            let mut made = File::open(made).map_err(error)?;
+            std::io::copy(&mut made, &mut copy).map_err(error)?;
+            copy.as_file().sync_all().map_err(error)?;
+            let mode = made.metadata().map_err(error)?.permissions();
+            copy.as_file().set_permissions(mode).map_err(error)?;
+            let named = if replaces { copy.persist(file) } else { copy.persist_noclobber(file) };
+            named.map(drop).map_err(|e| error(e.error))
+        }
+        renamed => renamed.map_err(error),
+    }
+}
+
+fn publish(
+    output: &Path,
+    unfinished: &Path,
+    file: Option<&Path>,
+    earlier: EarlierResults,
+) -> Result<(), Error> {
     let error = |e| cannot_write(output, &e);
+    // The list first: it covers what has its name already, should this end in the middle.
+    match fs::rename(unfinished.join(LIST), output.join(LIST)) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(error(e)),
+        _ => {}
+    }
+    let one = unfinished.join(ONE_FILE);
+    if let Some(file) = file.filter(|_| one.is_dir()) {
+        for entry in fs::read_dir(&one).map_err(error)? {
+            publish_file(&entry.map_err(error)?.path(), file, earlier)?;
+        }
+        fs::remove_dir_all(&one).map_err(error)?;
+    }
     let mut names = Vec::new();
     for entry in fs::read_dir(unfinished).map_err(error)? {
         names.push(entry.map_err(error)?.file_name());

@@ -24,7 +24,7 @@
 //! assert_eq!(found.id(gone.representative)?.to_string(), "a");
 //!
 //! // As a folder: kept/, removed.jsonl, pairs.jsonl, clusters.jsonl, report.html, summary.json.
-//! let output = dedup::Output { folder: folder.path().join("out"), resume: false };
+//! let output = dedup::Output::new(folder.path().join("out"));
 //! dedup::run(&inputs, &settings, &output, &context)?;
 //! assert_eq!(std::fs::read_to_string(output.folder.join("kept/news.jsonl"))?.lines().count(), 2);
 //! # Ok(()) }
@@ -72,12 +72,13 @@ mod search;
 mod tables;
 pub mod trim;
 pub mod tune;
+mod written;
 
 use std::fs::File;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use choice::{Choice, MethodName, RecipeChoice, Verify};
-pub use context::{Bounds, Context, Interrupt, Observer, Phase};
+pub use context::{Bounds, Context, EarlierResults, Interrupt, Observer, Phase};
 pub use corpus::Id;
 pub use documents::Text;
 pub use error::Error;

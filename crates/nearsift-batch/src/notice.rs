@@ -39,7 +39,7 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 40] = [
+const SETTINGS: [&str; 44] = [
     "against",
     "benchmark-fields",
     "benchmark-id-field",
@@ -68,8 +68,11 @@ const SETTINGS: [&str; 40] = [
     "method",
     "min-score",
     "near",
+    "output",
     "output-compression",
+    "output-file",
     "output-format",
+    "overwrite",
     "partial",
     "preset",
     "recipe",
@@ -77,6 +80,7 @@ const SETTINGS: [&str; 40] = [
     "save-index",
     "source-field",
     "stop-words",
+    "tables",
     "text-field",
     "user-dictionary",
     "verify",

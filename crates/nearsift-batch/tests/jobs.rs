@@ -45,7 +45,9 @@ fn open(path: &Path) -> Inputs {
 }
 
 fn output(folder: &Path, name: &str, resume: bool) -> Output {
-    Output { folder: folder.join(name), resume }
+    let mut output = Output::new(folder.join(name));
+    output.resume = resume;
+    output
 }
 
 /// A context in which a small input takes the paths of a large one.
@@ -201,7 +203,8 @@ impl Observer for Second<'_> {
             let mut context = Context::default();
             small_bounds(&mut context);
             for resume in [false, true] {
-                let output = Output { resume, ..self.output.clone() };
+                let mut output = self.output.clone();
+                output.resume = resume;
                 let error = dedup::run(&open(self.input), &Settings::default(), &output, &context);
                 error.map(|_| ()).expect_err("the folder is in use");
                 self.refused.fetch_add(1, Ordering::SeqCst);

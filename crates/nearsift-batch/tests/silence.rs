@@ -31,7 +31,7 @@ fn jobs() {
     std::fs::write(&input, lines).expect("written");
     let inputs = nearsift_batch::open(&[&input], ReadOptions::default()).expect("opened");
     let context = Context::default();
-    let output = Output { folder: folder.path().join("out"), resume: false };
+    let output = Output::new(folder.path().join("out"));
     let mut settings = Settings::default();
     settings.partial = true;
     dedup::run(&inputs, &settings, &output, &context).expect("done");

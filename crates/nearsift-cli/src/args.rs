@@ -277,9 +277,19 @@ pub struct Dedup {
     pub input: Input,
     #[command(flatten)]
     pub configured: Configured,
-    /// The folder for the results; it must be empty or not exist.
-    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
+    /// The folder for the results; it must be empty or not exist. With - the kept documents (or with --mark all) go to
+    /// standard output, as JSON lines or in --output-format, and nothing else is written: no removed.jsonl, no report, no
+    /// list of what was unreadable, and no work that --resume could take up.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR|-")]
     pub output: PathBuf,
+    /// Write what is kept (or with --mark all) of all inputs as this one file, in place of a folder of files. Its ending tells the
+    /// format and the compression, such as .jsonl.gz or .parquet. The tables and the report are in the folder.
+    #[arg(help_heading = "What comes out", long, value_name = "FILE", value_parser = one_file())]
+    pub output_file: Option<PathBuf>,
+    /// Replace the results of an earlier run in that folder. They stay until the new ones are complete, and only files that the earlier
+    /// run wrote are removed: a folder with any other file is refused. Work of a stopped run is removed, unless --resume takes it up. The file of --output-file is replaced, too.
+    #[arg(help_heading = "What comes out", long)]
+    pub overwrite: bool,
     #[command(flatten)]
     pub recipe: RecipeArgs,
     #[command(flatten)]
@@ -287,11 +297,12 @@ pub struct Dedup {
     #[command(flatten)]
     pub searching: Searching,
     /// Write what is kept in this format: each file with its extension, all fields carried over; archives,
-    /// and the text and web pages of a folder, become one file each [default: as the input].
+    /// and the text and web pages of a folder, become one file each [default: as the input; of --output-file as its ending
+    /// tells].
     #[arg(help_heading = "What comes out", long, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
     /// How converted files are compressed: none, gz, zst, xz or bz2; of Parquet and Arrow page by page, by
-    /// none, gz (Parquet) or zst [default: zst for Parquet and Arrow, none for others].
+    /// none, gz (Parquet) or zst [default: zst for Parquet and Arrow, none for others; of --output-file as its ending tells].
     #[arg(help_heading = "What comes out", long, value_name = "CODEC", requires = "output_format", value_parser = ["none", "gz", "zst", "xz", "bz2"])]
     pub output_compression: Option<String>,
     /// Which member of a group stays: first, longest, newest:FIELD, highest:FIELD, or
@@ -427,6 +438,10 @@ pub struct Trim {
     /// What texts are cut into, or with --substrings compared by [default: line; with --substrings bytes].
     #[arg(help_heading = "What repeats", long, value_name = "UNIT")]
     pub unit: Option<Unit>,
+    /// Replace the results of an earlier run in that folder. They stay until the new ones are complete, and only files that the earlier
+    /// run wrote are removed: a folder with any other file is refused. Work of a stopped run is removed.
+    #[arg(help_heading = "What comes out", long)]
+    pub overwrite: bool,
     /// How often a piece must be there, in one document or several, before it is removed.
     #[arg(help_heading = "What repeats", long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub min_count: u32,
@@ -487,6 +502,10 @@ pub struct Decontaminate {
     /// The folder for the results; it must be empty or not exist.
     #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
     pub output: PathBuf,
+    /// Replace the results of an earlier run in that folder. They stay until the new ones are complete, and only files that the earlier
+    /// run wrote are removed: a folder with any other file is refused. Work of a stopped run is removed.
+    #[arg(help_heading = "What comes out", long)]
+    pub overwrite: bool,
     /// The test sets: files, folders or glob patterns of JSON lines, JSON, CSV, Parquet or Arrow, an item a record, or files
     /// of --save-index.
     #[arg(help_heading = "What is looked for", long, required = true, num_args = 1.., value_name = "FILE")]
@@ -842,6 +861,14 @@ pub struct BenchHamming {
     /// Rounds of each measurement; figures are medians.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub rounds: u32,
+}
+
+/// One file for documents; `-` is none.
+fn one_file() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        false => Ok(path),
+        true => Err("name a file; documents go to standard output by --output -, without a folder"),
+    })
 }
 
 /// A folder or file for results; `-` is neither.

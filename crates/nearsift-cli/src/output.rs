@@ -1,6 +1,7 @@
 //! Standard output and standard error.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::ColorChoice;
@@ -57,6 +58,36 @@ fn check(result: io::Result<()>) -> Result<(), Failure> {
         io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
         _ => Failure::new(format!("standard output: cannot write: {error}")),
     })
+}
+
+/// Standard output as a job writes documents to it.
+#[derive(Clone, Default)]
+pub struct StandardOutput {
+    is_closed: Arc<AtomicBool>,
+}
+
+impl StandardOutput {
+    /// Whether its reader has closed it.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    fn noted<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        if result.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
+            self.is_closed.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+}
+
+impl Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.noted(io::stdout().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.noted(io::stdout().flush())
+    }
 }
 
 /// Prints the summary of a run whose results are in their folder: as JSON, for people, or not at all. When nobody reads

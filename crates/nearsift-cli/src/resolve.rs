@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nearsift::dedup::Clustering;
 use nearsift::recipe::Recipe;
-use nearsift_batch::{Choice, Method, MethodName, Text, Verify};
+use nearsift_batch::{Choice, EarlierResults, Method, MethodName, Text, Verify};
 use nearsift_io::{Format, Inputs, Links, ReadOptions};
 
 use crate::args::{self, ClusterRule, FormatArg, Input, Matching, Reading, RecipeArgs};
@@ -139,4 +139,9 @@ pub fn method(
 /// An unknown recipe, parameters that do not fit together, or a dictionary that cannot be read.
 pub fn recipe(args: &RecipeArgs, default: &str) -> Result<Recipe, Failure> {
     Ok(args.choice().recipe(default)?)
+}
+
+/// What becomes of earlier results in the output folder.
+pub fn earlier(overwrite: bool) -> EarlierResults {
+    if overwrite { EarlierResults::Replace } else { EarlierResults::Refuse }
 }

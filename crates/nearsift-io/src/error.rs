@@ -115,6 +115,12 @@ pub enum Error {
         /// The output folder.
         path: PathBuf,
     },
+    /// Something is at the place of an output file.
+    #[error("{}: is there already; choose another name, or remove it", shown(path))]
+    OutputExists {
+        /// The output file.
+        path: PathBuf,
+    },
     /// A file has a column or field of the name of an added one.
     #[error("{file}: it has a column {column:?} already; give the added one another name")]
     ColumnTaken {
@@ -123,9 +129,24 @@ pub enum Error {
         /// The name of the column.
         column: String,
     },
+    /// Tables that become one file have not the same columns.
+    #[error(
+        "{}: {difference}, unlike {}: tables that become one file must have the same columns; give `output-format` jsonl or a name that ends in .jsonl, \
+         whose lines may have any fields, or write a file for each input",
+        Escaped(file),
+        Escaped(first)
+    )]
+    ColumnsDiffer {
+        /// The file that differs.
+        file: String,
+        /// In what.
+        difference: String,
+        /// The first file.
+        first: String,
+    },
     /// The output folder is, holds, or lies in an input.
     #[error(
-        "{}: the output folder {relation} the input {}; inputs are never written to: choose a folder beside it",
+        "{}: the output {relation} the input {}; inputs are never written to: choose a place beside it",
         shown(output),
         shown(input)
     )]

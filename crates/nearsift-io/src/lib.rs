@@ -61,10 +61,10 @@ pub use batch::{Batch, Place, Record};
 pub use error::{Error, Lack, Note, Reason};
 pub use inputs::{InputFile, Inputs, Skipped};
 pub use options::{Format, Limits, Links, ReadOptions};
-pub use output::{prepare_output, prepare_output_around};
+pub use output::{ExistingFile, prepare_output, prepare_output_around, prepare_output_file};
 pub use parse::{Body, Document, DocumentId, Parser, Value};
 pub use reader::Reader;
 pub use write::{
-    AddedColumn, Cell, CellKind, Codec, Conversion, Decide, Decision, KeptWriter, Rewriting,
-    TextOf, Written, table_of_lines,
+    AddedColumn, Cell, CellKind, Codec, Conversion, Decide, Decision, KeptWriter, OneFile,
+    Rewriting, TextOf, Written, table_of_lines,
 };

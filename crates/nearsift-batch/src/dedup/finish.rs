@@ -9,8 +9,8 @@ use super::kept_files::KeptFiles;
 use super::lookup::{self, TableBlocks};
 use super::marks::Marking;
 use super::pairs::FoundPairs;
-use super::summary::Summary;
-use super::{Job, Judgement, Outcome};
+use super::summary::{Place, Summary};
+use super::{Job, Judgement, One, Outcome};
 use crate::corpus::{Ids, Lacking, Records, SourceColumn};
 use crate::error::Error;
 use crate::folder::Folder;
@@ -83,6 +83,11 @@ impl Job<'_> {
         summary.set_capped(decided.found.capped());
         summary.dry_run = self.settings.dry_run;
         summary.marked = self.settings.mark.is_some() && !self.settings.dry_run;
+        summary.place = match &self.one {
+            None => Place::Files,
+            Some(One::File(_)) => Place::File,
+            Some(One::Stream(_)) => Place::Stream,
+        };
         summary.write_inputs(self.inputs, folder)?;
         self.write_partial(folder, decided, &mut summary)?;
         let FoundPairs { blocks, sample, .. } = pairs;

@@ -12,7 +12,7 @@ use super::summary::ChangedFile;
 use super::{Job, Marks};
 use crate::context::{Phase, Progress};
 use crate::error::Error;
-use crate::folder::{CompletionLog, Folder};
+use crate::folder::{CompletionLog, Folder, ONE_FILE};
 use crate::lock;
 
 /// What was written of the files of what is kept.
@@ -43,7 +43,11 @@ impl Job<'_> {
         texts: &ShownTexts,
         marked: Option<Marked<'_>>,
     ) -> Result<KeptFiles, Error> {
-        let name = if marked.is_some() { "marked" } else { "kept" };
+        let name = match (&self.one, marked.is_some()) {
+            (Some(_), _) => ONE_FILE,
+            (None, true) => "marked",
+            (None, false) => "kept",
+        };
         folder.make(name)?;
         let writer = self.kept_writer(folder, name, decided)?;
         let writer = match marked {
@@ -68,6 +72,8 @@ impl Job<'_> {
                 return Ok(());
             }
             match writer.write_file_by(number, &mut &pass) {
+                // The documents of all others are in the same file.
+                Err(error) if self.one.is_some() => Err(error.into()),
                 Err(error) => {
                     lock(&changed)
                         .push((number, ChangedFile::of(self.context, &files[number], error)?));
@@ -104,13 +110,15 @@ impl Job<'_> {
     ) -> Result<KeptWriter, Error> {
         let writer = KeptWriter::new(self.inputs, folder.path(name), folder.path("unreadable"));
         let writer = writer.carrying_over(decided.lacking.records().clone());
-        let (threads, files) = (rayon::current_num_threads(), self.inputs.files().len());
+        let threads = rayon::current_num_threads();
+        let files = if self.one.is_some() { 1 } else { self.inputs.files().len() };
         // With one for each file the thread that hands it a part checks again and again whether it has ended the one before, which
         // takes long where it has to wait for a core; and the last file would have one alone.
         let writer = writer.compressing_by(threads.div_ceil(files.max(1)).max(threads.min(2)));
-        Ok(match self.settings.output_format {
-            Some(format) => writer.converting(format.conversion()?),
-            None => writer,
+        Ok(match (self.settings.output_format, &self.one) {
+            (Some(format), Some(one)) => writer.joining(format.conversion()?, one.take()),
+            (Some(format), None) => writer.converting(format.conversion()?),
+            (None, _) => writer,
         })
     }
 }

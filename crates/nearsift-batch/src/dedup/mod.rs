@@ -18,20 +18,22 @@ mod summary;
 mod tables;
 mod why;
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
 use nearsift::dedup::Clustering;
 use nearsift::recipe::Recipe;
 use nearsift::verify::Facts;
-use nearsift_io::{Inputs, KeptWriter};
+use nearsift_io::{Format, Inputs, KeptWriter, OneFile};
 
 use crate::checkpoint::{Checkpoint, Manifest};
 use crate::context::Context;
 use crate::corpus::{self, Collected, Columns, Lacking};
 use crate::error::Error;
-use crate::folder::{Folder, OpenedFolder, Start, Table};
+use crate::folder::{Destination, Folder, OpenedFolder, Start, Table};
+use crate::lock;
 use crate::notice::{Level, Topic};
 use crate::scan::Opened;
 use budget::{Forecast, write_took};
@@ -47,11 +49,22 @@ pub use why::{ClusterLine, Explanation, PairExplanation, RunResults, RunSettings
 
 /// Where results go.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Output {
     /// The folder; it must be empty or not exist.
     pub folder: PathBuf,
     /// Whether to go on with a job into the same folder that was stopped, if there is one.
     pub resume: bool,
+    /// One file for what is kept, or marked, of all inputs, in place of a folder with a file for each. Its name tells the format and the
+    /// compression, where [`Settings::output_format`] does not. It must not exist.
+    pub file: Option<PathBuf>,
+}
+
+impl Output {
+    /// Results in this folder, of a job from its beginning.
+    pub fn new(folder: impl Into<PathBuf>) -> Output {
+        Output { folder: folder.into(), resume: false, file: None }
+    }
 }
 
 /// What came of a job with an output folder.
@@ -83,7 +96,7 @@ pub fn find(
 ) -> Result<Decisions, Error> {
     settings.check()?;
     settings.check_inputs(inputs)?;
-    let job = Job { inputs, settings, context, folder: None, opened: Mutex::default() };
+    let job = Job { inputs, settings, context, folder: None, one: None, opened: Mutex::default() };
     match job.search()? {
         Outcome::Found(decisions) => Ok(*decisions),
         Outcome::Written(_) => unreachable!("there is no folder to write to"),
@@ -102,12 +115,16 @@ pub fn run(
     output: &Output,
     context: &Context<'_>,
 ) -> Result<Done, Error> {
+    let settings = &*settings.of_file(output.file.as_deref())?;
     settings.check()?;
     settings.check_inputs(inputs)?;
     against::check_output(&settings.against, &output.folder)?;
+    let file = output.file.as_deref();
+    file.map_or(Ok(()), |file| against::check_output(&settings.against, file))?;
     let manifest = Manifest::new(inputs, settings.identity(inputs)?);
     let start = if output.resume { Start::Resume } else { Start::Afresh };
-    let opened = Folder::begin(context, &output.folder, inputs, manifest.as_ref(), start)?;
+    let destination = Destination { folder: &output.folder, file };
+    let opened = Folder::begin(context, destination, inputs, manifest.as_ref(), start)?;
     let folder = match opened {
         OpenedFolder::Work(folder) => folder,
         OpenedFolder::Published { is_complete } => {
@@ -116,16 +133,50 @@ pub fn run(
             return Ok(Done::AlreadyFinished { is_complete });
         }
     };
-    if let Some(marks) = &settings.mark {
-        let writer = KeptWriter::new(inputs, folder.path("marked"), folder.path("unreadable"));
-        writer.adding(marks.columns()).check_added().map_err(|error| match error {
-            nearsift_io::Error::ColumnTaken { .. } => {
-                Error::Setting { setting: "mark-names", problem: format!(": {error}") }
-            }
-            error => error.into(),
-        })?;
-    }
-    let done = in_folder(inputs, settings, &folder, context).map_err(|error| {
+    let one = file.and_then(Path::file_name).map(|name| One::File(name.into()));
+    let summary = in_folder(inputs, settings, &folder, one, context)?;
+    drop(folder);
+    Ok(Done::Finished(Box::new(summary)))
+}
+
+/// Decides which documents stay, and writes these, or all with their marks, to a writer as one stream: in the order of the input,
+/// as JSON lines or in [`Settings::output_format`]. All else that [`run`] writes is made in [`Context::scratch`] and removed.
+///
+/// The stream begins when everything is decided. It is not resumable.
+///
+/// # Errors
+/// As [`run`]; a setting of something that is written into a folder. What was written before an error stays written.
+pub fn stream(
+    inputs: &Inputs,
+    settings: &Settings,
+    writer: Box<dyn Write + Send>,
+    context: &Context<'_>,
+) -> Result<Summary, Error> {
+    settings.check()?;
+    settings.check_inputs(inputs)?;
+    settings.check_stream()?;
+    let mut settings = settings.clone();
+    let lines = OutputFormat { format: Format::JsonLines, codec: None };
+    settings.output_format.get_or_insert(lines);
+    let scratch = tempfile::Builder::new()
+        .prefix("nearsift-")
+        .tempdir_in(&context.scratch)
+        .map_err(|e| Error::io(&context.scratch, "make a folder for work in", &e))?;
+    let folder = Folder::begin_afresh(context, &scratch.path().join("results"), inputs)?;
+    let one = One::Stream(Mutex::new(Some(writer)));
+    in_folder(inputs, &settings, &folder, Some(one), context)
+}
+
+/// Does the job in a folder, and says of what ended it whether the work is kept.
+fn in_folder(
+    inputs: &Inputs,
+    settings: &Settings,
+    folder: &Folder,
+    one: Option<One>,
+    context: &Context<'_>,
+) -> Result<Summary, Error> {
+    check_columns(inputs, settings, folder, one.as_ref())?;
+    work(inputs, settings, folder, one, context).map_err(|error| {
         let is_resumable = folder.keeps_work();
         // Once the job was asked to stop, whatever fails fails because of that.
         if context.interrupt.is_requested() || matches!(error, Error::Interrupted { .. }) {
@@ -136,15 +187,38 @@ pub fn run(
             context.notice(Level::Note, Topic::Resume, said);
         }
         error
-    })?;
-    drop(folder);
-    Ok(Done::Finished(Box::new(done)))
+    })
 }
 
-fn in_folder(
+/// Looks at the columns of the inputs before any of the work: whether added ones can have their names, and whether tables that become one
+/// agree.
+fn check_columns(
     inputs: &Inputs,
     settings: &Settings,
     folder: &Folder,
+    one: Option<&One>,
+) -> Result<(), Error> {
+    let writer = || KeptWriter::new(inputs, folder.path("marked"), folder.path("unreadable"));
+    if let Some(marks) = &settings.mark {
+        writer().adding(marks.columns()).check_added().map_err(|error| match error {
+            nearsift_io::Error::ColumnTaken { .. } => {
+                Error::Setting { setting: "mark-names", problem: format!(": {error}") }
+            }
+            error => error.into(),
+        })?;
+    }
+    if let Some((format, _)) = settings.output_format.zip(one) {
+        let one = OneFile::Named(PathBuf::new());
+        writer().joining(format.conversion()?, one).check_columns()?;
+    }
+    Ok(())
+}
+
+fn work(
+    inputs: &Inputs,
+    settings: &Settings,
+    folder: &Folder,
+    one: Option<One>,
     context: &Context<'_>,
 ) -> Result<Summary, Error> {
     let begun = Instant::now();
@@ -171,7 +245,7 @@ fn in_folder(
         }
     }
     let opened = Mutex::new(opened);
-    let job = Job { inputs, settings, context: &context, folder: Some(folder), opened };
+    let job = Job { inputs, settings, context: &context, folder: Some(folder), one, opened };
     let summary = match job.search()? {
         Outcome::Written(summary) => *summary,
         Outcome::Found(_) => unreachable!("there is a folder to write to"),
@@ -188,8 +262,31 @@ struct Job<'a> {
     context: &'a Context<'a>,
     /// Where results go, if they are written.
     folder: Option<&'a Folder>,
+    /// Where the documents of all inputs go as one file, if they do.
+    one: Option<One>,
     /// A reader at the beginning of the input, if there is one already.
     opened: Mutex<Option<Opened>>,
+}
+
+/// Where the documents of all inputs go as one file.
+enum One {
+    /// A file of this name.
+    File(PathBuf),
+    /// A writer, which is taken once.
+    Stream(Mutex<Option<Box<dyn Write + Send>>>),
+}
+
+impl One {
+    /// As a writer of files takes it.
+    fn take(&self) -> OneFile {
+        match self {
+            One::File(name) => OneFile::Named(name.clone()),
+            One::Stream(writer) => {
+                let writer = lock(writer).take();
+                OneFile::Stream(writer.unwrap_or_else(|| Box::new(std::io::sink())))
+            }
+        }
+    }
 }
 
 /// What decided about two documents.

@@ -4,7 +4,8 @@ use nearsift::cluster::MajorityLink;
 use nearsift::dedup::{Clustering, Keep};
 use nearsift::recipe::Recipe;
 use nearsift_io::{Body, Codec, Conversion, Format, Inputs, Links};
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use super::{Marks, against};
 use crate::documents::text_of;
@@ -148,6 +149,59 @@ impl Settings {
             );
         }
         Ok(())
+    }
+
+    /// The same with the format and the compression that the name of the one file for all documents tells, where there is one and they were
+    /// not given.
+    ///
+    /// # Errors
+    /// A name that tells no format, where none was given; a dry run, which writes no documents.
+    pub(super) fn of_file(&self, file: Option<&Path>) -> Result<Cow<'_, Settings>, Error> {
+        let Some(file) = file else { return Ok(Cow::Borrowed(self)) };
+        let setting = |problem: &str| {
+            Err(Error::Setting { setting: "output-file", problem: problem.to_owned() })
+        };
+        if self.dry_run {
+            return setting(
+                " is of documents, and with `dry-run` none are written: leave out one of them",
+            );
+        }
+        if self.keep_state {
+            return setting(
+                " and `keep-state`: sketches are kept of files in the input's format: leave out one of them",
+            );
+        }
+        let named = Conversion::of_name(file);
+        let format = match self.output_format {
+            None => {
+                let (format, codec) = named?;
+                OutputFormat { format, codec }
+            }
+            Some(OutputFormat { format, codec: None }) => {
+                let codec = named.ok().and_then(|(named, codec)| codec.filter(|_| named == format));
+                OutputFormat { format, codec }
+            }
+            Some(given) => given,
+        };
+        Ok(Cow::Owned(Settings { output_format: Some(format), ..self.clone() }))
+    }
+
+    /// Refuses settings of what is written into a folder, where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] of the first.
+    pub(super) fn check_stream(&self) -> Result<(), Error> {
+        let in_folder = [
+            ("dry-run", self.dry_run),
+            ("keep-state", self.keep_state),
+            ("partial", self.partial),
+            ("tables", self.parquet_tables),
+        ];
+        let Some((setting, _)) = in_folder.into_iter().find(|(_, is_set)| *is_set) else {
+            return Ok(());
+        };
+        let problem = " is of the folder for results, and a stream of documents has none: name a folder by `output`, or leave it out";
+        Err(Error::Setting { setting, problem: problem.to_owned() })
     }
 
     /// What decides the result, by name, in words that never change with the program's types: a job may be resumed by

@@ -109,6 +109,21 @@ pub struct Summary {
     pub(super) sources: Option<SourceTable>,
     #[serde(skip)]
     largest: Vec<GroupShown>,
+    /// Where the documents are.
+    #[serde(skip)]
+    pub(super) place: Place,
+}
+
+/// Where documents are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Place {
+    /// Files in a folder, as in the input.
+    #[default]
+    Files,
+    /// One file.
+    File,
+    /// A stream, beside which nothing stays.
+    Stream,
 }
 
 /// How many documents go, by reason.
@@ -284,6 +299,7 @@ impl Summary {
             changed_files: Vec::new(),
             sources: None,
             largest: Vec::new(),
+            place: Place::default(),
         }
     }
 

@@ -11,7 +11,8 @@ use crate::{Status, interrupt, resolve, terminal};
 pub fn run(args: &Decontaminate, global: &Global) -> Result<Status, Failure> {
     let settings = settings(args)?;
     let inputs = resolve::open(&args.input, settings.fields())?;
-    let context = terminal::context(global, args.memory);
+    let mut context = terminal::context(global, args.memory);
+    context.earlier = resolve::earlier(args.overwrite);
     interrupt::listen(&context.interrupt);
     let summary = decontaminate::run(&inputs, &settings, &args.output, &context)?;
     super::warn_of_changes(&summary.changed_files);

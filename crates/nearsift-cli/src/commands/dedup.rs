@@ -1,24 +1,26 @@
 //! `nearsift dedup`: the documents worth keeping, and why the others went.
 
-use std::path::Path;
-
 use nearsift::dedup::Keep;
-use nearsift_batch::Method;
 use nearsift_batch::dedup::{self, Done, GroupShown, Output, OutputFormat, Settings, Summary};
 use nearsift_batch::numbers::{grouped, plural};
-use nearsift_io::Format;
+use nearsift_batch::{Context, Method};
+use nearsift_io::{Format, Inputs};
 
 use crate::args::{self, Dedup, Global};
 use crate::failure::Failure;
-use crate::output::{Out, Severity, escaped, option, sum_up, tell};
+use crate::output::{Out, Severity, StandardOutput, escaped, option, sum_up, tell};
 use crate::{Status, calibration, interrupt, resolve, terminal};
 
 pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
+    if is_stream(args) {
+        check_stream(args, global)?;
+    }
     let settings = settings(args)?;
     if args.progress.is_some() {
         terminal::show(args.progress);
     }
     let mut context = terminal::context(global, args.searching.memory);
+    context.earlier = resolve::earlier(args.overwrite);
     let mut options = resolve::read_options(&args.input.reading, settings.fields());
     // A checkpoint is of whole batches.
     let most = usize::try_from(context.bounds.checkpoint_bytes).unwrap_or(usize::MAX);
@@ -29,7 +31,12 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     settings.check()?;
     let inputs = nearsift_batch::open(&resolve::paths(&args.input)?, options)?;
     interrupt::listen(&context.interrupt);
-    let output = Output { folder: args.output.clone(), resume: args.resume };
+    if is_stream(args) {
+        return stream(&inputs, &settings, &context);
+    }
+    let mut output = Output::new(&args.output);
+    output.resume = args.resume;
+    output.file.clone_from(&args.output_file);
     let summary = match dedup::run(&inputs, &settings, &output, &context)? {
         Done::Finished(summary) => summary,
         Done::AlreadyFinished { is_complete: true } => return Ok(Status::Done),
@@ -37,13 +44,50 @@ pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     };
     let read = Status::of_reading(summary.unread());
     super::warn_of_changes(&summary.changed_files);
-    sum_up(global, &summary, |out| print(&summary, out, &args.output))?;
+    sum_up(global, &summary, |out| print(&summary, out, args))?;
+    Ok(status(&summary, read))
+}
+
+/// Whether the documents go to standard output.
+fn is_stream(args: &Dedup) -> bool {
+    args.output.as_os_str() == "-"
+}
+
+/// What of the arguments needs a folder, where there is none.
+fn check_stream(args: &Dedup, global: &Global) -> Result<(), Failure> {
+    let in_folder = [("--resume", args.resume), ("--output-file", args.output_file.is_some())];
+    if let Some((name, _)) = in_folder.into_iter().find(|(_, is_set)| *is_set) {
+        return Err(Failure::new(format!(
+            "{name} needs a folder for the results, and --output - has none: name a folder, or leave out {name}"
+        )));
+    }
+    if global.json {
+        return Err(Failure::new(
+            "--json prints the summary where --output - writes the documents: leave out --json, or name a folder",
+        ));
+    }
+    Ok(())
+}
+
+/// Writes the documents to standard output, and all else to standard error.
+fn stream(inputs: &Inputs, settings: &Settings, context: &Context<'_>) -> Result<Status, Failure> {
+    let out = StandardOutput::default();
+    let summary = match dedup::stream(inputs, settings, Box::new(out.clone()), context) {
+        Err(_) if out.is_closed() => return Err(Failure::ClosedPipe),
+        summary => summary?,
+    };
+    let read = Status::of_reading(summary.unread());
+    for warning in summary.warnings() {
+        tell(Severity::Note, &nearsift_batch::spell(&warning, option));
+    }
+    tell(Severity::Note, &totals(&summary));
+    Ok(status(&summary, read))
+}
+
+fn status(summary: &Summary, read: Status) -> Status {
     let is_complete =
         summary.changed_files.is_empty() && summary.unconverted + summary.unmarked == 0;
-    match is_complete {
-        true => Ok(read),
-        false => Ok(Status::SomeUnreadable),
-    }
+    if is_complete { read } else { Status::SomeUnreadable }
 }
 
 fn settings(args: &Dedup) -> Result<Settings, Failure> {
@@ -82,7 +126,7 @@ fn output_format(args: &Dedup) -> Result<Option<OutputFormat>, Failure> {
 }
 
 /// The result on the terminal.
-fn print(summary: &Summary, out: &mut Out, folder: &Path) -> Result<(), Failure> {
+fn print(summary: &Summary, out: &mut Out, args: &Dedup) -> Result<(), Failure> {
     let shown = summary.largest_groups();
     shown.iter().try_for_each(|group| print_group(group, out))?;
     let more = summary.groups.saturating_sub(shown.len() as u64);
@@ -93,15 +137,7 @@ fn print(summary: &Summary, out: &mut Out, folder: &Path) -> Result<(), Failure>
         out.line("")?;
     }
     let removed = &summary.removed;
-    out.line(&format!(
-        "{} of {}: {} kept, {} removed ({} with the same text, {} near)",
-        plural(summary.groups, "group"),
-        plural(summary.documents(), "document"),
-        plural(summary.kept, "document"),
-        grouped(removed.total()),
-        grouped(removed.exact),
-        grouped(removed.near)
-    ))?;
+    out.line(&totals(summary))?;
     if !summary.against.is_empty() {
         out.line(&format!(
             "of these, {} went because a reference has them ({} with the same text, {} near)",
@@ -116,18 +152,37 @@ fn print(summary: &Summary, out: &mut Out, folder: &Path) -> Result<(), Failure>
     if summary.dry_run {
         out.line("dry run: nothing was removed, and no document was written")?;
     }
+    let file = args.output_file.as_ref().map(|file| escaped(&file.display().to_string()));
+    let folder = escaped(&args.output.display().to_string());
     if summary.marked {
-        out.line("nothing was removed: every document is in marked/, with columns that say what was decided")?;
+        let place = file.as_deref().unwrap_or("marked/");
+        out.line(&format!("nothing was removed: every document is in {place}, with columns that say what was decided"))?;
     }
-    let kept = match (summary.dry_run, summary.marked) {
-        (true, _) => "",
-        (false, true) => "marked/, ",
-        (false, false) => "kept/, ",
+    let kept = match (summary.dry_run, summary.marked, &file) {
+        (true, ..) => "",
+        (false, _, Some(file)) => {
+            out.line(&format!("documents in {file}"))?;
+            ""
+        }
+        (false, true, None) => "marked/, ",
+        (false, false, None) => "kept/, ",
     };
-    let folder = escaped(&folder.display().to_string());
     out.line(&format!(
         "results in {folder}: {kept}report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json"
     ))
+}
+
+fn totals(summary: &Summary) -> String {
+    let removed = &summary.removed;
+    format!(
+        "{} of {}: {} kept, {} removed ({} with the same text, {} near)",
+        plural(summary.groups, "group"),
+        plural(summary.documents(), "document"),
+        plural(summary.kept, "document"),
+        grouped(removed.total()),
+        grouped(removed.exact),
+        grouped(removed.near)
+    )
 }
 
 fn print_group(group: &GroupShown, out: &mut Out) -> Result<(), Failure> {

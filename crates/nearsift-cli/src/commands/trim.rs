@@ -41,7 +41,8 @@ fn run_pieces(args: &Trim, global: &Global) -> Result<Status, Failure> {
     settings.near = args.near.then(|| args.min_score.unwrap_or(MIN_SCORE));
     trim::check(&resolve::read_options(&args.input.reading, Vec::new()))?;
     let inputs = resolve::open(&args.input, Vec::new())?;
-    let context = terminal::context(global, args.memory);
+    let mut context = terminal::context(global, args.memory);
+    context.earlier = resolve::earlier(args.overwrite);
     interrupt::listen(&context.interrupt);
     let summary = trim::run(&inputs, &settings, &args.output, &context)?;
     super::warn_of_changes(&summary.changed_files);

@@ -239,19 +239,19 @@ pub const OUTPUT_IS_FILE: Answer = answer(
 pub const OUTPUT_IS_INPUT: Answer = answer(
     "Output equal to input",
     2,
-    "error: in: the output folder is the input",
+    "error: in: the output is the input",
     "Nothing is read or written.",
 );
 pub const OUTPUT_IN_INPUT: Answer = answer(
     "Output inside an input folder",
     2,
-    "error: in/out: the output folder lies inside the input",
+    "error: in/out: the output lies inside the input",
     "Nothing is read or written.",
 );
 pub const OUTPUT_AROUND_INPUT: Answer = answer(
     "Input inside the output folder",
     2,
-    "the output folder contains the input",
+    "the output contains the input",
     "Nothing is read or written.",
 );
 pub const CLOSED_PIPE: Answer = answer(
@@ -303,10 +303,40 @@ pub const UNUSED_PARAMETER: Answer = answer(
     "Nothing is read or written.",
 );
 pub const OUTPUT_IS_STDOUT: Answer = answer(
-    "`--output -`",
+    "`--output -` of another command than `dedup`",
     2,
     "the results are files and need a folder, not standard output: name a new folder; `nearsift pairs` prints pairs (a folder of this name is ./-)",
     "Nothing is read or written, and no folder is made.",
+);
+pub const OUTPUT_FILE_EXISTS: Answer = answer(
+    "`--output-file`: something is there already",
+    2,
+    "there.jsonl: is there already; choose another name, or remove it",
+    "Nothing is read or written.",
+);
+pub const OUTPUT_FILE_WITHOUT_FORMAT: Answer = answer(
+    "`--output-file`: its ending tells no format",
+    2,
+    "error: --output-file: expected .jsonl, .json, .csv, .tsv, each also with .gz, .zst, .xz or .bz2, or .parquet or .arrow, or name the format by --output-format, got \"all.data\"",
+    "Nothing is read or written.",
+);
+pub const COLUMNS_DIFFER: Answer = answer(
+    "`--output-file`: tables of other columns",
+    2,
+    "error: csv/c.csv: it has a column \"more\", unlike csv/a.csv: tables that become one file must have the same columns; give --output-format jsonl or a name that ends in .jsonl, whose lines may have any fields, or write a file for each input",
+    "Nothing is written.",
+);
+pub const FOREIGN_FILE: Answer = answer(
+    "`--overwrite`: a file that no run wrote",
+    2,
+    "which the earlier run did not write: --overwrite replaces only results of an earlier run; move it away, or choose another folder",
+    "Nothing is read, written or removed.",
+);
+pub const NOT_OF_A_RUN: Answer = answer(
+    "`--overwrite`: a folder of something else",
+    2,
+    "and no run of nearsift wrote a list of its files there: --overwrite replaces only results of an earlier run; move it away, or choose another folder",
+    "Nothing is read, written or removed.",
 );
 pub const COLUMN_TAKEN: Answer = answer(
     "`--mark`: a file has a column of such a name",
@@ -447,6 +477,11 @@ pub const ALL: &[&Answer] = &[
     &NOT_A_NUMBER,
     &UNUSED_PARAMETER,
     &OUTPUT_IS_STDOUT,
+    &OUTPUT_FILE_EXISTS,
+    &OUTPUT_FILE_WITHOUT_FORMAT,
+    &COLUMNS_DIFFER,
+    &FOREIGN_FILE,
+    &NOT_OF_A_RUN,
     &COLUMN_TAKEN,
     &FIELD_TAKEN,
     &SCORE_OUT_OF_RANGE,

@@ -747,8 +747,7 @@ fn quiet() {
 fn results_do_not_go_to_standard_output() {
     let folder = Folder::new();
     for command in [
-        &["dedup", "none.jsonl"][..],
-        &["trim", "none.jsonl"],
+        &["trim", "none.jsonl"][..],
         &["tune", "none.jsonl"],
         &["eval", "none.jsonl", "--truth", "none.tsv"],
     ] {

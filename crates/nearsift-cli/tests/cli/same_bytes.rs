@@ -20,6 +20,8 @@ fn shared(folder: &Folder, output: &str) -> (BTreeMap<PathBuf, Vec<u8>>, String)
         serde_json::from_str(&results.text("report.json")).expect("JSON");
     report.as_object_mut().expect("an object").remove("sources");
     report["settings"].as_array_mut().expect("settings").retain(|s| s["name"] != "Input");
+    // It has the names of the files that are kept.
+    files.remove(&PathBuf::from(".files"));
     files.insert("report.json".into(), report.to_string().into_bytes());
     (files, results.kept())
 }

@@ -27,7 +27,7 @@ use crate::{Error, Format, Note, Reason};
 pub(crate) use added::taken;
 pub use added::{AddedColumn, Cell, CellKind};
 use added::{Adding, NotAdded};
-pub use convert::{Codec, Conversion, TextOf, table_of_lines};
+pub use convert::{Codec, Conversion, OneFile, TextOf, table_of_lines};
 use pieces::Pair;
 pub use rewrite::{Decide, Rewriting};
 use target::Making;
@@ -153,12 +153,16 @@ impl KeptWriter {
     }
 
     /// Copies what belongs to searched folders and is no document, byte for byte, and returns how many files that are. Where columns are
-    /// added, `dataset_info.json` names them, too; what describes tables is left out where these are converted.
+    /// added, `dataset_info.json` names them, too; what describes tables is left out where these are converted. Beside one file of all documents
+    /// nothing is copied.
     ///
     /// # Errors
     /// [`Error::Open`] where a file cannot be read, [`Error::Write`] where the disk refuses.
     pub fn copy_companions(&self) -> Result<u64, Error> {
         let mut copied = 0;
+        if self.conversion.as_ref().is_some_and(convert::Plans::is_of_one) {
+            return Ok(copied);
+        }
         for (companion, output) in self.inputs.companions() {
             if self.conversion.is_some() && companion.is_of_tables() {
                 continue;
@@ -205,38 +209,57 @@ impl KeptWriter {
 
     /// The first added column whose name is taken in a file, as far as its beginning says.
     fn taken_in(&self, file: &InputFile) -> Option<String> {
-        let options = self.inputs.options();
+        match file.format() {
+            Format::JsonLines | Format::Json => {
+                let mut buffer = Vec::new();
+                match self.first_piece(file, &mut buffer)? {
+                    Piece::Record { range, .. } => {
+                        added::taken_in_object(&self.added, &buffer[range])
+                    }
+                    _ => None,
+                }
+            }
+            _ => taken(&self.added, self.header_of(file)?.iter().map(String::as_str)),
+        }
+    }
+
+    /// The names of the columns of a table, by its header or footer.
+    fn header_of(&self, file: &InputFile) -> Option<Vec<String>> {
+        let limits = &self.inputs.options().limits;
         match file.format() {
             #[cfg(feature = "parquet")]
             Format::Parquet => {
-                let table =
-                    crate::table::parquet::Opened::open(file.origin(), &options.limits).ok()?;
-                taken(&self.added, table.columns())
+                let table = crate::table::parquet::Opened::open(file.origin(), limits).ok()?;
+                Some(table.columns().map(str::to_owned).collect())
             }
             #[cfg(feature = "arrow")]
             Format::Arrow => {
-                let table = crate::table::ipc::Opened::open(file.origin(), &options.limits).ok()?;
-                taken(&self.added, table.columns())
+                let table = crate::table::ipc::Opened::open(file.origin(), limits).ok()?;
+                Some(table.columns().map(str::to_owned).collect())
             }
-            format if format.has_fields() => {
-                let content = Content::Origin(file.origin().clone());
-                let mut splitter = Splitter::open(content, format, options, 0).ok()?;
+            Format::Csv | Format::Tsv => {
                 let mut buffer = Vec::new();
-                loop {
-                    match splitter.next(&mut buffer, &mut Vec::new())? {
-                        Piece::Header { range, delimiter } => {
-                            let columns =
-                                Columns::new(&buffer[range], delimiter, self.inputs.plan());
-                            return taken(&self.added, columns.names());
-                        }
-                        Piece::Record { range, .. } => {
-                            return added::taken_in_object(&self.added, &buffer[range]);
-                        }
-                        _ => {}
+                match self.first_piece(file, &mut buffer)? {
+                    Piece::Header { range, delimiter } => {
+                        let columns = Columns::new(&buffer[range], delimiter, self.inputs.plan());
+                        Some(columns.names().map(str::to_owned).collect())
                     }
+                    _ => None,
                 }
             }
             _ => None,
+        }
+    }
+
+    /// The header or the first record of a file.
+    fn first_piece(&self, file: &InputFile, buffer: &mut Vec<u8>) -> Option<Piece> {
+        let content = Content::Origin(file.origin().clone());
+        let mut splitter = Splitter::open(content, file.format(), self.inputs.options(), 0).ok()?;
+        loop {
+            let piece = splitter.next(buffer, &mut Vec::new())?;
+            if matches!(piece, Piece::Header { .. } | Piece::Record { .. }) {
+                return Some(piece);
+            }
         }
     }
 
@@ -299,6 +322,17 @@ impl KeptWriter {
     /// objects and arrays become JSON text.
     pub fn converting(self, conversion: Conversion) -> Self {
         let plans = convert::Plans::new(&self.inputs, conversion);
+        Self { conversion: Some(plans), ..self }
+    }
+
+    /// Writes what is kept of all files as one, in this format. What is unreadable stays in files of the input's format.
+    ///
+    /// Documents are in the order of the input. Lines of JSON that become lines stay byte for byte, but for white space at their ends;
+    /// rows of Parquet and Arrow that become one table keep their types, and the schema's metadata are those of the first; all else is
+    /// [converted](KeptWriter::converting). Files that are carried over elsewhere are in no document and are left out. The file is there also where nothing
+    /// is kept. It is written with the first input: as [`write_file`](KeptWriter::write_file) of index 0.
+    pub fn joining(self, conversion: Conversion, one: OneFile) -> Self {
+        let plans = convert::Plans::of_one(&self.inputs, conversion, one);
         Self { conversion: Some(plans), ..self }
     }
 

@@ -52,8 +52,35 @@ pub(crate) struct Target {
 }
 
 enum Place {
-    Named { number: u32, made: Option<Temporary> },
+    Named {
+        number: u32,
+        made: Option<Temporary>,
+    },
     Aside(Aside),
+    /// It is handed out once.
+    Stream(Option<Stream>),
+}
+
+/// What takes the bytes of a file as they come, such as standard output.
+pub(super) type Stream = Box<dyn Write + Send>;
+
+/// A stream in the place of a file: nothing goes back in it.
+struct Forward(Stream);
+
+impl Write for Forward {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Seek for Forward {
+    fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+        Err(io::ErrorKind::NotSeekable.into())
+    }
 }
 
 impl Target {
@@ -67,6 +94,12 @@ impl Target {
         Self { path: self.path.clone(), making: self.making, place: Place::Aside(aside.clone()) }
     }
 
+    /// A stream in place of a file; what has to be put aside lies in the folder.
+    pub(super) fn stream(folder: &Path, stream: Stream, making: Making) -> Self {
+        let path = folder.join("standard output");
+        Self { path, making, place: Place::Stream(Some(stream)) }
+    }
+
     /// How its content is compressed.
     pub(super) fn packing(&self, compression: Compression) -> Packing {
         Packing { compression, workers: self.making.workers }
@@ -78,7 +111,11 @@ impl Target {
     }
 
     pub(super) fn error(&self, source: io::Error) -> Error {
-        Error::Write { path: self.path.clone(), source }
+        let path = match self.place {
+            Place::Stream(_) => PathBuf::from("standard output"),
+            _ => self.path.clone(),
+        };
+        Error::Write { path, source }
     }
 
     /// Makes the file, empty and under a temporary name in its folder.
@@ -93,6 +130,10 @@ impl Target {
                 Ok(file)
             }
             Place::Aside(aside) => Ok(Box::new(aside.create(folder))),
+            Place::Stream(stream) => {
+                let stream = stream.take().ok_or(io::ErrorKind::AlreadyExists)?;
+                Ok(Box::new(Forward(stream)))
+            }
         }
     }
 

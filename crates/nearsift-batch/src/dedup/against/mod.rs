@@ -22,6 +22,7 @@ use crate::corpus::{Collected, Id, Sketched};
 use crate::error::Error;
 use crate::notice::{Level, Topic};
 use crate::numbers::grouped;
+use crate::written::LIST;
 use nearsift::search::Acceptance;
 
 /// What references have of the input.
@@ -256,6 +257,12 @@ impl Kind {
         let mut folders = ["kept", "marked"].map(|name| path.join(name)).into_iter();
         let is_output = path.join("summary.json").is_file();
         let documents = folders.find(|folder| is_output && folder.is_dir());
+        if documents.is_none() && is_output && path.join(LIST).is_file() {
+            return Err(Error::invalid(format!(
+                "{}: this run left no documents in the folder: they went into one file, by `output-file`, which can be the reference, or none were written",
+                path.display()
+            )));
+        }
         Ok(Kind::Documents(documents.unwrap_or_else(|| path.to_owned())))
     }
 }

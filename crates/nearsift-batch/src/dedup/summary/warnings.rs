@@ -2,7 +2,7 @@
 
 use nearsift::hamming::CHANCE_WARNING;
 
-use super::{Search, Summary};
+use super::{Place, Search, Summary};
 use crate::dedup::against::Reference;
 use crate::numbers::{grouped, plural, plural_of};
 
@@ -41,17 +41,25 @@ impl Summary {
         warnings.add(
             self.unreadable,
             format!(
-                "{} could not be read: unreadable.jsonl says where and why, unreadable/ has what there was to read.",
-                plural_of(self.unreadable, ["document or file", "documents or files"])
+                "{} could not be read: {}.",
+                plural_of(self.unreadable, ["document or file", "documents or files"]),
+                match self.place {
+                    Place::Stream => "unreadable.jsonl says where and why, of a run with a folder for its results",
+                    _ => "unreadable.jsonl says where and why, unreadable/ has what there was to read",
+                }
             ),
         );
         warnings.add(
             self.carried_over,
             format!(
-                "{} no documents: {} in {}/ as in the input.",
+                "{} no documents: {} {}.",
                 plural_of(self.carried_over, ["file holds", "files hold"]),
                 if self.carried_over == 1 { "it is" } else { "they are" },
-                if self.marked { "marked" } else { "kept" },
+                match (self.place, self.marked) {
+                    (Place::Files, true) => "in marked/ as in the input",
+                    (Place::Files, false) => "in kept/ as in the input",
+                    _ => "not among what was written",
+                }
             ),
         );
         warnings.add(

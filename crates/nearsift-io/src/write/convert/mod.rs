@@ -15,12 +15,12 @@ mod tables;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
-use super::target::{Aside, Making, Target};
+use super::target::{Aside, Making, Stream, Target};
 use super::{AddedColumn, Cell, Decide, Decision, KeptWriter, Rewriting, Task, Written};
 use crate::batch::{Place, Record};
 use crate::inputs::{InputFile, Inputs, State};
@@ -138,6 +138,38 @@ impl Conversion {
         Ok(Self { format, codec, text })
     }
 
+    /// The format and the compression that a file's name tells, such as `kept.jsonl.gz`; the compression is `None` where the name has the
+    /// ending of the format alone.
+    ///
+    /// # Errors
+    /// A name that tells no format which can be written, or a compression of a whole file that is compressed page by page.
+    pub fn of_name(name: &Path) -> Result<(Format, Option<Codec>), Error> {
+        let expected = ".jsonl, .json, .csv, .tsv, each also with .gz, .zst, .xz or .bz2, or .parquet or .arrow, \
+                        or name the format by `output-format`";
+        let refused = || {
+            let got = name.display().to_string();
+            Error::InvalidOption { option: "output-file", got, expected }
+        };
+        let ending =
+            |path: &Path| path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+        let codecs = [Codec::Gzip, Codec::Zstd, Codec::Xz, Codec::Bzip2];
+        let last = ending(name).ok_or_else(refused)?;
+        let codec = codecs.into_iter().find(|codec| codec.name() == last);
+        let last = match codec {
+            Some(_) => ending(&name.with_extension("")).ok_or_else(refused)?,
+            None => last,
+        };
+        use Format::{Arrow, Csv, Json, JsonLines, Parquet, Tsv};
+        let format = [JsonLines, Json, Csv, Tsv, Parquet, Arrow]
+            .into_iter()
+            .find(|format| format.extensions().contains(&&*last))
+            .ok_or_else(refused)?;
+        match (format, codec) {
+            (Parquet | Arrow, Some(_)) => Err(refused()),
+            _ => Ok((format, codec)),
+        }
+    }
+
     /// The extension of what is written.
     fn extension(&self) -> String {
         let extension = self.format.extensions()[0];
@@ -187,6 +219,33 @@ pub(super) struct Plans {
     units: HashMap<u32, Unit>,
     /// The paths of what is written.
     taken: HashSet<PathBuf>,
+    /// Where all files become one.
+    one: Option<Joining>,
+}
+
+/// How all files become one.
+#[derive(Debug)]
+struct Joining {
+    /// Whether all of them are tables, and so is the one.
+    of_tables: bool,
+    /// What takes the bytes, if it is no file; it is handed out once.
+    stream: Option<Mutex<Option<StreamOut>>>,
+}
+
+struct StreamOut(Stream);
+
+impl fmt::Debug for StreamOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StreamOut")
+    }
+}
+
+/// Where all that is kept goes as one file.
+pub enum OneFile {
+    /// A file of this name in the folder of the kept documents.
+    Named(PathBuf),
+    /// A writer, which is flushed at the end.
+    Stream(Box<dyn Write + Send>),
 }
 
 /// Files that become one, by the number of the first.
@@ -232,8 +291,32 @@ impl Plans {
         Self {
             conversion,
             taken,
+            one: None,
             units: units.into_iter().map(|unit| (unit.files[0], unit)).collect(),
         }
+    }
+
+    /// All files as one.
+    pub(super) fn of_one(inputs: &Inputs, conversion: Conversion, one: OneFile) -> Self {
+        let is_table = |format| matches!(format, Format::Parquet | Format::Arrow);
+        let of_tables = is_table(conversion.format)
+            && inputs.files().iter().all(|file| is_table(file.format()));
+        let (path, stream) = match one {
+            OneFile::Named(name) => (name, None),
+            OneFile::Stream(stream) => (PathBuf::new(), Some(Mutex::new(Some(StreamOut(stream))))),
+        };
+        let files = (0..inputs.files().len() as u32).collect();
+        Self {
+            conversion,
+            units: HashMap::from([(0, Unit { files, path })]),
+            taken: HashSet::new(),
+            one: Some(Joining { of_tables, stream }),
+        }
+    }
+
+    /// Whether all files become one.
+    pub(super) fn is_of_one(&self) -> bool {
+        self.one.is_some()
     }
 
     /// The path of a file that is copied; another one where a converted file has it.
@@ -244,6 +327,39 @@ impl Plans {
         }
         free
     }
+}
+
+/// The columns of a table.
+enum TableColumns {
+    Named(Vec<String>),
+    #[cfg(all(feature = "arrow", feature = "parquet"))]
+    Typed(arrow_schema::SchemaRef),
+}
+
+impl TableColumns {
+    /// What of another table is not as it is here.
+    fn difference(&self, other: &TableColumns) -> Option<String> {
+        match (self, other) {
+            (Self::Named(first), Self::Named(other)) => difference(first, other),
+            #[cfg(all(feature = "arrow", feature = "parquet"))]
+            (Self::Typed(first), Self::Typed(other)) => tables::order(first, other).err(),
+            #[cfg(all(feature = "arrow", feature = "parquet"))]
+            _ => None,
+        }
+    }
+}
+
+/// What differs in names of columns, whose order is of no matter.
+fn difference(first: &[String], other: &[String]) -> Option<String> {
+    let lacks = |names: &[String], name: &&String| !names.contains(name);
+    if let Some(name) = first.iter().find(|name| lacks(other, name)) {
+        return Some(format!("it has no column {name:?}"));
+    }
+    if let Some(name) = other.iter().find(|name| lacks(first, name)) {
+        return Some(format!("it has a column {name:?}"));
+    }
+    (first.len() != other.len())
+        .then(|| format!("it has {} columns in place of {}", other.len(), first.len()))
 }
 
 /// The path without the extensions that tell a format and a compression.
@@ -271,12 +387,24 @@ impl KeptWriter {
     ) -> Result<Written, Error> {
         let Some(unit) = plans.units.get(&number) else { return Ok(Written::default()) };
         let conversion = &plans.conversion;
-        let mut target = Target::new(self.kept.join(&unit.path), number, self.making);
+        let mut target = match plans.one.as_ref().and_then(|one| one.stream.as_ref()) {
+            None => Target::new(self.kept.join(&unit.path), number, self.making),
+            Some(stream) => {
+                let stream = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let stream = stream.map_or_else(|| Box::new(io::sink()) as Stream, |out| out.0);
+                Target::stream(&self.kept, stream, self.making)
+            }
+        };
         let (options, plan) = (self.inputs.options(), self.inputs.plan());
-        let mut rows = RowSpool::new(target.folder(), conversion, options, plan, &self.added)
-            .map_err(|e| target.error(e))?;
+        let rows = RowSpool::new(target.folder(), conversion, options, plan, &self.added);
+        let rows = match &plans.one {
+            None => rows,
+            Some(one) => rows.and_then(|rows| rows.into_target(&mut target, one.of_tables)),
+        };
+        let mut rows = rows.map_err(|e| target.error(e))?;
         let mut written = Written::default();
-        let mut any = false;
+        // One file is there also where nothing stays.
+        let mut any = plans.one.is_some();
         for &number in &unit.files {
             let file = &self.inputs.files()[number as usize];
             let Some(seen) = file.seen.get() else {
@@ -285,6 +413,9 @@ impl KeptWriter {
             match seen.state {
                 State::Closed => {}
                 _ if self.is_carried(file, seen) => {
+                    if plans.one.is_some() {
+                        continue;
+                    }
                     let path = self.kept.join(plans.free(&self.inputs.output_path(file)));
                     self.copy_whole(file, &mut Target::new(path, number, self.making))?;
                 }
@@ -343,6 +474,59 @@ impl KeptWriter {
             std::fs::remove_file(&place).map_err(|source| Error::Write { path: place, source })?;
         }
         self.records(task(), aside(), &mut again)
+    }
+
+    /// Whether all tables have the same columns, where all files become one that has columns. Of CSV and TSV the names count, of
+    /// Parquet and Arrow that become a table of theirs the types, too; the order does not. Files without the field of the text hold no documents,
+    /// and archives are not looked into.
+    ///
+    /// # Errors
+    /// [`Error::ColumnsDiffer`] with the first file that differs from the first. What cannot be read says so when it is read.
+    pub fn check_columns(&self) -> Result<(), Error> {
+        let Some(plans) = &self.conversion else { return Ok(()) };
+        let Some(one) = &plans.one else { return Ok(()) };
+        if matches!(plans.conversion.format, Format::JsonLines | Format::Json) {
+            return Ok(());
+        }
+        let mut first: Option<(String, TableColumns)> = None;
+        for file in self.inputs.files() {
+            let Some(columns) = self.columns_of(file, one.of_tables) else { continue };
+            let Some((name, expected)) = &first else {
+                first = Some((file.name(), columns));
+                continue;
+            };
+            if let Some(difference) = expected.difference(&columns) {
+                let (file, first) = (file.name(), name.clone());
+                return Err(Error::ColumnsDiffer { file, difference, first });
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns of a table with documents, as far as its beginning or its footer tells.
+    fn columns_of(&self, file: &InputFile, of_tables: bool) -> Option<TableColumns> {
+        let is_separated = matches!(file.format(), Format::Csv | Format::Tsv);
+        if !is_separated && !matches!(file.format(), Format::Parquet | Format::Arrow) {
+            return None;
+        }
+        let names = self.header_of(file)?;
+        let text = self.inputs.plan().text();
+        let has_text = text.is_none_or(|path| {
+            let outermost = path.full.split('.').next().unwrap_or_default();
+            names.iter().any(|name| *name == path.full || (!is_separated && name == outermost))
+        });
+        if !has_text {
+            return None;
+        }
+        #[cfg(all(feature = "arrow", feature = "parquet"))]
+        if of_tables {
+            let (input, _) = file.origin().file().ok()?;
+            let table = tables::Table::open(input.try_clone().ok()?, file.format()).ok()?;
+            return Some(TableColumns::Typed(table.schema().clone()));
+        }
+        #[cfg(not(all(feature = "arrow", feature = "parquet")))]
+        let _ = of_tables;
+        Some(TableColumns::Named(names))
     }
 
     /// The rows that could be read and not be converted, in the order of the files: they are among the unreadable ones. Of a run

@@ -11,7 +11,7 @@ use crate::parse::{Body, Plan, json, rows, warc};
 use crate::source::Content;
 use crate::split::{Piece, Pieces, Splitter};
 use crate::write::added::Adding;
-use crate::write::target::{Shared, Target};
+use crate::write::target::{Encoder, Shared, Target};
 use crate::write::{AddedColumn, Cell};
 use crate::{Error, Format, ReadOptions, Reason};
 
@@ -41,6 +41,48 @@ pub(in crate::write) struct RowSpool {
     pub(super) unmarked: u64,
     /// A table that is converted as such, while it is all that there is, and the rows that are left out.
     table: Option<(Format, Shared, Vec<u64>)>,
+    /// Where the rows go at once, if they need not wait for each other.
+    direct: Option<Direct>,
+    /// The bytes of rows that went there.
+    bytes: u64,
+}
+
+/// An output whose rows are written as they come.
+enum Direct {
+    /// JSON lines, or the elements of a JSON array.
+    Lines { out: Encoder, is_array: bool, has_rows: bool },
+    #[cfg(all(feature = "arrow", feature = "parquet"))]
+    Tables(Box<super::tables::Joined>),
+}
+
+impl Direct {
+    fn row(&mut self, row: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Lines { out, is_array: false, .. } => {
+                out.write_all(row)?;
+                out.write_all(b"\n")
+            }
+            Self::Lines { out, has_rows, .. } => {
+                out.write_all(if std::mem::replace(has_rows, true) { b",\n" } else { b"[\n" })?;
+                out.write_all(row)
+            }
+            #[cfg(all(feature = "arrow", feature = "parquet"))]
+            Self::Tables(_) => Err(io::Error::other("a record among tables")),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Lines { mut out, is_array, has_rows } => {
+                if is_array {
+                    out.write_all(if has_rows { b"\n]\n" } else { b"[\n]\n" })?;
+                }
+                out.finish()
+            }
+            #[cfg(all(feature = "arrow", feature = "parquet"))]
+            Self::Tables(joined) => joined.close(),
+        }
+    }
 }
 
 impl RowSpool {
@@ -65,7 +107,30 @@ impl RowSpool {
             added: added.to_vec(),
             unmarked: 0,
             table: None,
+            direct: None,
+            bytes: 0,
         })
+    }
+
+    /// Writes rows to the target as they come, where that can be: to JSON, and from tables alone to a table.
+    pub(super) fn into_target(mut self, target: &mut Target, of_tables: bool) -> io::Result<Self> {
+        let Conversion { format, codec, .. } = self.conversion;
+        self.direct = match format {
+            Format::JsonLines | Format::Json => {
+                let packing = target.packing(codec.compression());
+                let out = Encoder::new(packing, target.create()?)?;
+                Some(Direct::Lines { out, is_array: format == Format::Json, has_rows: false })
+            }
+            #[cfg(all(feature = "arrow", feature = "parquet"))]
+            Format::Parquet | Format::Arrow if of_tables => {
+                let joined = super::tables::Joined::new(&self.conversion, target.create()?);
+                Some(Direct::Tables(Box::new(joined)))
+            }
+            _ => None,
+        };
+        #[cfg(not(all(feature = "arrow", feature = "parquet")))]
+        let _ = of_tables;
+        Ok(self)
     }
 
     /// Adds the records of a file, which is in this format and not compressed, with the cells of added columns where it is
@@ -86,6 +151,11 @@ impl RowSpool {
         }
         if !matches!(format, Format::Parquet | Format::Arrow) {
             return self.add_records(made, format, name, cells).map(|()| Vec::new());
+        }
+        #[cfg(all(feature = "arrow", feature = "parquet"))]
+        if let Some(Direct::Tables(joined)) = &mut self.direct {
+            let table = super::tables::Table::open(made.file(&self.folder)?, format)?;
+            return joined.add(&table, name);
         }
         let is_first = self.count == 0 && self.columns.len() == 0;
         if is_first && matches!(self.conversion.format, Format::Parquet | Format::Arrow) {
@@ -109,6 +179,10 @@ impl RowSpool {
         let mut buffer = Vec::new();
         let mut header: Vec<String> = Vec::new();
         let mut delimiter = b',';
+        // Lines that stay lines stay as they are.
+        let is_verbatim = self.direct.is_some()
+            && (format, self.conversion.format) == (Format::JsonLines, Format::JsonLines)
+            && self.plan.encoding().is_none();
         while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
             match piece {
                 Piece::Header { range, delimiter: found } => {
@@ -117,6 +191,9 @@ impl RowSpool {
                     for name in &header {
                         self.columns.declare(name);
                     }
+                }
+                Piece::Record { range, .. } if is_verbatim => {
+                    self.push_line(buffer[range].trim_ascii_end(), cells.next())?;
                 }
                 Piece::Record { range, line, .. } => {
                     let bytes = &buffer[range];
@@ -168,6 +245,27 @@ impl RowSpool {
         let with = with.and_then(|with| String::from_utf8(with).ok());
         self.unmarked += u64::from(with.is_none());
         with.unwrap_or(row)
+    }
+
+    /// Writes a line as it is, with the cells of the added columns unless it has a field of such a name.
+    fn push_line(&mut self, line: &[u8], cells: Option<Vec<Cell>>) -> io::Result<()> {
+        let adding = Adding {
+            columns: &self.added,
+            format: Format::JsonLines,
+            encoding: None,
+            delimiter: b',',
+        };
+        let with = cells.map(|cells| adding.record(line, &cells));
+        self.unmarked += u64::from(matches!(with, Some(Err(_))));
+        let with = with.and_then(Result::ok);
+        self.put(with.as_deref().unwrap_or(line))
+    }
+
+    /// Writes a row where it goes at once.
+    fn put(&mut self, row: &[u8]) -> io::Result<()> {
+        self.count += 1;
+        self.bytes += row.len() as u64 + 1;
+        self.direct.as_mut().map_or(Ok(()), |direct| direct.row(row))
     }
 
     fn one_document(&self, name: &str, body: Body<'_>) -> String {
@@ -231,6 +329,9 @@ impl RowSpool {
 
     /// Adds one row, which is an object on one line.
     fn push(&mut self, row: &str) -> io::Result<()> {
+        if self.direct.is_some() {
+            return self.put(row.as_bytes());
+        }
         let fields: Row<'_> = serde_json::from_str(row)?;
         self.columns.meet(&fields);
         self.count += 1;
@@ -240,8 +341,11 @@ impl RowSpool {
 
     /// Writes all rows. Returns their length as JSON lines.
     pub(super) fn write(self, target: &mut Target) -> Result<u64, Error> {
-        let Self { conversion, columns, mut lines, table, folder, .. } = self;
+        let Self { conversion, columns, mut lines, table, folder, direct, bytes, .. } = self;
         let work = || {
+            if let Some(direct) = direct {
+                return direct.finish().map(|()| bytes);
+            }
             lines.flush()?;
             let bytes = lines.get_mut().stream_position()?;
             lines.get_mut().rewind()?;

@@ -165,9 +165,20 @@ impl Table {
     pub(super) fn write(&self, odd: &[u64], conversion: &Conversion, raw: Raw) -> io::Result<()> {
         let fit = Fit::of(&self.schema, conversion.format);
         let mut output = Output::open(Arc::clone(&fit.schema), conversion, raw)?;
+        self.write_into(odd, &mut output, |batch| fit.apply(batch))?;
+        output.close()
+    }
+
+    /// Writes the rows that are not `odd`, whose numbers are in order, as `fit` makes them.
+    fn write_into(
+        &self,
+        odd: &[u64],
+        output: &mut Output,
+        fit: impl Fn(&RecordBatch) -> Result<RecordBatch, ArrowError>,
+    ) -> io::Result<()> {
         let mut failed = Ok(());
         let mut write = |batch: &RecordBatch| {
-            let batch = fit.apply(batch).map_err(arrow)?;
+            let batch = fit(batch).map_err(arrow)?;
             if failed.is_ok() {
                 // What has been tried before fails only where the disk does.
                 failed = output.write(&batch);
@@ -179,7 +190,7 @@ impl Table {
         if found.iter().map(|odd| odd.row).ne(odd.iter().copied()) {
             return Err(io::Error::other("rows that could be converted before now cannot"));
         }
-        output.close()
+        Ok(())
     }
 
     /// The rows that the format of a table cannot hold.
@@ -187,6 +198,109 @@ impl Table {
         let fit = Fit::of(&self.schema, format);
         self.each(&mut |batch| fit.apply(batch).map(drop).map_err(arrow))
     }
+}
+
+/// Tables of the same columns that become one, in order.
+pub(super) struct Joined {
+    conversion: Conversion,
+    state: JoinedState,
+}
+
+enum JoinedState {
+    /// The columns are not known.
+    Begun(Raw),
+    Open {
+        /// The table that decided the columns.
+        first: String,
+        schema: SchemaRef,
+        fit: Fit,
+        output: Output,
+    },
+    /// It could not be opened.
+    Failed,
+}
+
+impl Joined {
+    pub(super) fn new(conversion: &Conversion, raw: Raw) -> Self {
+        Self { conversion: *conversion, state: JoinedState::Begun(raw) }
+    }
+
+    /// Adds the rows of a table, and returns those that cannot be converted, which are left out.
+    pub(super) fn add(&mut self, table: &Table, name: &str) -> io::Result<Vec<Odd>> {
+        self.open(table.schema(), name)?;
+        let JoinedState::Open { first, schema, fit, output } = &mut self.state else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        let order = match order(schema, table.schema()) {
+            Ok(order) => order,
+            Err(difference) => {
+                return Err(io::Error::other(format!("{name}: {difference}, unlike {first}")));
+            }
+        };
+        let odd = table.check(self.conversion.format)?;
+        let numbers: Vec<u64> = odd.iter().map(|odd| odd.row).collect();
+        table.write_into(&numbers, output, |batch| {
+            let columns: Vec<ArrayRef> =
+                order.iter().map(|&at| Arc::clone(batch.column(at))).collect();
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?;
+            fit.apply(&batch)
+        })?;
+        Ok(odd)
+    }
+
+    fn open(&mut self, columns: &SchemaRef, name: &str) -> io::Result<()> {
+        let raw = match std::mem::replace(&mut self.state, JoinedState::Failed) {
+            JoinedState::Begun(raw) => raw,
+            state => {
+                self.state = state;
+                return Ok(());
+            }
+        };
+        // Another table may have nulls where this one promises that it has none.
+        let fields: Vec<Field> =
+            columns.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, columns.metadata().clone()));
+        let fit = Fit::of(&schema, self.conversion.format);
+        let output = Output::open(Arc::clone(&fit.schema), &self.conversion, raw)?;
+        self.state = JoinedState::Open { first: name.to_owned(), schema, fit, output };
+        Ok(())
+    }
+
+    pub(super) fn close(mut self) -> io::Result<()> {
+        self.open(&Arc::new(Schema::empty()), "")?;
+        match self.state {
+            JoinedState::Open { output, .. } => output.close(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where the columns of `first` are among those of `other`, or what differs.
+pub(super) fn order(first: &Schema, other: &Schema) -> Result<Vec<usize>, String> {
+    let is_same = |a: &Field, b: &Field| a.name() == b.name() && a.data_type() == b.data_type();
+    let (ours, theirs) = (first.fields(), other.fields());
+    // Two columns may have the same name.
+    if ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(a, b)| is_same(a, b)) {
+        return Ok((0..ours.len()).collect());
+    }
+    let names = |fields: &[FieldRef]| fields.iter().map(|f| f.name().clone()).collect::<Vec<_>>();
+    if let Some(difference) = super::difference(&names(ours), &names(theirs)) {
+        return Err(difference);
+    }
+    let place = |field: &FieldRef| -> Result<usize, String> {
+        let (at, found) = theirs.find(field.name()).ok_or_else(String::new)?;
+        match is_same(field, found) {
+            true => Ok(at),
+            false => Err(format!(
+                "the column {:?} is of the type {}, and not {}",
+                field.name(),
+                found.data_type(),
+                field.data_type()
+            )),
+        }
+    };
+    ours.iter().map(place).collect()
 }
 
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
