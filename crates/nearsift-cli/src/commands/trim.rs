@@ -80,7 +80,8 @@ fn run_substrings(args: &Trim, bytes: usize, global: &Global) -> Result<Status, 
         trim::check(&reading)?;
     }
     let inputs = resolve::open(&args.input, Vec::new())?;
-    let context = terminal::context(global, None);
+    let mut context = terminal::context(global, None);
+    context.earlier = resolve::earlier(args.overwrite);
     interrupt::listen(&context.interrupt);
     let summary = substrings::run(&inputs, &settings, &args.output, &context)?;
     super::warn_of_changes(&summary.changed_files);
