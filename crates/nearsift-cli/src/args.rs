@@ -67,6 +67,8 @@ pub enum Command {
     Compare(Compare),
     /// Tell what a finished run of `dedup` decided about a document, and on what.
     Why(Why),
+    /// Add up the clusters of several runs in one table: sizes, days and sources.
+    Clusters(Clusters),
     /// Print a document's features with their weights: why it has its fingerprint.
     Keywords(Keywords),
     /// List all recipes, with parameters and digests.
@@ -496,6 +498,19 @@ pub struct Trim {
 }
 
 #[derive(Debug, Args)]
+pub struct Clusters {
+    /// The table, in JSON lines by name: made if it is not there, and written anew for each run. TABLE.runs lists the runs that it has.
+    #[arg(value_name = "TABLE")]
+    pub table: PathBuf,
+    /// Folders of finished runs of dedup, in the order in which they were made. A run that the table has is not added again.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// The day of these runs, as YYYY-MM-DD [default: for each the day on which its summary was written, in UTC].
+    #[arg(long, value_name = "DAY", value_parser = parse_day)]
+    pub seen: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub struct Decontaminate {
     #[command(flatten)]
     pub input: Input,
@@ -911,6 +926,21 @@ fn parse_bounds(text: &str) -> Result<Bounds, String> {
         }
     }
     Ok(bounds)
+}
+
+/// A day, as it is written.
+fn parse_day(text: &str) -> Result<String, String> {
+    let wrong = || format!("'{text}' is no day: expected YYYY-MM-DD");
+    let shape: Vec<u8> =
+        text.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte }).collect();
+    if shape != b"0000-00-00" {
+        return Err(wrong());
+    }
+    let number = |part: &str| part.parse::<u32>().unwrap_or(0);
+    match (number(&text[5..7]), number(&text[8..])) {
+        (1..=12, 1..=31) => Ok(text.to_owned()),
+        _ => Err(wrong()),
+    }
 }
 
 /// One ASCII character, or a name of one.

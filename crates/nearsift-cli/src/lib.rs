@@ -71,6 +71,7 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Fingerprint(args) => commands::fingerprint::run(args, &cli.global),
         Command::Compare(args) => commands::compare::run(args, &cli.global),
         Command::Why(args) => commands::why::run(args, &cli.global),
+        Command::Clusters(args) => commands::clusters::run(args, &cli.global),
         Command::Keywords(args) => commands::keywords::run(args, &cli.global),
         Command::Recipes => commands::recipes::run(&cli.global),
         Command::Eval(args) => commands::eval::run(args, &cli.global),

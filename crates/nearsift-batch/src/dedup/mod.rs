@@ -16,6 +16,7 @@ mod settings;
 mod sources;
 mod summary;
 mod tables;
+mod totals;
 mod why;
 
 use std::io::Write;
@@ -45,6 +46,7 @@ pub use marks::Marks;
 pub use run::RunOfSketches;
 pub use settings::{OutputFormat, Settings};
 pub use summary::{ChangedFile, GroupShown, MemberShown, Removals, SameForm, Search, Summary};
+pub use totals::{ClusterTotal, TotalsSummary, add_runs};
 pub use why::{ClusterLine, Explanation, PairExplanation, RunResults, RunSettings, Verdict};
 
 /// Where results go.

@@ -111,6 +111,14 @@ impl<'a> Sources<'a> {
         line.removed_by_reference += 1;
     }
 
+    /// The source of a document, where a field says it.
+    pub fn of_field(&self, document: u32) -> Option<&str> {
+        match &self.of {
+            Of::Documents(_) => Some(self.names[self.of(document)].as_str()),
+            Of::Files(_) => None,
+        }
+    }
+
     fn of(&self, document: u32) -> usize {
         let source = match &self.of {
             Of::Documents(sources) => sources[document as usize],

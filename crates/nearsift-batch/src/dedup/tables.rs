@@ -1,5 +1,7 @@
 //! The tables of the results: the groups, and which documents go for which reason.
 
+use std::collections::BTreeMap;
+
 use nearsift::cluster::ClusterId;
 use nearsift::dedup::Removal;
 use nearsift::verify::Facts;
@@ -51,6 +53,11 @@ struct ReferredLine<'a> {
     reference_file: &'a str,
     /// What decided.
     score: f32,
+    /// The name of the reference's cluster, which is the document's, too.
+    cluster_name: &'a str,
+    /// Where the document is from, if a field says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -66,6 +73,9 @@ struct ClusterLine<'a> {
     kept: Vec<Id<'a>>,
     members: Vec<Id<'a>>,
     records: Vec<u64>,
+    /// Members by source, if a field says where documents are from.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    sources: BTreeMap<&'a str, u64>,
 }
 
 impl Job<'_> {
@@ -79,10 +89,10 @@ impl Job<'_> {
         judged: &impl Fn(u32, u32) -> Option<Judgement>,
     ) -> Result<TableBlocks, Error> {
         let score = |a, b| judged(a, b).map(|judgement| judgement.score);
-        let clusters = write_clusters(folder, decided, summary, &score)?;
         let Decided { records, found, against, .. } = decided;
         let field = self.settings.source_field.as_deref().zip(decided.sources.as_ref());
         let sources = Sources::new(self.inputs, records, found.clusters().documents(), field);
+        let clusters = write_clusters(folder, decided, &sources, summary, &score)?;
         let table = KeyedTable::create(folder, "removed.jsonl")?;
         let mut removals = Removals { decided, judged, numbers, sources, summary, table };
         let mut referred = against.removals().iter().peekable();
@@ -117,6 +127,8 @@ const AS_PARQUET: [(&str, &[(&str, CellKind)]); 3] = {
                 ("cluster", Integer),
                 ("reference", Text),
                 ("reference_file", Text),
+                ("cluster_name", Text),
+                ("source", Text),
             ],
         ),
         (
@@ -145,6 +157,7 @@ const AS_PARQUET: [(&str, &[(&str, CellKind)]); 3] = {
                 ("kept", Text),
                 ("members", Text),
                 ("records", Text),
+                ("sources", Text),
             ],
         ),
     ]
@@ -173,6 +186,7 @@ impl Job<'_> {
 fn write_clusters(
     folder: &Folder,
     decided: &Decided<'_>,
+    sources: &Sources<'_>,
     summary: &mut Summary,
     score: &impl Fn(u32, u32) -> Option<f32>,
 ) -> Result<Blocks, Error> {
@@ -195,6 +209,13 @@ fn write_clusters(
             kept: if kept.len() > 1 { kept } else { Vec::new() },
             members,
             records: group.members.iter().map(|&m| records.of(m) + 1).collect(),
+            sources: group.members.iter().filter_map(|&m| sources.of_field(m)).fold(
+                BTreeMap::new(),
+                |mut counts, source| {
+                    *counts.entry(source).or_default() += 1;
+                    counts
+                },
+            ),
         };
         table.line(number, &line)?;
     }
@@ -250,6 +271,8 @@ impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
             reference: &removal.id,
             reference_file: against.file(removal),
             score: removal.score,
+            cluster_name: &removal.cluster_name,
+            source: self.sources.of_field(removal.document),
         };
         self.table.line(removal.document, &line)
     }

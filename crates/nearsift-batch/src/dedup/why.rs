@@ -163,6 +163,21 @@ impl RunResults {
         Ok(found)
     }
 
+    /// The name of the cluster that a document is in: of the run, or of the reference that has the document. `None` where the run has no document
+    /// of this id, or one that is like no other.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub(super) fn cluster_name(&self, id: &Id<'_>) -> Result<Option<String>, Error> {
+        let Some(entry) = self.lookup.find(id)?.into_iter().next() else { return Ok(None) };
+        let explained = self.explain(entry, Value::Null)?;
+        if let Some(cluster) = explained.cluster {
+            return Ok(Some(cluster.name));
+        }
+        let of_reference = explained.removed.as_ref().and_then(|line| line.get("cluster_name"));
+        Ok(of_reference.and_then(Value::as_str).map(str::to_owned))
+    }
+
     fn explain(&self, entry: Entry, id: Value) -> Result<Explanation, Error> {
         let Entry { record, document, cluster, .. } = entry;
         let is_own = |line: &Map<String, Value>| line.get("record") == Some(&(record + 1).into());

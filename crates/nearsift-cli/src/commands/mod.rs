@@ -1,6 +1,7 @@
 //! One module a command: settings, one call, the result.
 
 pub mod bench;
+pub mod clusters;
 pub mod compare;
 pub mod decontaminate;
 pub mod dedup;

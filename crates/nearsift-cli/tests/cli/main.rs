@@ -4,6 +4,7 @@ mod adversary;
 mod against;
 mod answers;
 mod bad_input;
+mod clusters;
 mod commands;
 mod data;
 mod decontaminate;

@@ -11,12 +11,14 @@ pub mod kept;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use nearsift::cluster::ClusterId;
 use nearsift::dedup::Reason;
 use nearsift::recipe::Recipe;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Job;
+use super::why::RunResults;
 use crate::checkpoint::{Checkpoint, Stamp};
 use crate::corpus::{Collected, Id, Sketched};
 use crate::error::Error;
@@ -82,6 +84,8 @@ pub struct Removal {
     is_exact: bool,
     /// What decided.
     pub score: f32,
+    /// The lasting name of the cluster that the partner is in, alone or with others.
+    pub cluster_name: String,
 }
 
 impl Removal {
@@ -131,7 +135,7 @@ impl Against {
         &self.files[removal.file as usize]
     }
 
-    fn add(&mut self, path: &Path, matched: Matched) {
+    fn add(&mut self, path: &Path, matched: Matched) -> Result<(), Error> {
         let Matched { kind, documents, unreadable, skipped, mut partners } = matched;
         let mut reference = Reference {
             reference: path.display().to_string(),
@@ -143,6 +147,9 @@ impl Against {
             comparisons_skipped: skipped,
         };
         partners.sort_by_key(|partner| partner.document);
+        // A run is given by its folder, or by that of its documents.
+        let mut folders = [Some(path), path.parent()].into_iter().flatten();
+        let run = folders.find_map(|folder| RunResults::open(folder).ok());
         let mut numbers: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
         for Partner { document, id, file, reason, score } in partners {
             match reason {
@@ -154,10 +161,14 @@ impl Against {
                 self.files.len() as u32 - 1
             });
             let is_exact = reason == Reason::Exact;
-            self.removals.push(Removal { document, id, file, is_exact, score });
+            let of_run = run.as_ref().map(|run| run.cluster_name(&id)).transpose()?.flatten();
+            let alone = || ClusterId::of([id.written()]).map(|name| name.to_string());
+            let cluster_name = of_run.or_else(alone).unwrap_or_default();
+            self.removals.push(Removal { document, id, file, is_exact, score, cluster_name });
         }
         self.removals.sort_by_key(|removal| removal.document);
         self.references.push(reference);
+        Ok(())
     }
 
     /// The name of its file in the state.
@@ -198,7 +209,7 @@ impl Job<'_> {
                         }
                     };
                     // What one reference has is not looked for in the next.
-                    found.add(path, matched);
+                    found.add(path, matched)?;
                     exclude(collected, &found.removals);
                 }
                 if let Some(state) = self.state() {
