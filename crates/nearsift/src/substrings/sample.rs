@@ -1,6 +1,6 @@
 //! The samples of a text: winnowed grams, and the windows that selected them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use super::{MinBytes, Repeat, SubstringsError};
 use crate::split_mix::split_mix;
@@ -49,7 +49,7 @@ pub struct Sampler {
     min_bytes: MinBytes,
     /// [`BASE`] to the power of a gram's length.
     power: u64,
-    minima: Minima,
+    least: LeastGram,
     samples: Vec<Sample>,
     seen: HashMap<(Hull, u64, u16, u16), Seen>,
     /// Samples that equal an earlier one of the text and do not overlap it: their number, and where they and the earlier one begin.
@@ -68,7 +68,7 @@ impl Sampler {
         Sampler {
             min_bytes,
             power: BASE.wrapping_pow(min_bytes.gram()),
-            minima: Minima::default(),
+            least: LeastGram::new(min_bytes.0 - min_bytes.gram() + 1),
             samples: Vec::new(),
             seen: HashMap::new(),
             own: Vec::new(),
@@ -95,14 +95,13 @@ impl Sampler {
         }
         // The last windows that have a gram in common, all of which selected it: the first of them, and the gram.
         let mut run: Option<(u32, Gram)> = None;
-        self.minima.clear();
+        self.least.clear();
         let widest = (window - gram) as u32;
         let mut sum = text[..gram].iter().fold(0u64, |sum, &byte| step(sum, byte));
         let entering = text[gram..].iter().map(Some).chain([None]);
         for (at, (&leaving, entering)) in (0u32..).zip(text.iter().zip(entering)) {
-            self.minima.push(Gram { hash: split_mix(sum, 1), at });
+            let least = self.least.push(Gram { hash: split_mix(sum, 1), at });
             if let Some(start) = at.checked_sub(widest) {
-                let least = self.minima.least_from(start);
                 match run {
                     Some((_, gram)) if gram.at == least.at => {}
                     Some((first, gram)) => {
@@ -180,35 +179,63 @@ fn step(sum: u64, byte: u8) -> u64 {
     sum.wrapping_mul(BASE).wrapping_add(u64::from(byte) + 1)
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Gram {
     hash: u64,
     at: u32,
 }
 
-/// The grams that are the least from some place on, in ascending order of both hash and place.
-#[derive(Default)]
-struct Minima(VecDeque<Gram>);
+/// The least gram of the last window. It is looked for again only when it has left the window, which on random text is once in half a window.
+#[derive(Debug)]
+struct LeastGram {
+    /// The hashes of the last grams, by their place in a ring of a power of two.
+    ring: Vec<u64>,
+    /// Grams of a window.
+    grams: u32,
+    least: Gram,
+}
 
-impl Minima {
+impl LeastGram {
+    fn new(grams: u32) -> LeastGram {
+        let ring = vec![0; grams.next_power_of_two() as usize];
+        LeastGram { ring, grams, least: Gram { hash: u64::MAX, at: 0 } }
+    }
+
+    /// Before the first gram of a text.
     fn clear(&mut self) {
-        self.0.clear();
+        self.least = Gram { hash: u64::MAX, at: 0 };
     }
 
+    /// Takes the next gram, and returns the least of the last [`LeastGram::grams`]: of those with the least hash the last.
     #[inline]
-    fn push(&mut self, gram: Gram) {
-        while self.0.back().is_some_and(|last| last.hash > gram.hash) {
-            self.0.pop_back();
+    fn push(&mut self, gram: Gram) -> Gram {
+        let mask = self.ring.len() - 1;
+        self.ring[gram.at as usize & mask] = gram.hash;
+        if gram.hash <= self.least.hash {
+            self.least = gram;
+        } else if gram.at - self.least.at >= self.grams {
+            self.least = self.find(gram.at);
         }
-        self.0.push_back(gram);
+        self.least
     }
 
-    /// The first gram of the least hash, of those from `start` on. No later call has a smaller `start`.
-    #[inline]
-    fn least_from(&mut self, start: u32) -> Gram {
-        while self.0.front().is_some_and(|first| first.at < start) {
-            self.0.pop_front();
-        }
-        *self.0.front().expect("the gram that was pushed last")
+    /// The last of the least grams up to `last`.
+    #[cold]
+    fn find(&self, last: u32) -> Gram {
+        let mask = self.ring.len() - 1;
+        let (start, end) = ((last + 1 - self.grams) as usize & mask, last as usize & mask);
+        // Two stretches of the ring, or one.
+        let parts = match start <= end {
+            true => [&self.ring[start..=end], &[]],
+            false => [&self.ring[start..], &self.ring[..=end]],
+        };
+        let least = |part: &[u64]| part.iter().copied().fold(u64::MAX, u64::min);
+        let hash = least(parts[0]).min(least(parts[1]));
+        let place = |part: &[u64]| part.iter().rposition(|&own| own == hash);
+        let behind = match (place(parts[1]), place(parts[0])) {
+            (Some(at), _) => parts[0].len() + at,
+            (None, at) => at.unwrap_or(0),
+        };
+        Gram { hash, at: last + 1 - self.grams + behind as u32 }
     }
 }
