@@ -108,7 +108,7 @@ impl Corpus {
     /// Writes documents until there are so many bytes of text.
     fn write(path: &Path, bytes: u64, seed: u64, keeps: bool) -> Result<Corpus, String> {
         /// Texts from which stretches are taken.
-        const SOURCES: usize = 2_000;
+        const SOURCES: usize = 300;
         let path = path.with_extension("jsonl.zst");
         let file = BufWriter::new(File::create(&path).map_err(|e| e.to_string())?);
         let mut out = zstd::Encoder::new(file, 1).map_err(|e| e.to_string())?;
