@@ -20,6 +20,7 @@ pub mod records;
 pub mod run;
 pub mod service;
 pub mod store;
+pub mod substrings;
 #[path = "../../../crates/nearsift-store/tests/store/support.rs"]
 #[allow(dead_code, reason = "most of it is for the tests of the store")]
 mod support;
@@ -117,6 +118,13 @@ pub const TARGETS: &[Target] = &[
         about: "every plan finds the pairs that comparing all finds",
         oracle: join::self_join,
         seeds: join::self_join_seeds,
+        inputs: 2_000,
+    },
+    Target {
+        name: "substrings",
+        about: "the repeats of texts are the windows that a table of all windows finds earlier",
+        oracle: substrings::find_repeats,
+        seeds: substrings::find_repeats_seeds,
         inputs: 2_000,
     },
     Target {
