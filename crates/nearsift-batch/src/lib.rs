@@ -61,6 +61,7 @@ pub mod fingerprint;
 mod folder;
 pub mod index;
 mod inputs;
+mod marks;
 mod notice;
 pub mod numbers;
 pub mod pairs;

@@ -547,9 +547,18 @@ pub struct Decontaminate {
     /// How much a passage weighs at least, in bits: a rare word has some 10, a common one less than 1 [default: 20].
     #[arg(help_heading = "What counts", long, value_name = "BITS")]
     pub min_weight: Option<f64>,
-    /// Remove nothing: write marked.jsonl, a line for every document.
+    /// Remove nothing: marked/ has every document in the input's format and order, with the columns contaminated, hits, benchmark,
+    /// item and coverage. WARC, text and HTML files and archives stay as they are; marks.jsonl has the columns of their documents.
     #[arg(help_heading = "What comes out", long)]
     pub mark: bool,
+    /// Other names for these columns, as contaminated=in_benchmark,item=benchmark_item.
+    #[arg(
+        help_heading = "What comes out",
+        long,
+        value_name = "COLUMN=NAME,...",
+        requires = "mark"
+    )]
+    pub mark_names: Option<String>,
     /// Say what would be removed, and write all but the kept documents.
     #[arg(help_heading = "What comes out", long, conflicts_with = "mark")]
     pub dry_run: bool,

@@ -26,6 +26,19 @@ pub struct Found {
     /// The texts of the index that it has, in the order of their passages.
     pub texts: Vec<u32>,
     pub lines: Vec<FoundLine>,
+    /// The hit that covers the most of its item, the first of several.
+    pub strongest: Option<Strongest>,
+}
+
+/// Of the hits of a document the one that covers the most.
+#[derive(Debug, Clone, Copy)]
+pub struct Strongest {
+    /// The text of the index.
+    pub text: u32,
+    /// All hits of the document.
+    pub hits: u32,
+    /// As it is listed.
+    pub coverage: f64,
 }
 
 /// A hit as a line of `hits.jsonl`, and as the report shows it.
@@ -92,6 +105,12 @@ impl<'a> Finder<'a> {
         let text: &str = &seen.text.text;
         let id = Id::of(seen.id).into_owned();
         let hits = searcher.search(text).map_err(Error::invalid)?.to_vec();
+        let most = hits.iter().reduce(|a, b| if b.coverage() > a.coverage() { b } else { a });
+        let strongest = most.map(|hit| Strongest {
+            text: hit.text,
+            hits: hits.len() as u32,
+            coverage: listed_coverage(hit),
+        });
         let listed = hits.iter().take(LISTED);
         let lines = listed.map(|hit| {
             let located = searcher.locate(text, hit);
@@ -103,6 +122,7 @@ impl<'a> Finder<'a> {
                 value.as_ref().map_or_else(String::new, |value| value.as_str().to_owned())
             }),
             text_bytes: text.len() as u64,
+            strongest,
             texts: hits.iter().map(|hit| hit.text).collect(),
             id,
         })
@@ -140,7 +160,7 @@ impl<'a> Finder<'a> {
         let of_item = &located.text_characters;
         let item_text = index.text(hit.text);
         let item_passage = cut(characters(item_text, of_item.start, of_item.end));
-        let coverage = (hit.coverage() * 1000.0).floor() / 1000.0;
+        let coverage = listed_coverage(hit);
         let first = &lines[0];
         let more = members.len() - lines.len();
         let others = match members.len() - 1 {
@@ -167,6 +187,11 @@ impl<'a> Finder<'a> {
         });
         Ok(FoundLine { json: json.map_err(Error::invalid)?, coverage, shown })
     }
+}
+
+/// To the thousandth, and never more than it is.
+fn listed_coverage(hit: &Hit) -> f64 {
+    (hit.coverage() * 1000.0).floor() / 1000.0
 }
 
 /// The first characters of a long passage.

@@ -3,13 +3,15 @@
 mod benchmarks;
 mod hits;
 mod index_file;
+mod marks;
 mod summary;
 
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nearsift::contamination::{Rule, Searcher};
-use nearsift_io::{Decision, Inputs, KeptWriter, Note, Place};
+use nearsift_io::{Cell, Decide, Decision, Inputs, KeptWriter, Note, Place};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -17,6 +19,8 @@ pub use benchmarks::BenchmarkFiles;
 use benchmarks::Benchmarks;
 pub(crate) use hits::FoundLine;
 use hits::{Finder, Found};
+use marks::Marking;
+pub use marks::Marks;
 use summary::Totals;
 pub use summary::{BenchmarkLine, SourceTotals, Summary};
 
@@ -27,6 +31,7 @@ use crate::dedup::ChangedFile;
 use crate::error::Error;
 use crate::folder::{Folder, Table};
 use crate::lock;
+use crate::marks::{MarkLine, TABLE};
 use crate::notice::{Level, Topic};
 use crate::report::contamination as page;
 use crate::scan::{Pass, Problems, scan};
@@ -38,7 +43,7 @@ pub enum Action {
     /// They are left out of what is kept.
     #[default]
     Remove,
-    /// All stay where they are; `marked.jsonl` has a line for every document.
+    /// All stay, each with the columns of [`Marks`].
     Mark,
     /// Nothing is written but hits, summary and report.
     DryRun,
@@ -54,6 +59,8 @@ pub struct Settings {
     pub rule: Rule,
     /// What becomes of documents that have some.
     pub action: Action,
+    /// The names of the columns, where all documents stay.
+    pub marks: Marks,
     /// The field that says where a document comes from; `None`: the top folders of the input.
     pub source_field: Option<String>,
 }
@@ -65,6 +72,7 @@ impl Settings {
             benchmarks,
             rule: Rule::default(),
             action: Action::default(),
+            marks: Marks::default(),
             source_field: None,
         }
     }
@@ -88,6 +96,9 @@ pub fn run(
     context: &Context<'_>,
 ) -> Result<Summary, Error> {
     let folder = Folder::begin_afresh(context, output, inputs)?;
+    if settings.action == Action::Mark {
+        settings.marks.columns().check(inputs, &folder)?;
+    }
     let memory = context.memory_bytes;
     let benchmarks = Benchmarks::read(&settings.benchmarks, settings.rule, memory, context)?;
     let context = &bounded(context, &benchmarks)?;
@@ -95,7 +106,7 @@ pub fn run(
     let mut job = Job::begin(inputs, settings, &benchmarks, &folder, context)?;
     job.find()?;
     let mut summary = job.totals.summary(settings, &benchmarks, inputs, job.problems.count());
-    if settings.action == Action::Remove {
+    if settings.action != Action::DryRun {
         job.write(&mut summary)?;
     }
     job.finish(&mut summary)?;
@@ -149,20 +160,12 @@ struct Job<'a> {
     records: Records,
     /// The records that have items.
     contaminated: Bits,
+    /// Where all documents stay.
+    marking: Marking,
     totals: Totals,
     examples: page::Examples,
     problems: Problems,
     lacking: Lacking,
-}
-
-/// A document of `marked.jsonl`.
-#[derive(Serialize)]
-struct MarkedLine<'a> {
-    id: crate::corpus::Id<'a>,
-    /// The number of the record over the whole input, from 1.
-    record: u64,
-    contaminated: bool,
-    hits: u64,
 }
 
 impl<'a> Job<'a> {
@@ -181,6 +184,7 @@ impl<'a> Job<'a> {
             context,
             records: Records::default(),
             contaminated: Bits::default(),
+            marking: Marking::default(),
             totals: Totals::new(benchmarks, inputs, settings.source_field.is_some()),
             examples: page::Examples::default(),
             problems: Problems::default(),
@@ -192,9 +196,11 @@ impl<'a> Job<'a> {
     fn find(&mut self) -> Result<(), Error> {
         let Job { inputs, benchmarks, folder, context, settings, .. } = *self;
         let mut hits = folder.table("hits.jsonl")?;
-        let mut marked = match settings.action {
-            Action::Mark => Some(folder.table("marked.jsonl")?),
-            Action::Remove | Action::DryRun => None,
+        // Of files that cannot have the columns.
+        let has_columns = inputs.files().iter().all(|file| file.format().has_fields());
+        let mut marks = match settings.action {
+            Action::Mark if !has_columns => Some(folder.table(TABLE)?),
+            _ => None,
         };
         let mut unreadable = folder.table("unreadable.jsonl")?;
         let finder = Finder::new(benchmarks);
@@ -205,7 +211,7 @@ impl<'a> Job<'a> {
             || Searcher::new(&benchmarks.index),
             |searcher, seen| finder.find(searcher, &seen),
             |place, done| match done {
-                Ok(found) => self.take(place, &found?, &mut hits, marked.as_mut()),
+                Ok(found) => self.take(place, &found?, &mut hits, marks.as_mut()),
                 Err(note) => self.set_aside(Some(place), &note, &mut unreadable),
             },
         )?;
@@ -213,7 +219,7 @@ impl<'a> Job<'a> {
             self.set_aside(None, note, &mut unreadable)?;
         }
         hits.finish()?;
-        marked.map_or(Ok(()), Table::finish)?;
+        marks.map_or(Ok(()), Table::finish)?;
         unreadable.finish()
     }
 
@@ -222,7 +228,7 @@ impl<'a> Job<'a> {
         place: Place,
         found: &Found,
         hits: &mut Table,
-        marked: Option<&mut Table>,
+        marks: Option<&mut Table>,
     ) -> Result<(), Error> {
         check_room(self.totals.documents as usize)?;
         self.totals.add(place.file as usize, found);
@@ -233,15 +239,17 @@ impl<'a> Job<'a> {
             hits.raw(&line.json)?;
             self.examples.offer(line);
         }
-        match marked {
-            Some(marked) => marked.line(&MarkedLine {
-                id: found.id.clone(),
-                record: place.index + 1,
-                contaminated: !found.texts.is_empty(),
-                hits: found.texts.len() as u64,
-            }),
-            None => Ok(()),
+        if let Some(strongest) = found.strongest.filter(|_| self.settings.action == Action::Mark) {
+            self.marking.add(place.index, strongest);
         }
+        let format = self.inputs.files()[place.file as usize].format();
+        let Some(marks) = marks.filter(|_| !format.has_fields()) else { return Ok(()) };
+        marks.line(&MarkLine {
+            id: found.id.clone(),
+            record: place.index + 1,
+            names: self.settings.marks.names(),
+            cells: &self.marking.cells(place.index, self.benchmarks),
+        })
     }
 
     fn set_aside(
@@ -259,21 +267,29 @@ impl<'a> Job<'a> {
         unreadable.raw(&line)
     }
 
-    /// The second pass: every file in its own format, without the documents that have items.
+    /// The second pass: every file in its own format, without the documents that have items, or with the columns.
     fn write(&self, summary: &mut Summary) -> Result<(), Error> {
-        let Job { inputs, folder, context, .. } = self;
-        folder.make("kept")?;
-        let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
+        let Job { inputs, folder, context, settings, .. } = self;
+        let is_marked = settings.action == Action::Mark;
+        let name = if is_marked { "marked" } else { "kept" };
+        folder.make(name)?;
+        let writer = KeptWriter::new(inputs, folder.path(name), folder.path("unreadable"));
+        let columns = if is_marked { settings.marks.columns().added() } else { Vec::new() };
+        let writer = writer.adding(columns);
         let (threads, files) = (rayon::current_num_threads(), inputs.files().len());
         let writer = writer
             .carrying_over(self.lacking.records().clone())
             .compressing_by(threads.div_ceil(files.max(1)));
         let progress = context.begin(Phase::Writing, self.totals.documents);
         let changed = Mutex::new(Vec::new());
+        let unmarked = AtomicU64::new(0);
         (0..files).into_par_iter().try_for_each(|number| {
             context.check()?;
-            match writer.write_file(number, |place| self.decide(place)) {
-                Ok(_) => Ok::<(), Error>(()),
+            match writer.write_file_by(number, &mut &KeptPass { job: self, is_marked }) {
+                Ok(written) => {
+                    unmarked.fetch_add(written.unmarked, Ordering::Relaxed);
+                    Ok::<(), Error>(())
+                }
                 Err(error) => {
                     let change = ChangedFile::of(context, &inputs.files()[number], error)?;
                     lock(&changed).push((number, change));
@@ -285,16 +301,9 @@ impl<'a> Job<'a> {
         progress.at(self.totals.documents);
         let mut changed = std::mem::take(&mut *lock(&changed));
         changed.sort_by_key(|(number, _)| *number);
+        summary.unmarked = unmarked.into_inner();
         summary.changed_files = changed.into_iter().map(|(_, file)| file).collect();
         Ok(())
-    }
-
-    fn decide(&self, place: Place) -> Decision {
-        match self.records.document(place.index) {
-            None => Decision::Unreadable,
-            Some(_) if self.contaminated.has(place.index) => Decision::Drop,
-            Some(_) => Decision::Keep,
-        }
     }
 
     fn finish(self, summary: &mut Summary) -> Result<(), Error> {
@@ -302,5 +311,26 @@ impl<'a> Job<'a> {
         self.folder.text("summary.json", &(json + "\n"))?;
         let page = page::Page::new(summary, self.examples, self.context);
         self.folder.text("report.html", &page.html()?)
+    }
+}
+
+/// The second pass over the records of a file.
+struct KeptPass<'a> {
+    job: &'a Job<'a>,
+    is_marked: bool,
+}
+
+impl Decide for &KeptPass<'_> {
+    fn decide(&mut self, place: Place) -> Decision {
+        let KeptPass { job, is_marked } = self;
+        match job.records.document(place.index) {
+            None => Decision::Unreadable,
+            Some(_) if !is_marked && job.contaminated.has(place.index) => Decision::Drop,
+            Some(_) => Decision::Keep,
+        }
+    }
+
+    fn cells(&mut self, place: Place) -> Vec<Cell> {
+        self.job.marking.cells(place.index, self.job.benchmarks)
     }
 }

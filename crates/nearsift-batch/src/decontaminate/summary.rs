@@ -55,6 +55,9 @@ pub struct Summary {
     pub unreadable: u64,
     /// Files of the input.
     pub input_files: usize,
+    /// Documents without the columns, because they have a field of such a name.
+    #[serde(skip_serializing_if = "crate::report::is_zero")]
+    pub unmarked: u64,
     /// Files that were not written, because they had changed since they were read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<ChangedFile>,
@@ -203,6 +206,7 @@ impl Totals {
             sources: self.source_totals(),
             unreadable,
             input_files: inputs.files().len(),
+            unmarked: 0,
             changed_files: Vec::new(),
         }
     }
@@ -280,6 +284,12 @@ impl Summary {
             warnings.push(format!(
                 "{} empty",
                 plural_of(self.index.empty, ["field of items is", "fields of items are"])
+            ));
+        }
+        if self.unmarked > 0 {
+            warnings.push(format!(
+                "{} of the name of an added column already, and stayed as it was: give that column another name with `mark-names`",
+                plural_of(self.unmarked, ["document has a field", "documents have a field"])
             ));
         }
         if self.documents > 1 && self.contaminated == self.documents {

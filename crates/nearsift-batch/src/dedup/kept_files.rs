@@ -51,7 +51,7 @@ impl Job<'_> {
         folder.make(name)?;
         let writer = self.kept_writer(folder, name, decided)?;
         let writer = match marked {
-            Some((marks, _)) => writer.adding(marks.columns()),
+            Some((marks, _)) => writer.adding(marks.columns().added()),
             None => writer,
         };
         let progress = self.context.begin(Phase::Writing, documents);

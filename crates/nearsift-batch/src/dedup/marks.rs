@@ -4,10 +4,7 @@ use std::str::FromStr;
 
 use nearsift::dedup::Found;
 use nearsift::search::same_digits;
-use nearsift_io::{AddedColumn, Cell, CellKind};
-use serde::Serialize;
-use serde::ser::SerializeMap;
-use serde_json::value::RawValue;
+use nearsift_io::{Cell, CellKind};
 
 use super::decisions::Why;
 use super::finish::Decided;
@@ -15,9 +12,10 @@ use super::{Job, Judgement};
 use crate::corpus::Id;
 use crate::error::Error;
 use crate::folder::Folder;
+use crate::marks::{Column, MarkColumns, MarkLine, TABLE};
 
 /// The columns, in the order in which they are added.
-const COLUMNS: [(&str, CellKind); 6] = [
+const COLUMNS: [Column; 6] = [
     ("cluster", CellKind::Integer),
     ("cluster_size", CellKind::Integer),
     ("representative", CellKind::Text),
@@ -25,9 +23,6 @@ const COLUMNS: [(&str, CellKind); 6] = [
     ("kept", CellKind::Boolean),
     ("reason", CellKind::Text),
 ];
-
-/// The table of documents whose files cannot have the columns.
-const TABLE: &str = "marks.jsonl";
 
 /// The columns that every document gets where all stay: `cluster`, its number in `clusters.jsonl`, null where the document
 /// is like no other; `cluster_size`, 1 there; `representative`, the id of the document that stays in its place, its own where
@@ -43,21 +38,19 @@ const TABLE: &str = "marks.jsonl";
 /// # Ok::<(), nearsift_batch::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marks {
-    names: [String; COLUMNS.len()],
-}
+pub struct Marks(MarkColumns);
 
 impl Default for Marks {
     /// Under these names.
     fn default() -> Marks {
-        Marks { names: COLUMNS.map(|(name, _)| name.to_owned()) }
+        Marks(MarkColumns::new(&COLUMNS))
     }
 }
 
 impl Marks {
     /// The names of the columns, in order.
     pub fn names(&self) -> &[String] {
-        &self.names
+        self.0.names()
     }
 
     /// Gives a column another name.
@@ -65,24 +58,11 @@ impl Marks {
     /// # Errors
     /// [`Error::Setting`] when there is no such column, or another one has the name.
     pub fn rename(&mut self, column: &str, name: &str) -> Result<(), Error> {
-        let problem = |problem| Err(Error::Setting { setting: "mark-names", problem });
-        let Some(at) = COLUMNS.iter().position(|(known, _)| *known == column) else {
-            let known = COLUMNS.map(|(name, _)| name).join(", ");
-            return problem(format!(" {column:?}: the columns are {known}"));
-        };
-        if name.is_empty() {
-            return problem(format!(" {column:?}: its new name is empty"));
-        }
-        if (0..COLUMNS.len()).any(|other| other != at && self.names[other] == name) {
-            return problem(format!(" {column:?}: another column has the name {name:?}"));
-        }
-        name.clone_into(&mut self.names[at]);
-        Ok(())
+        self.0.rename(column, name)
     }
 
-    pub(super) fn columns(&self) -> Vec<AddedColumn> {
-        let columns = COLUMNS.iter().zip(&self.names);
-        columns.map(|(&(_, kind), name)| AddedColumn { name: name.clone(), kind }).collect()
+    pub(super) fn columns(&self) -> &MarkColumns {
+        &self.0
     }
 }
 
@@ -92,13 +72,7 @@ impl FromStr for Marks {
     /// Other names for columns: `COLUMN=NAME`, with commas between them.
     fn from_str(names: &str) -> Result<Marks, Error> {
         let mut marks = Marks::default();
-        for pair in names.split(',').filter(|pair| !pair.is_empty()) {
-            let Some((column, name)) = pair.split_once('=') else {
-                let problem = format!(" {pair:?}: expected COLUMN=NAME, with commas between them");
-                return Err(Error::Setting { setting: "mark-names", problem });
-            };
-            marks.rename(column.trim(), name.trim())?;
-        }
+        marks.0.rename_all(names)?;
         Ok(marks)
     }
 }
@@ -207,27 +181,5 @@ impl Job<'_> {
             }
         }
         table.finish()
-    }
-}
-
-/// A line of the table: the id, the record, and the columns under their names.
-struct MarkLine<'a> {
-    id: Id<'a>,
-    record: u64,
-    names: &'a [String],
-    cells: &'a [Cell],
-}
-
-impl Serialize for MarkLine<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw =
-            |json: &str| RawValue::from_string(json.to_owned()).map_err(serde::ser::Error::custom);
-        let mut map = serializer.serialize_map(Some(2 + self.cells.len()))?;
-        map.serialize_entry("id", &self.id)?;
-        map.serialize_entry("record", &self.record)?;
-        for (name, cell) in self.names.iter().zip(self.cells) {
-            map.serialize_entry(name, &raw(&cell.json())?)?;
-        }
-        map.end()
     }
 }

@@ -200,18 +200,13 @@ fn check_columns(
     folder: &Folder,
     one: Option<&One>,
 ) -> Result<(), Error> {
-    let writer = || KeptWriter::new(inputs, folder.path("marked"), folder.path("unreadable"));
     if let Some(marks) = &settings.mark {
-        writer().adding(marks.columns()).check_added().map_err(|error| match error {
-            nearsift_io::Error::ColumnTaken { .. } => {
-                Error::Setting { setting: "mark-names", problem: format!(": {error}") }
-            }
-            error => error.into(),
-        })?;
+        marks.columns().check(inputs, folder)?;
     }
     if let Some((format, _)) = settings.output_format.zip(one) {
         let one = OneFile::Named(PathBuf::new());
-        writer().joining(format.conversion()?, one).check_columns()?;
+        let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
+        writer.joining(format.conversion()?, one).check_columns()?;
     }
     Ok(())
 }

@@ -99,7 +99,7 @@ impl Page {
                 grouped(documents),
                 match summary.action {
                     Action::Remove => "They were left out of kept/.",
-                    Action::Mark => "They are marked in marked.jsonl.",
+                    Action::Mark => "They are marked by columns in marked/.",
                     Action::DryRun => "Nothing was removed.",
                 }
             ),

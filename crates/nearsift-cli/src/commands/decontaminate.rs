@@ -17,7 +17,7 @@ pub fn run(args: &Decontaminate, global: &Global) -> Result<Status, Failure> {
     let summary = decontaminate::run(&inputs, &settings, &args.output, &context)?;
     super::warn_of_changes(&summary.changed_files);
     sum_up(global, &summary, |out| print(&summary, args, out))?;
-    match summary.changed_files.is_empty() {
+    match summary.changed_files.is_empty() && summary.unmarked == 0 {
         true => Ok(Status::of_reading(summary.unreadable + summary.unreadable_items)),
         false => Ok(Status::SomeUnreadable),
     }
@@ -35,6 +35,9 @@ fn settings(args: &Decontaminate) -> Result<Settings, Failure> {
         (_, true) => Action::DryRun,
         _ => Action::Remove,
     };
+    if let Some(names) = &args.mark_names {
+        settings.marks = names.parse()?;
+    }
     settings.source_field.clone_from(&args.source_field);
     let check = |name: &str, value: Option<f64>, from: f64, to: f64| match value {
         Some(value) if !(from..=to).contains(&value) => {
@@ -77,7 +80,7 @@ fn print(summary: &Summary, args: &Decontaminate, out: &mut Out) -> Result<(), F
     }
     let files = match summary.action {
         Action::Remove => "kept/, ",
-        Action::Mark => "marked.jsonl, ",
+        Action::Mark => "marked/, ",
         Action::DryRun => {
             out.line("dry run: nothing was removed, and no document was written")?;
             ""

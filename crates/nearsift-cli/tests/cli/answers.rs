@@ -338,6 +338,48 @@ pub const NOT_OF_A_RUN: Answer = answer(
     "and no run of nearsift wrote a list of its files there: --overwrite replaces only results of an earlier run; move it away, or choose another folder",
     "Nothing is read, written or removed.",
 );
+pub const BENCHMARK_WITHOUT_FIELDS: Answer = answer(
+    "`decontaminate`: a benchmark without the named fields",
+    2,
+    "error: mmlu.jsonl: no item has frage; it has: answer, id, question; name the fields of the texts with --benchmark-fields",
+    "Nothing is read of the documents, or written.",
+);
+pub const BENCHMARK_WITHOUT_ITEMS: Answer = answer(
+    "`decontaminate`: an empty benchmark",
+    2,
+    "error: --benchmarks: there are no items in empty.jsonl",
+    "Nothing is read of the documents, or written.",
+);
+pub const BENCHMARK_OF_EMPTY_ITEMS: Answer = answer(
+    "`decontaminate`: items with empty questions",
+    0,
+    "note: 2 fields of items are empty",
+    "The run goes on: such items are found nowhere, and are counted.",
+);
+pub const BENCHMARK_IN_THE_CORPUS: Answer = answer(
+    "`decontaminate`: a corpus that is its own benchmark",
+    0,
+    "warning: mmlu.jsonl is a benchmark and among the documents: its items are found in themselves",
+    "The run goes on, and finds each item in itself.",
+);
+pub const SAVED_INDEX_EXISTS: Answer = answer(
+    "`decontaminate --save-index`: the file exists",
+    2,
+    "error: --save-index items.index: there is such a file; name a new one",
+    "Nothing is read of the documents, or written.",
+);
+pub const SAVED_INDEX_DAMAGED: Answer = answer(
+    "`decontaminate`: a damaged or cut file of `--save-index`",
+    2,
+    "error: items.index: the saved benchmarks are damaged; make the file again from the benchmarks, by --save-index",
+    "Nothing is read of the documents, or written.",
+);
+pub const SAVED_INDEX_OF_ANOTHER_VERSION: Answer = answer(
+    "`decontaminate`: a file of `--save-index` of another version",
+    2,
+    "error: items.index: saved benchmarks of another version of nearsift; make the file again from the benchmarks, by --save-index",
+    "Nothing is read of the documents, or written.",
+);
 pub const COLUMN_TAKEN: Answer = answer(
     "`--mark`: a file has a column of such a name",
     2,
@@ -482,6 +524,13 @@ pub const ALL: &[&Answer] = &[
     &COLUMNS_DIFFER,
     &FOREIGN_FILE,
     &NOT_OF_A_RUN,
+    &BENCHMARK_WITHOUT_FIELDS,
+    &BENCHMARK_WITHOUT_ITEMS,
+    &BENCHMARK_OF_EMPTY_ITEMS,
+    &BENCHMARK_IN_THE_CORPUS,
+    &SAVED_INDEX_EXISTS,
+    &SAVED_INDEX_DAMAGED,
+    &SAVED_INDEX_OF_ANOTHER_VERSION,
     &COLUMN_TAKEN,
     &FIELD_TAKEN,
     &SCORE_OUT_OF_RANGE,

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::answers;
 use crate::report::check_policy;
 use crate::support::Folder;
 
@@ -118,14 +119,45 @@ fn marking_and_a_dry_run_remove_nothing() {
         assert!(!folder.path(output).join("kept").exists());
         folder.results(output)
     };
-    let marked = run("marked", "--mark").lines("marked.jsonl");
-    let of = |id: &str| {
-        marked.iter().find(|line| line["id"] == id).expect("a line")["contaminated"].clone()
-    };
-    assert_eq!(marked.len(), 5);
-    assert_eq!([of("clean"), of("quiz"), of("a")], [json!(false), json!(true), json!(false)]);
+    folder.file("in/page.txt", PAULI);
+    run("marked", "--mark");
+    let read = |name: &str| std::fs::read_to_string(folder.path(name)).expect(name);
+    let first = read("in/web.jsonl").lines().next().expect("a line").replace(
+        " }",
+        ",\"contaminated\":false,\"hits\":0,\"benchmark\":null,\"item\":null,\"coverage\":null }",
+    );
+    let marked = read("marked/marked/web.jsonl");
+    assert_eq!(marked.lines().next(), Some(&*first));
+    let rows: Vec<Value> =
+        marked.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        (rows.len(), &rows[1]["contaminated"], &rows[2]["contaminated"]),
+        (3, &json!(true), &json!(true))
+    );
+    assert_eq!((&rows[1]["benchmark"], &rows[1]["item"]), (&json!("mmlu.jsonl"), &json!("q1")));
+    assert_eq!((&rows[2]["benchmark"], &rows[2]["item"]), (&json!("ceval.csv"), &json!("c1")));
+    assert!(rows[1]["hits"] == 1 && rows[1]["coverage"].as_f64() > Some(0.9), "{}", rows[1]);
+    let csv = "id,text,contaminated,hits,benchmark,item,coverage\na,yes yes Wolfgang Pauli,false,0,,,\nb,\"Nothing, really\",false,0,,,\n";
+    assert_eq!(read("marked/marked/more.csv"), csv);
+    assert_eq!(read("marked/marked/page.txt"), PAULI);
+    let table = folder.results("marked").lines("marks.jsonl");
+    assert_eq!(table.len(), 1, "{table:?}");
+    assert_eq!((&table[0]["contaminated"], &table[0]["item"]), (&json!(true), &json!("q1")));
+    let names = ["--mark", "--mark-names", "item=text"];
+    let taken = folder.run([&["decontaminate", "in", "-o", "no"][..], &BOTH, &names].concat());
+    let taken = taken.expect(2).stderr;
+    assert!(
+        taken.contains("--mark-names: in/") && taken.contains("a column \"text\" already"),
+        "{taken}"
+    );
+    let names = ["--mark", "--mark-names", "item=found,contaminated=bad"];
+    folder.run([&["decontaminate", "in", "-o", "named"][..], &BOTH, &names].concat()).expect(3);
+    assert!(
+        read("named/marked/more.csv").starts_with("id,text,bad,hits,benchmark,found,coverage\n")
+    );
+    std::fs::remove_file(folder.path("in/page.txt")).expect("removed");
     assert_eq!(run("dry", "--dry-run").lines("hits.jsonl").len(), 2);
-    assert!(!folder.path("dry/marked.jsonl").exists());
+    assert!(!folder.path("dry/marked").exists());
 }
 
 #[test]
@@ -190,6 +222,62 @@ fn mistakes_are_named() {
         &["--save-index taken.index"],
     );
     check(&["--benchmarks", "mmlu.jsonl", "--mark", "--dry-run"], &["--mark"]);
+}
+
+/// As docs/BAD-INPUT.md has it.
+#[test]
+fn bad_benchmarks_and_indexes() {
+    let folder = folder();
+    folder.file("empty.jsonl", "");
+    folder.file("hollow.jsonl", "{\"question\": \"\"}\n{\"question\": \" \"}\n");
+    let run = |output: &str, args: &[&str]| {
+        folder.run([&["decontaminate", "in", "-o", output][..], args].concat())
+    };
+    let fails = |args: &[&str]| run("no", args).expect(2);
+    answers::BENCHMARK_WITHOUT_FIELDS.check(&fails(&[
+        "--benchmarks",
+        "mmlu.jsonl",
+        "--benchmark-fields",
+        "frage",
+    ]));
+    answers::BENCHMARK_WITHOUT_ITEMS.check(&fails(&["--benchmarks", "empty.jsonl"]));
+    answers::BENCHMARK_OF_EMPTY_ITEMS.check(&folder.run([
+        "decontaminate",
+        "in/more.csv",
+        "-o",
+        "hollow",
+        "--benchmarks",
+        "hollow.jsonl",
+    ]));
+    answers::BENCHMARK_IN_THE_CORPUS.check(&folder.run([
+        "decontaminate",
+        "mmlu.jsonl",
+        "-o",
+        "own",
+        "--text-field",
+        "question",
+        "--benchmarks",
+        "mmlu.jsonl",
+    ]));
+    run("saved", &["--benchmarks", "mmlu.jsonl", "--save-index", "items.index"]).expect(3);
+    answers::SAVED_INDEX_EXISTS.check(&fails(&[
+        "--benchmarks",
+        "mmlu.jsonl",
+        "--save-index",
+        "items.index",
+    ]));
+    let saved = std::fs::read(folder.path("items.index")).expect("an index");
+    let mut damaged = saved.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    folder.file("items.index", &damaged);
+    answers::SAVED_INDEX_DAMAGED.check(&fails(&["--benchmarks", "items.index"]));
+    folder.file("items.index", &saved[..saved.len() - 5]);
+    answers::SAVED_INDEX_DAMAGED.check(&fails(&["--benchmarks", "items.index"]));
+    let mut other = saved;
+    other[7] = b'9';
+    folder.file("items.index", other);
+    answers::SAVED_INDEX_OF_ANOTHER_VERSION.check(&fails(&["--benchmarks", "items.index"]));
 }
 
 #[test]
