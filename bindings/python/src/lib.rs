@@ -6,6 +6,7 @@
 
 mod columns;
 mod compat;
+mod decontaminate;
 mod dedup;
 mod errors;
 mod index;
@@ -25,6 +26,8 @@ mod _native {
     use crate::columns::{_column_of_table, _table_of_bytes, Column, Table, table_of_columns};
     #[pymodule_export]
     use crate::compat::{compat_fingerprint, vector};
+    #[pymodule_export]
+    use crate::decontaminate::decontaminate_files;
     #[pymodule_export]
     use crate::dedup::{Decided, dedup_files, explain_document, explain_pair, find_duplicates};
     #[pymodule_export]

@@ -202,7 +202,7 @@ pub fn parse_size(text: &str) -> Option<u64> {
 }
 
 /// The value with a name.
-fn one_of<T: Copy>(setting: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
+pub fn one_of<T: Copy>(setting: &str, name: &str, all: &[(&str, T)]) -> PyResult<T> {
     all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<_> = all.iter().map(|(known, _)| format!("{known:?}")).collect();
         exception(Class::Value, format!("{setting}={name:?}: expected {}", names.join(" or ")))

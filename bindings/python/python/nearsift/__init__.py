@@ -8,6 +8,7 @@
 [True, True, False]
 """
 
+from nearsift._decontaminate import decontaminate
 from nearsift._dedup import Deduplicated, Run, Why, dedup, dedup_files
 from nearsift._errors import (
     FileError,
@@ -67,6 +68,7 @@ __all__ = [
     "Why",
     "__version__",
     "compare",
+    "decontaminate",
     "dedup",
     "dedup_files",
     "distance",

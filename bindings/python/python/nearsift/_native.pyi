@@ -128,6 +128,12 @@ def dedup_files(
     writing: dict[str, object],
     options: dict[str, object],
 ) -> str | None: ...
+def decontaminate_files(
+    paths: list[Path],
+    reading: dict[str, object],
+    decontaminating: dict[str, object],
+    options: dict[str, object],
+) -> str: ...
 def trim_substrings(
     paths: list[Path],
     reading: dict[str, object],
