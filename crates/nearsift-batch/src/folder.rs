@@ -93,7 +93,7 @@ pub enum Start {
 /// What there is to do.
 pub enum OpenedFolder {
     /// Results are to be made.
-    Work(Folder),
+    Work(Box<Folder>),
     /// They were made, and lacked only their final names.
     Published {
         /// Whether every document was read and written.
@@ -189,7 +189,7 @@ impl Folder {
             // What is not part of the state is made again.
             clear(&folder.unfinished)?;
         }
-        Ok(OpenedFolder::Work(folder))
+        Ok(OpenedFolder::Work(Box::new(folder)))
     }
 
     /// Where the work is kept, if it is.
@@ -213,7 +213,7 @@ impl Folder {
     ) -> Result<Folder, Error> {
         let destination = Destination { folder: output, file: None };
         match Folder::begin(context, destination, inputs, None, Start::Afresh)? {
-            OpenedFolder::Work(folder) => Ok(folder),
+            OpenedFolder::Work(folder) => Ok(*folder),
             OpenedFolder::Published { .. } => unreachable!("nothing is resumed"),
         }
     }

@@ -9,6 +9,8 @@ use crate::error::{BE_WRITTEN, Error};
 
 /// The list: the path of a file a line, below the folder.
 pub const LIST: &str = ".files";
+/// What differs from run to run, and is there after some only: a result that no list names, so that equal runs leave equal lists.
+const UNLISTED: &str = "run.json";
 /// Earlier results while new ones get their names, and what a killed job left of them.
 const REPLACED: &str = ".replaced";
 
@@ -21,8 +23,9 @@ pub fn list(folder: &Path, but: &[&str], beside: Option<&Path>) -> Result<(), Er
     let mut lines = Vec::new();
     let work = |lines: &mut Vec<String>| -> io::Result<()> {
         each_file(folder, &mut |below| {
-            let is_left_out = but.iter().any(|name| below.starts_with(name));
-            lines.extend((!is_left_out && below != Path::new(LIST)).then(|| line(below)));
+            let but = but.iter().chain(&[LIST, UNLISTED]);
+            let is_left_out = but.into_iter().any(|name| below.starts_with(name));
+            lines.extend((!is_left_out).then(|| line(below)));
         })?;
         lines.extend(beside.map(line));
         lines.sort_unstable();
@@ -140,6 +143,7 @@ fn read_list(path: &Path, files: &mut HashSet<String>) -> io::Result<bool> {
     for line in BufReader::new(list).lines() {
         files.insert(line?);
     }
+    files.insert(line(Path::new(UNLISTED)));
     Ok(true)
 }
 

@@ -128,7 +128,7 @@ pub fn run(
     let destination = Destination { folder: &output.folder, file };
     let opened = Folder::begin(context, destination, inputs, manifest.as_ref(), start)?;
     let folder = match opened {
-        OpenedFolder::Work(folder) => folder,
+        OpenedFolder::Work(folder) => *folder,
         OpenedFolder::Published { is_complete } => {
             let said = "the run was complete: its results have their names";
             context.notice(Level::Note, Topic::Resume, said);
