@@ -210,9 +210,6 @@ fn write(
     summary: &mut Summary,
     context: &Context<'_>,
 ) -> Result<(), Error> {
-    folder.make("kept")?;
-    let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
-    let writer = writer.compressing_by(rayon::current_num_threads());
     let mut trimming = Trimming {
         unit: summary.unit,
         found,
@@ -222,18 +219,40 @@ fn write(
         summary,
         failure: None,
     };
+    let changed = write_files(inputs, folder, context, &mut trimming)?;
+    trimming.summary.changed_files = changed;
+    trimming.table.finish()
+}
+
+/// Shortens documents, in the order of the input.
+trait Shorten: Decide {
+    /// What ends the run: it is taken once a file is written.
+    fn failure(&mut self) -> Option<Error>;
+}
+
+/// Writes every file in its own format with what is left of its texts. Returns the files that had changed since they were read.
+fn write_files(
+    inputs: &Inputs,
+    folder: &Folder,
+    context: &Context<'_>,
+    shorten: &mut impl Shorten,
+) -> Result<Vec<ChangedFile>, Error> {
+    folder.make("kept")?;
+    let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
+    let writer = writer.compressing_by(rayon::current_num_threads());
+    let mut changed = Vec::new();
     for (number, file) in inputs.files().iter().enumerate() {
         context.check()?;
-        let done = writer.write_file_by(number, &mut trimming);
-        if let Some(failure) = trimming.failure.take() {
+        let done = writer.write_file_by(number, shorten);
+        if let Some(failure) = shorten.failure() {
             return Err(failure);
         }
         if let Err(error) = done {
-            trimming.summary.changed_files.push(ChangedFile::of(context, file, error)?);
+            changed.push(ChangedFile::of(context, file, error)?);
         }
     }
     writer.copy_companions()?;
-    trimming.table.finish()
+    Ok(changed)
 }
 
 /// Takes the pieces out of the documents, in the order of the input.
@@ -318,6 +337,12 @@ impl Trimming<'_> {
             self.summary.documents_changed += 1;
             Ok(())
         }
+    }
+}
+
+impl Shorten for Trimming<'_> {
+    fn failure(&mut self) -> Option<Error> {
+        self.failure.take()
     }
 }
 

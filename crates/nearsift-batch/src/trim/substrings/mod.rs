@@ -10,13 +10,13 @@ mod stored;
 use std::path::Path;
 
 use nearsift::substrings::MinBytes;
-use nearsift_io::{Decide, Decision, Inputs, KeptWriter, Place, Rewriting};
+use nearsift_io::{Decide, Decision, Inputs, Place, Rewriting};
 use serde::Serialize;
 
 pub use cut::{Boundary, Ends};
 use cut::{Cut, Cuts};
 
-use super::check_inputs;
+use super::{Shorten, check_inputs, write_files};
 use crate::context::Context;
 use crate::corpus::Records;
 use crate::dedup::ChangedFile;
@@ -106,41 +106,15 @@ pub fn run(
         changed_files: Vec::new(),
     };
     if settings.action == Action::Remove {
-        summary.changed_files = write(inputs, &folder, &found.records, &cuts, context)?;
+        let rows = cuts.cuts.rows_of(|cut| cut.document);
+        let mut cutting = Cutting { records: &found.records, cuts: &cuts, rows, failure: None };
+        summary.changed_files = write_files(inputs, &folder, context, &mut cutting)?;
     }
     context.check()?;
     let json = serde_json::to_string_pretty(&summary).map_err(Error::invalid)?;
     folder.text("summary.json", &(json + "\n"))?;
     folder.publish()?;
     Ok(summary)
-}
-
-/// Writes every file in its own format with what is left of its texts. Returns the files that had changed since they were read.
-fn write(
-    inputs: &Inputs,
-    folder: &Folder,
-    records: &Records,
-    cuts: &Cuts,
-    context: &Context<'_>,
-) -> Result<Vec<ChangedFile>, Error> {
-    folder.make("kept")?;
-    let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
-    let writer = writer.compressing_by(rayon::current_num_threads());
-    let mut cutting =
-        Cutting { records, cuts, rows: cuts.cuts.rows_of(|cut| cut.document), failure: None };
-    let mut changed = Vec::new();
-    for (number, file) in inputs.files().iter().enumerate() {
-        context.check()?;
-        let done = writer.write_file_by(number, &mut cutting);
-        if let Some(failure) = cutting.failure.take() {
-            return Err(failure);
-        }
-        if let Err(error) = done {
-            changed.push(ChangedFile::of(context, file, error)?);
-        }
-    }
-    writer.copy_companions()?;
-    Ok(changed)
 }
 
 /// Cuts repeats out of the documents, in the order of the input.
@@ -150,6 +124,12 @@ struct Cutting<'a> {
     rows: RowsOf<'a, Cut>,
     /// What ends the run, once the writer returns.
     failure: Option<Error>,
+}
+
+impl Shorten for Cutting<'_> {
+    fn failure(&mut self) -> Option<Error> {
+        self.failure.take()
+    }
 }
 
 impl Decide for Cutting<'_> {
