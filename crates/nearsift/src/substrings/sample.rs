@@ -93,7 +93,7 @@ impl Sampler {
         if text.len() < window {
             return Ok(());
         }
-        // The last windows that have a gram in common, all of which selected it: the first of them, and the gram.
+        // The last windows in a row that selected one gram: where the first of them begins, and the gram.
         let mut run: Option<(u32, Gram)> = None;
         self.least.clear();
         let widest = (window - gram) as u32;

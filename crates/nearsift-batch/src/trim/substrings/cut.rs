@@ -86,7 +86,7 @@ pub fn without(text: &str, cuts: &[Cut]) -> String {
 pub struct Cuts {
     /// By document and start.
     pub cuts: Sorted<Cut>,
-    /// The documents of which neither letters nor digits are left.
+    /// The documents that have neither letters nor digits without their repeats.
     pub emptied: Bits,
     pub repeats: u64,
     /// Bytes of text that the cuts have.
