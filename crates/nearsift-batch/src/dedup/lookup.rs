@@ -263,6 +263,11 @@ impl Lookup {
         Ok(found)
     }
 
+    /// The folder of the results.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Documents of the run.
     pub fn documents(&self) -> u64 {
         self.lens[0]
@@ -319,6 +324,27 @@ impl Lookup {
         self.read(at, &mut bytes)?;
         Ok(bytes.chunks(Block::BYTES).map(Block::from_bytes).collect())
     }
+}
+
+/// Hands out all lines of a table, in order.
+///
+/// # Errors
+/// A file that cannot be read or is no such table, or what `each` returns.
+pub(super) fn each_line<L: serde::de::DeserializeOwned>(
+    folder: &Path,
+    table: Results,
+    mut each: impl FnMut(L) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let path = folder.join(table.name());
+    let error = |e: &std::io::Error| Error::io(&path, "read", e);
+    let file = File::open(&path).map_err(|e| error(&e))?;
+    for line in BufReader::new(file).lines() {
+        let line = line.map_err(|e| error(&e))?;
+        each(serde_json::from_str(&line).map_err(|e| {
+            Error::invalid(format!("{}: no table of `nearsift dedup`: {e}", path.display()))
+        })?)?;
+    }
+    Ok(())
 }
 
 fn lines_of(

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::lookup::{Results, each_line};
 use super::why::ClusterLine;
 use crate::error::Error;
 
@@ -268,7 +269,7 @@ impl FinishedRun<'_> {
     /// The clusters with documents of the run. `before` are the runs that the table has.
     fn clusters(&self, before: &[KnownRun]) -> Result<BTreeMap<String, ClusterTotal>, Error> {
         let mut grown: BTreeMap<String, ClusterTotal> = BTreeMap::new();
-        self.each_line("clusters.jsonl", |line: RunClusterLine| {
+        each_line(self.folder, Results::Clusters, |line: RunClusterLine| {
             let RunClusterLine { cluster, sources } = line;
             let ClusterLine { name, size, representative, .. } = cluster;
             let (first_seen, last_seen) = (self.seen.clone(), self.seen.clone());
@@ -287,7 +288,7 @@ impl FinishedRun<'_> {
             );
             Ok(())
         })?;
-        self.each_line("removed.jsonl", |line: ReferredLine| {
+        each_line(self.folder, Results::Removed, |line: ReferredLine| {
             let ReferredLine { reference, reference_file, cluster_name, source } = line;
             let Some(reference) = reference else { return Ok(()) };
             let name = cluster_name.ok_or_else(|| {
@@ -318,23 +319,6 @@ impl FinishedRun<'_> {
             Ok(())
         })?;
         Ok(grown)
-    }
-
-    fn each_line<L: serde::de::DeserializeOwned>(
-        &self,
-        name: &str,
-        mut each: impl FnMut(L) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let path = self.folder.join(name);
-        let error = |e: &std::io::Error| Error::io(&path, "read", e);
-        let file = File::open(&path).map_err(|e| error(&e))?;
-        for line in BufReader::new(file).lines() {
-            let line = line.map_err(|e| error(&e))?;
-            each(serde_json::from_str(&line).map_err(|e| {
-                Error::invalid(format!("{}: no table of `nearsift dedup`: {e}", path.display()))
-            })?)?;
-        }
-        Ok(())
     }
 }
 

@@ -150,8 +150,15 @@ impl Against {
         // A run is given by its folder, or by that of its documents.
         let mut folders = [Some(path), path.parent()].into_iter().flatten();
         let run = folders.find_map(|folder| RunResults::open(folder).ok());
+        let ids: Vec<&Id<'_>> = partners.iter().map(|partner| &partner.id).collect();
+        let names = match run {
+            Some(run) => run.cluster_names(&ids)?,
+            None => vec![None; ids.len()],
+        };
         let mut numbers: std::collections::HashMap<String, u32> = std::collections::HashMap::new();
-        for Partner { document, id, file, reason, score } in partners {
+        for (Partner { document, id, file, reason, score }, of_run) in
+            partners.into_iter().zip(names)
+        {
             match reason {
                 Reason::Exact => reference.removed_exact += 1,
                 Reason::Near => reference.removed_near += 1,
@@ -161,7 +168,6 @@ impl Against {
                 self.files.len() as u32 - 1
             });
             let is_exact = reason == Reason::Exact;
-            let of_run = run.as_ref().map(|run| run.cluster_name(&id)).transpose()?.flatten();
             let alone = || ClusterId::of([id.written()]).map(|name| name.to_string());
             let cluster_name = of_run.or_else(alone).unwrap_or_default();
             self.removals.push(Removal { document, id, file, is_exact, score, cluster_name });
