@@ -1,5 +1,6 @@
 //! Removes the lines or paragraphs that documents repeat, and keeps the documents.
 
+mod documents;
 mod near;
 mod pieces;
 pub mod substrings;
@@ -10,17 +11,17 @@ use std::path::Path;
 use nearsift_io::{Decide, Decision, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting};
 use serde::Serialize;
 
+use documents::{Documents, read_documents};
 use near::{Different, NearPieces, Search};
 use pieces::{Keys, Piece, Repeat, repeats};
 pub use pieces::{Stays, Unit};
 
 use crate::context::{Context, Phase};
-use crate::corpus::{Id, Ids, Records, check_room};
+use crate::corpus::Id;
 use crate::dedup::ChangedFile;
 use crate::error::Error;
 use crate::external_sort::{RowsOf, Sorted, Sorter};
 use crate::folder::{Folder, Table};
-use crate::scan::{Pass, Problems, scan};
 
 /// The most pieces of a document that count; those behind them stay.
 const MOST: usize = 1 << 20;
@@ -108,18 +109,7 @@ struct Found {
     pieces: u64,
     /// Of the search for pieces that are nearly the same, where there was one.
     near: Option<NearPieces>,
-    documents: u64,
-    text_bytes: u64,
-    ids: Ids,
-    records: Records,
-    problems: Problems,
-}
-
-/// What a worker sees of a document: its id, the bytes of its text, and the pieces that count.
-struct Row {
-    id: Id<'static>,
-    bytes: u64,
-    pieces: Vec<(u128, u32)>,
+    documents: Documents,
 }
 
 fn find(
@@ -131,65 +121,39 @@ fn find(
     let aside = folder.path("");
     let bounds = context.bounds;
     let mut pieces = Sorter::new(&aside, bounds.sorted_records);
-    let mut ids = Ids::in_folder(&aside, bounds.id_bytes);
-    let mut records = Records::default();
-    let mut problems = Problems::default();
-    let mut unreadable = folder.table("unreadable.jsonl")?;
-    let (mut documents, mut text_bytes) = (0_usize, 0);
-    let notes = scan(
+    let documents = read_documents(
         context,
         inputs,
-        &Pass::new(Phase::Pieces),
+        Phase::Pieces,
+        folder,
         Keys::default,
         |keys, seen| {
-            let text = &seen.text.text;
             // A text that cannot be written back is not cut.
             let is_whole = seen.replaced == 0 && seen.text.page.is_none();
-            let cut = settings.unit.pieces(if is_whole { text } else { "" });
+            let cut = settings.unit.pieces(if is_whole { &seen.text.text } else { "" });
             let counted = (0u32..)
                 .zip(cut)
                 .filter_map(|(number, piece)| Some((keys.key(piece, settings.min_bytes)?, number)));
-            Row {
-                id: Id::of(seen.id).into_owned(),
-                bytes: text.len() as u64,
-                pieces: counted.take(MOST).collect(),
-            }
+            Ok(counted.take(MOST).collect::<Vec<(u128, u32)>>())
         },
-        |place, done| match done {
-            Ok(row) => {
-                check_room(documents)?;
-                let (document, of) = (documents as u32, row.pieces.len() as u32);
-                documents += 1;
-                text_bytes += row.bytes;
-                ids.push(&row.id)?;
-                row.pieces
-                    .iter()
-                    .try_for_each(|&(key, number)| pieces.push(Piece { key, document, number, of }))
-            }
-            Err(note) => {
-                records.skip(place.index);
-                problems.add(context, &note);
-                unreadable.line(&note)
-            }
+        |document, own| {
+            let of = own.len() as u32;
+            own.iter()
+                .try_for_each(|&(key, number)| pieces.push(Piece { key, document, number, of }))
         },
     )?;
-    for note in &notes {
-        problems.add(context, note);
-        unreadable.line(note)?;
-    }
-    unreadable.finish()?;
     let sorted = pieces.finish()?;
     let sorter = Sorter::new(&aside, bounds.sorted_records);
     let &Settings { min_count, keep, .. } = settings;
     let (repeats, near) = match settings.near {
         Some(min_score) => {
-            let different = Different::of(&sorted, settings.unit, &records)?;
+            let different = Different::of(&sorted, settings.unit, &documents.records)?;
             let limit = context.memory_bytes;
             let search = Search {
                 context,
                 inputs,
                 min_score,
-                budget: limit.map(|m| different.budget(m, ids.bytes())).transpose()?,
+                budget: limit.map(|m| different.budget(m, documents.ids.bytes())).transpose()?,
                 folder: &aside,
             };
             let groups = different.group(&search)?;
@@ -198,8 +162,7 @@ fn find(
         }
         None => (repeats(&sorted, sorter, min_count as usize, keep)?, None),
     };
-    let (pieces, documents) = (sorted.len(), documents as u64);
-    Ok(Found { repeats, pieces, near, documents, text_bytes, ids, records, problems })
+    Ok(Found { repeats, pieces: sorted.len(), near, documents })
 }
 
 /// The second pass: every file in its own format, with what is left of its texts.
@@ -302,7 +265,7 @@ impl Trimming<'_> {
     }
 
     fn list(&mut self, gone: &[Repeat], is_whole: bool) -> Result<(), Error> {
-        let Found { ids, records, .. } = self.found;
+        let Documents { ids, records, .. } = &self.found.documents;
         let Some(&Repeat { document, .. }) = gone.first() else { return Ok(()) };
         let (id, record) = (ids.get(document)?, records.of(document) + 1);
         for repeat in gone {
@@ -348,7 +311,7 @@ impl Shorten for Trimming<'_> {
 
 impl Decide for Trimming<'_> {
     fn decide(&mut self, place: Place) -> Decision {
-        let Some(document) = self.found.records.document(place.index) else {
+        let Some(document) = self.found.documents.records.document(place.index) else {
             return Decision::Unreadable;
         };
         let gone = self.repeats_of(document);
@@ -370,7 +333,7 @@ impl Decide for Trimming<'_> {
     }
 
     fn rewrite(&mut self, place: Place, text: &str) -> Option<String> {
-        let document = self.found.records.document(place.index)?;
+        let document = self.found.documents.records.document(place.index)?;
         let gone = self.cut.remove(&document)?;
         let left = without(self.unit, text, &gone);
         self.summary.text_bytes_cut += (text.len() - left.len()) as u64;
@@ -447,15 +410,15 @@ impl Found {
             min_bytes: settings.min_bytes,
             keep: settings.keep,
             near: self.near,
-            documents: self.documents,
-            text_bytes: self.text_bytes,
+            documents: self.documents.count,
+            text_bytes: self.documents.text_bytes,
             pieces: self.pieces,
             pieces_removed: 0,
             pieces_nearly_repeated: 0,
             documents_changed: 0,
             documents_removed: 0,
             text_bytes_cut: 0,
-            unreadable: self.problems.count(),
+            unreadable: self.documents.problems.count(),
             input_files: inputs.files().len(),
             changed_files: Vec::new(),
         }

@@ -108,7 +108,7 @@ pub fn cut(
 ) -> Result<Cuts, Error> {
     let mut wanted = Bits::default();
     for repeat in found.repeats.iter() {
-        wanted.set(found.records.of(repeat?.document));
+        wanted.set(found.documents.records.of(repeat?.document));
     }
     let name = match settings.action {
         Action::Remove => "removed.jsonl",
@@ -142,7 +142,9 @@ pub fn cut(
             },
             |place, done| {
                 let Ok((text, letters)) = done else { return Ok(()) };
-                let Some(document) = found.records.document(place.index) else { return Ok(()) };
+                let Some(document) = found.documents.records.document(place.index) else {
+                    return Ok(());
+                };
                 list.document(document, &text, &letters, rows.of(document)?)
             },
         )?;
@@ -205,7 +207,10 @@ impl List<'_> {
         stretches.iter_mut().zip(ranges).for_each(|(stretch, range)| stretch.range = range);
         stretches.retain(|stretch| !stretch.range.is_empty());
         move_ends(text, &mut stretches, self.settings.ends, min_bytes);
-        let (id, record) = (self.found.ids.get(document)?, self.found.records.of(document) + 1);
+        let (id, record) = (
+            self.found.documents.ids.get(document)?,
+            self.found.documents.records.of(document) + 1,
+        );
         let cuts: Vec<Cut> = stretches.iter().map(|stretch| stretch.cut(document)).collect();
         let is_emptied = !without(text, &cuts).chars().any(char::is_alphanumeric);
         let (mut byte, mut character) = (0, 0);
@@ -224,8 +229,8 @@ impl List<'_> {
                 characters: Some([characters_to(range.start), characters_to(range.end)]),
                 reason: "repeated",
                 first: Some(First {
-                    id: self.found.ids.get(longest.first_document)?,
-                    record: self.found.records.of(longest.first_document) + 1,
+                    id: self.found.documents.ids.get(longest.first_document)?,
+                    record: self.found.documents.records.of(longest.first_document) + 1,
                     byte: first_byte,
                 }),
             })?;

@@ -6,32 +6,27 @@ use std::ops::Range;
 use std::path::Path;
 
 use nearsift::partial::Letters;
-use nearsift::substrings::{
-    Groups, MinBytes, Occurrence, Placed, Repeat, Sample, Sampler, resolve,
-};
+use nearsift::substrings::{Groups, MinBytes, Occurrence, Placed, Repeat, Sampler, resolve};
 use nearsift_io::Inputs;
 use rayon::prelude::*;
 
+use super::super::documents::{Documents, read_documents};
 use super::stored::{DocumentSample, KeptHull, OpenOccurrence};
 use super::{Action, Compared, Settings};
 use crate::bits::Bits;
 use crate::context::{Context, Phase};
-use crate::corpus::{Id, Ids, Records, check_room};
+use crate::corpus::Records;
 use crate::error::Error;
 use crate::external_sort::{Sorted, Sorter, Stored};
 use crate::folder::Folder;
 use crate::read_at;
-use crate::scan::{Pass, Problems, Seen, scan};
+use crate::scan::{Pass, Seen, scan};
 
 /// What the passes found.
 pub struct Found {
     /// By document and place, in what is compared.
     pub repeats: Sorted<Repeat>,
-    pub documents: u64,
-    pub text_bytes: u64,
-    pub ids: Ids,
-    pub records: Records,
-    pub problems: Problems,
+    pub documents: Documents,
 }
 
 /// Finds all repeats.
@@ -45,16 +40,16 @@ pub fn find(
     context: &Context<'_>,
 ) -> Result<Found, Error> {
     let search = Search { inputs, settings, aside: &folder.path(""), context };
-    let (samples, mut repeats, mut found) = search.samples(folder)?;
+    let mut repeats = search.sorter();
+    let (samples, documents) = search.samples(folder, &mut repeats)?;
     let open = search.open_occurrences(&samples, &mut repeats)?;
     drop(samples);
     if open.len() > 0 {
-        let hulls = search.hulls(&open, &found.records)?;
+        let hulls = search.hulls(&open, &documents.records)?;
         drop(open);
         search.resolve(&hulls, &mut repeats)?;
     }
-    found.repeats = repeats.finish()?;
-    Ok(found)
+    Ok(Found { repeats: repeats.finish()?, documents })
 }
 
 struct Search<'a> {
@@ -90,81 +85,39 @@ impl ComparedText {
     }
 }
 
-/// What a worker makes of a document in the first pass.
-struct Row {
-    id: Id<'static>,
-    bytes: u64,
-    samples: Vec<Sample>,
-    own_repeats: Vec<Repeat>,
-}
-
 impl Search<'_> {
     fn sorter<T: Stored>(&self) -> Sorter<T> {
         Sorter::new(self.aside, self.context.bounds.sorted_records)
     }
 
-    /// The first pass: the samples of all documents, and repeats within one.
+    /// The first pass: takes the samples of all documents, and repeats within one.
     fn samples(
         &self,
         folder: &Folder,
-    ) -> Result<(Sorted<DocumentSample>, Sorter<Repeat>, Found), Error> {
-        let (settings, context) = (self.settings, self.context);
+        repeats: &mut Sorter<Repeat>,
+    ) -> Result<(Sorted<DocumentSample>, Documents), Error> {
+        let settings = self.settings;
         let mut samples = self.sorter();
-        let mut repeats: Sorter<Repeat> = self.sorter();
-        let mut ids = Ids::in_folder(self.aside, context.bounds.id_bytes);
-        let (mut records, mut problems) = (Records::default(), Problems::default());
-        let mut unreadable = folder.table("unreadable.jsonl")?;
-        let (mut documents, mut text_bytes) = (0_usize, 0);
-        let notes = scan(
-            context,
+        let documents = read_documents(
+            self.context,
             self.inputs,
-            &Pass::new(Phase::Samples),
+            Phase::Samples,
+            folder,
             || (Sampler::new(settings.min_bytes), ComparedText::default()),
             |(sampler, text), seen| {
-                sampler.sample(text.of(settings, &seen)).map_err(Error::invalid)?;
-                Ok(Row {
-                    id: Id::of(seen.id).into_owned(),
-                    bytes: seen.text.text.len() as u64,
-                    samples: sampler.samples().to_vec(),
-                    own_repeats: sampler.own_repeats(0).collect(),
-                })
+                sampler.sample(text.of(settings, seen)).map_err(Error::invalid)?;
+                let own: Vec<Repeat> = sampler.own_repeats(0).collect();
+                Ok((sampler.samples().to_vec(), own))
             },
-            |place, done: Result<Result<Row, Error>, _>| match done {
-                Ok(row) => {
-                    let row = row?;
-                    check_room(documents)?;
-                    let document = documents as u32;
-                    documents += 1;
-                    text_bytes += row.bytes;
-                    ids.push(&row.id)?;
-                    row.own_repeats.iter().try_for_each(|repeat| {
-                        let first_document = document;
-                        repeats.push(Repeat { document, first_document, ..*repeat })
-                    })?;
-                    let mut own = row.samples.into_iter();
-                    own.try_for_each(|sample| samples.push(DocumentSample { sample, document }))
-                }
-                Err(note) => {
-                    records.skip(place.index);
-                    problems.add(context, &note);
-                    unreadable.line(&note)
-                }
+            |document, (own_samples, own_repeats)| {
+                own_repeats.into_iter().try_for_each(|repeat| {
+                    repeats.push(Repeat { document, first_document: document, ..repeat })
+                })?;
+                let mut own = own_samples.into_iter();
+                own.try_for_each(|sample| samples.push(DocumentSample { sample, document }))
             },
         )?;
-        for note in &notes {
-            problems.add(context, note);
-            unreadable.line(note)?;
-        }
-        unreadable.finish()?;
-        let found = Found {
-            repeats: self.sorter().finish()?,
-            documents: documents as u64,
-            text_bytes,
-            ids,
-            records,
-            problems,
-        };
-        Ok((samples.finish()?, repeats, found))
+        Ok((samples.finish()?, documents))
     }
 
     /// Places the samples: those that equal an earlier one are repeats, and what shares its gram with others is returned.

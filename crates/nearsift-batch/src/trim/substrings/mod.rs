@@ -95,19 +95,20 @@ pub fn run(
         unit: settings.compared,
         ends: settings.ends,
         action: settings.action,
-        documents: found.documents,
-        text_bytes: found.text_bytes,
+        documents: found.documents.count,
+        text_bytes: found.documents.text_bytes,
         repeats: cuts.repeats,
         text_bytes_repeated: cuts.text_bytes,
         documents_changed: cuts.documents_changed,
         documents_removed: cuts.documents_emptied,
-        unreadable: found.problems.count(),
+        unreadable: found.documents.problems.count(),
         input_files: inputs.files().len(),
         changed_files: Vec::new(),
     };
     if settings.action == Action::Remove {
         let rows = cuts.cuts.rows_of(|cut| cut.document);
-        let mut cutting = Cutting { records: &found.records, cuts: &cuts, rows, failure: None };
+        let mut cutting =
+            Cutting { records: &found.documents.records, cuts: &cuts, rows, failure: None };
         summary.changed_files = write_files(inputs, &folder, context, &mut cutting)?;
     }
     context.check()?;
