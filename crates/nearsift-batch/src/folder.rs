@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use nearsift_io::{ExistingFile, Inputs, prepare_output_around, prepare_output_file};
+use nearsift_io::{
+    ExistingFile, Inputs, prepare_output_around, prepare_output_beside, prepare_output_file,
+};
 use serde::Serialize;
 
 use crate::checkpoint::{Checkpoint, Manifest};
@@ -81,6 +83,39 @@ pub struct Destination<'a> {
     pub file: Option<&'a Path>,
 }
 
+/// What results must not touch: what a job reads.
+#[derive(Debug, Clone, Copy)]
+pub enum Untouched<'a> {
+    /// Files.
+    Inputs(&'a Inputs),
+    /// Folders, and how many bytes are read of them.
+    Folders { folders: &'a [PathBuf], bytes: u64 },
+}
+
+impl<'a> Untouched<'a> {
+    pub fn of(inputs: &'a Inputs) -> Untouched<'a> {
+        Untouched::Inputs(inputs)
+    }
+
+    /// See [`prepare_output_around`].
+    fn prepare(self, output: &Path, is_own: impl Fn(&OsStr) -> bool) -> Result<PathBuf, Error> {
+        Ok(match self {
+            Untouched::Inputs(inputs) => prepare_output_around(output, inputs, is_own)?,
+            Untouched::Folders { folders, .. } => {
+                let folders = folders.iter().map(|folder| (folder.as_path(), true));
+                prepare_output_beside(output, folders, is_own)?
+            }
+        })
+    }
+
+    fn bytes(self) -> u64 {
+        match self {
+            Untouched::Inputs(inputs) => inputs.total_bytes(),
+            Untouched::Folders { bytes, .. } => bytes,
+        }
+    }
+}
+
 /// What to do with the work of an earlier run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -109,7 +144,7 @@ impl Folder {
     pub fn begin(
         context: &Context<'_>,
         destination: Destination<'_>,
-        inputs: &Inputs,
+        untouched: Untouched<'_>,
         manifest: Option<&Manifest>,
         start: Start,
     ) -> Result<OpenedFolder, Error> {
@@ -117,7 +152,7 @@ impl Folder {
         let earlier = output.join(UNFINISHED);
         let replaces = context.earlier == EarlierResults::Replace;
         let replaced = match replaces {
-            true => Earlier::find(&prepare_output_around(output, inputs, |_| true)?, UNFINISHED)?,
+            true => Earlier::find(&untouched.prepare(output, |_| true)?, UNFINISHED)?,
             false => None,
         };
         let has_work = Checkpoint::is_in(&earlier.join(STATE));
@@ -160,9 +195,13 @@ impl Folder {
             Start::Afresh | Start::Resume => {}
         }
         let is_own = |name: &OsStr| replaces || (has_work && name == UNFINISHED);
-        let output = prepare_output_around(output, inputs, is_own)?;
-        let file = file.map(|file| prepare_file(file, &output, inputs, context.earlier));
-        let file = file.transpose()?;
+        let output = untouched.prepare(output, is_own)?;
+        let file = match (file, untouched) {
+            (Some(file), Untouched::Inputs(inputs)) => {
+                Some(prepare_file(file, &output, inputs, context.earlier)?)
+            }
+            _ => None,
+        };
         let unfinished = output.join(UNFINISHED);
         fs::create_dir_all(&unfinished)
             .map_err(|e| Error::io(&output, "make the output folder", &e))?;
@@ -181,7 +220,7 @@ impl Folder {
             interrupt,
         };
         let bounds = context.bounds;
-        let is_long = folder.keeps_work() || inputs.total_bytes() >= bounds.resumable_bytes;
+        let is_long = folder.keeps_work() || untouched.bytes() >= bounds.resumable_bytes;
         if let Some(manifest) = manifest.filter(|_| is_long) {
             let (path, has_work) = (folder.path(STATE), Arc::clone(&folder.has_work));
             let opened = Checkpoint::open(&path, manifest, bounds.checkpoint_bytes, has_work);
@@ -212,7 +251,7 @@ impl Folder {
         inputs: &Inputs,
     ) -> Result<Folder, Error> {
         let destination = Destination { folder: output, file: None };
-        match Folder::begin(context, destination, inputs, None, Start::Afresh)? {
+        match Folder::begin(context, destination, Untouched::of(inputs), None, Start::Afresh)? {
             OpenedFolder::Work(folder) => Ok(*folder),
             OpenedFolder::Published { .. } => unreachable!("nothing is resumed"),
         }

@@ -33,6 +33,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`mod@dedup`] | decides which documents stay, and why the others go |
+//! | [`parts`] | finds out about the documents of some files what another machine decides by |
 //! | [`pairs`] | all pairs of near duplicates, and the passages that documents share |
 //! | [`trim`] | removes the lines or paragraphs that documents repeat |
 //! | [`decontaminate`] | finds the items of benchmarks in documents |
@@ -66,6 +67,7 @@ mod notice;
 pub mod numbers;
 pub mod pairs;
 mod partial;
+pub mod parts;
 mod report;
 mod scan;
 mod search;

@@ -59,6 +59,12 @@ pub enum Command {
     Trim(Trim),
     /// Find passages of test sets in the documents: remove the documents that have some, or mark them.
     Decontaminate(Decontaminate),
+    /// Make a part of a corpus: what `join` needs of some files, on any machine.
+    Sketch(SketchPart),
+    /// Decide about the documents of many parts as `dedup` does of all their files.
+    Join(Join),
+    /// Write what stays of the files of a part.
+    Apply(Apply),
     /// Print near-duplicate pairs as JSON lines.
     Pairs(Pairs),
     /// Print each document's fingerprint as a JSON line.
@@ -396,6 +402,115 @@ pub enum ClusterRule {
     Components,
     /// Only what is linked to the kept document itself.
     Star,
+}
+
+/// Makes a part of a corpus: a folder with a sketch or fingerprint, an id and the text of every document of some files.
+///
+/// Parts can be made on many machines, each of its own files. `nearsift join` decides about the documents of all parts, and
+/// `nearsift apply` writes what stays of the files of one. The result is that of one `nearsift dedup` over all files, in the order of
+/// the parts. A part is never changed: adding files to a corpus makes parts of these alone.
+#[derive(Debug, Args)]
+pub struct SketchPart {
+    #[command(flatten)]
+    pub input: Input,
+    /// The folder for the part; it must be empty or not exist. If it holds a part that was not completed, of the same files and settings,
+    /// the work goes on there.
+    #[arg(help_heading = "What comes out", short, long, value_name = "PART", value_parser = output())]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    /// Which member of a group will stay: first, longest, newest:FIELD, highest:FIELD, or ranked:FIELD=VALUE,VALUE,... The same for all
+    /// parts.
+    #[arg(help_heading = "What comes out", long, value_name = "POLICY", default_value = "first")]
+    pub keep: String,
+    /// The field that says where a document comes from, such as site or dump. The same for all parts.
+    #[arg(help_heading = "What comes out", long, value_name = "FIELD")]
+    pub source_field: Option<String>,
+    /// Leave the texts out: the part has 208 bytes a document and its id, and `join` needs --verify off.
+    #[arg(help_heading = "What comes out", long)]
+    pub without_texts: bool,
+    /// The memory to use, such as 4GB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
+    /// How far the work is, on standard error.
+    #[arg(long, value_name = "FORM")]
+    pub progress: Option<ProgressForm>,
+}
+
+/// Decides about the documents of parts that `nearsift sketch` made, as `nearsift dedup` does of all their files.
+///
+/// No document is read from its file. The folder gets the tables and the report of `dedup`, and what was decided about each part;
+/// `nearsift apply` writes by it what stays.
+#[derive(Debug, Args)]
+pub struct Join {
+    /// Parts, in the order in which their documents count.
+    #[arg(required = true, value_name = "PART")]
+    pub parts: Vec<PathBuf>,
+    /// The folder for the results; it must be empty or not exist.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub recipe: RecipeArgs,
+    #[command(flatten)]
+    pub matching: Matching,
+    #[command(flatten)]
+    pub searching: Searching,
+    /// How pairs become groups [default: as of dedup].
+    #[arg(help_heading = "What comes out", long, value_name = "RULE")]
+    pub cluster: Option<ClusterRule>,
+    /// With majority: the most different texts that a document stands for. Of n that are alike about n / N stay.
+    #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..))]
+    pub max_cluster: u32,
+    /// Also write removed, pairs and clusters in this format, beside the JSON lines.
+    #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
+    pub tables: TableFormat,
+    /// Go on with a job into the same folder that was stopped, if there is one.
+    #[arg(help_heading = "What comes out", long)]
+    pub resume: bool,
+    /// Replace the results of an earlier job in that folder.
+    #[arg(help_heading = "What comes out", long)]
+    pub overwrite: bool,
+    /// How far the work is, on standard error.
+    #[arg(long, value_name = "FORM")]
+    pub progress: Option<ProgressForm>,
+}
+
+/// Writes what stays of the files of a part, by what `nearsift join` decided.
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// The part, as it was joined.
+    #[arg(value_name = "PART")]
+    pub part: PathBuf,
+    /// The files of the part, where they are not where they were: as they were named then, in the same order [default: where they were].
+    #[arg(value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+    /// The folder that `nearsift join` wrote.
+    #[arg(long, value_name = "DIR")]
+    pub decisions: PathBuf,
+    /// The folder for the documents; it must be empty or not exist.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
+    pub output: PathBuf,
+    /// Remove nothing: write every document, with columns that say what was decided about it, as of dedup.
+    #[arg(help_heading = "What comes out", long)]
+    pub mark: bool,
+    /// Other names for these columns: COLUMN=NAME, with commas between them.
+    #[arg(help_heading = "What comes out", long, value_name = "NAMES", requires = "mark")]
+    pub mark_names: Option<String>,
+    /// Write the documents in this format [default: as the input].
+    #[arg(help_heading = "What comes out", long, value_name = "FORMAT")]
+    pub output_format: Option<OutputFormat>,
+    /// How converted files are compressed, as of dedup.
+    #[arg(help_heading = "What comes out", long, value_name = "CODEC", requires = "output_format", value_parser = ["none", "gz", "zst", "xz", "bz2"])]
+    pub output_compression: Option<String>,
+    /// Go on with a job into the same folder that was stopped, if there is one.
+    #[arg(help_heading = "What comes out", long)]
+    pub resume: bool,
+    /// Replace the results of an earlier job in that folder.
+    #[arg(help_heading = "What comes out", long)]
+    pub overwrite: bool,
+    /// How far the work is, on standard error.
+    #[arg(long, value_name = "FORM")]
+    pub progress: Option<ProgressForm>,
 }
 
 /// What texts are cut into.

@@ -182,6 +182,19 @@ pub enum Error {
         /// What this pass read.
         got: u64,
     },
+    /// The files are not those that another process read.
+    #[error(
+        "these are not the files that were read: {} was there, and {} is in its place; \
+         name the same files, folders or patterns, in the same order",
+        or_nothing(then.as_deref()),
+        or_nothing(now.as_deref())
+    )]
+    OtherFiles {
+        /// The first file that is not the same, below the folder that all share; `None` when there were fewer.
+        then: Option<String>,
+        /// The file in its place; `None` when there are fewer.
+        now: Option<String>,
+    },
     /// An input that the first pass read cannot be opened again.
     #[error("{}: could be read before and now cannot: {reason}", Escaped(file))]
     Gone {
@@ -562,6 +575,10 @@ const SHOWN: usize = 200;
 
 fn start_of(text: &str) -> &str {
     text.char_indices().nth(SHOWN).map_or(text, |(end, _)| &text[..end])
+}
+
+fn or_nothing(path: Option<&str>) -> String {
+    path.map_or_else(|| "nothing".to_owned(), |path| Escaped(path).to_string())
 }
 
 fn shown(path: &std::path::Path) -> String {

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use globset::{GlobBuilder, GlobMatcher};
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use crate::companions::{Companion, is_companion};
@@ -23,6 +24,7 @@ use crate::{Error, Format, Links, Note, ReadOptions, Reason};
 /// Clones share what the first pass found out about each file; every later pass is held to it.
 #[derive(Clone, Debug)]
 pub struct Inputs {
+    arguments: Arc<[OsString]>,
     files: Arc<[InputFile]>,
     roots: Arc<[Root]>,
     options: Arc<ReadOptions>,
@@ -74,8 +76,13 @@ impl Change {
     }
 }
 
+/// What a first pass found in each file, by its [output path](Inputs::output_path). Its form as data is for the same version of
+/// this library alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passes(Vec<(String, Option<Seen>)>);
+
 /// What a pass found in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
     /// The index of the file's first record in the whole input.
     pub first: u64,
@@ -85,7 +92,7 @@ pub(crate) struct Seen {
 }
 
 /// How far reading a file came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     /// The system does not give it.
     Closed,
@@ -195,6 +202,7 @@ impl Inputs {
         }
         place_roots(&mut roots);
         Ok(Self {
+            arguments: arguments.iter().map(|argument| argument.as_ref().to_owned()).collect(),
             files: files.into(),
             roots: roots.into(),
             plan: Arc::new(plan),
@@ -206,6 +214,11 @@ impl Inputs {
         })
     }
 
+    /// What they were found by: [`Inputs::resolve`] finds the same files by it, where these have not changed.
+    pub fn arguments(&self) -> &[OsString] {
+        &self.arguments
+    }
+
     /// The files in order; never empty.
     pub fn files(&self) -> &[InputFile] {
         &self.files
@@ -215,6 +228,37 @@ impl Inputs {
     pub fn records(&self, file: usize) -> Option<Range<u64>> {
         let seen = self.files.get(file)?.seen.get()?;
         Some(seen.first..seen.first + seen.records)
+    }
+
+    /// What the first pass has found in each file, to be kept for another process.
+    pub fn passes(&self) -> Passes {
+        let pass = |file: &InputFile| (self.shared_path(file), file.seen.get().cloned());
+        Passes(self.files.iter().map(pass).collect())
+    }
+
+    /// Holds every later pass over these files to what another process found in them: as if they had been read here. None of
+    /// them may have been read. The folder that they lie in may be another one.
+    ///
+    /// # Errors
+    /// [`Error::OtherFiles`] when these are not the files that were read there.
+    pub fn hold_to(&self, passes: Passes) -> Result<(), Error> {
+        let paths: Vec<String> = self.files.iter().map(|file| self.shared_path(file)).collect();
+        let read = |at: usize| passes.0.get(at).map(|(path, _)| path);
+        let first = (0..paths.len().max(passes.0.len())).find(|&at| paths.get(at) != read(at));
+        if let Some(at) = first {
+            return Err(Error::OtherFiles { then: read(at).cloned(), now: paths.get(at).cloned() });
+        }
+        for (file, (_, seen)) in self.files.iter().zip(passes.0) {
+            if let Some(seen) = seen {
+                file.seen.get_or_init(|| seen);
+            }
+        }
+        Ok(())
+    }
+
+    /// What tells a file from the others wherever all of them lie.
+    fn shared_path(&self, file: &InputFile) -> String {
+        self.output_path(file).to_string_lossy().into_owned()
     }
 
     /// How a file differs from what the first pass read, when a reader [past changes](crate::Reader::past_changes) has come

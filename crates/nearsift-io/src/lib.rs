@@ -59,9 +59,11 @@ mod write;
 
 pub use batch::{Batch, Place, Record};
 pub use error::{Error, Lack, Note, Reason};
-pub use inputs::{InputFile, Inputs, Skipped};
+pub use inputs::{InputFile, Inputs, Passes, Skipped};
 pub use options::{Format, Limits, Links, ReadOptions};
-pub use output::{ExistingFile, prepare_output, prepare_output_around, prepare_output_file};
+pub use output::{
+    ExistingFile, prepare_output, prepare_output_around, prepare_output_beside, prepare_output_file,
+};
 pub use parse::{Body, Document, DocumentId, Parser, Value};
 pub use reader::Reader;
 pub use write::{

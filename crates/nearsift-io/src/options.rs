@@ -4,10 +4,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Error;
 
 /// A document format, whatever its compression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 #[non_exhaustive]
 pub enum Format {
     /// One JSON object a line. Blank lines are no documents.
@@ -111,6 +114,20 @@ impl fmt::Display for Format {
     }
 }
 
+impl From<Format> for String {
+    fn from(format: Format) -> String {
+        format.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for Format {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Format, Error> {
+        name.parse()
+    }
+}
+
 impl FromStr for Format {
     type Err = Error;
 
@@ -124,7 +141,7 @@ impl FromStr for Format {
 }
 
 /// Which links are followed in folders that are searched. A link that is named itself always is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Links {
     /// Those that lead to what is below the folder too. The others are counted: who may write into a folder must not choose
     /// what else of the machine is read.
@@ -136,7 +153,7 @@ pub enum Links {
 
 /// What to read and how. The default reads every known format by its file name, the text from the
 /// field `text` and the id from the field `id`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReadOptions {
     /// The format of every input; `None`: by each file's extension, else by its content. Archives are looked into whatever
     /// it is, and of their members those are documents that have an extension of it.
@@ -190,7 +207,7 @@ impl Default for ReadOptions {
 }
 
 /// The bounds on what one input may cost. What lies beyond one is reported, and the rest is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// The longest record, in bytes, inclusive; a longer one is skipped without being held in memory. Default
     /// 64 MiB.

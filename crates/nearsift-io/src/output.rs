@@ -27,10 +27,23 @@ pub fn prepare_output_around(
     inputs: &Inputs,
     is_own: impl Fn(&OsStr) -> bool,
 ) -> Result<PathBuf, Error> {
+    prepare_output_beside(folder, inputs.folders(), is_own)
+}
+
+/// As [`prepare_output_around`] of a job that reads some folders, given by their canonical paths, each with whether all below it is
+/// read.
+///
+/// # Errors
+/// As there.
+pub fn prepare_output_beside<'a>(
+    folder: &Path,
+    read: impl Iterator<Item = (&'a Path, bool)>,
+    is_own: impl Fn(&OsStr) -> bool,
+) -> Result<PathBuf, Error> {
     let write = |source| Error::Write { path: folder.to_owned(), source };
     // Looked at before anything is made: a refusal leaves no trace.
     let resolved = resolve(folder).map_err(write)?;
-    for (input, is_folder) in inputs.folders() {
+    for (input, is_folder) in read {
         let relation = match (resolved.starts_with(input), input.starts_with(&resolved)) {
             (true, true) if is_folder => "is",
             (false, true) if is_folder => "contains",

@@ -24,7 +24,7 @@ use crate::error::Error;
 const MANIFEST: &str = "manifest.json";
 
 /// Which input, and what is done with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Of the layout of the state.
     version: u32,
@@ -88,17 +88,25 @@ const VERSION: u32 = 5;
 impl Manifest {
     /// `None` for input that cannot be read again: standard input and pipes.
     pub fn new(inputs: &Inputs, settings: Vec<(String, String)>) -> Option<Manifest> {
+        Manifest::of_files(inputs.files().iter().map(|file| file.name()), settings)
+    }
+
+    /// That of work on some files; `None` where one is no file.
+    pub fn of_files(
+        files: impl Iterator<Item = String>,
+        settings: Vec<(String, String)>,
+    ) -> Option<Manifest> {
         let file = |name: String| {
             let meta = fs::metadata(&name).ok().filter(fs::Metadata::is_file)?;
             Some(InputFile { file: name, stamp: Stamp::of(&meta) })
         };
-        let inputs = inputs.files().iter().map(|f| file(f.name())).collect::<Option<_>>()?;
+        let inputs = files.map(file).collect::<Option<_>>()?;
         let nearsift = env!("CARGO_PKG_VERSION").to_owned();
         Some(Manifest { version: VERSION, nearsift, settings, inputs })
     }
 
     /// The first thing in which two manifests differ.
-    fn difference(&self, now: &Manifest) -> Option<String> {
+    pub fn difference(&self, now: &Manifest) -> Option<String> {
         if (self.version, &self.nearsift) != (now.version, &now.nearsift) {
             return Some(format!(
                 "it was begun by nearsift {} (state version {}), this is {} (state version {})",

@@ -1,5 +1,7 @@
 //! The first pass: a few numbers and the id of every document, in columns.
 
+use std::ops::Add;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,9 +17,10 @@ use serde::{Deserialize, Serialize};
 
 mod ids;
 mod lacking;
-mod shard;
+pub mod shard;
 mod sources;
 mod statistics;
+pub mod texts;
 
 use crate::checkpoint::file::ByteReader;
 use crate::checkpoint::{Checkpoint, FileKeys};
@@ -30,6 +33,7 @@ pub use lacking::Lacking;
 use shard::{Head, Shard};
 pub use sources::{Names, SourceColumn};
 pub use statistics::with_statistics;
+use texts::PackedTexts;
 
 /// What the first pass found.
 pub struct Collected<C> {
@@ -46,6 +50,8 @@ pub struct Collected<C> {
     pub keys: Option<FileKeys>,
     /// Where each document comes from, when a field says so.
     pub sources: Option<SourceColumn>,
+    /// Lines about whole files, and about records that were never seen as such.
+    pub unseen: Vec<String>,
     /// Bytes of texts that could not be decoded, for a guess at their charset.
     undecoded: Vec<u8>,
 }
@@ -58,12 +64,14 @@ pub struct Wanted<'a> {
     pub source_field: Option<&'a str>,
     /// A reader at the beginning of the input, if there is one already.
     pub opened: Option<&'a Mutex<Option<Opened>>>,
+    /// Whether the state keeps the texts, too.
+    pub texts: bool,
 }
 
 impl<'a> Wanted<'a> {
     /// What a recipe makes, and no more.
     pub fn by(recipe: &'a Recipe) -> Wanted<'a> {
-        Wanted { recipe, keep: &Keep::First, source_field: None, opened: None }
+        Wanted { recipe, keep: &Keep::First, source_field: None, opened: None, texts: false }
     }
 }
 
@@ -116,6 +124,25 @@ pub struct Counts {
     pub without_value: u64,
     /// Bytes of text.
     pub text_bytes: u64,
+}
+
+impl Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            without_text: self.without_text + other.without_text,
+            navigation_only: self.navigation_only + other.navigation_only,
+            too_few_features: self.too_few_features + other.too_few_features,
+            too_long: self.too_long + other.too_long,
+            undecodable: self.undecodable + other.undecodable,
+            duplicate_ids: self.duplicate_ids + other.duplicate_ids,
+            documents_replaced: self.documents_replaced + other.documents_replaced,
+            characters_replaced: self.characters_replaced + other.characters_replaced,
+            without_value: self.without_value + other.without_value,
+            text_bytes: self.text_bytes + other.text_bytes,
+        }
+    }
 }
 
 /// Which records are documents: 8 bytes for each that is none.
@@ -368,6 +395,8 @@ struct Row<E> {
     bytes: u64,
     /// The value of the source field; `None` where the document has none.
     source: Option<String>,
+    /// Its text, where it is kept.
+    text: Option<String>,
 }
 
 /// Reads and fingerprints all documents. `on_note` gets every problem as a line of JSON. With a state,
@@ -392,19 +421,14 @@ pub fn collect<C: Columns>(
         let shared = C::Shared::default();
         let mut collecting = Collecting {
             context,
-            all: Collected {
+            all: Collected::new(
                 corpus,
-                ids: state.map_or_else(Ids::default, |state| {
+                state.map_or_else(Ids::default, |state| {
                     Ids::in_folder(&state.path(""), context.bounds.id_bytes)
                 }),
-                records: Records::default(),
-                problems: Problems::default(),
-                lacking: Lacking::default(),
-                counts: Counts::default(),
-                keys: state.map(|_| FileKeys::default()),
-                undecoded: Vec::new(),
-                sources: wanted.source_field.map(|_| SourceColumn::default()),
-            },
+                state.map(|_| FileKeys::default()),
+                wanted.source_field.map(|_| SourceColumn::default()),
+            ),
             shared: &shared,
             keep: wanted.keep,
             on_note,
@@ -415,6 +439,7 @@ pub fn collect<C: Columns>(
             first: 0,
             bytes: 0,
             skip: (0, 0),
+            texts: wanted.texts.then(PackedTexts::default),
         };
         if let Some(state) = state {
             collecting.resume(state)?;
@@ -427,7 +452,8 @@ pub fn collect<C: Columns>(
             wanted.opened.and_then(|opened| lock(opened).take()),
             || recipe.counter(),
             |fingerprinter, document| {
-                row::<C>(&shared, fingerprinter, &document, wanted.keep, fields)
+                let text = wanted.texts.then(|| document.text.text.clone().into_owned());
+                Row { text, ..row::<C>(&shared, fingerprinter, &document, wanted.keep, fields) }
             },
             &mut collecting,
         )?;
@@ -436,7 +462,8 @@ pub fn collect<C: Columns>(
             return Err(changed());
         }
         for note in &notes {
-            collecting.note(note)?;
+            let line = collecting.note(note)?;
+            collecting.all.unseen.push(line);
         }
         collecting.all.counts.duplicate_ids = collecting.all.ids.duplicates()?;
         collecting.finish_writing()?;
@@ -482,31 +509,19 @@ struct Collecting<'a, 'scope, C: Columns, F> {
     bytes: u64,
     /// The batches and records that shards of an earlier run hold.
     skip: (u64, u64),
+    /// The texts of the documents since the last shard, where they are kept.
+    texts: Option<PackedTexts>,
 }
 
 impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Collecting<'_, '_, C, F> {
     /// Takes up the shards of an earlier run.
     fn resume(&mut self, state: &Checkpoint) -> Result<(), Error> {
-        let Collected { corpus, ids, records, problems, counts, keys, sources, .. } = &mut self.all;
-        let mut shards = 0;
-        let mut done = (0, 0);
-        self.shards = shard::load(state, corpus, |head, own| {
-            own.iter().try_for_each(|id| ids.push_written(id))?;
-            if let Some(sources) = sources {
-                sources.take_up(&head.sources);
-            }
-            head.unreadable.iter().for_each(|&record| records.skip(record));
-            head.notes.iter().try_for_each(|note| (self.on_note)(note))?;
-            problems.restore(head.problems);
-            *counts = head.counts;
-            if let Some(keys) = keys {
-                keys.push(state.path(&shard::keys_name(shards)), head.documents as usize);
-            }
-            shards += 1;
-            done = (head.batches, head.records);
-            Ok(())
-        })?;
-        self.skip = done;
+        let folder = state.path("");
+        let from = From { records: 0, counts: Counts::default(), problems: 0 };
+        let taken = self.all.take_up(&folder, from, &mut self.on_note)?;
+        shard::load_sample(&folder, taken.shards, &mut self.all.corpus)?;
+        self.shards = taken.shards;
+        self.skip = (taken.batches, taken.records);
         self.first = self.all.corpus.len() as u32;
         Ok(())
     }
@@ -538,11 +553,13 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Collecting<'_, '_, C, F> {
         (head.documents, head.problems, head.counts) =
             (documents, all.problems.count(), all.counts);
         let ids = (self.first..last).map(|document| all.ids.get(document));
-        if !writer.push(Shard::of(self.shards, &head, ids, &mut all.corpus, self.first)?) {
+        let shard = Shard::of(self.shards, &head, ids, &mut all.corpus, self.first)?;
+        let texts = self.texts.as_mut().map(PackedTexts::take).transpose()?;
+        if !writer.push(shard.with_texts(texts)) {
             return self.finish_writing();
         }
         if let Some(keys) = &mut all.keys {
-            keys.push(state.path(&shard::keys_name(self.shards)), documents as usize);
+            keys.push(shard::keys_path(&state.path(""), self.shards), documents as usize);
         }
         self.shards += 1;
         self.first = last;
@@ -557,7 +574,12 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Take<Row<C::Entry>>
 {
     fn record(&mut self, place: Place, done: Result<Row<C::Entry>, Note>) -> Result<(), Error> {
         match done {
-            Ok(row) => self.all.add(self.shared, row, self.keep),
+            Ok(row) => {
+                if let Some((texts, text)) = self.texts.as_mut().zip(row.text.as_ref()) {
+                    texts.push(text)?;
+                }
+                self.all.add(self.shared, row, self.keep)
+            }
             Err(note) => {
                 self.all.records.skip(place.index);
                 let line = self.note(&note)?;
@@ -624,10 +646,76 @@ fn row<C: Columns>(
             .map_or_else(Vec::new, |raw| raw[..raw.len().min(UNDECODED[0])].to_vec()),
         bytes: document.text.text.len() as u64,
         source: field(fields.source).map(|value| value.as_str().to_owned()),
+        text: None,
     }
 }
 
+/// What was found before the shards of a folder.
+#[derive(Clone, Copy)]
+pub struct From {
+    pub records: u64,
+    pub counts: Counts,
+    pub problems: u64,
+}
+
+/// What was taken up of a folder's shards.
+#[derive(Clone, Copy, Default)]
+pub struct TakenUp {
+    pub shards: usize,
+    pub batches: u64,
+    /// Records in them, those that are no documents among them.
+    pub records: u64,
+}
+
 impl<C: Columns> Collected<C> {
+    /// No documents yet. Many ids, and those of all documents if `keys` are, go to a folder.
+    pub fn new(corpus: C, ids: Ids, keys: Option<FileKeys>, sources: Option<SourceColumn>) -> Self {
+        Collected {
+            corpus,
+            ids,
+            records: Records::default(),
+            problems: Problems::default(),
+            lacking: Lacking::default(),
+            counts: Counts::default(),
+            keys,
+            sources,
+            unseen: Vec::new(),
+            undecoded: Vec::new(),
+        }
+    }
+
+    /// Appends the documents of the shards in a folder, but for what they say of common features. `on_note` gets the lines about
+    /// records that are none.
+    ///
+    /// # Errors
+    /// As [`shard::load`], or what `on_note` returns.
+    pub fn take_up(
+        &mut self,
+        folder: &Path,
+        from: From,
+        mut on_note: impl FnMut(&str) -> Result<(), Error>,
+    ) -> Result<TakenUp, Error> {
+        let Collected { corpus, ids, records, problems, counts, keys, sources, .. } = self;
+        let mut taken = TakenUp::default();
+        shard::load(folder, corpus, |head, own| {
+            own.iter().try_for_each(|id| ids.push_written(id))?;
+            if let Some(sources) = sources {
+                sources.take_up(&head.sources);
+            }
+            head.unreadable.iter().for_each(|&record| records.skip(from.records + record));
+            head.notes.iter().try_for_each(|note| on_note(note))?;
+            problems.restore(from.problems + head.problems);
+            *counts = from.counts + head.counts;
+            if let Some(keys) = keys {
+                keys.push(shard::keys_path(folder, taken.shards), head.documents as usize);
+            }
+            (taken.batches, taken.records) = (head.batches, head.records);
+            taken.shards += 1;
+            Ok(())
+        })?;
+        Ok(taken)
+    }
+
     fn add(&mut self, shared: &C::Shared, row: Row<C::Entry>, keep: &Keep) -> Result<(), Error> {
         check_room(self.corpus.len())?;
         let counts = &mut self.counts;

@@ -1,10 +1,11 @@
 //! What the first pass found, on disk: a shard is a run of batches whose documents' columns were kept.
 //!
-//! `N.keys` holds keys of sketches by column, `N.sample` the document frequencies up to here, and
-//! `N.columns` all else; it is written last, so a shard is there when that file is. Only the newest
+//! `N.keys` holds keys of sketches by column, `N.sample` the document frequencies up to here, `N.texts` the texts where
+//! these are kept, and `N.columns` all else; it is written last, so a shard is there when that file is. Only the newest
 //! sample is kept: it counts the shards before it too.
 
 use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::sources::SourcesPart;
 use super::{Columns, Counts, Id};
 use crate::checkpoint::Checkpoint;
-use crate::checkpoint::file::ByteReader;
+use crate::checkpoint::file::{self, ByteReader};
 use crate::error::Error;
 
 /// What a shard says of itself.
@@ -43,9 +44,14 @@ fn name(shard: usize, what: &str) -> String {
     format!("{shard:08}.{what}")
 }
 
-/// The name of the file with a shard's keys.
-pub fn keys_name(shard: usize) -> String {
-    name(shard, "keys")
+/// The file with a shard's keys.
+pub fn keys_path(folder: &Path, shard: usize) -> PathBuf {
+    folder.join(name(shard, "keys"))
+}
+
+/// The file with the texts of a shard.
+pub fn texts_path(folder: &Path, shard: usize) -> PathBuf {
+    folder.join(name(shard, "texts"))
 }
 
 /// A shard that is ready to be written.
@@ -53,11 +59,12 @@ pub struct Shard {
     number: usize,
     keys: Option<Vec<u8>>,
     sample: Option<Vec<u8>>,
+    texts: Option<Vec<u8>>,
     columns: Vec<u8>,
 }
 
 impl Shard {
-    /// That of the documents from `first` on. What need not stay in memory is released.
+    /// That of the documents from `first` on, without texts. What need not stay in memory is released.
     ///
     /// # Errors
     /// When it cannot be written down, or an id cannot be read back.
@@ -80,13 +87,21 @@ impl Shard {
             content.extend_from_slice(id);
         }
         columns.save(first, &mut content);
-        Ok(Shard { number, keys, sample, columns: content })
+        Ok(Shard { number, keys, sample, texts: None, columns: content })
+    }
+
+    /// The same with the texts of its documents, as [`super::texts`] packs them.
+    pub fn with_texts(self, texts: Option<Vec<u8>>) -> Shard {
+        Shard { texts, ..self }
     }
 
     fn write(self, state: &Checkpoint) -> Result<(), Error> {
-        let Shard { number, keys, sample, columns } = self;
+        let Shard { number, keys, sample, texts, columns } = self;
         if let Some(keys) = keys {
-            state.write(&keys_name(number), &keys)?;
+            state.write(&name(number, "keys"), &keys)?;
+        }
+        if let Some(texts) = texts {
+            state.write(&name(number, "texts"), &texts)?;
         }
         if let Some(sample) = sample {
             let packed = zstd::bulk::compress(&sample, PACKING).map_err(Error::invalid)?;
@@ -139,50 +154,86 @@ impl<'scope> Writer<'scope> {
     }
 }
 
-/// Takes up the shards that are there, in order, and calls `each` with what they say of themselves and
+/// Takes up the shards that are in a folder, in order, and calls `each` with what they say of themselves and
 /// the ids of their documents. Returns how many there are.
 ///
 /// # Errors
-/// A file that cannot be read, or what `each` returns.
+/// A file that cannot be read or is damaged, or what `each` returns.
 pub fn load<C: Columns>(
-    state: &Checkpoint,
+    folder: &Path,
     columns: &mut C,
     mut each: impl FnMut(Head, Vec<&str>) -> Result<(), Error>,
 ) -> Result<usize, Error> {
-    let mut shards = 0;
-    while let Some(content) = state.read(&name(shards, "columns"))? {
+    each_shard(folder, |content, damaged| {
+        let (head, ids) = head_and_ids(content).ok_or_else(damaged)?;
+        columns.load(content, head.documents).ok_or_else(damaged)?;
+        columns.release_keys();
+        each(head, ids)
+    })
+}
+
+/// Calls `each` with what the shards in a folder say of themselves, in order.
+///
+/// # Errors
+/// As [`load`].
+pub fn each_head(
+    folder: &Path,
+    mut each: impl FnMut(Head) -> Result<(), Error>,
+) -> Result<usize, Error> {
+    each_shard(folder, |content, damaged| each(head_of(content).ok_or_else(damaged)?))
+}
+
+fn each_shard(
+    folder: &Path,
+    mut each: impl FnMut(&mut ByteReader<'_>, &dyn Fn() -> Error) -> Result<(), Error>,
+) -> Result<usize, Error> {
+    for shard in 0.. {
+        let path = folder.join(name(shard, "columns"));
+        let content = file::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let Some(content) = content else { return Ok(shard) };
         let damaged = || {
             Error::invalid(format!(
                 "{}: not what this program wrote: remove the folder to begin again",
-                state.path(&name(shards, "columns")).display()
+                path.display()
             ))
         };
-        let mut content = ByteReader(&content);
-        let (head, ids) = head_and_ids(&mut content).ok_or_else(damaged)?;
-        columns.load(&mut content, head.documents).ok_or_else(damaged)?;
-        columns.release_keys();
-        each(head, ids)?;
-        shards += 1;
+        each(&mut ByteReader(&content), &damaged)?;
     }
-    let Some(last) = shards.checked_sub(1) else { return Ok(0) };
-    if columns.sample().is_some() {
-        let packed = state.read(&name(last, "sample"))?;
-        let restored = packed
-            .and_then(|packed| zstd::stream::decode_all(packed.as_slice()).ok())
-            .and_then(|sample| columns.restore_sample(&sample));
-        restored.ok_or_else(|| {
-            Error::invalid(format!(
-                "{}: damaged: remove the folder to begin again",
-                state.path(&name(last, "sample")).display()
-            ))
-        })?;
+    unreachable!("a folder has an end")
+}
+
+/// Takes up the sample that the last of some shards left.
+///
+/// # Errors
+/// When it cannot be read or is damaged.
+pub fn load_sample<C: Columns>(folder: &Path, shards: usize, columns: &mut C) -> Result<(), Error> {
+    let Some(last) = shards.checked_sub(1).filter(|_| columns.sample().is_some()) else {
+        return Ok(());
+    };
+    let path = folder.join(name(last, "sample"));
+    let packed = file::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+    let restored = packed
+        .and_then(|packed| zstd::stream::decode_all(packed.as_slice()).ok())
+        .and_then(|sample| columns.restore_sample(&sample));
+    restored.ok_or_else(|| {
+        Error::invalid(format!("{}: damaged: remove the folder to begin again", path.display()))
+    })
+}
+
+/// Removes the sample that the last of some shards left.
+pub fn remove_sample(state: &Checkpoint, shards: usize) {
+    if let Some(last) = shards.checked_sub(1) {
+        state.remove(&name(last, "sample"));
     }
-    Ok(shards)
+}
+
+fn head_of(content: &mut ByteReader<'_>) -> Option<Head> {
+    let head = usize::try_from(content.u64()?).ok()?;
+    serde_json::from_slice(content.bytes(head)?).ok()
 }
 
 fn head_and_ids<'b>(content: &mut ByteReader<'b>) -> Option<(Head, Vec<&'b str>)> {
-    let head = usize::try_from(content.u64()?).ok()?;
-    let head: Head = serde_json::from_slice(content.bytes(head)?).ok()?;
+    let head = head_of(content)?;
     let ids = (0..head.documents).map(|_| {
         let len = content.u32()? as usize;
         std::str::from_utf8(content.bytes(len)?).ok()

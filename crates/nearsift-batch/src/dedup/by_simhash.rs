@@ -13,7 +13,7 @@ use super::finish::Decided;
 use super::pairs::FoundPairs;
 use super::summary::{Search, Summary};
 use super::{Job, Judgement, Outcome};
-use crate::corpus::{Collected, Id, with_statistics};
+use crate::corpus::{Collected, Id};
 use crate::error::Error;
 
 #[derive(Serialize)]
@@ -26,8 +26,8 @@ struct PairLine<'a> {
 
 impl Job<'_> {
     pub(super) fn by_simhash(&self, recipe: Recipe, max_distance: u32) -> Result<Outcome, Error> {
-        let &Job { inputs, settings, context, .. } = self;
-        let recipe = with_statistics(context, recipe, inputs)?;
+        let &Job { origin, settings, context, .. } = self;
+        let recipe = self.with_statistics(recipe)?;
         let collected = self.collect(Corpus::new(recipe.bits()), &recipe)?;
         let options = Options {
             clustering: self.clustering(),
@@ -48,7 +48,7 @@ impl Job<'_> {
             chance_neighbours: explanation.chance_neighbours,
         };
         let mut summary =
-            Summary::new(inputs, &collected, &recipe, &settings.keep, self.clustering(), search);
+            Summary::new(origin, &collected, &recipe, &settings.keep, self.clustering(), search);
 
         let Collected { corpus, ids, records, lacking, sources, .. } = collected;
         let mut pairs = FoundPairs::begin(self)?;

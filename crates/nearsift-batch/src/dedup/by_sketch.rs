@@ -12,11 +12,12 @@ use super::against::kept::KeptSketches;
 use super::budget::Budget;
 use super::decisions::Pair;
 use super::finish::Decided;
+use super::origin::Origin;
 use super::pairs::FoundPairs;
 use super::summary::{Search, Summary};
 use super::{Job, Judgement, Outcome, run};
 use crate::checkpoint::CorpusKeys;
-use crate::corpus::{Collected, Ids, Sketched, with_statistics};
+use crate::corpus::{Collected, Ids, Sketched};
 use crate::error::Error;
 use crate::search::{
     Decision, PairLine, Texts, Workspace, decide, load_candidates, save_candidates,
@@ -28,16 +29,19 @@ impl Job<'_> {
         recipe: Recipe,
         acceptance: Acceptance,
     ) -> Result<Outcome, Error> {
-        let &Job { inputs, settings, context, .. } = self;
-        let recipe = with_statistics(context, recipe, inputs)?;
+        let &Job { origin, settings, .. } = self;
+        let recipe = self.with_statistics(recipe)?;
         let mut collected = self.collect(Sketched::default(), &recipe)?;
+        if let (Origin::Parts(parts), Acceptance::Verified(_)) = (origin, acceptance) {
+            collected.corpus.sample = parts.sample(self.context, &recipe, &collected.corpus)?;
+        }
         let against = self.against(&mut collected, acceptance, &recipe)?;
         let scratch = self.scratch();
         let mut decision = self.decide(&collected.corpus, &collected, acceptance, &scratch)?;
         let search = Search::of_sketches(acceptance, &decision, &collected.ids)?;
         let clustering = self.clustering();
         let mut summary =
-            Summary::new(inputs, &collected, &recipe, &settings.keep, clustering, search);
+            Summary::new(origin, &collected, &recipe, &settings.keep, clustering, search);
 
         let corpus = &collected.corpus.corpus;
         let first = corpus.first_of_text();
@@ -87,7 +91,7 @@ impl Job<'_> {
         acceptance: Acceptance,
         scratch: &'c Path,
     ) -> Result<Decision<'c, Texts>, Error> {
-        let &Job { inputs, context, .. } = self;
+        let &Job { origin, context, .. } = self;
         let Sketched { corpus, sample } = columns;
         let memory = context.memory_bytes;
         let budget = match (memory, self.state()) {
@@ -105,9 +109,12 @@ impl Job<'_> {
         };
         let frequencies = sample.table(DocumentFrequencies::shipped());
         let workspace = Workspace { context, state: self.state(), folder: scratch };
-        decide(corpus, candidates, frequencies, acceptance, workspace, |wanted| {
-            let wanted = wanted.past_changes();
-            Texts::read(context, inputs, &collected.records, wanted, texts, scratch)
+        decide(corpus, candidates, frequencies, acceptance, workspace, |wanted| match origin {
+            Origin::Parts(parts) => parts.texts(context, wanted, texts, scratch),
+            Origin::Files(inputs) => {
+                let wanted = wanted.past_changes();
+                Texts::read(context, inputs, &collected.records, wanted, texts, scratch)
+            }
         })
     }
 
@@ -141,17 +148,13 @@ impl Job<'_> {
         let memory = budget.map_or(self.context.memory_bytes, |budget| Some(budget.search()));
         let settings = join_settings(acceptance, corpus.len(), memory);
         let scope = PairScope::SpanningLinks(self.clustering());
-        let (Some(state), Some(keys)) = (self.state(), &collected.keys) else {
-            let join = corpus.join(settings).map_err(Error::invalid)?;
-            let Ok(candidates) = Candidates::find(corpus, &join, scope, acceptance);
-            return Ok(candidates);
-        };
-        if let Some(candidates) = load_candidates(state)? {
+        if let Some(candidates) = self.state().map(load_candidates).transpose()?.flatten() {
             return Ok(candidates);
         }
-        let join = corpus.join_by(keys, settings).map_err(Error::invalid)?;
+        let keys = CorpusKeys::of(&collected.keys, corpus);
+        let join = corpus.join_by(&keys, settings).map_err(Error::invalid)?;
         let candidates = Candidates::find(corpus, &join, scope, acceptance)?;
-        save_candidates(&candidates, state)?;
+        self.state().map_or(Ok(()), |state| save_candidates(&candidates, state))?;
         Ok(candidates)
     }
 }

@@ -7,7 +7,8 @@ use nearsift::compare::{Side, differences};
 use nearsift_io::{Inputs, Parser, Reader, Record};
 use rayon::prelude::*;
 
-use crate::context::Context;
+use super::origin::Origin;
+use crate::context::{Context, Phase};
 use crate::corpus::{Ids, Records};
 use crate::documents::text_of;
 use crate::error::Error;
@@ -60,12 +61,14 @@ impl Sample {
     }
 
     /// The texts that are shown, none of which is read yet.
-    pub fn texts(&self, inputs: &Inputs, records: &Records) -> ShownTexts {
+    pub fn texts(&self, origin: Origin<'_>, records: &Records) -> ShownTexts {
         let documents = self.chosen().into_iter().flat_map(|pair| [pair.a, pair.b]);
         let shown: BTreeSet<u64> = documents.map(|document| records.of(document)).collect();
         ShownTexts {
-            parser: Parser::new(inputs),
-            charset: inputs.options().encoding.clone(),
+            parsing: origin.files().map(|inputs| Parsing {
+                parser: Parser::new(inputs),
+                charset: inputs.options().encoding.clone(),
+            }),
             records: shown.into_iter().collect(),
             read: Mutex::default(),
         }
@@ -97,11 +100,25 @@ impl Sample {
     }
 }
 
+/// From a record to its text.
+struct Parsing {
+    parser: Parser,
+    charset: Option<String>,
+}
+
+/// As much of a text as is shown.
+fn beginning(text: &str) -> String {
+    match text.char_indices().nth(CHARS) {
+        Some((cut, _)) => format!("{} […]", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
 /// The beginnings of the texts that are shown. The pass that writes the kept documents hands their records over as it meets
 /// them.
 pub struct ShownTexts {
-    parser: Parser,
-    charset: Option<String>,
+    /// From a record to its text; `None` where the texts are at hand.
+    parsing: Option<Parsing>,
     /// The records, ascending: twice as many as pairs at most.
     records: Vec<u64>,
     /// The text of each record that was read; empty where it is no document any more.
@@ -116,15 +133,11 @@ impl ShownTexts {
 
     /// Takes the text of a record.
     pub fn take(&self, record: &Record<'_>) {
-        let mut text = String::new();
-        if let Ok(document) = self.parser.parse(record) {
-            let whole = text_of(document.body, self.charset.as_deref()).text;
-            let cut = whole.char_indices().nth(CHARS).map_or(whole.len(), |(at, _)| at);
-            text.push_str(&whole[..cut]);
-            if cut < whole.len() {
-                text.push_str(" […]");
-            }
-        }
+        let Some(Parsing { parser, charset }) = &self.parsing else { return };
+        let text = match parser.parse(record) {
+            Ok(document) => beginning(&text_of(document.body, charset.as_deref()).text),
+            Err(_) => String::new(),
+        };
         lock(&self.read).insert(record.place.index, text);
     }
 
@@ -133,7 +146,27 @@ impl ShownTexts {
     ///
     /// # Errors
     /// When a file cannot be read, or the job is to stop.
-    pub fn read_rest(&self, context: &Context<'_>, inputs: &Inputs) -> Result<(), Error> {
+    pub fn read_rest(
+        &self,
+        context: &Context<'_>,
+        origin: Origin<'_>,
+        records: &Records,
+    ) -> Result<(), Error> {
+        let inputs = match origin {
+            Origin::Files(inputs) => inputs,
+            Origin::Parts(parts) if parts.have_texts() => {
+                let documents = self.records.iter().filter_map(|&record| records.document(record));
+                let documents: Vec<u32> = documents.collect();
+                let read = |document, text| {
+                    lock(&self.read).insert(records.of(document), text);
+                    Ok(())
+                };
+                let make = || ();
+                let work = |(): &mut (), text: &str| beginning(text);
+                return parts.each_text(context, Phase::Comparing, &documents, make, work, read);
+            }
+            Origin::Parts(_) => return Ok(()),
+        };
         let ends: Vec<(u64, usize)> = inputs.ends().collect();
         let mut last_of: BTreeMap<usize, u64> = BTreeMap::new();
         for &record in &self.records {

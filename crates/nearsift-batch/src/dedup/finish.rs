@@ -8,6 +8,7 @@ use super::decisions::Decisions;
 use super::kept_files::KeptFiles;
 use super::lookup::{self, TableBlocks};
 use super::marks::Marking;
+use super::origin::Origin;
 use super::pairs::FoundPairs;
 use super::summary::{Place, Summary};
 use super::{Job, Judgement, One, Outcome};
@@ -64,7 +65,7 @@ impl Job<'_> {
         };
         let summary = self.write(folder, &decided, pairs, summary, judged)?;
         if let Some(sketches) = &decided.sketches {
-            sketches.write(folder, self.inputs, &decided)?;
+            sketches.write(folder, self.files(), &decided)?;
         }
         Ok(Outcome::Written(Box::new(summary)))
     }
@@ -83,15 +84,16 @@ impl Job<'_> {
         summary.set_capped(decided.found.capped());
         summary.dry_run = self.settings.dry_run;
         summary.marked = self.settings.mark.is_some() && !self.settings.dry_run;
-        summary.place = match &self.one {
-            None => Place::Files,
-            Some(One::File(_)) => Place::File,
-            Some(One::Stream(_)) => Place::Stream,
+        summary.place = match (&self.one, self.origin) {
+            (None, Origin::Parts(_)) => Place::Parts,
+            (None, Origin::Files(_)) => Place::Files,
+            (Some(One::File(_)), _) => Place::File,
+            (Some(One::Stream(_)), _) => Place::Stream,
         };
-        summary.write_inputs(self.inputs, folder)?;
+        summary.write_inputs(self.origin, folder)?;
         self.write_partial(folder, decided, &mut summary)?;
         let FoundPairs { blocks, sample, .. } = pairs;
-        let texts = sample.texts(self.inputs, records);
+        let texts = sample.texts(self.origin, records);
         let documents = summary.documents();
         let numbers = decided.numbers();
         let (tables, kept) = rayon::join(
@@ -101,23 +103,32 @@ impl Job<'_> {
                 self.write_as_parquet(folder)?;
                 lookup::write(folder, decided, &numbers, &blocks)
             },
-            || match (self.settings.dry_run, &self.settings.mark) {
-                (true, _) => Ok(KeptFiles::default()),
-                (false, None) => self.write_kept(folder, decided, documents, &texts, None),
-                (false, Some(marks)) => {
-                    let marking = Marking::new(decided, &numbers, &judged);
-                    if self.settings.output_format.is_none() {
-                        self.write_marks(folder, marks, &marking)?;
+            || {
+                let marking = Marking::new(decided, &numbers, &judged);
+                match (self.origin, &self.settings.mark) {
+                    (Origin::Parts(parts), _) => {
+                        self.write_decisions(folder, parts, &marking)?;
+                        Ok(KeptFiles::default())
                     }
-                    let cells = |document| marking.cells(document);
-                    self.write_kept(folder, decided, documents, &texts, Some((marks, &cells)))
+                    (Origin::Files(_), _) if self.settings.dry_run => Ok(KeptFiles::default()),
+                    (Origin::Files(inputs), None) => {
+                        self.write_kept(folder, inputs, decided, documents, &texts, None)
+                    }
+                    (Origin::Files(inputs), Some(marks)) => {
+                        if self.settings.output_format.is_none() {
+                            self.write_marks(folder, marks, &marking)?;
+                        }
+                        let cells = |document| marking.cells(document);
+                        let marked = Some((marks, &cells as _));
+                        self.write_kept(folder, inputs, decided, documents, &texts, marked)
+                    }
                 }
             },
         );
         tables?;
         summary.set_kept_files(self.context, kept?, &folder.path("unreadable.jsonl"))?;
         self.context.check()?;
-        texts.read_rest(self.context, self.inputs)?;
+        texts.read_rest(self.context, self.origin, records)?;
         self.write_report(folder, &summary, sample.examples(&texts, ids, records)?)?;
         Ok(summary)
     }
@@ -133,7 +144,8 @@ impl Job<'_> {
         if !self.settings.partial {
             return Ok(());
         }
-        let &Job { inputs, context, .. } = self;
+        let &Job { context, .. } = self;
+        let inputs = self.files();
         let Decided { ids, records, .. } = decided;
         let aside = folder.path("");
         let mut table = folder.table("partial.jsonl")?;

@@ -3,14 +3,15 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nearsift_io::{Cell, Decide, Decision, KeptWriter, Note, Place, Record};
+use nearsift_io::{Cell, Decide, Decision, Inputs, KeptWriter, Note, Place, Record};
 use rayon::prelude::*;
 
 use super::examples::ShownTexts;
 use super::finish::Decided;
 use super::summary::ChangedFile;
-use super::{Job, Marks};
-use crate::context::{Phase, Progress};
+use super::{Job, Marks, One, OutputFormat};
+use crate::context::{Context, Phase, Progress};
+use crate::corpus::{Lacking, Records};
 use crate::error::Error;
 use crate::folder::{CompletionLog, Folder, ONE_FILE};
 use crate::lock;
@@ -31,43 +32,83 @@ pub(super) struct KeptFiles {
 }
 
 /// The columns that every document gets where all stay, and what makes the cells of a document.
-type Marked<'a> = (&'a Marks, &'a (dyn Fn(u32) -> Result<Vec<Cell>, Error> + Sync));
+pub(super) type Marked<'a> = (&'a Marks, &'a (dyn Fn(u32) -> Result<Vec<Cell>, Error> + Sync));
+
+/// What is written of files, and where.
+pub(super) struct Writing<'a> {
+    pub context: &'a Context<'a>,
+    pub inputs: &'a Inputs,
+    pub folder: &'a Folder,
+    pub output_format: Option<OutputFormat>,
+    /// Where the documents of all files go as one, if they do.
+    pub one: Option<&'a One>,
+    pub records: &'a Records,
+    /// Files without documents.
+    pub lacking: &'a Lacking,
+    /// Whether a document stays.
+    pub is_kept: &'a (dyn Fn(u32) -> bool + Sync),
+    /// The texts that are shown in a report.
+    pub texts: Option<&'a ShownTexts>,
+}
 
 impl Job<'_> {
     /// Writes what stays of `documents`, or all of them with their marks, and hands over the texts that are shown.
     pub(super) fn write_kept(
         &self,
         folder: &Folder,
+        inputs: &Inputs,
         decided: &Decided<'_>,
         documents: u64,
         texts: &ShownTexts,
         marked: Option<Marked<'_>>,
     ) -> Result<KeptFiles, Error> {
-        let name = match (&self.one, marked.is_some()) {
+        let writing = Writing {
+            context: self.context,
+            inputs,
+            folder,
+            output_format: self.settings.output_format,
+            one: self.one.as_ref(),
+            records: &decided.records,
+            lacking: &decided.lacking,
+            is_kept: &|document| decided.is_kept(document),
+            texts: Some(texts),
+        };
+        writing.write(documents, marked)
+    }
+}
+
+impl Writing<'_> {
+    /// Writes what stays of `documents`, or all of them with their marks.
+    ///
+    /// # Errors
+    /// When the disk refuses, a conversion that cannot be done, what makes the cells of a document, or an interruption.
+    pub fn write(&self, documents: u64, marked: Option<Marked<'_>>) -> Result<KeptFiles, Error> {
+        let &Writing { context, inputs, folder, .. } = self;
+        let name = match (self.one, marked.is_some()) {
             (Some(_), _) => ONE_FILE,
             (None, true) => "marked",
             (None, false) => "kept",
         };
         folder.make(name)?;
-        let writer = self.kept_writer(folder, name, decided)?;
+        let writer = self.writer(name)?;
         let writer = match marked {
             Some((marks, _)) => writer.adding(marks.columns().added()),
             None => writer,
         };
-        let progress = self.context.begin(Phase::Writing, documents);
+        let progress = context.begin(Phase::Writing, documents);
         let (cells, failed) = (marked.map(|(_, cells)| cells), Mutex::default());
         let done = AtomicU64::new(0);
-        let pass = KeptPass { decided, texts, cells, failed: &failed, progress: &progress, done };
+        let pass = KeptPass { writing: self, cells, failed: &failed, progress: &progress, done };
         // Several inputs may be in one converted file: how far it is would not be known.
-        let marks = match self.settings.output_format {
-            None => folder.marks(self.inputs)?,
+        let marks = match self.output_format {
+            None => folder.marks(inputs)?,
             Some(_) => CompletionLog::default(),
         };
         let changed = Mutex::new(Vec::new());
         let (nulls, unmarked) = (AtomicU64::new(0), AtomicU64::new(0));
-        let files = self.inputs.files();
+        let files = inputs.files();
         let written = (0..files.len()).into_par_iter().try_for_each(|number| {
-            self.context.check()?;
+            context.check()?;
             if marks.has(number) {
                 return Ok(());
             }
@@ -75,15 +116,14 @@ impl Job<'_> {
                 // The documents of all others are in the same file.
                 Err(error) if self.one.is_some() => Err(error.into()),
                 Err(error) => {
-                    lock(&changed)
-                        .push((number, ChangedFile::of(self.context, &files[number], error)?));
+                    lock(&changed).push((number, ChangedFile::of(context, &files[number], error)?));
                     Ok(())
                 }
                 Ok(written) => {
                     nulls.fetch_add(written.nulls, Ordering::Relaxed);
                     unmarked.fetch_add(written.unmarked, Ordering::Relaxed);
                     let folders = [folder.path(name), folder.path("unreadable")];
-                    marks.set(number, &folders, &self.inputs.output_path(&files[number]))
+                    marks.set(number, &folders, &inputs.output_path(&files[number]))
                 }
             }
         });
@@ -102,20 +142,16 @@ impl Job<'_> {
         Ok(KeptFiles { changed, carried_over, unconverted, nulls, unmarked })
     }
 
-    fn kept_writer(
-        &self,
-        folder: &Folder,
-        name: &str,
-        decided: &Decided<'_>,
-    ) -> Result<KeptWriter, Error> {
-        let writer = KeptWriter::new(self.inputs, folder.path(name), folder.path("unreadable"));
-        let writer = writer.carrying_over(decided.lacking.records().clone());
+    fn writer(&self, name: &str) -> Result<KeptWriter, Error> {
+        let &Writing { inputs, folder, .. } = self;
+        let writer = KeptWriter::new(inputs, folder.path(name), folder.path("unreadable"));
+        let writer = writer.carrying_over(self.lacking.records().clone());
         let threads = rayon::current_num_threads();
-        let files = if self.one.is_some() { 1 } else { self.inputs.files().len() };
+        let files = if self.one.is_some() { 1 } else { inputs.files().len() };
         // With one for each file the thread that hands it a part checks again and again whether it has ended the one before, which
         // takes long where it has to wait for a core; and the last file would have one alone.
         let writer = writer.compressing_by(threads.div_ceil(files.max(1)).max(threads.min(2)));
-        Ok(match (self.settings.output_format, &self.one) {
+        Ok(match (self.output_format, self.one) {
             (Some(format), Some(one)) => writer.joining(format.conversion()?, one.take()),
             (Some(format), None) => writer.converting(format.conversion()?),
             (None, _) => writer,
@@ -125,8 +161,7 @@ impl Job<'_> {
 
 /// The pass over the records of all files, on any number of threads.
 struct KeptPass<'a> {
-    decided: &'a Decided<'a>,
-    texts: &'a ShownTexts,
+    writing: &'a Writing<'a>,
     /// The cells of a document, where all documents stay.
     cells: Option<&'a (dyn Fn(u32) -> Result<Vec<Cell>, Error> + Sync)>,
     /// The first id that could not be read back.
@@ -140,26 +175,26 @@ impl Decide for &KeptPass<'_> {
     fn decide(&mut self, place: Place) -> Decision {
         /// Between two reports of how far it is.
         const STRIDE: u64 = 4096;
-        let KeptPass { decided, progress, done, .. } = self;
-        let Some(document) = decided.records.document(place.index) else {
+        let KeptPass { writing, progress, done, .. } = self;
+        let Some(document) = writing.records.document(place.index) else {
             return Decision::Unreadable;
         };
         let before = done.fetch_add(1, Ordering::Relaxed);
         if before.is_multiple_of(STRIDE) {
             progress.at(before);
         }
-        match self.cells.is_some() || decided.is_kept(document) {
+        match self.cells.is_some() || (writing.is_kept)(document) {
             true => Decision::Keep,
             false => Decision::Drop,
         }
     }
 
     fn wants_to_see(&self, place: Place) -> bool {
-        self.texts.wants(place.index)
+        self.writing.texts.is_some_and(|texts| texts.wants(place.index))
     }
 
     fn cells(&mut self, place: Place) -> Vec<Cell> {
-        let document = self.decided.records.document(place.index);
+        let document = self.writing.records.document(place.index);
         let Some((cells, document)) = self.cells.zip(document) else { return Vec::new() };
         cells(document).unwrap_or_else(|error| {
             lock(self.failed).get_or_insert(error);
@@ -168,6 +203,8 @@ impl Decide for &KeptPass<'_> {
     }
 
     fn see(&mut self, record: &Record<'_>) {
-        self.texts.take(record);
+        if let Some(texts) = self.writing.texts {
+            texts.take(record);
+        }
     }
 }

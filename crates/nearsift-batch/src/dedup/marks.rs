@@ -159,8 +159,9 @@ impl Job<'_> {
         marking: &Marking<'_, J>,
     ) -> Result<(), Error> {
         let Decided { ids, records, .. } = marking.decided;
-        let has_columns = |file: usize| self.inputs.files()[file].format().has_fields();
-        let ends: Vec<(u64, usize)> = self.inputs.ends().collect();
+        let inputs = self.files();
+        let has_columns = |file: usize| inputs.files()[file].format().has_fields();
+        let ends: Vec<(u64, usize)> = inputs.ends().collect();
         if ends.iter().all(|&(_, file)| has_columns(file)) {
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! Removes near duplicates: two passes over the input, and the results beside each other in one folder.
 
 mod against;
+mod apply;
 pub(crate) mod budget;
 mod by_simhash;
 mod by_sketch;
@@ -10,7 +11,9 @@ mod finish;
 mod kept_files;
 mod lookup;
 mod marks;
+mod origin;
 mod pairs;
+mod part_decisions;
 mod run;
 mod settings;
 mod sources;
@@ -31,19 +34,24 @@ use nearsift_io::{Format, Inputs, KeptWriter, OneFile};
 
 use crate::checkpoint::{Checkpoint, Manifest};
 use crate::context::Context;
-use crate::corpus::{self, Collected, Columns, Lacking};
+use crate::corpus::{self, Collected, Columns, Lacking, with_statistics};
 use crate::error::Error;
-use crate::folder::{Destination, Folder, OpenedFolder, Start, Table};
+use crate::folder::{Destination, Folder, OpenedFolder, Start, Table, Untouched};
 use crate::lock;
 use crate::notice::{Level, Topic};
+use crate::parts::Parts;
 use crate::scan::Opened;
 use budget::{Forecast, write_took};
 use nearsift::search::Method;
+use origin::Origin;
 
 pub use against::Reference;
+pub use apply::{AppliedSummary, Apply, apply};
 pub use decisions::{Cluster, Decisions, Pair, Removed, Why};
 pub use marks::Marks;
+pub(crate) use origin::top_folder;
 pub use run::RunOfSketches;
+pub(crate) use settings::reading;
 pub use settings::{OutputFormat, Settings};
 pub use summary::{ChangedFile, GroupShown, MemberShown, Removals, SameForm, Search, Summary};
 pub use totals::{ClusterTotal, TotalsSummary, add_runs};
@@ -98,7 +106,8 @@ pub fn find(
 ) -> Result<Decisions, Error> {
     settings.check()?;
     settings.check_inputs(inputs)?;
-    let job = Job { inputs, settings, context, folder: None, one: None, opened: Mutex::default() };
+    let origin = Origin::Files(inputs);
+    let job = Job { origin, settings, context, folder: None, one: None, opened: Mutex::default() };
     match job.search()? {
         Outcome::Found(decisions) => Ok(*decisions),
         Outcome::Written(_) => unreachable!("there is no folder to write to"),
@@ -123,22 +132,63 @@ pub fn run(
     against::check_output(&settings.against, &output.folder)?;
     let file = output.file.as_deref();
     file.map_or(Ok(()), |file| against::check_output(&settings.against, file))?;
-    let manifest = Manifest::new(inputs, settings.identity(inputs)?);
+    let manifest = Manifest::new(inputs, settings.identity(reading(inputs.options()))?);
     let start = if output.resume { Start::Resume } else { Start::Afresh };
     let destination = Destination { folder: &output.folder, file };
-    let opened = Folder::begin(context, destination, inputs, manifest.as_ref(), start)?;
-    let folder = match opened {
-        OpenedFolder::Work(folder) => *folder,
+    let untouched = Untouched::of(inputs);
+    let opened = Folder::begin(context, destination, untouched, manifest.as_ref(), start)?;
+    let one = file.and_then(Path::file_name).map(|name| One::File(name.into()));
+    finish_in(opened, context, |folder| {
+        in_folder(Origin::Files(inputs), settings, folder, one, context)
+    })
+}
+
+/// Decides about the documents of parts, as [`run`] does of all their files, and writes the reasons into a folder; what stays
+/// is written by [`apply`] of each part. Which member of a group stays, and where a document is from, the parts know.
+///
+/// A job over many documents keeps its work as it is done: one that was stopped or killed can be resumed.
+///
+/// # Errors
+/// As [`run`]; parts of another recipe, or without texts where these decide; a setting that needs the files themselves.
+pub fn join(
+    parts: &Parts,
+    settings: &Settings,
+    output: &Output,
+    context: &Context<'_>,
+) -> Result<Done, Error> {
+    settings.check()?;
+    settings.check_parts(parts, output)?;
+    let mut settings = settings.clone();
+    settings.keep = parts.keep()?;
+    settings.source_field = parts.source_field().map(str::to_owned);
+    let settings = &settings;
+    let files = parts.all().iter().map(|part| part.manifest_path().display().to_string());
+    let manifest = Manifest::of_files(files, settings.identity("parts".to_owned())?);
+    let start = if output.resume { Start::Resume } else { Start::Afresh };
+    let destination = Destination { folder: &output.folder, file: None };
+    let folders = Origin::Parts(parts).folders();
+    let bytes = parts.all().iter().map(|part| part.manifest.text_bytes).sum();
+    let untouched = Untouched::Folders { folders: &folders, bytes };
+    let opened = Folder::begin(context, destination, untouched, manifest.as_ref(), start)?;
+    finish_in(opened, context, |folder| {
+        in_folder(Origin::Parts(parts), settings, folder, None, context)
+    })
+}
+
+/// Does a job in an output folder, unless an earlier one did.
+fn finish_in(
+    opened: OpenedFolder,
+    context: &Context<'_>,
+    work: impl FnOnce(&Folder) -> Result<Summary, Error>,
+) -> Result<Done, Error> {
+    match opened {
+        OpenedFolder::Work(folder) => Ok(Done::Finished(Box::new(work(&folder)?))),
         OpenedFolder::Published { is_complete } => {
             let said = "the run was complete: its results have their names";
             context.notice(Level::Note, Topic::Resume, said);
-            return Ok(Done::AlreadyFinished { is_complete });
+            Ok(Done::AlreadyFinished { is_complete })
         }
-    };
-    let one = file.and_then(Path::file_name).map(|name| One::File(name.into()));
-    let summary = in_folder(inputs, settings, &folder, one, context)?;
-    drop(folder);
-    Ok(Done::Finished(Box::new(summary)))
+    }
 }
 
 /// Decides which documents stay, and writes these, or all with their marks, to a writer as one stream: in the order of the input,
@@ -166,19 +216,21 @@ pub fn stream(
         .map_err(|e| Error::io(&context.scratch, "make a folder for work in", &e))?;
     let folder = Folder::begin_afresh(context, &scratch.path().join("results"), inputs)?;
     let one = One::Stream(Mutex::new(Some(writer)));
-    in_folder(inputs, &settings, &folder, Some(one), context)
+    in_folder(Origin::Files(inputs), &settings, &folder, Some(one), context)
 }
 
 /// Does the job in a folder, and says of what ended it whether the work is kept.
 fn in_folder(
-    inputs: &Inputs,
+    origin: Origin<'_>,
     settings: &Settings,
     folder: &Folder,
     one: Option<One>,
     context: &Context<'_>,
 ) -> Result<Summary, Error> {
-    check_columns(inputs, settings, folder, one.as_ref())?;
-    work(inputs, settings, folder, one, context).map_err(|error| {
+    if let Some(inputs) = origin.files() {
+        check_columns(inputs, settings, folder, one.as_ref())?;
+    }
+    work(origin, settings, folder, one, context).map_err(|error| {
         let is_resumable = folder.keeps_work();
         // Once the job was asked to stop, whatever fails fails because of that.
         if context.interrupt.is_requested() || matches!(error, Error::Interrupted { .. }) {
@@ -212,7 +264,7 @@ fn check_columns(
 }
 
 fn work(
-    inputs: &Inputs,
+    origin: Origin<'_>,
     settings: &Settings,
     folder: &Folder,
     one: Option<One>,
@@ -223,14 +275,16 @@ fn work(
     let context = match limit {
         None => context.clone(),
         Some(limit) => {
-            let longest = inputs.options().limits.record_bytes as u64;
-            budget::admit(context.clone(), limit, longest, folder.state().is_some())?
+            let longest = origin.files().map_or(0, |inputs| inputs.options().limits.record_bytes);
+            budget::admit(context.clone(), limit, longest as u64, folder.state().is_some())?
         }
     };
     // The batch that the forecast looks at is the first of the first pass.
-    let opened = folder.state().map(|_| Opened::at(inputs)).transpose()?;
-    let first = opened.as_ref().and_then(Opened::first);
-    let forecast = first.and_then(|first| Forecast::of(inputs, first, limit, !settings.dry_run));
+    let inputs = origin.files().filter(|_| folder.state().is_some());
+    let opened = inputs.map(Opened::at).transpose()?;
+    let first = inputs.zip(opened.as_ref().and_then(Opened::first));
+    let forecast =
+        first.and_then(|(inputs, first)| Forecast::of(inputs, first, limit, !settings.dry_run));
     if let Some(forecast) = forecast {
         let note = |level, message: &str| context.notice(level, Topic::Forecast, message);
         note(Level::Note, &forecast.to_string());
@@ -242,7 +296,7 @@ fn work(
         }
     }
     let opened = Mutex::new(opened);
-    let job = Job { inputs, settings, context: &context, folder: Some(folder), one, opened };
+    let job = Job { origin, settings, context: &context, folder: Some(folder), one, opened };
     let summary = match job.search()? {
         Outcome::Written(summary) => *summary,
         Outcome::Found(_) => unreachable!("there is a folder to write to"),
@@ -254,7 +308,7 @@ fn work(
 
 /// A job at work.
 struct Job<'a> {
-    inputs: &'a Inputs,
+    origin: Origin<'a>,
     settings: &'a Settings,
     context: &'a Context<'a>,
     /// Where results go, if they are written.
@@ -308,6 +362,22 @@ impl Job<'_> {
         }
     }
 
+    /// The files of the documents. A job over parts, which has none, is refused all settings that need them.
+    fn files(&self) -> &Inputs {
+        match self.origin {
+            Origin::Files(inputs) => inputs,
+            Origin::Parts(_) => unreachable!("settings that need files are refused for parts"),
+        }
+    }
+
+    /// The recipe with what it counts over the corpus.
+    fn with_statistics(&self, recipe: Recipe) -> Result<Recipe, Error> {
+        match self.origin {
+            Origin::Files(inputs) => with_statistics(self.context, recipe, inputs),
+            Origin::Parts(parts) => parts.check_recipe(&recipe).map(|()| recipe),
+        }
+    }
+
     fn clustering(&self) -> Clustering {
         self.settings.clustering.unwrap_or(self.settings.method.clustering())
     }
@@ -331,15 +401,20 @@ impl Job<'_> {
             lacking.note(line);
             unreadable.as_mut().map_or(Ok(()), |table| table.raw(line))
         };
-        let &Job { inputs, settings, context, .. } = self;
+        let &Job { origin, settings, context, .. } = self;
         let wanted = corpus::Wanted {
             recipe,
             keep: &settings.keep,
             source_field: settings.source_field.as_deref(),
             opened: Some(&self.opened),
+            texts: false,
         };
-        let mut collected =
-            corpus::collect(context, columns, inputs, &wanted, self.state(), on_note)?;
+        let mut collected = match origin {
+            Origin::Parts(parts) => parts.collect(context, columns, &self.scratch(), on_note)?,
+            Origin::Files(inputs) => {
+                corpus::collect(context, columns, inputs, &wanted, self.state(), on_note)?
+            }
+        };
         collected.lacking = lacking;
         unreadable.map_or(Ok(()), Table::finish)?;
         Ok(collected)

@@ -3,13 +3,14 @@
 use nearsift::cluster::MajorityLink;
 use nearsift::dedup::{Clustering, Keep};
 use nearsift::recipe::Recipe;
-use nearsift_io::{Body, Codec, Conversion, Format, Inputs, Links};
+use nearsift_io::{Body, Codec, Conversion, Format, Inputs, Links, ReadOptions};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{Marks, against};
+use super::{Marks, Output, against};
 use crate::documents::text_of;
 use crate::error::Error;
+use crate::parts::Parts;
 use nearsift::search::Method;
 
 /// What decides the result of a job. Threads, memory and where it runs do not: they are in
@@ -151,6 +152,36 @@ impl Settings {
         Ok(())
     }
 
+    /// Refuses what a job over parts cannot have: it has no files, and a few settings decided what is in the parts.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] of the first.
+    pub(super) fn check_parts(&self, parts: &Parts, output: &Output) -> Result<(), Error> {
+        let is_verified = matches!(
+            self.method,
+            Method::Sketch { acceptance: nearsift::search::Acceptance::Verified(_), .. }
+        );
+        if is_verified && !parts.have_texts() {
+            let problem = " exact compares texts, and these parts have none: make them again by `sketch` with texts, or let sketches decide by `verify` off";
+            return Err(Error::Setting { setting: "verify", problem: problem.to_owned() });
+        }
+        let of_files = [
+            ("partial", self.partial),
+            ("output-format", self.output_format.is_some()),
+            ("output-file", output.file.is_some()),
+            ("dry-run", self.dry_run),
+            ("against", !self.against.is_empty()),
+            ("mark", self.mark.is_some()),
+            ("keep-state", self.keep_state),
+        ];
+        let Some((setting, _)) = of_files.into_iter().find(|(_, is_set)| *is_set) else {
+            return Ok(());
+        };
+        let problem =
+            " needs the files of the documents, and a join of parts has none: leave it out";
+        Err(Error::Setting { setting, problem: problem.to_owned() })
+    }
+
     /// The same with the format and the compression that the name of the one file for all documents tells, where there is one and they were
     /// not given.
     ///
@@ -205,11 +236,11 @@ impl Settings {
     }
 
     /// What decides the result, by name, in words that never change with the program's types: a job may be resumed by
-    /// one of the same identity.
+    /// one of the same identity. `reading` is how its documents are read.
     ///
     /// # Errors
     /// A reference that cannot be read.
-    pub(super) fn identity(&self, inputs: &Inputs) -> Result<Vec<(String, String)>, Error> {
+    pub(super) fn identity(&self, reading: String) -> Result<Vec<(String, String)>, Error> {
         let (recipe, near) = match &self.method {
             Method::Simhash { recipe, max_distance } => {
                 (recipe, format!("distance {max_distance}"))
@@ -239,7 +270,7 @@ impl Settings {
             ("dry-run", self.dry_run.to_string()),
             ("source-field", self.source_field.clone().unwrap_or_else(none)),
             ("output-format", output_format),
-            ("reading", reading(inputs)),
+            ("reading", reading),
             ("against", against.join(", ")),
             ("keep-state", self.keep_state.to_string()),
             ("tables", if self.parquet_tables { "parquet" } else { "jsonl" }.to_owned()),
@@ -255,8 +286,7 @@ fn written(recipe: &Recipe) -> String {
 }
 
 /// How the input is read.
-fn reading(inputs: &Inputs) -> String {
-    let options = inputs.options();
+pub(crate) fn reading(options: &ReadOptions) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".to_owned());
     let format = options.format.map_or_else(|| "by name".to_owned(), |format| format.to_string());
     let delimiter = options.delimiter.map_or("found".to_owned(), |byte| byte.to_string());

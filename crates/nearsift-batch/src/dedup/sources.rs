@@ -1,12 +1,9 @@
 //! Where the documents come from: how many of each source were duplicates, and of whom.
 
-use std::path::Component;
-
-use nearsift::dedup::Reason;
-use nearsift_io::Inputs;
-
+use super::origin::Origin;
 use crate::corpus::{Names, Records, SourceColumn};
 use crate::report::{SourceLine, SourceTable, visible_line};
+use nearsift::dedup::Reason;
 
 /// Sources that are listed one by one; the others are summed.
 const SHOWN: usize = 30;
@@ -33,7 +30,7 @@ impl<'a> Sources<'a> {
     /// The sources are the values of a field, by its name and its column, or else the top folders of the input and files
     /// that lie in none.
     pub fn new(
-        inputs: &Inputs,
+        origin: Origin<'_>,
         records: &'a Records,
         documents: usize,
         field: Option<(&str, &'a SourceColumn)>,
@@ -43,7 +40,7 @@ impl<'a> Sources<'a> {
             Some((_, column)) => (column.names().to_owned(), Of::Documents(column.numbers())),
             None => {
                 let mut names = Names::default();
-                let files = by_folder(inputs, &mut names);
+                let files = by_folder(origin, &mut names);
                 (names.into_names(), Of::Files(files))
             }
         };
@@ -149,15 +146,6 @@ fn documents_before(records: &Records, record: u64, all: usize) -> u64 {
     low
 }
 
-fn by_folder(inputs: &Inputs, names: &mut Names) -> Vec<(u64, u32)> {
-    let source = |(end, file): (u64, usize)| {
-        let path = inputs.output_path(&inputs.files()[file]);
-        let mut parts = path.components().filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_string_lossy()),
-            _ => None,
-        });
-        let name = parts.next().unwrap_or_default();
-        (end, names.number(&name))
-    };
-    inputs.ends().map(source).collect()
+fn by_folder(origin: Origin<'_>, names: &mut Names) -> Vec<(u64, u32)> {
+    origin.top_folders().map(|(end, name)| (end, names.number(&name))).collect()
 }

@@ -12,11 +12,12 @@ use std::path::Path;
 use nearsift::cluster::{Capped, Cluster};
 use nearsift::dedup::{Clustering, Found, Keep, Reason};
 use nearsift::recipe::Recipe;
-use nearsift_io::{InputFile, Inputs, Note};
+use nearsift_io::{InputFile, Note};
 use serde::Serialize;
 
 use super::against::Reference;
 use super::kept_files::KeptFiles;
+use super::origin::{NamedFile, Origin};
 use crate::context::Context;
 use crate::corpus::{Collected, Columns, Counts, Ids};
 use crate::error::Error;
@@ -122,6 +123,8 @@ pub(super) enum Place {
     Files,
     /// One file.
     File,
+    /// Written of each part, by those who have its files.
+    Parts,
     /// A stream, beside which nothing stays.
     Stream,
 }
@@ -164,21 +167,21 @@ struct InputLine {
 }
 
 impl InputLine {
-    fn of(file: &InputFile) -> InputLine {
-        InputLine { file: file.name(), format: file.format().to_string() }
+    fn of(file: NamedFile) -> InputLine {
+        InputLine { file: file.name, format: file.format }
     }
 }
 
-fn formats(inputs: &Inputs) -> BTreeMap<String, u64> {
+fn formats(origin: Origin<'_>) -> BTreeMap<String, u64> {
     let mut formats = BTreeMap::new();
-    for file in inputs.files() {
-        *formats.entry(file.format().to_string()).or_default() += 1;
+    for file in origin.named() {
+        *formats.entry(file.format).or_default() += 1;
     }
     formats
 }
 
 /// A file that was not the same in all passes, and what differed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct ChangedFile {
     file: String,
     message: String,
@@ -242,7 +245,7 @@ const MEMBERS: usize = 12;
 
 impl Summary {
     pub(super) fn new<C: Columns>(
-        inputs: &Inputs,
+        origin: Origin<'_>,
         collected: &Collected<C>,
         recipe: &Recipe,
         keep: &Keep,
@@ -263,10 +266,10 @@ impl Summary {
                 Clustering::Majority => "majority",
             },
             search,
-            inputs: inputs.files().iter().take(INPUTS).map(InputLine::of).collect(),
-            more_inputs: inputs.files().len().saturating_sub(INPUTS) as u64,
-            formats: formats(inputs),
-            skipped_files: inputs.skipped().files,
+            inputs: origin.named().take(INPUTS).map(InputLine::of).collect(),
+            more_inputs: origin.count().saturating_sub(INPUTS) as u64,
+            formats: formats(origin),
+            skipped_files: origin.skipped_files(),
             dry_run: false,
             documents,
             text_bytes: counts.text_bytes,
@@ -307,12 +310,12 @@ impl Summary {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub(super) fn write_inputs(&self, inputs: &Inputs, folder: &Folder) -> Result<(), Error> {
+    pub(super) fn write_inputs(&self, origin: Origin<'_>, folder: &Folder) -> Result<(), Error> {
         if self.more_inputs == 0 {
             return Ok(());
         }
         let mut table = folder.table("inputs.jsonl")?;
-        inputs.files().iter().try_for_each(|file| table.line(&InputLine::of(file)))?;
+        origin.named().try_for_each(|file| table.line(&InputLine::of(file)))?;
         table.finish()
     }
 

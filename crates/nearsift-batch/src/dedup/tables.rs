@@ -91,7 +91,7 @@ impl Job<'_> {
         let score = |a, b| judged(a, b).map(|judgement| judgement.score);
         let Decided { records, found, against, .. } = decided;
         let field = self.settings.source_field.as_deref().zip(decided.sources.as_ref());
-        let sources = Sources::new(self.inputs, records, found.clusters().documents(), field);
+        let sources = Sources::new(self.origin, records, found.clusters().documents(), field);
         let clusters = write_clusters(folder, decided, &sources, summary, &score)?;
         let table = KeyedTable::create(folder, "removed.jsonl")?;
         let mut removals = Removals { decided, judged, numbers, sources, summary, table };

@@ -9,4 +9,4 @@ mod texts;
 pub use bounded::Bounded;
 pub use decide::{Decision, OfOneForm, PairLine, Workspace, decide};
 pub use stored::{load_candidates, save_candidates};
-pub use texts::{IN_MEMORY, Segmentation, Texts, Wanted};
+pub use texts::{IN_MEMORY, Segmentation, TextStore, Texts, Wanted};

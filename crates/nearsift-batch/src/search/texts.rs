@@ -241,6 +241,52 @@ impl Texts {
     }
 }
 
+/// Takes the texts of wanted documents from elsewhere than the input, in the order of the documents.
+pub struct TextStore {
+    wanted: Vec<u32>,
+    form: fn(&str) -> String,
+    places: Places,
+    store: Store,
+}
+
+impl TextStore {
+    /// More bytes than `memory` go into files.
+    pub fn of(wanted: Wanted, memory: Option<u64>) -> TextStore {
+        let Wanted { documents, parts, form, .. } = wanted;
+        let store = Store::new(documents.len(), Parts(parts), memory.unwrap_or(IN_MEMORY));
+        TextStore { places: Places::of(&documents), wanted: documents, form, store }
+    }
+
+    /// The documents, ascending.
+    pub fn documents(&self) -> &[u32] {
+        &self.wanted
+    }
+
+    /// The form that their texts are wanted in.
+    pub fn form(&self) -> fn(&str) -> String {
+        self.form
+    }
+
+    /// Takes the text of the next document, in its form.
+    ///
+    /// # Errors
+    /// When the disk is full or refuses.
+    pub fn push(&mut self, document: u32, text: &str, folder: &Path) -> Result<(), Error> {
+        let Some(place) = self.places.place(document) else { return Ok(()) };
+        self.store.skip_to(place);
+        self.store.push(text, folder)
+    }
+
+    /// The texts; of documents that none came for, an empty one.
+    ///
+    /// # Errors
+    /// When the disk is full or refuses.
+    pub fn finish(mut self, folder: &Path) -> Result<Texts, Error> {
+        self.store.skip_to(self.wanted.len());
+        Ok(Texts { places: self.places, kept: self.store.finish(folder)? })
+    }
+}
+
 /// Takes texts in the order of the documents.
 struct Store {
     parts: Parts,

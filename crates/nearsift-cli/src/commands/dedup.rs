@@ -99,7 +99,7 @@ fn settings(args: &Dedup) -> Result<Settings, Failure> {
     settings.max_cluster = args.max_cluster;
     settings.partial = args.partial;
     settings.source_field.clone_from(&args.source_field);
-    settings.output_format = output_format(args)?;
+    settings.output_format = output_format(args.output_format, args.output_compression.as_deref())?;
     settings.dry_run = args.dry_run;
     settings.against.clone_from(&args.against);
     settings.keep_state = args.keep_state;
@@ -111,8 +111,11 @@ fn settings(args: &Dedup) -> Result<Settings, Failure> {
 }
 
 /// The format that is written in place of the input's, if one was given.
-fn output_format(args: &Dedup) -> Result<Option<OutputFormat>, Failure> {
-    let Some(format) = args.output_format else { return Ok(None) };
+pub(super) fn output_format(
+    format: Option<args::OutputFormat>,
+    codec: Option<&str>,
+) -> Result<Option<OutputFormat>, Failure> {
+    let Some(format) = format else { return Ok(None) };
     let format = match format {
         args::OutputFormat::Jsonl => Format::JsonLines,
         args::OutputFormat::Json => Format::Json,
@@ -121,12 +124,38 @@ fn output_format(args: &Dedup) -> Result<Option<OutputFormat>, Failure> {
         args::OutputFormat::Parquet => Format::Parquet,
         args::OutputFormat::Arrow => Format::Arrow,
     };
-    let codec = args.output_compression.as_deref().map(str::parse).transpose()?;
+    let codec = codec.map(str::parse).transpose()?;
     Ok(Some(OutputFormat { format, codec }))
 }
 
 /// The result on the terminal.
 fn print(summary: &Summary, out: &mut Out, args: &Dedup) -> Result<(), Failure> {
+    print_groups(summary, out)?;
+    if summary.dry_run {
+        out.line("dry run: nothing was removed, and no document was written")?;
+    }
+    let file = args.output_file.as_ref().map(|file| escaped(&file.display().to_string()));
+    let folder = escaped(&args.output.display().to_string());
+    if summary.marked {
+        let place = file.as_deref().unwrap_or("marked/");
+        out.line(&format!("nothing was removed: every document is in {place}, with columns that say what was decided"))?;
+    }
+    let kept = match (summary.dry_run, summary.marked, &file) {
+        (true, ..) => "",
+        (false, _, Some(file)) => {
+            out.line(&format!("documents in {file}"))?;
+            ""
+        }
+        (false, true, None) => "marked/, ",
+        (false, false, None) => "kept/, ",
+    };
+    out.line(&format!(
+        "results in {folder}: {kept}report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json"
+    ))
+}
+
+/// The largest groups, and what was found in all.
+pub(super) fn print_groups(summary: &Summary, out: &mut Out) -> Result<(), Failure> {
     let shown = summary.largest_groups();
     shown.iter().try_for_each(|group| print_group(group, out))?;
     let more = summary.groups.saturating_sub(shown.len() as u64);
@@ -149,27 +178,7 @@ fn print(summary: &Summary, out: &mut Out, args: &Dedup) -> Result<(), Failure> 
     for warning in summary.warnings() {
         tell(Severity::Note, &nearsift_batch::spell(&warning, option));
     }
-    if summary.dry_run {
-        out.line("dry run: nothing was removed, and no document was written")?;
-    }
-    let file = args.output_file.as_ref().map(|file| escaped(&file.display().to_string()));
-    let folder = escaped(&args.output.display().to_string());
-    if summary.marked {
-        let place = file.as_deref().unwrap_or("marked/");
-        out.line(&format!("nothing was removed: every document is in {place}, with columns that say what was decided"))?;
-    }
-    let kept = match (summary.dry_run, summary.marked, &file) {
-        (true, ..) => "",
-        (false, _, Some(file)) => {
-            out.line(&format!("documents in {file}"))?;
-            ""
-        }
-        (false, true, None) => "marked/, ",
-        (false, false, None) => "kept/, ",
-    };
-    out.line(&format!(
-        "results in {folder}: {kept}report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json"
-    ))
+    Ok(())
 }
 
 fn totals(summary: &Summary) -> String {

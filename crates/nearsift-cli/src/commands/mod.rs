@@ -10,6 +10,7 @@ pub mod fingerprint;
 pub mod index;
 pub mod keywords;
 pub mod pairs;
+pub mod parts;
 pub mod recipes;
 #[cfg(unix)]
 pub mod serve;

@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use memchr::memchr;
+use serde::{Deserialize, Serialize};
 
 use crate::archive::Members;
 use crate::inputs::{InputFile, Seen};
@@ -56,14 +57,35 @@ pub(crate) trait Pieces: Send {
 }
 
 /// What a pass over a file saw: another pass over the same file sees the same.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Passed {
     pub(crate) bytes: u64,
     pub(crate) digest: u64,
     /// How many rows were handed out of each part of a table.
     pub(crate) parts: Vec<u64>,
     /// What was seen of each member of an archive that is a document file.
+    #[serde(with = "members")]
     pub(crate) members: Vec<(Arc<str>, Seen)>,
+}
+
+/// Members as data: serde has no `Arc<str>` unless that is asked for in the whole build.
+mod members {
+    use super::{Arc, Seen};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(
+        members: &[(Arc<str>, Seen)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(members.iter().map(|(name, seen)| (&**name, seen)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<(Arc<str>, Seen)>, D::Error> {
+        let members = Vec::<(String, Seen)>::deserialize(deserializer)?;
+        Ok(members.into_iter().map(|(name, seen)| (name.into(), seen)).collect())
+    }
 }
 
 /// How documents are read.

@@ -52,7 +52,7 @@ impl Job<'_> {
         path: &Path,
         number: usize,
     ) -> Result<Matched, Error> {
-        let inputs = Inputs::resolve(&[path], self.inputs.options().clone())?;
+        let inputs = Inputs::resolve(&[path], self.files().options().clone())?;
         let manifest = Manifest::new(&inputs, vec![("recipe".to_owned(), recipe.to_string())]);
         let state = match self.state().zip(manifest) {
             Some((state, manifest)) => {
@@ -169,7 +169,7 @@ impl Job<'_> {
         let folder = self.scratch();
         let mut documents: Vec<u32> = candidates.iter().map(|pair| pair.document).collect();
         documents.dedup();
-        let inputs = self.inputs;
+        let inputs = self.files();
         let wanted = Wanted::from(documents).past_changes();
         let own = Texts::read(self.context, inputs, &collected.records, wanted, memory, &folder)?;
         let mut references: Vec<u32> = candidates.iter().map(|pair| pair.reference).collect();
@@ -252,7 +252,7 @@ impl Shelf<'_> {
                 Ok(Shelved { numbers: references.clone(), references, texts })
             }
             Origin::Kept(kept) => {
-                let (inputs, numbers) = kept.inputs_of(&references, job.inputs.options())?;
+                let (inputs, numbers) = kept.inputs_of(&references, job.files().options())?;
                 let records = Records::default();
                 let texts =
                     Texts::read(job.context, &inputs, &records, numbers.clone(), memory, folder)
