@@ -39,7 +39,7 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 44] = [
+const SETTINGS: [&str; 45] = [
     "against",
     "benchmark-fields",
     "benchmark-id-field",
@@ -84,6 +84,7 @@ const SETTINGS: [&str; 44] = [
     "text-field",
     "user-dictionary",
     "verify",
+    "without-texts",
 ];
 
 /// The text with each setting in backticks replaced by what `name` makes of it.

@@ -135,7 +135,8 @@ pub fn checked_len(path: &Path) -> io::Result<Option<u64>> {
     Ok(reader.finish()?.then_some(len))
 }
 
-fn partial(path: &Path) -> PathBuf {
+/// What a file is called until it is whole.
+pub fn partial(path: &Path) -> PathBuf {
     path.with_extension("partial")
 }
 

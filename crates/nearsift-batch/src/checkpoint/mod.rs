@@ -8,6 +8,7 @@
 pub mod file;
 mod keys;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub use keys::{CorpusKeys, FileKeys};
 use crate::error::Error;
 
 const MANIFEST: &str = "manifest.json";
+const LOCK: &str = "lock";
 
 /// Which input, and what is done with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,7 +215,7 @@ impl Checkpoint {
     ) -> Result<Checkpoint, Error> {
         let error = |e: &io::Error| Error::io(folder, "keep the work in", e);
         fs::create_dir_all(folder).map_err(|e| error(&e))?;
-        let lock = File::create(folder.join("lock")).map_err(|e| error(&e))?;
+        let lock = File::create(folder.join(LOCK)).map_err(|e| error(&e))?;
         if let Err(fs::TryLockError::WouldBlock) = lock.try_lock() {
             return Err(Error::Resume(format!(
                 "{}: another nearsift works on this output: wait for it, or choose another folder",
@@ -243,6 +245,12 @@ impl Checkpoint {
     /// Whether there is work in a folder to go on with.
     pub fn is_in(folder: &Path) -> bool {
         folder.join(MANIFEST).is_file()
+    }
+
+    /// Whether a file of this name may be there before there is work to go on with.
+    pub fn begins_with(name: &OsStr) -> bool {
+        let partial = file::partial(Path::new(MANIFEST));
+        name == LOCK || name == MANIFEST || name == partial.as_os_str()
     }
 
     /// When a shard ends, in bytes of records.

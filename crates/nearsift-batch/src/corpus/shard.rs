@@ -221,9 +221,10 @@ pub fn load_sample<C: Columns>(folder: &Path, shards: usize, columns: &mut C) ->
 }
 
 /// Removes the sample that the last of some shards left.
-pub fn remove_sample(state: &Checkpoint, shards: usize) {
+pub fn remove_sample(folder: &Path, shards: usize) {
     if let Some(last) = shards.checked_sub(1) {
-        state.remove(&name(last, "sample"));
+        // It may be gone already.
+        drop(std::fs::remove_file(folder.join(name(last, "sample"))));
     }
 }
 

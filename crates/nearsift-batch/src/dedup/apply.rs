@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::kept_files::Writing;
-use super::part_decisions::PartDecisions;
+use super::part_decisions::{PartDecisions, check_part};
 use super::settings::reading;
 use super::summary::ChangedFile;
 use super::{Marks, OutputFormat};
@@ -70,6 +70,7 @@ pub fn apply(
     context: &Context<'_>,
 ) -> Result<AppliedSummary, Error> {
     let part = Part::open(part)?;
+    check_part(decisions, &part)?;
     let inputs = part.inputs(&settings.inputs)?;
     let of_marks =
         settings.mark.as_ref().map_or_else(|| "none".to_owned(), |m| m.names().join(", "));

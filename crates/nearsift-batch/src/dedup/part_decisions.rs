@@ -118,11 +118,11 @@ pub struct PartDecisions {
 }
 
 impl PartDecisions {
-    /// Reads what the folder of a join has about a part. Lines that `id_bytes` do not hold go to a file without a name in `scratch`;
+    /// Reads what the folder of a join has about a part, which was [checked](check_part). Lines that `id_bytes` do not hold go to a file without a name in `scratch`;
     /// without `cells` only which documents stay is kept.
     ///
     /// # Errors
-    /// A folder without decisions, or with those of other parts; a file that is damaged or cut short.
+    /// A file that is damaged or cut short.
     pub fn read(
         decisions: &Path,
         part: &Part,
@@ -130,7 +130,6 @@ impl PartDecisions {
         id_bytes: u64,
         scratch: &Path,
     ) -> Result<PartDecisions, Error> {
-        check_part(decisions, part)?;
         let path = decisions.join(file_of(&part.digest));
         let damaged = |what: &dyn std::fmt::Display| {
             Error::invalid(format!(
@@ -187,7 +186,10 @@ impl PartDecisions {
 }
 
 /// Refuses decisions that are not about a part.
-fn check_part(decisions: &Path, part: &Part) -> Result<(), Error> {
+///
+/// # Errors
+/// When a folder has none, or others.
+pub fn check_part(decisions: &Path, part: &Part) -> Result<(), Error> {
     let path = decisions.join(LIST);
     let json = fs::read(&path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => Error::invalid(format!(

@@ -59,7 +59,7 @@ impl Settings {
             ("recipe", format!("{} (digest {:016x})", self.recipe, self.recipe.digest())),
             ("keep", self.keep.to_string()),
             ("source-field", source),
-            ("texts", self.texts.to_string()),
+            ("without-texts", (!self.texts).to_string()),
             ("reading", crate::dedup::reading(inputs.options())),
         ];
         settings.map(|(name, value)| (name.to_owned(), value)).into()
@@ -103,11 +103,12 @@ pub fn sketch(
         Error::invalid("a part needs files that can be read again: not standard input or pipes")
     })?;
     let has_work = Checkpoint::is_in(folder);
-    let folder = prepare_output_around(folder, inputs, |_| has_work)?;
+    let folder =
+        prepare_output_around(folder, inputs, |name| has_work || Checkpoint::begins_with(name))?;
     if PartManifest::is_in(&folder) {
         let part = Part::open(&folder)?;
         part.manifest.check_same(&again)?;
-        return part.summary();
+        return finish(&part);
     }
     let state = Checkpoint::open(
         &folder,
@@ -125,7 +126,14 @@ pub fn sketch(
     })?;
     manifest.again = again;
     manifest.write(&folder)?;
-    Part::open(&folder)?.summary()
+    finish(&Part::open(&folder)?)
+}
+
+/// Removes what a complete part does not need, and says what it has.
+fn finish(part: &Part) -> Result<PartSummary, Error> {
+    // The counts of features follow from the texts of all parts.
+    shard::remove_sample(&part.folder, part.manifest.shards);
+    part.summary()
 }
 
 /// Reads all documents into the shards of a part.
@@ -146,7 +154,5 @@ fn collect<C: Columns>(
     let collected: Collected<C> =
         corpus::collect(context, columns, inputs, &wanted, Some(state), |_| Ok(()))?;
     let shards = shard::each_head(&state.path(""), |_| Ok(()))?;
-    // The counts of features follow from the texts of all parts.
-    shard::remove_sample(state, shards);
     PartManifest::of(inputs, settings, &collected, shards)
 }

@@ -357,6 +357,9 @@ impl Parts {
     ) -> Result<(), Error> {
         /// Blocks that are unpacked together, for each thread.
         const BLOCKS: usize = 4;
+        if wanted.is_empty() {
+            return Ok(());
+        }
         let at_once = BLOCKS * rayon::current_num_threads();
         let bytes = self.parts.iter().map(|part| part.manifest.text_bytes).sum();
         let progress = context.begin(phase, bytes);
@@ -432,7 +435,7 @@ fn check_alike(first: &Part, part: &Part) -> Result<(), Error> {
             ("recipe", format!("{recipe} (digest {digest})")),
             ("keep", keep.clone()),
             ("source-field", source_field.clone().unwrap_or_else(|| "none".to_owned())),
-            ("texts", if *texts { "kept" } else { "not kept" }.to_owned()),
+            ("without-texts", if *texts { "off" } else { "on" }.to_owned()),
         ]
     };
     for ((name, one), (_, other)) in of(first).into_iter().zip(of(part)) {

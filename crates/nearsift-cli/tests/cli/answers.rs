@@ -472,6 +472,79 @@ pub const INTERRUPTED: Answer = answer(
 );
 
 /// All of them, in the order of the page.
+pub const PART_UNFINISHED: Answer = answer(
+    "`join`: a folder that holds no complete part",
+    2,
+    "error: unfinished: no complete part, for it has no part.json: give the folder that `sketch` wrote, or begin it again to complete it",
+    "Nothing is written.",
+);
+pub const PART_TWICE: Answer = answer(
+    "`join`: a part that is given twice",
+    2,
+    "error: parts/../parts/0: this part is given twice, also as parts/0: leave one of them out",
+    "Nothing is written.",
+);
+pub const PART_OF_OTHERS: Answer = answer(
+    "`join`: parts of different settings",
+    2,
+    "error: longest: this part was made with --keep longest, and parts/0 with first: make one of them again by `sketch`",
+    "Nothing is written.",
+);
+pub const PART_OF_OTHER_RECIPE: Answer = answer(
+    "`join`: parts of another recipe than the one that is asked for",
+    2,
+    "error: parts/0: this part was made by the recipe 'sketch",
+    "Both digests are named. Nothing is written.",
+);
+pub const PART_WITHOUT_TEXTS: Answer = answer(
+    "`join`: texts are to be compared, and the parts have none",
+    2,
+    "error: --verify exact compares texts, and these parts have none: make them again by `sketch` with texts, or let sketches decide by --verify off",
+    "Nothing is written.",
+);
+pub const PARTS_TOO_LARGE: Answer = answer(
+    "`join`: more documents than one join can number",
+    2,
+    "error: parts/1: with this part there are 4294967400 documents, and one join takes 4294967294: join fewer parts at a time",
+    "The part is named with which there are too many. Nothing is written.",
+);
+pub const PART_CUT_SHORT: Answer = answer(
+    "`join`: a part that lacks a file",
+    2,
+    "error: parts/0: this part has ",
+    "The message tells how many of its shards are there. Nothing gets its name.",
+);
+pub const PART_DAMAGED: Answer = answer(
+    "`join`: a part with a damaged file",
+    2,
+    "error: parts/1/00000000.texts: damaged: remove the part parts/1 and make it again by `sketch`",
+    "Every file of a part has a checksum. Nothing gets its name.",
+);
+pub const DECISIONS_MISSING: Answer = answer(
+    "`apply`: a folder without decisions",
+    2,
+    "error: parts: no decisions about parts: give the folder that `join` wrote, once it is complete",
+    "Nothing is written.",
+);
+pub const DECISIONS_OF_OTHERS: Answer = answer(
+    "`apply`: decisions about other parts",
+    2,
+    "error: joined: nothing was decided here about the part longest: these are decisions about 2 parts (parts/0, parts/1); give the part that was joined, as it was then",
+    "Nothing is written.",
+);
+pub const PART_FILES_OTHER: Answer = answer(
+    "`apply`: other files than those of the part",
+    2,
+    "error: parts/0: of this part these are not the files that were read: 0.jsonl was there, and 1.jsonl.zst is in its place; name the same files, folders or patterns, in the same order",
+    "Nothing is written.",
+);
+pub const PART_FILE_CHANGED: Answer = answer(
+    "`apply`: a file that has changed since its part was made",
+    3,
+    "changed while it was being read: expected 201 records, got 202",
+    "All other files of the part are written; `summary.json` lists the file.",
+);
+
 pub const ALL: &[&Answer] = &[
     &NOT_UTF_8,
     &NOT_ANY_CHARSET,
@@ -546,6 +619,18 @@ pub const ALL: &[&Answer] = &[
     &ONE_CLASS,
     &CONTRADICTION,
     &INTERRUPTED,
+    &PART_UNFINISHED,
+    &PART_TWICE,
+    &PART_OF_OTHERS,
+    &PART_OF_OTHER_RECIPE,
+    &PART_WITHOUT_TEXTS,
+    &PARTS_TOO_LARGE,
+    &PART_CUT_SHORT,
+    &PART_DAMAGED,
+    &DECISIONS_MISSING,
+    &DECISIONS_OF_OTHERS,
+    &PART_FILES_OTHER,
+    &PART_FILE_CHANGED,
 ];
 
 /// The page cannot say anything else than the tests expect.

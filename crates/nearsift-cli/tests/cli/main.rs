@@ -19,6 +19,7 @@ mod one_file;
 mod one_form;
 mod overwrite;
 mod partial;
+mod parts;
 mod report;
 mod resume;
 mod same_bytes;
