@@ -55,7 +55,7 @@ impl Pairs {
 }
 
 /// Ids as numbers where all are, else as strings.
-fn ids(ids: &[serde_json::Value]) -> ArrayRef {
+pub fn ids(ids: &[serde_json::Value]) -> ArrayRef {
     let numbers: Option<Vec<i64>> = ids.iter().map(serde_json::Value::as_i64).collect();
     if let Some(numbers) = numbers {
         return Arc::new(Int64Array::from(numbers));

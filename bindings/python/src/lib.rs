@@ -12,6 +12,7 @@ mod errors;
 mod index;
 mod job;
 mod jobs;
+mod parts;
 mod program;
 mod settings;
 mod sketches;
@@ -34,6 +35,8 @@ mod _native {
     use crate::index::{DurableIndex, FingerprintIndex};
     #[pymodule_export]
     use crate::jobs::{find_pairs, measure, propose};
+    #[pymodule_export]
+    use crate::parts::{apply_part, join_parts, part_decisions, sketch_part};
     #[pymodule_export]
     use crate::program::run_program;
     #[pymodule_export]

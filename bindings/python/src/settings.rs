@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use nearsift::dedup::{Clustering, Keep};
 use nearsift::recipe::Recipe;
 use nearsift_batch::dedup::RunOfSketches;
+use nearsift_batch::parts::Parts;
 use nearsift_batch::{Choice, Method, MethodName, RecipeChoice, Verify};
 use nearsift_io::{Codec, Format, Links, ReadOptions};
 use pyo3::prelude::*;
@@ -76,6 +77,14 @@ impl Matching {
             verify: self.verify.map(|exact| if exact { Verify::Exact } else { Verify::Off }),
         };
         choice.method().map_err(|error| of_job(&error))
+    }
+
+    /// Leaves to parts what they decide: their recipe, and that sketches alone decide where there are no texts.
+    pub fn take_recipe_of(&mut self, parts: &Parts) {
+        self.recipe.get_or_insert_with(|| parts.recipe().to_owned());
+        if parts.are_sketches() && !parts.have_texts() {
+            self.verify.get_or_insert(false);
+        }
     }
 
     /// The recipe alone, else the default of what is done.

@@ -25,6 +25,7 @@ from nearsift._jobs import evaluate, pairs, tune
 from nearsift._memory import FingerprintIndex, SketchIndex
 from nearsift._native import VERSION as __version__
 from nearsift._native import Column, Recipe, Table
+from nearsift._parts import apply_part, join_parts, sketch_part
 from nearsift._texts import (
     Comparison,
     Difference,
@@ -67,6 +68,7 @@ __all__ = [
     "Table",
     "Why",
     "__version__",
+    "apply_part",
     "compare",
     "decontaminate",
     "dedup",
@@ -74,6 +76,7 @@ __all__ = [
     "distance",
     "evaluate",
     "fingerprint",
+    "join_parts",
     "keywords",
     "pairs",
     "recipe",
@@ -81,6 +84,7 @@ __all__ = [
     "score",
     "segment_words",
     "sketch",
+    "sketch_part",
     "trim_substrings",
     "tune",
 ]

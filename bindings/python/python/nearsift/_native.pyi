@@ -134,6 +134,23 @@ def decontaminate_files(
     decontaminating: dict[str, object],
     options: dict[str, object],
 ) -> str: ...
+def sketch_part(
+    data: Any,
+    paths: list[Path] | None,
+    reading: dict[str, object],
+    matching: dict[str, object],
+    sketching: dict[str, object],
+    options: dict[str, object],
+) -> str: ...
+def join_parts(
+    folders: list[Path],
+    matching: dict[str, object],
+    grouping: dict[str, object],
+    joining: dict[str, object],
+    options: dict[str, object],
+) -> None: ...
+def apply_part(part: Path, decisions: Path, applying: dict[str, object], options: dict[str, object]) -> str: ...
+def part_decisions(part: Path, decisions: Path, options: dict[str, object]) -> Table: ...
 def trim_substrings(
     paths: list[Path],
     reading: dict[str, object],

@@ -49,6 +49,11 @@ impl<'a> Id<'a> {
         }
     }
 
+    /// The id of its [written](Id::written) form.
+    pub(crate) fn of_written(written: &'a str) -> Id<'a> {
+        Id(Cow::Borrowed(written))
+    }
+
     /// The form in which it is kept: different ids have different forms.
     pub(crate) fn written(&self) -> &str {
         &self.0

@@ -183,6 +183,20 @@ pub fn each_head(
     each_shard(folder, |content, damaged| each(head_of(content).ok_or_else(damaged)?))
 }
 
+/// Calls `each` with the ids of the documents of the shards in a folder, in order, in their [written](Id::written) form.
+///
+/// # Errors
+/// As [`load`].
+pub fn each_id(
+    folder: &Path,
+    mut each: impl FnMut(&str) -> Result<(), Error>,
+) -> Result<usize, Error> {
+    each_shard(folder, |content, damaged| {
+        let (_, ids) = head_and_ids(content).ok_or_else(damaged)?;
+        ids.into_iter().try_for_each(&mut each)
+    })
+}
+
 fn each_shard(
     folder: &Path,
     mut each: impl FnMut(&mut ByteReader<'_>, &dyn Fn() -> Error) -> Result<(), Error>,

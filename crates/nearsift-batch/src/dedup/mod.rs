@@ -50,6 +50,7 @@ pub use apply::{AppliedSummary, Apply, apply};
 pub use decisions::{Cluster, Decisions, Pair, Removed, Why};
 pub use marks::Marks;
 pub(crate) use origin::top_folder;
+pub use part_decisions::{PartDecision, decisions_of};
 pub use run::RunOfSketches;
 pub(crate) use settings::reading;
 pub use settings::{OutputFormat, Settings};

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::marks::Marking;
 use super::{Job, Judgement};
+use crate::context::Context;
 use crate::corpus::{Id, Ids};
 use crate::error::Error;
 use crate::folder::Folder;
@@ -55,6 +56,59 @@ impl Line<'_> {
             reason.map_or(Cell::Null, |reason| Cell::text(&reason)),
         ]
     }
+}
+
+/// What was decided about a document of a part.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PartDecision {
+    /// Its id, as JSON.
+    pub id: serde_json::Value,
+    /// The number of its cluster, where it is like another document.
+    pub cluster: Option<i64>,
+    /// The documents of its cluster.
+    pub cluster_size: i64,
+    /// The id of the document that stays in its place, as JSON: its own where it stays.
+    pub representative: serde_json::Value,
+    /// What decided about it and that one, from 0 to 1, where it goes and the two were compared.
+    pub score: Option<f64>,
+    /// Whether it stays.
+    pub kept: bool,
+    /// Why it goes.
+    pub reason: Option<String>,
+}
+
+/// Calls `each` with what was decided about each document of a part, in order. `decisions` is the output of
+/// [`join`](super::join).
+///
+/// # Errors
+/// As [`apply`](super::apply), or what `each` returns.
+pub fn decisions_of(
+    part: &Path,
+    decisions: &Path,
+    context: &Context<'_>,
+    mut each: impl FnMut(PartDecision) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let part = Part::open(part)?;
+    check_part(decisions, &part)?;
+    let (bytes, scratch) = (context.bounds.id_bytes, &context.scratch);
+    let decided = PartDecisions::read(decisions, &part, true, bytes, scratch)?;
+    let mut document = 0;
+    part.each_id(|id| {
+        let line = decided.lines.get(document)?;
+        let line: Line<'_> = serde_json::from_str(line.shown()).map_err(Error::invalid)?;
+        document += 1;
+        let Line(cluster, cluster_size, representative, score, kept, reason) = line;
+        each(PartDecision {
+            id: serde_json::to_value(Id::of_written(id)).map_err(Error::invalid)?,
+            cluster,
+            cluster_size,
+            representative: serde_json::from_str(representative.get()).map_err(Error::invalid)?,
+            score,
+            kept,
+            reason,
+        })
+    })
 }
 
 impl Job<'_> {

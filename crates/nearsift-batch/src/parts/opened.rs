@@ -92,6 +92,18 @@ impl Part {
         Ok(inputs)
     }
 
+    /// Calls `each` with the ids of its documents, in order, as they are kept.
+    ///
+    /// # Errors
+    /// A shard that cannot be read or is missing, or what `each` returns.
+    pub fn each_id(&self, each: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+        let shards = shard::each_id(&self.folder, each)?;
+        match shards == self.manifest.shards {
+            true => Ok(()),
+            false => Err(cut_short(self, shards)),
+        }
+    }
+
     fn damaged(&self, path: &Path) -> Error {
         Error::invalid(format!(
             "{}: damaged: remove the part {} and make it again by `sketch`",

@@ -1,0 +1,187 @@
+//! A deduplication cut in parts: sketched anywhere, joined on one machine, applied anywhere.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema};
+use nearsift_batch::dedup::{self, Apply, Done, Output, OutputFormat, PartDecision};
+use nearsift_batch::parts::{self, Parts};
+use pyo3::prelude::*;
+
+use crate::columns::Table;
+use crate::dedup::Documents;
+use crate::errors::{Class, exception, of_job};
+use crate::job::{self, Options};
+use crate::jobs::ids;
+use crate::settings::{Grouping, Matching, Reading, codec, format};
+
+/// What a part is made by.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Sketching {
+    part: PathBuf,
+    keep: String,
+    source: Option<String>,
+    texts: bool,
+}
+
+/// Makes a part of documents; returns what it has as JSON.
+#[pyfunction]
+pub fn sketch_part(
+    py: Python<'_>,
+    data: Option<&Bound<'_, PyAny>>,
+    paths: Option<Vec<PathBuf>>,
+    reading: Reading,
+    matching: Matching,
+    sketching: Sketching,
+    options: Options,
+) -> PyResult<String> {
+    let mut settings = parts::Settings::new(matching.method()?.recipe().clone());
+    settings.keep = sketching.keep.parse().map_err(|e| {
+        exception(Class::Value, format!("keep={:?}: {e}", sketching.keep))
+    })?;
+    settings.source_field = sketching.source;
+    settings.texts &= sketching.texts;
+    let documents = Documents::of(data, paths, &reading)?;
+    let read = reading.options(settings.fields())?;
+    let summary = job::run(py, &options, move |context| {
+        let opened = documents.open(read, reading.id, context)?;
+        parts::sketch(opened.inputs(), &settings, &sketching.part, context)
+    })?;
+    serde_json::to_string(&summary).map_err(|e| exception(Class::Error, e))
+}
+
+/// Where the decisions about parts go.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Joining {
+    output: PathBuf,
+    resume: bool,
+    parquet_tables: bool,
+}
+
+/// Decides about the documents of parts.
+#[pyfunction]
+pub fn join_parts(
+    py: Python<'_>,
+    folders: Vec<PathBuf>,
+    mut matching: Matching,
+    grouping: Grouping,
+    joining: Joining,
+    options: Options,
+) -> PyResult<()> {
+    let parts = Parts::open(&folders).map_err(|error| of_job(&error))?;
+    matching.take_recipe_of(&parts);
+    let mut settings = grouping.settings(matching.method()?)?;
+    settings.parquet_tables = joining.parquet_tables;
+    let mut output = Output::new(joining.output);
+    output.resume = joining.resume;
+    job::run(py, &options, move |context| {
+        let (Done::Finished(_) | Done::AlreadyFinished { .. } | _) =
+            dedup::join(&parts, &settings, &output, context)?;
+        Ok(())
+    })
+}
+
+/// What is written of the files of a part.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Applying {
+    inputs: Vec<PathBuf>,
+    output: PathBuf,
+    resume: bool,
+    mark: Option<Vec<(String, String)>>,
+    output_format: Option<String>,
+    output_compression: Option<String>,
+}
+
+/// Writes what stays of the files of a part; returns the summary as JSON.
+#[pyfunction]
+pub fn apply_part(
+    py: Python<'_>,
+    part: PathBuf,
+    decisions: PathBuf,
+    applying: Applying,
+    options: Options,
+) -> PyResult<String> {
+    let mut settings = Apply::default();
+    settings.inputs = applying.inputs;
+    settings.resume = applying.resume;
+    if let Some(names) = applying.mark {
+        let mut marks = dedup::Marks::default();
+        for (column, name) in names {
+            marks.rename(&column, &name).map_err(|error| of_job(&error))?;
+        }
+        settings.mark = Some(marks);
+    }
+    if let Some(format) = format(applying.output_format.as_deref())? {
+        let codec = codec(applying.output_compression.as_deref())?;
+        settings.output_format = Some(OutputFormat { format, codec });
+    }
+    let summary = job::run(py, &options, move |context| {
+        dedup::apply(&part, &decisions, &settings, &applying.output, context)
+    })?;
+    serde_json::to_string(&summary).map_err(|e| exception(Class::Error, e))
+}
+
+/// What was decided about the documents of a part, as a table.
+#[pyfunction]
+pub fn part_decisions(
+    py: Python<'_>,
+    part: PathBuf,
+    decisions: PathBuf,
+    options: Options,
+) -> PyResult<Table> {
+    let columns = job::run(py, &options, move |context| {
+        let mut columns = Columns::default();
+        dedup::decisions_of(&part, &decisions, context, |decision| {
+            columns.push(decision);
+            Ok(())
+        })?;
+        Ok(columns)
+    })?;
+    columns.finish()
+}
+
+#[derive(Default)]
+struct Columns {
+    ids: Vec<serde_json::Value>,
+    cluster: Int64Builder,
+    cluster_size: Int64Builder,
+    representatives: Vec<serde_json::Value>,
+    score: Float64Builder,
+    kept: BooleanBuilder,
+    reason: StringBuilder,
+}
+
+impl Columns {
+    fn push(&mut self, decision: PartDecision) {
+        self.ids.push(decision.id);
+        self.cluster.append_option(decision.cluster);
+        self.cluster_size.append_value(decision.cluster_size);
+        self.representatives.push(decision.representative);
+        self.score.append_option(decision.score);
+        self.kept.append_value(decision.kept);
+        self.reason.append_option(decision.reason);
+    }
+
+    fn finish(mut self) -> PyResult<Table> {
+        let columns: [(&str, ArrayRef); 7] = [
+            ("id", ids(&self.ids)),
+            ("cluster", Arc::new(self.cluster.finish())),
+            ("cluster_size", Arc::new(self.cluster_size.finish())),
+            ("representative", ids(&self.representatives)),
+            ("score", Arc::new(self.score.finish())),
+            ("kept", Arc::new(self.kept.finish())),
+            ("reason", Arc::new(self.reason.finish())),
+        ];
+        let field =
+            |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), true);
+        let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+        let columns = columns.into_iter().map(|(_, column)| column).collect();
+        let batch = RecordBatch::try_new(Arc::new(schema), columns);
+        batch.map(Table::of).map_err(|e| exception(Class::Error, e))
+    }
+}
