@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,3 +27,28 @@ def texts() -> list[str]:
 def corpus() -> Path:
     """The example corpus of the repository."""
     return ROOT / "examples" / "corpus.jsonl"
+
+
+LETTERS = [chr(0x4E00 + letter) for letter in range(3000)]
+
+
+def article(number: int) -> str:
+    draw = random.Random(number)
+    return "".join(draw.choice(LETTERS) for _ in range(48))
+
+
+def edited_documents(count: int) -> Any:
+    """A table of documents, a third of them edited copies of any other."""
+    import pyarrow as pa
+
+    draw = random.Random(5)
+    texts: list[str | None] = []
+    for number in range(count):
+        text = article(number)
+        if number % 3 == 0:
+            text = article(draw.randrange(count))
+            text = text[:20] + "改" + text[20:] if number % 2 else text
+        texts.append(text)
+    order = list(range(count))
+    draw.shuffle(order)
+    return pa.table({"id": [f"doc-{number}" for number in order], "text": texts, "at": list(range(count))})
