@@ -1,5 +1,5 @@
 //! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`,
-//! `generate-corpus`, `torture`, `wheel`, `c-library`.
+//! `generate-corpus`, `torture`, `wheel`, `c-library`, `cluster`.
 //!
 //! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
 //! the command that reruns it alone.
@@ -10,6 +10,7 @@ mod bench;
 mod c_library;
 mod check;
 mod clients;
+mod cluster;
 mod deny;
 mod fuzz;
 mod python;
@@ -64,6 +65,9 @@ enum Command {
     /// Long runs of the reliability tests, for release, with counts of your own
     #[command(subcommand)]
     Torture(torture::Run),
+    /// Runs the Python package on Spark or Ray, with a worker killed at work
+    #[command(subcommand)]
+    Cluster(cluster::Run),
     /// Builds the C library and installs it
     CLibrary(c_library::Arguments),
     /// Writes the generated tables that are committed, or checks that they are up to date
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         Command::Wheel => python::wheel(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(run) => torture::run(&run),
+        Command::Cluster(what) => cluster::run(&what),
         Command::CLibrary(arguments) => c_library::run(&arguments),
         Command::Tables { arguments } => tables(&arguments),
     };

@@ -21,6 +21,9 @@ const PACKAGES: &[&str] = &[
     "duckdb==2.0.1",
     "mypy==2.4.1",
     "gaoya==0.2.2",
+    // Spark Connect speaks by it.
+    "grpcio==1.85.3",
+    "grpcio-status==1.85.3",
     "numpy==2.4.6",
     // datatrove reads and cuts texts with these.
     "orjson==3.13.0",
@@ -28,6 +31,8 @@ const PACKAGES: &[&str] = &[
     "polars==2.1.0",
     "pyarrow==25.0.1",
     "pyright==1.1.414",
+    "pysail==0.7.2",
+    "pyspark-client==4.2.0",
     "pytest==9.2.0",
     // datatrove reads with it.
     "regex==2026.11.19",
@@ -94,7 +99,7 @@ fn pip(python: &Path, arguments: &[&str]) -> Result<(), String> {
 }
 
 /// Copies the package with its compiled half into an environment.
-fn install(python: &Path) -> Result<(), String> {
+pub fn install(python: &Path) -> Result<(), String> {
     let mut ask = Command::new(python);
     ask.args(["-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]);
     let package = PathBuf::from(quiet(ask)?.trim()).join("nearsift");

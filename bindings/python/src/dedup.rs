@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::search::same_digits;
 use nearsift_batch::dedup::{self, Decisions, Done, Marks, Output, OutputFormat, RunResults};
-use nearsift_batch::{Context, Error, Method, Tables};
+use nearsift_batch::{Context, EarlierResults, Error, Method, Tables};
 use nearsift_io::{Inputs, ReadOptions};
 use pyo3::prelude::*;
 
@@ -424,6 +424,10 @@ pub struct Writing {
     mark: Option<Vec<(String, String)>>,
     output_format: Option<String>,
     output_compression: Option<String>,
+    /// One file for all documents.
+    output_file: Option<PathBuf>,
+    /// Whether results of an earlier run are replaced.
+    overwrite: bool,
 }
 
 /// The columns with other names for some.
@@ -491,10 +495,15 @@ pub fn dedup_files(
     let read = reading.options(settings.fields())?;
     let mut output = Output::new(writing.output);
     output.resume = writing.resume;
+    output.file = writing.output_file;
+    let overwrite = writing.overwrite;
     let done = job::run(py, &options, move |context| {
         let inputs = nearsift_batch::open(&paths, read)?;
         // The folder is that of the program, which names settings as options.
         let mut context = context.clone();
+        if overwrite {
+            context.earlier = EarlierResults::Replace;
+        }
         context.spelling = |setting| format!("--{setting}");
         dedup::run(&inputs, &settings, &output, &context)
     })?;
@@ -505,4 +514,11 @@ pub fn dedup_files(
         }
         _ => Ok(None),
     }
+}
+
+/// Adds the clusters of finished runs to a table; returns what the table has as JSON.
+#[pyfunction]
+pub fn add_runs(table: PathBuf, runs: Vec<PathBuf>, seen: Option<&str>) -> PyResult<String> {
+    let summary = dedup::add_runs(&table, &runs, seen).map_err(|error| of_job(&error))?;
+    serde_json::to_string(&summary).map_err(|e| exception(Class::Error, e))
 }

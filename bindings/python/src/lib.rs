@@ -30,7 +30,9 @@ mod _native {
     #[pymodule_export]
     use crate::decontaminate::decontaminate_files;
     #[pymodule_export]
-    use crate::dedup::{Decided, dedup_files, explain_document, explain_pair, find_duplicates};
+    use crate::dedup::{
+        Decided, add_runs, dedup_files, explain_document, explain_pair, find_duplicates,
+    };
     #[pymodule_export]
     use crate::index::{DurableIndex, FingerprintIndex};
     #[pymodule_export]

@@ -39,9 +39,10 @@ pub fn sketch_part(
     options: Options,
 ) -> PyResult<String> {
     let mut settings = parts::Settings::new(matching.method()?.recipe().clone());
-    settings.keep = sketching.keep.parse().map_err(|e| {
-        exception(Class::Value, format!("keep={:?}: {e}", sketching.keep))
-    })?;
+    settings.keep = sketching
+        .keep
+        .parse()
+        .map_err(|e| exception(Class::Value, format!("keep={:?}: {e}", sketching.keep)))?;
     settings.source_field = sketching.source;
     settings.texts &= sketching.texts;
     let documents = Documents::of(data, paths, &reading)?;

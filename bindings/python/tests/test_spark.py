@@ -45,7 +45,7 @@ def frame(spark: Any, folder: Path, table: Any, files: int = 4) -> Any:
 
 @pytest.mark.parametrize(
     ("count", "settings"),
-    [(200_000, {"max_distance": 3}), (60_000, {}), (3_000, {"keep": "longest", "min_score": 0.8, "cluster": "star"})],
+    [(200_000, {"max_distance": 3}), (34_000, {}), (3_000, {"keep": "longest", "min_score": 0.8, "cluster": "star"})],
 )
 def test_rows_are_those_of_one_machine(spark: Any, tmp_path: Path, count: int, settings: dict[str, Any]) -> None:
     from nearsift import spark as of_spark

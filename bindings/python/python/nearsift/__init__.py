@@ -9,7 +9,7 @@
 """
 
 from nearsift._decontaminate import decontaminate
-from nearsift._dedup import Deduplicated, Run, Why, dedup, dedup_files
+from nearsift._dedup import Deduplicated, Run, Why, add_runs, dedup, dedup_files
 from nearsift._errors import (
     FileError,
     IndexFileError,
@@ -68,6 +68,7 @@ __all__ = [
     "Table",
     "Why",
     "__version__",
+    "add_runs",
     "apply_part",
     "compare",
     "decontaminate",

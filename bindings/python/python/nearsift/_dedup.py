@@ -383,6 +383,8 @@ def dedup_files(
     tables: Literal["jsonl", "parquet"] = "jsonl",
     output_format: str | None = None,
     output_compression: str | None = None,
+    output_file: PathLike | None = None,
+    overwrite: bool = False,
     text: str = "text",
     id: str = "id",
     format: str | None = None,
@@ -434,7 +436,9 @@ def dedup_files(
     >>> run.why(1)[1]["removed"]["reason"]
     'exact-duplicate'
 
-    With `tables="parquet"`, `removed`, `pairs` and `clusters` are written as Parquet beside the JSON lines.
+    With `tables="parquet"`, `removed`, `pairs` and `clusters` are written as Parquet beside the JSON lines. `output_file` is one file
+    for what is kept, or marked, of all inputs, whose ending tells its format. `overwrite` replaces the results of an earlier run in that
+    folder, once the new ones are complete.
 
     The keywords are those of :func:`dedup` and the options of the program. Returns the folder's reader.
 
@@ -479,7 +483,34 @@ def dedup_files(
             "mark": None if mark is False else list(({} if mark is True else mark).items()),
             "output_format": output_format,
             "output_compression": output_compression,
+            "output_file": None if output_file is None else Path(output_file),
+            "overwrite": overwrite,
         },
         _settings.options(threads=threads, memory=memory, progress=progress),
     )
     return Run(output)
+
+
+def add_runs(table: PathLike, runs: Sequence[PathLike], *, seen: str | None = None) -> dict[str, Any]:
+    """Adds the clusters of finished runs to a table, a file of JSON lines by the names of the clusters; each run once.
+
+    Runs come in the order in which they were made, each compared with the earlier ones by `against`. The table has the size of each
+    cluster over all runs, its first and last day, its runs and sources. `seen` is the day of these runs, as `2026-11-28`; without it
+    that of their summaries.
+
+    >>> import json, nearsift as ns, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> story = "Two metro lines stood still for three hours after the heavy rain of last night."
+    >>> for day in [1, 2]:
+    ...     news = folder / f"{day}.jsonl"
+    ...     _ = news.write_text("".join(json.dumps({"id": f"{day}-{n}", "text": story}) + "\\n" for n in range(2)))
+    >>> first = ns.dedup_files(folder / "1.jsonl", folder / "run1", mark=True)
+    >>> second = ns.dedup_files(folder / "2.jsonl", folder / "run2", against=[folder / "run1"])
+    >>> ns.add_runs(folder / "clusters.jsonl", [first.folder, second.folder])["documents"]
+    4
+
+    Raises:
+        InputError: A folder without results of `dedup`, or a table that was changed by others.
+    """
+    found: dict[str, Any] = json.loads(_native.add_runs(Path(table), [Path(run) for run in runs], seen))
+    return found

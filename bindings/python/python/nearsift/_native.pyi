@@ -134,6 +134,7 @@ def decontaminate_files(
     decontaminating: dict[str, object],
     options: dict[str, object],
 ) -> str: ...
+def add_runs(table: Path, runs: list[Path], seen: str | None) -> str: ...
 def sketch_part(
     data: Any,
     paths: list[Path] | None,
