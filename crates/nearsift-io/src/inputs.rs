@@ -231,6 +231,29 @@ impl Inputs {
     }
 
     /// What the first pass has found in each file, to be kept for another process.
+    ///
+    /// ```
+    /// use nearsift_io::{Decision, Inputs, KeptWriter, Reader, ReadOptions};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let folder = tempfile::tempdir()?;
+    /// let [input, kept, bad] = ["in.jsonl", "kept", "bad"].map(|name| folder.path().join(name));
+    /// std::fs::write(&input, "{\"id\":1,\"text\":\"a\"}\n{\"id\":2,\"text\":\"a\"}\n")?;
+    /// let here = Inputs::resolve(&[&input], ReadOptions::default())?;
+    /// let mut reader = Reader::new(&here);
+    /// while reader.next_batch()?.is_some() {}
+    /// let sent = serde_json::to_string(&here.passes())?;
+    ///
+    /// // Another process writes what stays, without a first pass of its own.
+    /// let there = Inputs::resolve(&[&input], ReadOptions::default())?;
+    /// there.hold_to(serde_json::from_str(&sent)?)?;
+    /// KeptWriter::new(&there, &kept, bad).write_all(|place| match place.index {
+    ///     0 => Decision::Keep,
+    ///     _ => Decision::Drop,
+    /// })?;
+    /// assert_eq!(std::fs::read(kept.join("in.jsonl"))?, b"{\"id\":1,\"text\":\"a\"}\n");
+    /// # Ok(()) }
+    /// ```
     pub fn passes(&self) -> Passes {
         let pass = |file: &InputFile| (self.shared_path(file), file.seen.get().cloned());
         Passes(self.files.iter().map(pass).collect())

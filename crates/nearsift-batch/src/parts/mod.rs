@@ -7,6 +7,32 @@
 //!
 //! A part is 208 bytes a document, its id, and its text, packed by zstd: about two fifths of the bytes of the text.
 //! Parts are never changed, and can be joined again and again, with parts of earlier days among them.
+//!
+//! ```
+//! use nearsift::recipe::Recipe;
+//! use nearsift_batch::parts::{self, Parts};
+//! use nearsift_batch::{Context, dedup};
+//! use nearsift_io::ReadOptions;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (folder, context) = (tempfile::tempdir()?, Context::default());
+//! let mut made = Vec::new();
+//! for day in ["monday", "tuesday"] {
+//!     let file = folder.path().join(format!("{day}.jsonl"));
+//!     std::fs::write(&file, format!(r#"{{"id": "{day}", "text": "今天下午，市图书馆举办了一场绘本阅读活动。"}}"#))?;
+//!     let inputs = nearsift_batch::open(&[file], ReadOptions::default())?;
+//!     let settings = parts::Settings::new(Recipe::parse("sketch")?);
+//!     made.push(folder.path().join(day));
+//!     parts::sketch(&inputs, &settings, &made[made.len() - 1], &context)?;
+//! }
+//! let joined = dedup::Output::new(folder.path().join("joined"));
+//! dedup::join(&Parts::open(&made)?, &dedup::Settings::default(), &joined, &context)?;
+//! let tuesday = folder.path().join("kept-tuesday");
+//! let applied =
+//!     dedup::apply(&made[1], &joined.folder, &dedup::Apply::default(), &tuesday, &context)?;
+//! assert_eq!((applied.documents, applied.kept), (1, 0));
+//! # Ok(()) }
+//! ```
 
 mod manifest;
 mod opened;
