@@ -147,6 +147,11 @@ impl InputFile {
     pub(crate) fn origin(&self) -> &Origin {
         &self.origin
     }
+
+    /// Its size as stored, in bytes; 0 where it cannot be told.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.origin.file().map_or(0, |(_, bytes)| bytes)
+    }
 }
 
 impl Inputs {
@@ -360,7 +365,7 @@ impl Inputs {
     }
 
     pub(crate) fn way(&self) -> Way {
-        Way { options: Arc::clone(&self.options), plan: Arc::clone(&self.plan) }
+        Way { options: Arc::clone(&self.options), plan: Arc::clone(&self.plan), ahead: false }
     }
 
     /// The canonical folders of the inputs, and whether all below one is input.

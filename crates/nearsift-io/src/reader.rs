@@ -14,6 +14,14 @@ use crate::{Error, Format, Inputs, Note, Reason};
 /// A batch ends after this many records, however short they are.
 const BATCH_RECORDS: usize = 1 << 16;
 
+/// From this size on a file is decompressed on a thread of its own, in bytes as stored: for less a thread is not worth its start.
+const AHEAD_FROM: u64 = 1 << 20;
+
+/// Whether a thread that decompresses takes no core from those that work on documents.
+fn has_cores() -> bool {
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 4)
+}
+
 /// Reads all inputs in order, in batches of about [`ReadOptions::batch_bytes`](crate::ReadOptions::batch_bytes).
 ///
 /// Batches may be given back with [`recycle`](Reader::recycle), so that their memory is used again. What a batch
@@ -43,7 +51,8 @@ impl Reader {
     /// # Errors
     /// [`Error::Thread`] when the system gives no thread.
     pub fn in_background(inputs: &Inputs, ahead: NonZeroUsize) -> Result<Self, Error> {
-        Ok(Self { way: Way::Background(Background::start(Sequence::new(inputs), ahead)?) })
+        let sequence = Sequence { works_ahead: has_cores(), ..Sequence::new(inputs) };
+        Ok(Self { way: Way::Background(Background::start(sequence, ahead)?) })
     }
 
     /// As [`in_background`](Reader::in_background), for a later pass that goes on where a file is not what the first pass read:
@@ -53,7 +62,8 @@ impl Reader {
     /// # Errors
     /// As there.
     pub fn past_changes(inputs: &Inputs, ahead: NonZeroUsize) -> Result<Self, Error> {
-        let sequence = Sequence { passes_over: true, ..Sequence::new(inputs) };
+        let sequence =
+            Sequence { passes_over: true, works_ahead: has_cores(), ..Sequence::new(inputs) };
         Ok(Self { way: Way::Background(Background::start(sequence, ahead)?) })
     }
 
@@ -109,6 +119,8 @@ struct Sequence {
     end: usize,
     /// Whether reading goes on after a file that has changed.
     passes_over: bool,
+    /// Whether large files are decompressed on a thread of their own.
+    works_ahead: bool,
     current: Option<Box<dyn Pieces>>,
     /// The member of an archive that is read, and its format.
     member: Option<(Arc<str>, Format)>,
@@ -138,6 +150,7 @@ impl Sequence {
             file: 0,
             end: inputs.files().len(),
             passes_over: false,
+            works_ahead: false,
             current: None,
             member: None,
             columns: Columns::default(),
@@ -176,7 +189,9 @@ impl Sequence {
                 self.columns = Columns::default();
                 self.member = None;
                 context = None;
-                match split::open(file, &self.inputs.way(), self.buffer.len()) {
+                let ahead = self.works_ahead && file.bytes() >= AHEAD_FROM;
+                let way = split::Way { ahead, ..self.inputs.way() };
+                match split::open(file, &way, self.buffer.len()) {
                     Ok(pieces) => self.current = Some(pieces),
                     Err(reason) => {
                         let state = match reason {

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
@@ -131,8 +132,114 @@ enum Decoder {
     Zstd(Box<zstd::Decoder<'static, Raw>>),
     Xz(Box<XzReader<Raw>>),
     Bzip2(Box<MultiBzDecoder<Raw>>),
+    /// One of these, at work on a thread of its own.
+    Ahead(Ahead),
     /// After the last member.
     Spent,
+}
+
+impl Decoder {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Decoder::Plain(d) => d.read(buffer),
+            Decoder::Gzip(d) => d.read(buffer),
+            Decoder::GzipMember(d) => d.read(buffer),
+            Decoder::Zstd(d) => d.read(buffer),
+            Decoder::Xz(d) => d.read(buffer),
+            Decoder::Bzip2(d) => d.read(buffer),
+            Decoder::Ahead(d) => d.read(buffer),
+            Decoder::Spent => Ok(0),
+        }
+    }
+}
+
+/// A decompressor that works ahead on a thread of its own. What it gives is what it gave in each of its reads, one after the other: so
+/// whether it works ahead cannot be told from what is read, also where damage or a limit ends the file.
+struct Ahead {
+    chunks: Receiver<Chunk>,
+    chunk: Chunk,
+    /// The next read of the chunk, and where its bytes begin.
+    next: usize,
+    at: usize,
+    /// Bytes taken from the file up to the last read.
+    taken: u64,
+}
+
+/// Some reads of a decompressor.
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    /// Of each read its bytes, and the bytes taken from the file by then.
+    reads: Vec<(usize, u64)>,
+    /// What came after the last read.
+    failed: Option<io::Error>,
+}
+
+impl Chunk {
+    /// Bytes of a chunk, and chunks that wait.
+    const BYTES: usize = 256 << 10;
+    const WAITING: usize = 4;
+
+    /// The next reads of a decompressor, of `piece` bytes each.
+    fn fill(decoder: &mut Decoder, taken: &Taken, piece: usize) -> Chunk {
+        let mut chunk = Chunk { bytes: vec![0; Chunk::BYTES], ..Chunk::default() };
+        let mut len = 0;
+        while len + piece <= chunk.bytes.len() {
+            match decoder.read(&mut chunk.bytes[len..len + piece]) {
+                Ok(0) => break,
+                Ok(read) => {
+                    chunk.reads.push((read, taken.0.load(Ordering::Relaxed)));
+                    len += read;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    chunk.failed = Some(e);
+                    break;
+                }
+            }
+        }
+        chunk
+    }
+}
+
+impl Ahead {
+    /// Puts a decompressor to work on a thread, which ends with the file or when nobody reads on.
+    fn start(mut decoder: Decoder, taken: Taken, piece: usize) -> Ahead {
+        let (filled, chunks) = sync_channel(Chunk::WAITING);
+        let work = move || {
+            loop {
+                let chunk = Chunk::fill(&mut decoder, &taken, piece);
+                let is_last = chunk.failed.is_some() || chunk.reads.is_empty();
+                if filled.send(chunk).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("nearsift-unpack".to_owned()).spawn(work);
+        // Where the system gives no thread, that is what comes of the file.
+        let chunk = Chunk { failed: thread.err(), ..Chunk::default() };
+        Ahead { chunks, chunk, next: 0, at: 0, taken: 0 }
+    }
+}
+
+impl Read for Ahead {
+    /// The bytes of one read; `buffer` has room for it.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.next == self.chunk.reads.len() {
+            if let Some(error) = self.chunk.failed.take() {
+                return Err(error);
+            }
+            match self.chunks.recv() {
+                Ok(chunk) if chunk.reads.is_empty() && chunk.failed.is_none() => return Ok(0),
+                Ok(chunk) => (self.chunk, self.next, self.at) = (chunk, 0, 0),
+                Err(_) => return Ok(0),
+            }
+        }
+        let (len, taken) = self.chunk.reads[self.next];
+        buffer[..len].copy_from_slice(&self.chunk.bytes[self.at..self.at + len]);
+        (self.next, self.at, self.taken) = (self.next + 1, self.at + len, taken);
+        Ok(len)
+    }
 }
 
 impl Source {
@@ -214,6 +321,16 @@ impl Source {
         Ok(())
     }
 
+    /// Lets a decompressor work ahead, on a thread of its own, where nothing has been read yet. Members that are told apart are not:
+    /// who reads them goes back and forth.
+    pub(crate) fn read_ahead(&mut self) {
+        if self.members == Members::Joined && self.compression != Compression::None {
+            let decoder = std::mem::replace(&mut self.decoder, Decoder::Spent);
+            let ahead = Ahead::start(decoder, self.taken.clone(), self.chunk());
+            self.decoder = Decoder::Ahead(ahead);
+        }
+    }
+
     pub(crate) fn compression(&self) -> Compression {
         self.compression
     }
@@ -229,7 +346,10 @@ impl Source {
 
     /// Bytes taken from the file so far, with what the decoder has not looked at yet.
     pub(crate) fn consumed(&self) -> u64 {
-        self.taken.0.load(Ordering::Relaxed)
+        match &self.decoder {
+            Decoder::Ahead(ahead) => ahead.taken,
+            _ => self.taken.0.load(Ordering::Relaxed),
+        }
     }
 
     /// Plain bytes given so far.
@@ -307,16 +427,7 @@ impl Source {
     /// Reads the next bytes; 0 is the end, of the member where they are told apart.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Reason> {
         let n = loop {
-            let read = match &mut self.decoder {
-                Decoder::Plain(d) => d.read(buffer),
-                Decoder::Gzip(d) => d.read(buffer),
-                Decoder::GzipMember(d) => d.read(buffer),
-                Decoder::Zstd(d) => d.read(buffer),
-                Decoder::Xz(d) => d.read(buffer),
-                Decoder::Bzip2(d) => d.read(buffer),
-                Decoder::Spent => Ok(0),
-            };
-            match read {
+            match self.decoder.read(buffer) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(self.reason(&e)),
                 Ok(n) => break n,

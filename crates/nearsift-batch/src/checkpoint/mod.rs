@@ -90,7 +90,7 @@ const VERSION: u32 = 5;
 impl Manifest {
     /// `None` for input that cannot be read again: standard input and pipes.
     pub fn new(inputs: &Inputs, settings: Vec<(String, String)>) -> Option<Manifest> {
-        Manifest::of_files(inputs.files().iter().map(|file| file.name()), settings)
+        Manifest::of_files(inputs.files().iter().map(nearsift_io::InputFile::name), settings)
     }
 
     /// That of work on some files; `None` where one is no file.

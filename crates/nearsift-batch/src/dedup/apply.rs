@@ -9,7 +9,7 @@ use super::part_decisions::{PartDecisions, check_part};
 use super::settings::reading;
 use super::summary::ChangedFile;
 use super::{Marks, OutputFormat};
-use crate::checkpoint::Manifest;
+use crate::checkpoint::{Checkpoint, Manifest};
 use crate::context::Context;
 use crate::error::Error;
 use crate::folder::{Destination, Folder, OpenedFolder, Start, Untouched};
@@ -96,7 +96,7 @@ pub fn apply(
     if let Some(marks) = &settings.mark {
         marks.columns().check(&inputs, &folder)?;
     }
-    folder.state().into_iter().for_each(|state| state.keep_work());
+    folder.state().into_iter().for_each(Checkpoint::keep_work);
     let with_cells = settings.mark.is_some();
     let (bytes, aside) = (context.bounds.id_bytes, folder.path(""));
     let decided = PartDecisions::read(decisions, &part, with_cells, bytes, &aside)?;

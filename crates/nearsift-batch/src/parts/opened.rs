@@ -315,8 +315,10 @@ impl Parts {
             || recipe.counter(),
             |fingerprinter, text| {
                 // What has a sketch has features.
-                let sketched = fingerprinter.sketch(text).is_ok();
-                sketched.then(|| fingerprinter.sketched_features()).unwrap_or_default()
+                match fingerprinter.sketch(text) {
+                    Ok(_) => fingerprinter.sketched_features(),
+                    Err(_) => Vec::new(),
+                }
             },
             |document, features| {
                 if let Some(key) = corpus.text_key(document) {

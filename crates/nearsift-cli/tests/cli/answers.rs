@@ -472,6 +472,30 @@ pub const INTERRUPTED: Answer = answer(
 );
 
 /// All of them, in the order of the page.
+pub const REPEAT_TOO_SHORT: Answer = answer(
+    "`trim --substrings`: a length that the search does not guarantee",
+    2,
+    "--substrings 31 bytes is no length of a repeat: expected 32 to 65535 bytes",
+    "Nothing is read or written.",
+);
+pub const TEXT_NOT_REWRITTEN: Answer = answer(
+    "`trim --substrings`: a format whose texts cannot be rewritten",
+    2,
+    "the text of html cannot be rewritten",
+    "Nothing is written; `--mark` lists the repeats.",
+);
+pub const NO_RUN_TO_ADD: Answer = answer(
+    "`clusters`: a folder without results of `dedup`",
+    2,
+    "other: no results of `nearsift dedup`",
+    "The table has the runs before that one.",
+);
+pub const TABLE_OF_OTHERS: Answer = answer(
+    "`clusters`: a table that was changed by others",
+    2,
+    "t.jsonl: not the table that t.jsonl.runs is of",
+    "The table stays as it is.",
+);
 pub const PART_UNFINISHED: Answer = answer(
     "`join`: a folder that holds no complete part",
     2,
@@ -619,6 +643,10 @@ pub const ALL: &[&Answer] = &[
     &ONE_CLASS,
     &CONTRADICTION,
     &INTERRUPTED,
+    &REPEAT_TOO_SHORT,
+    &TEXT_NOT_REWRITTEN,
+    &NO_RUN_TO_ADD,
+    &TABLE_OF_OTHERS,
     &PART_UNFINISHED,
     &PART_TWICE,
     &PART_OF_OTHERS,

@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::random::Random;
 
+use crate::answers::{NO_RUN_TO_ADD, TABLE_OF_OTHERS};
 use crate::support::{Folder, article, json_lines};
 
 const DAYS: u64 = 10;
@@ -149,18 +150,12 @@ fn what_is_no_run_and_no_table_is_refused() {
     write(&folder, "in.jsonl", &day(3));
     folder.dedup(&["in.jsonl"], "run", &["-q"]).expect(0);
     folder.file("other/file", "x");
-    let run = folder.run(["clusters", "t.jsonl", "other"]).expect(2);
-    assert!(run.stderr.contains("other: no results of `nearsift dedup`"), "{}", run.stderr);
+    NO_RUN_TO_ADD.check(&folder.run(["clusters", "t.jsonl", "other"]));
     assert!(!folder.path("t.jsonl").exists());
     let run = folder.run(["clusters", "t.jsonl", "run", "--seen", "28.11.2026"]).expect(2);
     assert!(run.stderr.contains("expected YYYY-MM-DD"), "{}", run.stderr);
     folder.run(["clusters", "t.jsonl", "run"]).expect(0);
     folder.file("t.jsonl", "{}\n");
-    let run = folder.run(["clusters", "t.jsonl", "run"]).expect(2);
-    assert!(
-        run.stderr.contains("t.jsonl: not the table that t.jsonl.runs is of"),
-        "{}",
-        run.stderr
-    );
+    TABLE_OF_OTHERS.check(&folder.run(["clusters", "t.jsonl", "run"]));
     assert_eq!(fs::read(folder.path("t.jsonl")).expect("there"), b"{}\n");
 }

@@ -97,6 +97,8 @@ pub(crate) struct Way {
         expect(dead_code, reason = "tables alone are read by columns")
     )]
     pub(crate) plan: Arc<Plan>,
+    /// Whether decompressors work ahead, on threads of their own.
+    pub(crate) ahead: bool,
 }
 
 /// Opens a file. Pieces are appended to a buffer that holds `start` bytes.
@@ -134,7 +136,13 @@ pub(crate) fn open_documents(
         )?)),
         #[cfg(not(feature = "arrow"))]
         Format::Arrow => Err(Reason::NotBuilt { format: "arrow" }),
-        _ => Ok(Box::new(Splitter::open(content, format, options, start)?)),
+        _ => {
+            let mut splitter = Splitter::open(content, format, options, start)?;
+            if way.ahead {
+                splitter.source.read_ahead();
+            }
+            Ok(Box::new(splitter))
+        }
     }
 }
 

@@ -367,3 +367,67 @@ fn utf16_by_its_mark_or_its_nuls() {
     check(b"i\0d,text\n1,a\n\n\n\n", Some(false));
     check(b"a\0\0b\0c\0d\0e\0f\0g\0h", Some(false));
 }
+
+/// What a source gives: of each read its bytes and those taken from the file, the digest of all, and how it ends.
+fn reads(file: &[u8], limits: Limits, ahead: bool) -> (Vec<(usize, u64)>, u64, Option<String>) {
+    let file: &'static [u8] = file.to_vec().leak();
+    let source = Source::new(Box::new(Trickle(file, 1000)), None, limits, source::Members::Joined);
+    let mut source = match source {
+        Ok(source) => source,
+        Err(reason) => return (Vec::new(), 0, Some(reason.to_string())),
+    };
+    if ahead {
+        source.read_ahead();
+    }
+    let mut buffer = vec![0; source.chunk()];
+    let mut found = Vec::new();
+    loop {
+        match source.read(&mut buffer) {
+            Ok(0) => return (found, source.digest(), None),
+            Ok(n) => found.push((n, source.consumed())),
+            Err(reason) => return (found, source.digest(), Some(reason.to_string())),
+        }
+    }
+}
+
+#[test]
+fn a_decompressor_that_works_ahead_gives_the_same() {
+    use std::io::Write;
+    let mut random = testkit::random::Random::new(3);
+    let text: Vec<u8> = (0..700_000).map(|_| b'a' + random.below(17) as u8).collect();
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(&text).expect("packed");
+    let gz = gz.finish().expect("packed");
+    let zst = zstd::encode_all(&text[..], 1).expect("packed");
+    let bomb = zstd::encode_all(&vec![b'a'; 80 << 20][..], 1).expect("packed");
+    let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bz2.write_all(&text).expect("packed");
+    let bz2 = bz2.finish().expect("packed");
+    let check = |file: &[u8], limits: Limits, ends_well: bool| {
+        let alone = reads(file, limits, false);
+        assert_eq!(alone.2.is_none(), ends_well, "{:?}", alone.2);
+        assert!(alone == reads(file, limits, true), "{:?}", alone.2);
+    };
+    let limits = Limits::default();
+    for whole in [&gz, &zst, &bz2, &text] {
+        check(whole, limits, true);
+        check(&[&whole[..], &whole[..]].concat(), limits, true);
+    }
+    for packed in [&gz, &zst, &bz2] {
+        check(&packed[..packed.len() - 5], limits, false);
+        check(&packed[..packed.len() / 2], limits, false);
+        let mut damaged = packed.clone();
+        damaged[packed.len() / 3] ^= 0x55;
+        let (alone, ahead) = (reads(&damaged, limits, false), reads(&damaged, limits, true));
+        assert!(alone == ahead, "{:?} and {:?}", alone.2, ahead.2);
+        check(packed, Limits { file_bytes: 300_000, ..limits }, false);
+    }
+    check(&bomb, limits, false);
+    check(&bomb, Limits { ratio: 1 << 20, ..limits }, true);
+    // Whoever reads no further leaves no thread behind that waits for ever.
+    let file: &'static [u8] = bomb.leak();
+    let mut left =
+        Source::new(Box::new(file), None, limits, source::Members::Joined).expect("a source");
+    left.read_ahead();
+    drop(left);
+}
