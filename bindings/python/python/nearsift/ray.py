@@ -14,6 +14,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from nearsift._settings import ClusterRule, Method, PathLike
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from ray.data import Dataset
+    from ray.data import Dataset  # pyright: ignore[reportMissingImports]
 
 __all__ = ["Deduplicated", "dedup"]
 
@@ -81,8 +82,7 @@ def dedup(
         InputError: A null id or one that is not unique, or no row with a text.
         SettingError: A column that is not there or is there already.
     """
-    import ray
-
+    ray: Any = import_module("ray")
     columns = ds.columns() or []
     sketched_by = _cluster.sketched_by(method, max_distance, recipe)
     sketching = _cluster.Sketching(text, id, sketched_by, keep, source, texts=verify is not False)
@@ -94,10 +94,11 @@ def dedup(
     wanted = ds.select_columns(list(dict.fromkeys([*sketching.columns, *([order_by] if order_by else [])])))
     if order_by is not None:
         wanted = wanted.sort(order_by)
-    ray.data.DataContext.get_current().execution_options.preserve_order = True
     with tempfile.TemporaryDirectory(prefix="nearsift-", dir=local) as folder:
         parts = _cluster.Parts(Path(folder) / "parts")
         chunks = wanted.map_batches(_sketch, fn_kwargs={"sketching": sketching}, batch_size=None, batch_format="pyarrow")
+        # A data set has the settings of the time at which it was made.
+        chunks.context.execution_options.preserve_order = True
         ordinals: dict[str, int] = {}
         for row in chunks.iter_rows():
             if row["part"] == _NULL_ID:
@@ -149,14 +150,15 @@ def _sketch(block: pa.Table, sketching: _cluster.Sketching) -> pa.Table:
 def _mark(block: pa.Table, id: str, names: dict[str, str], decisions: Any) -> pa.Table:
     """A block with what was decided about its rows."""
     import pyarrow as pa
-    import pyarrow.compute as pc
-    import ray
 
+    # What is in these modules no checker of types knows.
+    ray: Any = import_module("ray")
+    compute: Any = import_module("pyarrow.compute")
     decided = ray.get(decisions)
     if not block.num_rows:
         return block
     kind = decided["id"].type
-    places = pc.index_in(block[id].cast(kind), value_set=decided["id"].combine_chunks())
+    places = compute.index_in(block[id].cast(kind), value_set=decided["id"].combine_chunks())
     # A row without a text is like no other.
     absent = {
         "cluster_size": pa.scalar(1, pa.int64()),
@@ -168,7 +170,7 @@ def _mark(block: pa.Table, id: str, names: dict[str, str], decisions: Any) -> pa
     for column, name in names.items():
         cells = decided[column].take(places)
         if column in absent:
-            cells = pc.if_else(missing, absent[column], cells)
+            cells = compute.if_else(missing, absent[column], cells)
         block = block.append_column(name, cells)
     return block
 
@@ -179,5 +181,5 @@ def _where(block: pa.Table, column: str, value: bool, columns: list[str] | None)
 
     if not block.num_rows:
         return block
-    rows = block.filter(pc.equal(block[column], value))
+    rows = block.filter(pc.field(column) == value)
     return rows if columns is None else rows.select(columns)

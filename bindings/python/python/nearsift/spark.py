@@ -117,7 +117,7 @@ def dedup(
             if results is not None:
                 shutil.copytree(Path(folder) / "joined", results)
     decided = spark.read.parquet(decisions)
-    summary = json.loads(decided.filter("summary is not null").select("summary").head()[0])
+    summary = json.loads(decided.filter("summary is not null").select("summary").collect()[0][0])
     return _result(df, id, decided.filter("summary is null").drop("summary"), names, summary)
 
 
@@ -146,7 +146,9 @@ def _wanted(
     """The columns that are sketched, in the order in which documents count, with the number of the part that each row belongs to."""
     from pyspark.sql import functions as F
 
-    columns = list(dict.fromkeys([*sketching.columns, *([order_by] if order_by else [])]))
+    columns: list[str] = sketching.columns
+    if order_by is not None and order_by not in columns:
+        columns.append(order_by)
     wanted = df.select(*columns)
     if dict(df.dtypes)[sketching.id] != "string":
         wanted = wanted.withColumn(sketching.id, F.col(sketching.id).cast("bigint"))
@@ -209,7 +211,7 @@ def _task(sketching: _cluster.Sketching, order_by: str | None) -> Any:
             return
         table = pa.Table.from_batches(rows)
         for ordinal in sorted(table[ordinal_column].unique().to_pylist()):
-            own = table.filter(pc.equal(table[ordinal_column], ordinal)).drop_columns(ordinal_column)
+            own = table.filter(pc.field(ordinal_column) == ordinal).drop_columns(ordinal_column)
             if order_by is not None:
                 own = own.sort_by([(order_by, "ascending"), (settings.id, "ascending")])
             first, part = str(own[settings.id][0].as_py()), str(uuid.uuid4())
