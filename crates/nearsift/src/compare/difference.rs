@@ -1,8 +1,12 @@
 //! Where two texts differ, in bounded time.
 
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::text::script::{Class, class};
+use crate::text::normalise::normalise_into;
+use crate::text::script::{Class, class, is_sign};
 
 /// On which side a piece of text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +26,10 @@ pub struct Piece<'t> {
     pub side: Side,
     /// The text.
     pub text: &'t str,
+    /// Whether the difference counts as none: the other text has the same here but for letter case, width, Traditional or
+    /// Simplified characters and invisible ones, or the piece is only white space and punctuation. Always true of
+    /// [`Side::Both`].
+    pub is_equal: bool,
 }
 
 /// The differences of two texts.
@@ -44,7 +52,7 @@ const FINE_TOKENS: usize = 3_000;
 const MAX_SENTENCES: usize = 4_000;
 
 /// Finds the differences of two texts: by sentence, then by word (by character in scripts without
-/// spaces) inside the sentences that differ.
+/// spaces) inside the sentences that differ. Words are aligned by their normalised form.
 ///
 /// The cap on time is a cap on work, so that the same texts give the same pieces on every machine:
 /// each text is cut after 100,000 characters, and the quadratic comparison never sees more than 4,000
@@ -55,6 +63,10 @@ const MAX_SENTENCES: usize = 4_000;
 /// let differences = differences("今天北京晴。", "今天上海晴。");
 /// let changed: Vec<_> = differences.pieces.iter().filter(|p| p.side != Side::Both).map(|p| p.text).collect();
 /// assert_eq!(changed, ["北京", "上海"]);
+///
+/// // What normalisation makes equal is a difference that counts as none.
+/// let differences = differences("漢語，OK", "汉语,ok!");
+/// assert!(differences.pieces.iter().all(|piece| piece.is_equal));
 /// ```
 ///
 /// # Complexity
@@ -65,14 +77,15 @@ const MAX_SENTENCES: usize = 4_000;
 pub fn differences<'t>(a: &'t str, b: &'t str) -> Differences<'t> {
     let (a, cut_a) = cut(a);
     let (b, cut_b) = cut(b);
-    let mut out = Collector { pieces: Vec::new(), truncated: cut_a || cut_b };
+    let mut out = Collector { truncated: cut_a || cut_b, ..Collector::default() };
     // Equal ends cost nothing, and they are most of two near duplicates.
-    let (a_tokens, b_tokens) = (tokens(a), tokens(b));
+    let mut forms = Forms::default();
+    let (a_tokens, b_tokens) = (forms.tokens(a), forms.tokens(b));
     let prefix = common(a_tokens.iter(), b_tokens.iter());
     let suffix = common(a_tokens[prefix..].iter().rev(), b_tokens[prefix..].iter().rev());
     let (a_middle, a_end) = a_tokens[prefix..].split_at(a_tokens.len() - prefix - suffix);
-    let b_middle = &b_tokens[prefix..b_tokens.len() - suffix];
-    a_tokens[..prefix].iter().for_each(|t| out.push(Side::Both, t));
+    let (b_middle, b_end) = b_tokens[prefix..].split_at(b_tokens.len() - prefix - suffix);
+    out.alike(&a_tokens[..prefix], &b_tokens[..prefix]);
     let whole = if a_middle.len() + b_middle.len() <= FINE_TOKENS {
         out.fine(a_middle, b_middle);
         true
@@ -81,40 +94,114 @@ pub fn differences<'t>(a: &'t str, b: &'t str) -> Differences<'t> {
     };
     // Past a part that was left out there is nothing that the equal ends could follow.
     if whole {
-        a_end.iter().for_each(|t| out.push(Side::Both, t));
+        out.alike(a_end, b_end);
     }
     out.truncated |= !whole;
     let joined = join(a, b, &out.pieces);
     Differences { pieces: joined, truncated: out.truncated }
 }
 
+/// A word, a run of white space or a character. Tokens are equal when their normalised forms are.
+#[derive(Debug, Clone, Copy)]
+struct Token<'t> {
+    /// The number of its normalised form.
+    form: u32,
+    text: &'t str,
+}
+
+impl PartialEq for Token<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.form == other.form
+    }
+}
+
+impl Eq for Token<'_> {}
+
+impl Hash for Token<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.form.hash(state);
+    }
+}
+
+/// The normalised forms of tokens, numbered as they come.
+#[derive(Default)]
+struct Forms {
+    numbers: HashMap<String, u32>,
+    form: String,
+}
+
+impl Forms {
+    fn tokens<'t>(&mut self, text: &'t str) -> Vec<Token<'t>> {
+        tokens(text).into_iter().map(|text| Token { form: self.number(text), text }).collect()
+    }
+
+    fn number(&mut self, token: &str) -> u32 {
+        self.form.clear();
+        // Line feeds end sentences: they are no white space among other.
+        match token {
+            "\n" => self.form.push('\n'),
+            _ => normalise_into(token, &mut self.form),
+        }
+        if let Some(number) = self.numbers.get(&self.form) {
+            return *number;
+        }
+        let number = self.numbers.len() as u32;
+        self.numbers.insert(self.form.clone(), number);
+        number
+    }
+}
+
+/// Whether a token that the other text lacks makes no difference: white space, invisible characters, or punctuation that
+/// never carries meaning.
+fn is_empty_of_meaning(token: &str) -> bool {
+    let may_carry = |c| is_sign(c) || "#*&@/\\_^-.\u{2010}\u{2013}\u{2212}".contains(c);
+    token.chars().all(|c| class(c) == Class::Separator && !may_carry(c))
+}
+
+#[derive(Default)]
 struct Collector<'t> {
     pieces: Vec<Piece<'t>>,
     truncated: bool,
 }
 
 impl<'t> Collector<'t> {
-    fn push(&mut self, side: Side, text: &'t str) {
-        self.pieces.push(Piece { side, text });
+    fn push(&mut self, side: Side, text: &'t str, is_equal: bool) {
+        self.pieces.push(Piece { side, text, is_equal });
     }
 
-    fn all(&mut self, side: Side, tokens: &[&'t str]) {
-        tokens.iter().for_each(|t| self.push(side, t));
+    /// Tokens that one text alone has. Punctuation and spaces among words belong to them.
+    fn only(&mut self, side: Side, tokens: &[Token<'t>]) {
+        let is_equal = tokens.iter().all(|token| is_empty_of_meaning(token.text));
+        tokens.iter().for_each(|token| self.push(side, token.text, is_equal));
     }
 
-    fn fine(&mut self, a: &[&'t str], b: &[&'t str]) {
-        for op in capture_diff_slices(Algorithm::Myers, a, b) {
-            if let DiffOp::Equal { .. } = op {
-                self.all(Side::Both, &a[op.old_range()]);
+    /// Tokens of equal forms: those that are written in two ways are a piece of each side.
+    fn alike(&mut self, a: &[Token<'t>], b: &[Token<'t>]) {
+        let pairs: Vec<_> = a.iter().zip(b).collect();
+        for run in pairs.chunk_by(|x, y| (x.0.text == x.1.text) == (y.0.text == y.1.text)) {
+            if run[0].0.text == run[0].1.text {
+                run.iter().for_each(|(a, _)| self.push(Side::Both, a.text, true));
             } else {
-                self.all(Side::OnlyA, &a[op.old_range()]);
-                self.all(Side::OnlyB, &b[op.new_range()]);
+                run.iter().for_each(|(a, _)| self.push(Side::OnlyA, a.text, true));
+                run.iter().for_each(|(_, b)| self.push(Side::OnlyB, b.text, true));
+            }
+        }
+    }
+
+    fn fine(&mut self, a: &[Token<'t>], b: &[Token<'t>]) {
+        for op in capture_diff_slices(Algorithm::Myers, a, b) {
+            let (old, new) = (&a[op.old_range()], &b[op.new_range()]);
+            if let DiffOp::Equal { .. } = op {
+                self.alike(old, new);
+            } else {
+                self.only(Side::OnlyA, old);
+                self.only(Side::OnlyB, new);
             }
         }
     }
 
     /// Whether all was compared: of more sentences than half of the cap the rest is left out.
-    fn coarse(&mut self, a: &[&'t str], b: &[&'t str]) -> bool {
+    fn coarse(&mut self, a: &[Token<'t>], b: &[Token<'t>]) -> bool {
         let (all_a, all_b) = (sentences(a), sentences(b));
         let a = &all_a[..all_a.len().min(MAX_SENTENCES / 2)];
         let b = &all_b[..all_b.len().min(MAX_SENTENCES / 2)];
@@ -123,12 +210,12 @@ impl<'t> Collector<'t> {
             let size = old.iter().chain(new).map(|s| s.len()).sum::<usize>();
             let (old, new) = (old.concat(), new.concat());
             if let DiffOp::Equal { .. } = op {
-                self.all(Side::Both, &old);
+                self.alike(&old, &new);
             } else if size <= FINE_TOKENS {
                 self.fine(&old, &new);
             } else {
-                self.all(Side::OnlyA, &old);
-                self.all(Side::OnlyB, &new);
+                self.only(Side::OnlyA, &old);
+                self.only(Side::OnlyB, &new);
             }
         }
         a.len() == all_a.len() && b.len() == all_b.len()
@@ -142,7 +229,10 @@ fn cut(text: &str) -> (&str, bool) {
     }
 }
 
-fn common<'t>(a: impl Iterator<Item = &'t &'t str>, b: impl Iterator<Item = &'t &'t str>) -> usize {
+fn common<'s, 't: 's>(
+    a: impl Iterator<Item = &'s Token<'t>>,
+    b: impl Iterator<Item = &'s Token<'t>>,
+) -> usize {
     a.zip(b).take_while(|(x, y)| x == y).count()
 }
 
@@ -171,9 +261,11 @@ fn tokens(text: &str) -> Vec<&str> {
 }
 
 /// Groups of tokens that end with a sentence's end.
-fn sentences<'s, 't>(tokens: &'s [&'t str]) -> Vec<&'s [&'t str]> {
+fn sentences<'s, 't>(tokens: &'s [Token<'t>]) -> Vec<&'s [Token<'t>]> {
     tokens
-        .split_inclusive(|t| matches!(*t, "。" | "！" | "？" | "." | "!" | "?" | ";" | "；" | "\n"))
+        .split_inclusive(|t| {
+            matches!(t.text, "。" | "！" | "？" | "." | "!" | "?" | ";" | "；" | "\n")
+        })
         .collect()
 }
 
@@ -183,7 +275,8 @@ fn join<'t>(a: &'t str, b: &'t str, pieces: &[Piece<'t>]) -> Vec<Piece<'t>> {
     let (mut at_a, mut at_b) = (0, 0);
     let mut rest = pieces;
     while let Some(first) = rest.first() {
-        let run = rest.iter().take_while(|p| p.side == first.side).count();
+        let is_same = |p: &&Piece<'_>| (p.side, p.is_equal) == (first.side, first.is_equal);
+        let run = rest.iter().take_while(is_same).count();
         let length: usize = rest[..run].iter().map(|p| p.text.len()).sum();
         let text = match first.side {
             Side::OnlyB => &b[at_b..at_b + length],
@@ -195,7 +288,7 @@ fn join<'t>(a: &'t str, b: &'t str, pieces: &[Piece<'t>]) -> Vec<Piece<'t>> {
         if first.side != Side::OnlyA {
             at_b += length;
         }
-        joined.push(Piece { side: first.side, text });
+        joined.push(Piece { side: first.side, text, is_equal: first.is_equal });
         rest = &rest[run..];
     }
     joined
@@ -266,12 +359,50 @@ mod tests {
         assert!(differences(&a, &b).truncated);
     }
 
+    #[test]
+    fn what_normalisation_makes_equal_counts_as_none() {
+        let check = |a: &str, b: &str, expect: &str| {
+            let shown = |p: &Piece<'_>| match (p.side, p.is_equal) {
+                (Side::Both, _) => p.text.to_owned(),
+                (Side::OnlyA, true) => format!("(-{}-)", p.text),
+                (Side::OnlyB, true) => format!("(+{}+)", p.text),
+                (Side::OnlyA, false) => format!("[-{}-]", p.text),
+                (Side::OnlyB, false) => format!("[+{}+]", p.text),
+            };
+            let found = differences(a, b);
+            assert_eq!(found.pieces.iter().map(shown).collect::<String>(), expect);
+            assert_eq!(side(&found, Side::OnlyB), a);
+            assert_eq!(side(&found, Side::OnlyA), b);
+        };
+        check("漢語好", "汉语好", "(-漢語-)(+汉语+)好");
+        check("說漢語壞", "说汉语好", "(-說漢語-)(+说汉语+)[-壞-][+好+]");
+        check("Hello world", "HELLO world", "(-Hello-)(+HELLO+) world");
+        check("价１２元", "价12元", "价(-１２-)(+12+)元");
+        check("好，的", "好的", "好(-，-)的");
+        check("好的", "好「的」", "好(+「+)的(+」+)");
+        check("a\nb", "a b", "a(-\n-)(+ +)b");
+        check("甲。乙，丙。", "甲。", "甲。[-乙，丙。-]");
+        check("a", "a b, c", "a[+ b, c+]");
+        // Signs carry meaning.
+        check("C++", "C", "C[-++-]");
+        check("5<7", "5>7", "5[-<-][+>+]7");
+        check("-5", "5", "[---]5");
+    }
+
     proptest! {
         #[test]
-        fn both_texts_can_be_read_back(a in "[ab 。.甲乙\n]{0,60}", b in "[ab 。.甲乙\n]{0,60}") {
+        fn both_texts_can_be_read_back(a in "[abAB 。.甲乙語语，\n]{0,60}", b in "[abAB 。.甲乙語语,\n]{0,60}") {
             let differences = differences(&a, &b);
             prop_assert_eq!(side(&differences, Side::OnlyB), a.as_str());
             prop_assert_eq!(side(&differences, Side::OnlyA), b.as_str());
+            // Texts that differ in nothing that counts have one normalised form but for separators.
+            let letters = |text: &str| {
+                let normalised = crate::text::normalise::normalise(text);
+                normalised.chars().filter(|&c| !is_empty_of_meaning(&c.to_string())).collect::<String>()
+            };
+            if differences.pieces.iter().all(|piece| piece.is_equal) {
+                prop_assert_eq!(letters(&a), letters(&b));
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ mod stratum;
 #[cfg(test)]
 mod tests;
 mod truth;
+mod wilson;
 
 pub use agreement::{
     DocumentClasses, PairTable, adjusted_rand_index, by_document, cluster_table, pair_table,
@@ -34,6 +35,7 @@ pub use bootstrap::{Bootstrap, Interval, Intervals, intervals};
 pub use ranking::{Operating, Ranking, ScoredPair, Tally};
 pub use stratum::{main_class, script_of};
 pub use truth::{Label, Origin, PositiveWithin, Truth};
+pub use wilson::wilson_interval;
 
 /// Why something cannot be evaluated. Documents are named by their numbers.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
