@@ -7,15 +7,15 @@ use clap::builder::PossibleValuesParser;
 
 use crate::steps::{self, Outcome, Step};
 use crate::tools::{cargo, loud, program, quiet};
-use crate::{c_library, clients, deny, python, round_trip, torture};
+use crate::{c_library, clients, deny, page, python, round_trip, torture};
 
 /// What reads the code without running it.
 pub const LINT: &[Step] = &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY];
 
 /// Everything that must pass. The quickest come first.
 pub const TEST: &[Step] = &[
-    FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, TESTS, TABLES, C_LIBRARY, PARQUET, PYTHON, API,
-    CLIENTS, HTTP2, ORACLES,
+    FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, TESTS, TABLES, PAGE, C_LIBRARY, PARQUET, PYTHON,
+    API, CLIENTS, HTTP2, ORACLES,
 ];
 
 const FORMAT: Step = Step { name: "format", about: "rustfmt has nothing to change", run: format };
@@ -27,6 +27,11 @@ const TARGETS: Step = Step { name: "targets", about: "the fuzz targets compile",
 const DENY: Step = Step { name: "deny", about: "licences, sources, advisories", run: deny::check };
 const TESTS: Step = Step { name: "tests", about: "all tests", run: tests };
 const TABLES: Step = Step { name: "tables", about: "generated tables are up to date", run: tables };
+const PAGE: Step = Step {
+    name: "page",
+    about: "the web page is what its source builds to, and works in Chromium",
+    run: page::step,
+};
 const C_LIBRARY: Step = Step {
     name: "c-library",
     about: "the C library installed, the example compiled by pkg-config",

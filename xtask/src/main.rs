@@ -13,6 +13,7 @@ mod clients;
 mod cluster;
 mod deny;
 mod fuzz;
+mod page;
 mod python;
 mod round_trip;
 mod service;

@@ -23,6 +23,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::api::App;
+use crate::config::Config;
 use crate::presence::{Entered, Expiry, Presence};
 
 /// How long a connection may take to end after it was asked to.
@@ -89,7 +90,7 @@ pub(crate) async fn serve(
             app.metrics.connected();
             tokio::select! {
                 () = presence.is_cut() => {}
-                () = connection(stream, peer, &app, router, tls, stop, &presence) => {}
+                () = connection(stream, peer, &app.config, router, tls, stop, &presence) => {}
             }
             app.metrics.disconnected();
             app.connections.leave(&presence);
@@ -105,7 +106,7 @@ pub(crate) async fn serve(
 async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
-    app: &App,
+    config: &Config,
     router: Router,
     tls: Option<TlsAcceptor>,
     stop: watch::Receiver<bool>,
@@ -113,9 +114,9 @@ async fn connection(
 ) {
     let _without_it_answers_are_late = stream.set_nodelay(true);
     match tls {
-        None => exchange(stream, app, router, stop, presence).await,
-        Some(tls) => match timeout(app.config.header_timeout, tls.accept(stream)).await {
-            Ok(Ok(stream)) => exchange(stream, app, router, stop, presence).await,
+        None => exchange(stream, config, router, stop, presence).await,
+        Some(tls) => match timeout(config.header_timeout, tls.accept(stream)).await {
+            Ok(Ok(stream)) => exchange(stream, config, router, stop, presence).await,
             Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS"),
             Err(_) => tracing::debug!(%peer, "TLS took too long"),
         },
@@ -134,7 +135,7 @@ pub(crate) async fn converse(
         return Vec::new();
     };
     let (mut client, service) = duplex(HEAD_BYTES);
-    let served = exchange(service, app, router, stop, &presence);
+    let served = exchange(service, &app.config, router, stop, &presence);
     let asked = async {
         let (mut answers, mut requests) = split(&mut client);
         let mut answered = Vec::new();
@@ -149,9 +150,9 @@ pub(crate) async fn converse(
 }
 
 /// Serves a connection, whose first request is waited for from when it was taken.
-async fn exchange(
+pub(crate) async fn exchange(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    app: &App,
+    config: &Config,
     router: Router,
     mut stop: watch::Receiver<bool>,
     presence: &Arc<Presence>,
@@ -162,7 +163,6 @@ async fn exchange(
         request.extensions_mut().insert(Arc::clone(presence));
         router.call(request)
     });
-    let config = &app.config;
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()

@@ -27,6 +27,14 @@ pub enum ServeError {
         /// The address.
         address: SocketAddr,
     },
+    /// A view has no keys: others than this machine must not reach it.
+    #[error(
+        "{address}: not a loopback address, and a view asks for no key: listen on 127.0.0.1 or [::1]"
+    )]
+    NotLocal {
+        /// The address.
+        address: SocketAddr,
+    },
     /// The address cannot be listened on.
     #[error("{address}: cannot listen: {source}")]
     Listen {

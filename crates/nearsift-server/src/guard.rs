@@ -64,9 +64,7 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let mut response = answer::hold(response, &app, presence.as_ref()).await;
     let headers = response.headers_mut();
     headers.insert(REQUEST_ID, HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("-")));
-    for (name, value) in FIXED {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-    }
+    fix_headers(headers);
     let status = response.status().as_u16();
     let took = begun.elapsed();
     // Neither paths nor methods that nobody knows: they are the client's, and without number.
@@ -89,6 +87,13 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         "answered"
     );
     response
+}
+
+/// Sets the headers that every answer has, but for those that a file of the page sets itself.
+pub(crate) fn fix_headers(headers: &mut HeaderMap) {
+    for (name, value) in FIXED {
+        headers.entry(HeaderName::from_static(name)).or_insert(HeaderValue::from_static(value));
+    }
 }
 
 /// Headers of every answer.
@@ -129,23 +134,7 @@ fn check(app: &App, request: &Request, route: Option<&str>) -> Result<Caller, Pr
         return Err(Problem::new(Kind::BodyBroken, detail)
             .expecting("Content-Length, or Transfer-Encoding: chunked once"));
     }
-    let host = host(request)?;
-    if !is_allowed(&host, &app.config.allowed_hosts) {
-        return Err(Problem::new(
-            Kind::ForeignHost,
-            "This service does not go by the name that the request is for.",
-        )
-        .expecting("an IP address, localhost, or a name of the setting allowed-hosts"));
-    }
-    if let Some(origin) = headers.get(ORIGIN) {
-        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-        if own.is_none_or(|(_, authority)| !authority.eq_ignore_ascii_case(&host)) {
-            return Err(Problem::new(
-                Kind::ForeignOrigin,
-                "Pages of other origins may not use this service.",
-            ));
-        }
-    }
+    check_origin(request, &app.config.allowed_hosts)?;
     // What is not there, or does not take the method, is answered alike to all.
     let nobody = Caller { name: None, scope: Scope::Read };
     let Some(route) = route else { return Ok(nobody) };
@@ -170,6 +159,27 @@ fn check(app: &App, request: &Request, route: Option<&str>) -> Result<Caller, Pr
             .expecting("Content-Type: application/json"));
     }
     Ok(caller)
+}
+
+/// Refuses requests that a page of another site made a browser send: for a host that is not this one, or from another origin.
+pub(crate) fn check_origin(request: &Request, allowed_hosts: &[String]) -> Result<(), Problem> {
+    let host = host(request)?;
+    if !is_allowed(&host, allowed_hosts) {
+        return Err(Problem::new(
+            Kind::ForeignHost,
+            "This service does not go by the name that the request is for.",
+        )
+        .expecting("an IP address, localhost, or a name of the setting allowed-hosts"));
+    }
+    let Some(origin) = request.headers().get(ORIGIN) else { return Ok(()) };
+    let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+    match own.is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(&host)) {
+        true => Ok(()),
+        false => Err(Problem::new(
+            Kind::ForeignOrigin,
+            "Pages of other origins may not use this service.",
+        )),
+    }
 }
 
 fn authorise<'a>(app: &'a App, headers: &HeaderMap, scope: Scope) -> Result<&'a Key, Problem> {
@@ -238,7 +248,7 @@ fn is_allowed(host: &str, allowed: &[String]) -> bool {
         || allowed.iter().any(|other| name.trim_end_matches('.').eq_ignore_ascii_case(other))
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let mut given = headers.get_all(CONTENT_TYPE).iter();
     let (Some(value), None) = (given.next().and_then(|value| value.to_str().ok()), given.next())
     else {

@@ -37,6 +37,8 @@
 //! | `connection`, `presence`, `tls` | connections, who gives way, and their ends |
 //! | `answer` | answers until they are taken |
 //! | `problem` | errors, RFC 9457 |
+//! | [`page`] | the web page: its files, embedded |
+//! | `local` | a server for one person on this machine: the same connections, checks and headers, without keys |
 //! | `metrics`, `log` | what is counted and told |
 //!
 //! # What never happens
@@ -56,8 +58,10 @@ mod document;
 mod error;
 mod guard;
 mod keys;
+mod local;
 mod log;
 mod metrics;
+pub mod page;
 mod pool;
 mod presence;
 mod problem;
@@ -83,6 +87,8 @@ use scratch::Scratch;
 pub use config::{Config, Log, SETTINGS, Setting};
 pub use error::ServeError;
 pub use keys::{NewKey, Scope};
+pub use local::{LocalServer, json};
+pub use problem::{Kind as ProblemKind, Problem};
 
 /// All methods and paths of the service, and the scope that each needs, if any.
 pub fn routes() -> Vec<(String, String, Option<Scope>)> {
@@ -198,7 +204,7 @@ impl Server {
 const CLOSING: Duration = Duration::from_secs(2);
 
 /// The threads for connections.
-fn runtime() -> Result<Runtime, ServeError> {
+pub(crate) fn runtime() -> Result<Runtime, ServeError> {
     Builder::new_multi_thread()
         .thread_name("nearsift-connections")
         .enable_all()

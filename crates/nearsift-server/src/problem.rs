@@ -15,7 +15,9 @@ use crate::pool::Undone;
 
 /// What kind of problem it is. `docs/SERVICE.md` has the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[expect(missing_docs, reason = "the title of each kind says it")]
+#[non_exhaustive]
+pub enum Kind {
     NotJson,
     InvalidField,
     InvalidId,
@@ -42,6 +44,8 @@ pub(crate) enum Kind {
     DiskFull,
     StoreFailed,
     Unavailable,
+    RunUnreadable,
+    ReadOnly,
     Internal,
 }
 
@@ -114,6 +118,10 @@ impl Kind {
                 S::SERVICE_UNAVAILABLE,
                 "The collection could not be opened",
             ),
+            Kind::RunUnreadable => {
+                ("run-unreadable", S::INTERNAL_SERVER_ERROR, "The results cannot be read any more")
+            }
+            Kind::ReadOnly => ("read-only", S::FORBIDDEN, "Nothing is written without --review"),
             Kind::Internal => ("internal", S::INTERNAL_SERVER_ERROR, "A mistake of the service"),
         }
     }
@@ -121,7 +129,7 @@ impl Kind {
 
 /// An error as it is answered.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Problem {
+pub struct Problem {
     pub(crate) kind: Kind,
     pub(crate) detail: String,
     pub(crate) pointer: Option<String>,
@@ -150,12 +158,13 @@ pub(crate) struct ProblemDetails {
 }
 
 impl Problem {
-    pub(crate) fn new(kind: Kind, detail: impl Into<String>) -> Problem {
+    /// A problem of a kind, with what is wrong here.
+    pub fn new(kind: Kind, detail: impl Into<String>) -> Problem {
         Problem { kind, detail: detail.into(), pointer: None, expected: None }
     }
 
     /// A field that has a wrong value.
-    pub(crate) fn field(pointer: &str, detail: impl Into<String>, expected: &str) -> Problem {
+    pub fn field(pointer: &str, detail: impl Into<String>, expected: &str) -> Problem {
         Problem {
             kind: Kind::InvalidField,
             detail: detail.into(),
@@ -176,8 +185,9 @@ impl Problem {
         Problem { pointer: Some(format!("{parent}{pointer}")), ..self }
     }
 
+    /// The same with what was expected.
     #[must_use]
-    pub(crate) fn expecting(self, expected: &str) -> Problem {
+    pub fn expecting(self, expected: &str) -> Problem {
         Problem { expected: Some(expected.to_owned()), ..self }
     }
 

@@ -2,13 +2,13 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use nearsift::compare::Likeness;
+use nearsift::compare::{Likeness, Piece, Side, differences};
 use nearsift::feature::FeatureSet;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Fingerprinter;
 use nearsift::text::normalise::normalise;
 use nearsift::verify::{MIN_SCORE, Profile, Verified, Verifier};
-use nearsift_store::{Kind, Value};
+use nearsift_store::{Kind, TextScore, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -17,7 +17,7 @@ use crate::body::Body;
 use crate::collections::Collection;
 use crate::document::{About, Content, Made, Page, Read, read, written_keys};
 use crate::pool::Interest;
-use crate::problem::{Problem, ProblemDetails};
+use crate::problem::{Kind as ProblemKind, Problem, ProblemDetails};
 use crate::scratch::Share;
 
 /// Two pages.
@@ -26,6 +26,9 @@ use crate::scratch::Share;
 pub(super) struct Compare {
     a: Page,
     b: Page,
+    /// Whether the answer has both texts in pieces, with what differs.
+    #[serde(default)]
+    differences: bool,
 }
 
 /// How alike two pages are.
@@ -55,6 +58,68 @@ pub(super) struct Compared {
     b: Fingerprinted,
     /// The recipe of the collection.
     recipe: String,
+    /// The score of near duplicates, or more, where a score decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_score: Option<f64>,
+    /// The Hamming distance of near duplicates, or less, where it decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_distance: Option<u32>,
+    /// Both texts in pieces, where that was asked and texts were sent: at most 100,000 characters of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differences: Option<Vec<MarkedPiece>>,
+    /// Whether the pieces end before the texts do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    differences_truncated: Option<bool>,
+}
+
+/// A piece of one of two texts, or of both.
+#[derive(Debug, Serialize, ToSchema)]
+struct MarkedPiece {
+    /// `both`, `a` or `b`.
+    side: &'static str,
+    text: String,
+    /// Present where the difference counts as none: letter case, width, script, white space, punctuation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_equal: bool,
+}
+
+impl From<Piece<'_>> for MarkedPiece {
+    fn from(piece: Piece<'_>) -> MarkedPiece {
+        let side = match piece.side {
+            Side::Both => "both",
+            Side::OnlyA => "a",
+            Side::OnlyB => "b",
+        };
+        let is_equal = piece.side != Side::Both && piece.is_equal;
+        MarkedPiece { side, text: piece.text.to_owned(), is_equal }
+    }
+}
+
+/// What a page's fingerprint or sketch is made of.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Features {
+    /// The heaviest, at most 200.
+    features: Vec<WeighedFeature>,
+    /// All distinct features of the part that was looked at.
+    distinct: usize,
+    /// The beginning of its main text, at most 4,000 characters.
+    beginning: String,
+    /// The characters of its main text.
+    characters: usize,
+    /// Whether only the first 100,000 characters were looked at.
+    truncated: bool,
+}
+
+/// A feature of a text.
+#[derive(Debug, Serialize, ToSchema)]
+struct WeighedFeature {
+    feature: String,
+    /// How often it occurs.
+    count: u32,
+    /// How rare it is in the recipe's table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rarity: Option<f64>,
+    weight: u64,
 }
 
 /// Exact measures of two texts, each from 0 to 1.
@@ -173,10 +238,12 @@ struct Text {
     features: FeatureSet,
     profile: Profile,
     key: Option<u128>,
+    /// The text itself, where its differences are wanted.
+    text: Option<String>,
 }
 
 impl Text {
-    fn of(read: &Read, fingerprinter: &mut Fingerprinter<'_>) -> Text {
+    fn of(read: &Read, fingerprinter: &mut Fingerprinter<'_>, is_kept: Kept) -> Text {
         let frequencies = DocumentFrequencies::shipped();
         let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
         let text = &read.text;
@@ -184,8 +251,16 @@ impl Text {
         let key = fingerprinter.page_key(&read.identity);
         // No body is that long, nor becomes so.
         let profile = Profile::of(&normalise(text), idf).unwrap_or_default();
-        Text { features, key, profile }
+        let text = (is_kept == Kept::WithText).then(|| text.clone());
+        Text { features, key, profile, text }
     }
+}
+
+/// What is kept of a text until it is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    WithText,
+    MeasuresOnly,
 }
 
 /// A page with its share of the memory, which its profile takes until it is compared.
@@ -194,6 +269,7 @@ type Looked<'a> = (Made, Option<(Text, Share<'a>)>);
 fn look<'a>(
     page: Page,
     collection: &'a Collection,
+    kept: Kept,
     interest: Interest<'_>,
 ) -> Result<Looked<'a>, Problem> {
     let (kind, content) = (collection.store.kind(), page.content()?);
@@ -210,7 +286,7 @@ fn look<'a>(
     collection.with_fingerprinter(read.text.len(), |fingerprinter| {
         let made = read.make(kind, fingerprinter);
         interest.check()?;
-        Ok((made, Some((Text::of(&read, fingerprinter), memory))))
+        Ok((made, Some((Text::of(&read, fingerprinter, kept), memory))))
     })?
 }
 
@@ -219,16 +295,23 @@ fn judge(
     collection: &Collection,
     interest: Interest<'_>,
 ) -> Result<Compared, Problem> {
+    let kept = if request.differences { Kept::WithText } else { Kept::MeasuresOnly };
     let (made_a, text_a) =
-        look(request.a, collection, interest).map_err(|problem| problem.below("/a"))?;
+        look(request.a, collection, kept, interest).map_err(|problem| problem.below("/a"))?;
     let (made_b, text_b) =
-        look(request.b, collection, interest).map_err(|problem| problem.below("/b"))?;
+        look(request.b, collection, kept, interest).map_err(|problem| problem.below("/b"))?;
     interest.check()?;
     let (text_a, _memory_a) = text_a.unzip();
     let (text_b, _memory_b) = text_b.unzip();
     let texts = text_a.zip(text_b);
     let verified = texts.as_ref().map(|(a, b)| Verifier::new().compare(&a.profile, &b.profile));
     let same_text = texts.as_ref().map(|(a, b)| a.key.is_some() && a.key == b.key);
+    let marked = texts.as_ref().and_then(|(a, b)| {
+        let (a, b) = a.text.as_deref().zip(b.text.as_deref())?;
+        let found = differences(a, b);
+        Some((found.pieces.into_iter().map(MarkedPiece::from).collect(), found.truncated))
+    });
+    let (differences, differences_truncated) = marked.unzip();
     let values = made_a.value.ok().zip(made_b.value.ok());
     let (distance, score) = match &values {
         Some((Value::Fingerprint(a), Value::Fingerprint(b))) => (Some(a.distance(b)), None),
@@ -251,7 +334,18 @@ fn judge(
             _ => score.map(|score| score >= min_score),
         },
     };
+    let (min_score, max_distance) = match collection.store.kind() {
+        Kind::Fingerprints { max_distance, .. } if by_text.is_none() => (None, Some(max_distance)),
+        Kind::Sketches { min_score } if by_text.is_none() && verified.is_none() => {
+            (Some(min_score.value()), None)
+        }
+        _ => (Some(collection.store.texts().map_or(MIN_SCORE, TextScore::value)), None),
+    };
     Ok(Compared {
+        min_score,
+        max_distance,
+        differences,
+        differences_truncated,
         near_duplicates: if same_text == Some(true) { Some(true) } else { near },
         same_text,
         distance,
@@ -290,4 +384,66 @@ pub(super) async fn fingerprint(
         page.content()?.make(&target.collection, interest).map(Fingerprinted::from)
     };
     Ok(ok(&app.documents.run(work).await??))
+}
+
+/// The features of a page by weight, by the recipe of the collection: what its fingerprint or sketch is made of. Nothing is stored.
+#[utoipa::path(post, path = "/v1/features", operation_id = "features", tag = "documents", request_body = Page,
+    responses((status = 200, body = Features), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
+pub(super) async fn features(
+    State(app): State<App>,
+    target: Target,
+    body: Body,
+) -> Result<Response, Problem> {
+    let work = move |interest: Interest<'_>| explain(body.parse()?, &target.collection, interest);
+    Ok(ok(&app.documents.run(work).await??))
+}
+
+fn explain(
+    page: Page,
+    collection: &Collection,
+    interest: Interest<'_>,
+) -> Result<Features, Problem> {
+    /// Characters that are looked at, and shown.
+    const LOOKED_AT: usize = 100_000;
+    const SHOWN: usize = 4_000;
+    /// Features that are answered.
+    const MOST: usize = 200;
+    let read = match page.content()? {
+        Content::Value(_) => {
+            return Err(Problem::new(
+                ProblemKind::InvalidField,
+                "A fingerprint or sketch has no features any more.",
+            )
+            .expecting("\"text\" or \"html_base64\""));
+        }
+        Content::Text(text) => Read::plain(text),
+        Content::Html { bytes, charset } => {
+            let _memory = collection.scratch().for_page(bytes.len())?;
+            read(&bytes, charset.as_deref())
+        }
+    };
+    let _memory = collection.scratch().for_text(&read.text)?;
+    interest.check()?;
+    let text: &str = &read.text;
+    let end =
+        |characters: usize| text.char_indices().nth(characters).map_or(text.len(), |(at, _)| at);
+    let part = &text[..end(LOOKED_AT)];
+    collection.with_fingerprinter(part.len(), |fingerprinter| {
+        let mut explained = fingerprinter.explain(part);
+        let distinct = explained.len();
+        explained.truncate(MOST);
+        let features = explained.into_iter().map(|own| WeighedFeature {
+            feature: own.token,
+            count: own.count,
+            rarity: own.rarity,
+            weight: own.weight,
+        });
+        Ok(Features {
+            features: features.collect(),
+            distinct,
+            beginning: text[..end(SHOWN)].to_owned(),
+            characters: text.chars().count(),
+            truncated: part.len() < text.len(),
+        })
+    })?
 }

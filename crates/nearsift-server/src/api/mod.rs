@@ -33,6 +33,7 @@ use crate::config::Config;
 use crate::guard::{Access, Rights, guard};
 use crate::keys::{Keys, Scope};
 use crate::metrics::Metrics;
+use crate::page;
 use crate::pool::Pool;
 use crate::presence::Connections;
 use crate::problem::{Kind, Problem};
@@ -88,6 +89,7 @@ impl State {
             rights: table()
                 .into_iter()
                 .map(|r| ((r.method.to_string(), r.path), r.access))
+                .chain(page::paths().map(|p| (("GET".to_owned(), p.to_owned()), Access::Public)))
                 .collect(),
             turns: Arc::new(Semaphore::new(config.max_requests)),
             body_memory: crate::body::memory(config.max_body_memory),
@@ -134,6 +136,7 @@ fn table() -> Vec<Route> {
         (&on_post, "/query", Read, post(check::query)),
         (&on_post, "/compare", Read, post(compare::compare)),
         (&on_post, "/fingerprint", Read, post(compare::fingerprint)),
+        (&on_post, "/features", Read, post(compare::features)),
         (&on_post, "/documents", Write, post(documents::add)),
         (&on_get, "/documents/{id}", Read, get(documents::get)),
         (&on_delete, "/documents/{id}", Write, delete(documents::remove)),
@@ -184,7 +187,7 @@ pub(crate) fn routes() -> Vec<(String, String, Option<Scope>)> {
 pub(crate) fn router(app: App) -> Router {
     let routes =
         table().into_iter().fold(Router::new(), |r, route| r.route(&route.path, route.handler));
-    routes
+    page::routes(routes, &serde_json::json!({ "face": "service" }))
         .fallback(async || Problem::new(Kind::NoRoute, "GET /openapi.json tells what there is."))
         .method_not_allowed_fallback(async || {
             Problem::new(Kind::WrongMethod, "The header Allow says which methods the path takes.")

@@ -18,6 +18,7 @@ use super::{COLLECTION, check, collections, compare, documents, operate, snapsho
         check::query,
         compare::compare,
         compare::fingerprint,
+        compare::features,
         documents::add,
         documents::get,
         documents::remove,

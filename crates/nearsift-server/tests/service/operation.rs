@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Service, text};
+use crate::support::{Request, Service, TestKeys, text};
 
 #[test]
 fn what_was_stored_is_there_after_a_restart() {
@@ -296,4 +296,63 @@ fn a_data_folder_that_is_gone_is_noticed_by_writes_and_by_readiness() {
     service.get("/readyz").problem("store-failed");
     stored(&service, "c").problem("store-failed");
     service.get("/healthz").ok();
+}
+
+#[test]
+fn the_page_is_for_everybody_and_may_load_nothing_from_elsewhere() {
+    let keys = TestKeys::new();
+    let service = Service::with(|config| config.keys = keys.lines.clone());
+    for (path, media) in [
+        ("/", "text/html; charset=utf-8"),
+        ("/page/page.js", "text/javascript; charset=utf-8"),
+        ("/page/page.css", "text/css; charset=utf-8"),
+    ] {
+        let file = service.get(path);
+        assert_eq!((file.status, file.header("content-type")), (200, media), "{path}");
+        let policy = file.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self'"));
+        assert!(!policy.contains("unsafe") && file.header("x-content-type-options") == "nosniff");
+        let known = Request::new("GET", path).header("If-None-Match", file.header("etag"));
+        assert_eq!(service.send(&known).status, 304, "{path}");
+        let foreign = Request::new("GET", path).header("Origin", "http://evil.example");
+        service.send(&foreign).problem("foreign-origin");
+    }
+    assert_eq!(service.get("/page/face.json").ok(), json!({"face": "service"}));
+    service.get("/page/other.js").problem("no-route");
+    service.get("/v1/stats").problem("no-key");
+}
+
+#[test]
+fn differences_and_features_are_answered_when_asked() {
+    let service = Service::start();
+    let (a, b) =
+        ("漢語，今天下午的阅读活动共有三十个家庭参加", "汉语 今天下午的阅读活动共有四十个家庭参加");
+    let plain = service.post("/v1/compare", &json!({"a": {"text": a}, "b": {"text": b}})).ok();
+    assert!(plain.get("differences").is_none() && plain["min_score"] == 0.63);
+    let asked = json!({"a": {"text": a}, "b": {"text": b}, "differences": true});
+    let marked = service.post("/v1/compare", &asked).ok();
+    let side = |other: &str| -> String {
+        let pieces = marked["differences"].as_array().unwrap().iter();
+        pieces
+            .filter(|piece| piece["side"] != other)
+            .map(|piece| piece["text"].as_str().unwrap())
+            .collect()
+    };
+    assert_eq!([side("b"), side("a")], [a, b]);
+    let counts = marked["differences"].as_array().unwrap().iter();
+    let counts = counts.filter(|piece| piece["side"] != "both" && piece["is_equal"] != true);
+    assert_eq!(counts.map(|piece| piece["text"].as_str().unwrap()).collect::<String>(), "三四");
+    let features = service.post("/v1/features", &json!({"text": a})).ok();
+    let weights: Vec<u64> = features["features"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|own| own["weight"].as_u64().unwrap())
+        .collect();
+    assert!(weights.len() > 5 && weights.is_sorted_by(|a, b| a >= b), "{features}");
+    assert_eq!((&features["beginning"], &features["truncated"]), (&json!(a), &json!(false)));
+    let long = service.post("/v1/features", &json!({"text": text(7).repeat(3000)})).ok();
+    assert!(long["truncated"] == true && long["features"].as_array().unwrap().len() <= 200);
+    let ready = json!({"fingerprint": "0123456789abcdef"});
+    service.post("/v1/features", &ready).problem("invalid-field");
 }

@@ -1,0 +1,436 @@
+// Every flow of the page in a real browser, on the example corpus and on a hostile one.
+
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { openBrowser, openPage } from "./browser.mjs";
+import { PAYLOADS } from "./payloads.mjs";
+import { REPOSITORY, nearsift, serve, temporary, view, writeLines } from "./programs.mjs";
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const PORT = 20_000 + (process.pid % 20_000);
+
+let browser;
+const { folder, remove } = temporary();
+
+before(async () => {
+  browser = await openBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  remove();
+});
+
+/** What axe finds wrong, by rule and place. */
+async function axe(page) {
+  await page.evaluate(AXE);
+  const found = await page.evaluate(() =>
+    window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }),
+  );
+  return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`);
+}
+
+async function settle(page) {
+  await page.waitForFunction(() => document.querySelector("main") && !document.querySelector(".spinner"));
+}
+
+describe("a run", () => {
+  let shown;
+  let origin;
+  const truth = join(folder, "truth.jsonl");
+
+  before(async () => {
+    nearsift("dedup", join(REPOSITORY, "examples/corpus.jsonl"), "--output", join(folder, "run"), "--quiet");
+    shown = await view(join(folder, "run"), "--review", truth);
+    origin = shown.origin;
+    for (;;) {
+      const run = await (await fetch(`${origin}/v1/run`)).json();
+      if (run.texts.state === "ready") break;
+      await new Promise((done) => setTimeout(done, 20));
+    }
+  });
+  after(() => shown?.stop());
+
+  const open = async (hash) => {
+    const opened = await openPage(browser.context, origin);
+    await opened.page.goto(`${origin}/${hash}`);
+    await settle(opened.page);
+    return { ...opened, end: async () => {
+      assert.deepEqual(await opened.check(), []);
+      await opened.page.close();
+    } };
+  };
+
+  test("the first paint is there within a second", async () => {
+    const { page, end } = await open("");
+    const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0);
+    assert.ok(paint < 1000, `${paint} ms`);
+    await end();
+  });
+
+  test("groups: listed, sorted, opened, compared", async () => {
+    const { page, end } = await open("#/groups");
+    assert.equal(await page.locator(".rows > li").count(), 19);
+    await page.getByLabel("Order").selectOption("nearness");
+    await page.waitForURL(/order=nearness/);
+    await settle(page);
+    assert.match(await page.locator(".rows > li").first().innerText(), /metro-original|least score 0\.7/);
+    await page.getByLabel("Order").selectOption("size");
+    await page.waitForURL(/order=size/);
+    await page.locator(".row").first().click();
+    await page.locator(".member").first().waitFor();
+    assert.equal(await page.locator(".member").count(), 8);
+    assert.equal(await page.locator(".matrix tbody tr").count(), 8);
+    await page.locator(".member.gone").first().getByRole("link", { name: /Compare with/ }).click();
+    await page.locator(".verdict h2").waitFor();
+    assert.equal(await page.locator(".verdict h2").innerText(), "These are near duplicates.");
+    assert.ok((await page.locator(".side del").count()) > 0 && (await page.locator(".side ins").count()) > 0);
+    await end();
+  });
+
+  test("keys: search, next, previous, help", async () => {
+    const { page, end } = await open("#/groups");
+    await page.locator(".row").first().waitFor();
+    await page.keyboard.press("j");
+    // The next key counts from the group that is open.
+    await page.locator(".row[aria-current]").waitFor();
+    const first = page.url();
+    await page.keyboard.press("j");
+    await page.waitForFunction((before) => location.href !== before && document.querySelector(".row[aria-current]"), first);
+    await page.waitForTimeout(50);
+    await page.keyboard.press("k");
+    await page.waitForFunction((before) => location.href === before, first);
+    await page.keyboard.press("/");
+    await page.keyboard.type("harbour-h");
+    await page.keyboard.press("Enter");
+    await page.getByText("1 documents").waitFor();
+    assert.match(await page.locator(".rows .row").first().innerText(), /harbour-heavy/);
+    await page.locator("main").click({ position: { x: 2, y: 2 } });
+    await page.keyboard.press("?");
+    await page.getByRole("region", { name: "Keyboard" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("region", { name: "Keyboard" }).waitFor({ state: "detached" });
+    await end();
+  });
+
+  test("another document to stay is chosen, and exported", async () => {
+    const { page, end } = await open("#/groups?group=1");
+    await page.getByRole("button", { name: "Keep this one instead" }).first().click();
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: /Export 1/ }).click();
+    const path = join(folder, "keep.jsonl");
+    await (await download).saveAs(path);
+    const chosen = JSON.parse(readFileSync(path, "utf8"));
+    assert.equal(chosen.keep, "title-essay-b");
+    assert.match(chosen.cluster, /^[0-9a-f]{32}$/);
+    await end();
+  });
+
+  test("two documents by their ids, and one that is not there", async () => {
+    const { page, end } = await open("#/compare");
+    await page.getByLabel("Id of the first document").fill("metro-original");
+    await page.getByLabel("Id of the second document").fill("metro-traditional");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.locator(".verdict h2").waitFor();
+    // Traditional characters count as equal, unless they are asked for.
+    assert.equal(await page.locator(".side mark").count(), 0);
+    await page.getByLabel(/Show what counts as equal/).check();
+    assert.ok((await page.locator(".side mark").count()) > 0);
+    await page.getByLabel("Id of the second document").fill("nobody");
+    await page.getByRole("button", { name: "Compare" }).click();
+    assert.match(await page.getByRole("alert").innerText(), /No document/);
+    await end();
+  });
+
+  test("texts and files: pasted, dropped, too large, binary", async () => {
+    const { page, end } = await open("#/compare?by=text");
+    await page.locator("textarea").nth(0).fill("漢語：今天下午的阅读活动共有三十个家庭参加。");
+    await page.locator("textarea").nth(1).fill("汉语: 今天下午的阅读活动共有三十个家庭参加");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.getByRole("heading", { name: /the same text/ }).waitFor();
+    const choose = (nth, name, buffer) =>
+      page.locator("input[type=file]").nth(nth).setInputFiles({ name, mimeType: "", buffer });
+    await choose(0, "blob.bin", Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, ...new Array(200).fill(0), ...new Array(2000).fill(7)]));
+    assert.match(await page.getByRole("alert").innerText(), /binary file/);
+    const large = join(folder, "large.txt");
+    writeFileSync(large, Buffer.alloc(51 << 20, "a"));
+    await page.locator("input[type=file]").first().setInputFiles(large);
+    await page.getByText(/at most/).waitFor();
+    // The same words in GBK.
+    await choose(0, "gbk.txt", Buffer.from("bdf1ccecb1b1bea9b5c4ccecc6f8c7e7c0cabdf1ccecb1b1bea9b5c4ccecc6f8c7e7c0ca", "hex"));
+    await page.getByText(/gbk\.txt/).waitFor();
+    await page.locator("textarea").first().fill("今天北京的天气晴朗今天北京的天气晴朗");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.locator(".side h3", { hasText: "gbk.txt" }).waitFor();
+    assert.match(await page.locator(".verdict h2").innerText(), /the same text/);
+    await end();
+  });
+
+  test("the threshold moves, and the counts with it", async () => {
+    const { page, end } = await open("#/threshold");
+    const counts = async () => (await page.locator(".live strong").allInnerTexts()).map(Number);
+    assert.deepEqual(await counts(), [71, 40, 19]);
+    const slider = page.getByRole("slider");
+    await slider.focus();
+    for (let n = 0; n < 3; n += 1) await page.keyboard.press("PageUp");
+    await page.keyboard.press("End");
+    const most = await counts();
+    assert.ok(most[0] < 71 && most[1] < 40 && most[2] < 19, String(most));
+    await page.getByRole("button", { name: /Back to the run/ }).click();
+    assert.deepEqual(await counts(), [71, 40, 19]);
+    await end();
+  });
+
+  test("two reviewers at once lose nothing, and the last one counts", async () => {
+    const one = await open("#/review");
+    const two = await open("#/review");
+    await one.page.getByLabel("Your name").fill("li");
+    for (const [page, key] of [[one.page, "1"], [two.page, "2"], [one.page, "3"], [one.page, "1"]]) {
+      await page.locator(".side").first().waitFor();
+      await page.locator("h1").click();
+      const answered = page.waitForResponse((response) => response.url().endsWith("/v1/run/review") && response.request().method() === "POST");
+      await page.keyboard.press(key);
+      assert.equal((await answered).status(), 200);
+    }
+    const lines = readFileSync(truth, "utf8").trim().split("\n").map((text) => JSON.parse(text));
+    assert.deepEqual(lines.map((own) => own.label), ["POS", "NEG", "GREY", "POS"]);
+    assert.equal(lines[0].who, "li");
+    assert.deepEqual([lines[0].a, lines[0].b], [lines[1].a, lines[1].b]);
+    await one.page.getByText("1 same, 1 different, 1 unsure").waitFor();
+    await one.end();
+    await two.end();
+    const figures = JSON.parse(nearsift("eval", join(REPOSITORY, "examples/corpus.jsonl"), "--truth", truth, "--json").split("\n")[0]);
+    assert.ok(figures, "the judgements are a truth");
+  });
+
+  test("axe finds nothing, in both themes, languages and widths", async () => {
+    // The second pass takes four of them, which have every part of the page: axe needs seconds for each.
+    const views = ["#/groups", "#/groups?group=11", "#/compare?a=%22metro-original%22&b=%22metro-heavy%22", "#/compare?by=text", "#/threshold", "#/review"];
+    const { page, end } = await open("");
+    for (const [language, theme, width] of [["en", "light", 1280], ["zh", "dark", 390]]) {
+      await page.setViewportSize({ width, height: 844 });
+      await page.evaluate(([language, theme]) => {
+        localStorage.setItem("nearsift-language", language);
+        localStorage.setItem("nearsift-theme", theme);
+      }, [language, theme]);
+      for (const hash of width === 390 ? views.slice(1, 5) : views) {
+        await page.goto(`${origin}/${hash}`);
+        await page.reload();
+        await settle(page);
+        await page.waitForTimeout(60);
+        assert.deepEqual(await axe(page), [], `${hash} ${language} ${theme}`);
+      }
+    }
+    assert.equal(await page.evaluate(() => document.documentElement.lang), "zh-CN");
+    await page.evaluate(() => localStorage.clear());
+    await end();
+  });
+
+  test("nothing is wider than the window, from 360 to 2560 px", async () => {
+    const { page, end } = await open("");
+    for (const width of [360, 768, 2560]) {
+      await page.setViewportSize({ width, height: 800 });
+      for (const hash of ["#/groups", "#/groups?group=11", "#/compare?a=%22metro-original%22&b=%22metro-heavy%22", "#/compare?by=text", "#/threshold", "#/review"]) {
+        await page.goto(`${origin}/${hash}`);
+        await settle(page);
+        const own = await page.evaluate(() => document.documentElement.scrollWidth);
+        assert.ok(own <= width, `${hash}: ${own} of ${width}`);
+      }
+    }
+    await end();
+  });
+});
+
+describe("a hostile run", () => {
+  let shown;
+  let origin;
+  const run = join(folder, "hostile-run");
+
+  before(async () => {
+    const input = join(folder, "hostile");
+    mkdirSync(input);
+    const names = PAYLOADS.filter((payload) => !/[/\0]/.test(payload) && Buffer.byteLength(payload) < 200).slice(0, 12);
+    assert.ok(PAYLOADS.length >= 100 && names.length === 12);
+    const documents = PAYLOADS.flatMap((payload, nth) => {
+      const text = `${payload} 第${nth}条公告：本周${nth}日起${nth * 7}号楼停水检修，请各位住户提前储水备用。${payload}`;
+      return ["a", "b"].map((which) => ({ id: `${payload} ${which}`, text: `${text}${which === "b" ? " 特此通知" : ""}`, site: payload }));
+    });
+    for (const [nth, payload] of names.entries()) {
+      const own = documents.filter((_, at) => at % names.length === nth);
+      writeLines(join(input, `${payload}.jsonl`), own);
+    }
+    nearsift("dedup", input, "--output", run, "--quiet", "--source-field", "site");
+    shown = await view(run, "--review", join(folder, "hostile-truth.jsonl"));
+    origin = shown.origin;
+  });
+  after(() => shown?.stop());
+
+  test("no payload runs, asks elsewhere or opens anything, in any view", async () => {
+    const { page, check } = await openPage(browser.context, origin);
+    let seen = 0;
+    for (let from = 0; from < 200; from += 50) {
+      await page.goto(`${origin}/#/groups?from=${from}`);
+      await settle(page);
+      seen += await page.locator(".rows > li").count();
+    }
+    assert.ok(seen >= 20, `${seen} groups`);
+    const list = await (await fetch(`${origin}/v1/run/clusters?len=200`)).json();
+    for (const group of list.clusters.slice(0, 24)) {
+      await page.goto(`${origin}/#/groups?group=${group.cluster}`);
+      await page.locator(".member").first().waitFor();
+    }
+    const pairs = await (await fetch(`${origin}/v1/run/borderline?len=200`)).json();
+    for (const pair of pairs.slice(0, 24)) {
+      const query = new URLSearchParams({ a: JSON.stringify(pair.a), b: JSON.stringify(pair.b) });
+      await page.goto(`${origin}/#/compare?${query}`);
+      await page.locator(".verdict h2").waitFor();
+    }
+    await page.goto(`${origin}/#/groups`);
+    await settle(page);
+    await page.locator("details > summary").click();
+    const sources = await page.getByLabel("Source").locator("option").count();
+    assert.ok(sources > 10, `${sources} sources`);
+    for (let nth = 1; nth < sources; nth += 6) {
+      await page.getByLabel("Source").selectOption({ index: nth });
+      await settle(page);
+    }
+    for (const payload of PAYLOADS.filter((_, nth) => nth % 9 === 0)) {
+      await page.goto(`${origin}/#/groups?${new URLSearchParams({ q: payload.slice(0, 60) })}`);
+      await settle(page);
+      // The address itself is a place for payloads.
+      await page.goto(`${origin}/#/${encodeURIComponent(payload)}?group=${encodeURIComponent(payload)}`);
+      await page.goto(`${origin}/#/compare?a=${encodeURIComponent(JSON.stringify(payload))}&b=${encodeURIComponent(payload)}`);
+    }
+    for (const hash of ["#/threshold", "#/review"]) {
+      await page.goto(`${origin}/${hash}`);
+      await settle(page);
+    }
+    assert.deepEqual((await check()).filter((what) => !/status of 404|status of 422/.test(what)), []);
+    await page.close();
+  });
+
+  test("payloads that are pasted and files that are named so do no harm", async () => {
+    const { page, check } = await openPage(browser.context, origin);
+    await page.goto(`${origin}/#/compare?by=text`);
+    await page.locator("textarea").nth(1).fill(PAYLOADS.join("\n"));
+    for (const payload of PAYLOADS.filter((_, nth) => nth % 12 === 0)) {
+      await page.locator("input[type=file]").first().setInputFiles({ name: payload.replaceAll("\0", ""), mimeType: "text/html", buffer: Buffer.from(`<html><body><p>${payload.replaceAll("\0", "")} 今天下午的阅读活动</p>`) });
+      await page.getByRole("button", { name: "Compare" }).click();
+      await page.locator(".verdict h2").waitFor();
+      await page.getByRole("button", { name: "Remove the file" }).click();
+    }
+    assert.deepEqual(await check(), []);
+    await page.close();
+  });
+
+  test("report.html does no harm", async () => {
+    const { page, check } = await openPage(browser.context, "file://");
+    await page.goto(`file://${join(run, "report.html")}`);
+    await page.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+    await page.waitForTimeout(100);
+    assert.deepEqual(await check(), []);
+    assert.deepEqual(await axe(page), []);
+    await page.close();
+  });
+});
+
+describe("a service", () => {
+  let shown;
+  let origin;
+  const data = join(folder, "data");
+
+  before(async () => {
+    shown = await serve(data, PORT);
+    origin = shown.origin;
+    const lines = readFileSync(join(REPOSITORY, "examples/corpus.jsonl"), "utf8").trim().split("\n");
+    const documents = lines.map((text) => JSON.parse(text)).map(({ id, text }) => ({ id: String(id), text }));
+    documents.push(...PAYLOADS.map((payload, nth) => ({ id: `${nth}: ${payload.replace(/[\0-\x1f\u2028]/g, "")}`, text: `${payload} 第${nth}号：${payload}`, source: payload.slice(0, 200) })));
+    await fetch(`${origin}/v1/documents`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ documents }) });
+  });
+  after(() => shown?.stop());
+
+  const text = () => JSON.parse(readFileSync(join(REPOSITORY, "examples/corpus.jsonl"), "utf8").split("\n")[37]).text;
+
+  test("compare, check and operate", async () => {
+    const { page, check } = await openPage(browser.context, origin);
+    await page.goto(`${origin}/`);
+    await page.locator("textarea").nth(0).fill(text());
+    await page.locator("textarea").nth(1).fill(`${text().slice(0, 200)}，另有补充。${text().slice(200)}`);
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.locator(".verdict h2").waitFor();
+    assert.equal(await page.locator(".verdict h2").innerText(), "These are near duplicates.");
+    assert.ok((await page.locator(".side ins").count()) > 0);
+    assert.deepEqual(await axe(page), []);
+    await page.goto(`${origin}/#/check`);
+    await page.locator("textarea").fill(text());
+    await page.getByRole("button", { name: "Check" }).click();
+    await page.getByRole("heading", { name: /A duplicate/ }).waitFor();
+    assert.match(await page.locator(".rows").innerText(), /metro/);
+    assert.ok((await page.locator(".weights li").count()) > 10);
+    assert.deepEqual(await axe(page), []);
+    for (const payload of PAYLOADS.filter((_, nth) => nth % 20 === 0)) {
+      await page.locator("textarea").fill(`${payload} ${payload}`);
+      await Promise.all([page.waitForResponse(/features/), page.getByRole("button", { name: "Check" }).click()]);
+    }
+    await page.goto(`${origin}/#/operate`);
+    await page.getByText("Ready", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Take a snapshot" }).click();
+    await page.getByText(/^Taken: /).waitFor();
+    await page.locator(".plain-list li").waitFor();
+    await page.getByText(/Requests per second: \d/).waitFor();
+    assert.deepEqual(await axe(page), []);
+    for (const hash of ["#/compare", "#/check", "#/operate"]) {
+      await page.setViewportSize({ width: 360, height: 800 });
+      await page.goto(`${origin}/${hash}`);
+      await settle(page);
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360, hash);
+    }
+    assert.deepEqual(await check(), []);
+    await page.close();
+  });
+
+  test("a service that restarts under the page is said to be away, and found again", async () => {
+    const { page } = await openPage(browser.context, origin);
+    page.expectsProblems = true;
+    await page.goto(`${origin}/#/operate`);
+    await page.getByText("Ready", { exact: true }).waitFor();
+    await shown.stop();
+    await page.getByText("No answer", { exact: false }).waitFor();
+    assert.match(await page.getByRole("alert").innerText(), /does not answer/);
+    shown = await serve(data, PORT);
+    await page.getByText("Ready", { exact: true }).waitFor();
+    await page.close();
+  });
+
+  test("a key is asked for once, and again when it is withdrawn", async () => {
+    const made = nearsift("serve", "--new-key", "read").split("\n").filter((row) => row && !row.startsWith("#"));
+    const [key, line] = made;
+    const keys = join(folder, "keys.txt");
+    writeFileSync(keys, `${line}\n`);
+    const port = PORT + 1;
+    let locked = await serve(join(folder, "locked"), port, "--keys-file", keys);
+    const { page, misdeeds } = await openPage(browser.context, locked.origin);
+    page.expectsProblems = true;
+    await page.goto(`${locked.origin}/#/operate`);
+    await page.getByLabel("Key", { exact: true }).fill("nsk_wrong");
+    await page.getByRole("button", { name: "Use the key" }).click();
+    await page.getByText(/does not accept this key/).waitFor();
+    await page.getByLabel("Key", { exact: true }).fill(key);
+    await page.getByRole("button", { name: "Use the key" }).click();
+    await page.getByText("Ready", { exact: true }).waitFor();
+    await page.getByText(/need a key of scope admin/).waitFor();
+    assert.equal(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie]).includes("nsk_")), false);
+    // Another key in the file: the old one is withdrawn.
+    const other = nearsift("serve", "--new-key", "read").split("\n").filter((row) => row && !row.startsWith("#"));
+    writeFileSync(keys, `${other[1]}\n`);
+    await locked.stop();
+    locked = await serve(join(folder, "locked"), port, "--keys-file", keys);
+    await page.getByLabel("Key", { exact: true }).waitFor();
+    assert.deepEqual(misdeeds.filter((what) => !what.startsWith("console")), []);
+    await page.close();
+    await locked.stop();
+  });
+});
