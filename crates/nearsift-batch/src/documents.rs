@@ -37,6 +37,17 @@ impl<'a> Text<'a> {
         Text { text, replaced: 0, raw: None, page: None, identity: String::new() }
     }
 
+    /// The text of a file that holds one document: a web page where its bytes begin like one or its name ends like one's, else plain
+    /// text. Its charset is found out.
+    pub fn of_bytes(bytes: Vec<u8>, name: &str) -> Text<'static> {
+        let bytes = Cow::Owned(bytes);
+        let body = match is_page(&bytes, name) {
+            true => Body::Html { bytes, charset: None },
+            false => Body::Plain { bytes, charset: None },
+        };
+        text_of(body, None).into_owned()
+    }
+
     /// The fingerprint of the document, if it is one of its own.
     pub fn fingerprint(&self, fingerprinter: &mut Fingerprinter<'_>) -> Outcome {
         match fingerprinter.fingerprint(&self.text) {
@@ -97,6 +108,17 @@ pub fn text_of<'a>(body: Body<'a>, charset: Option<&str>) -> Text<'a> {
             Text { text: Cow::Owned(text), replaced, raw, page: Some(kind), identity }
         }
     }
+}
+
+/// Whether a file is a web page, by its name or its beginning.
+fn is_page(bytes: &[u8], name: &str) -> bool {
+    /// Bytes in which the first tag of a page stands.
+    const BEGINNING: usize = 1024;
+    let name = name.to_ascii_lowercase();
+    let beginning = bytes[..bytes.len().min(BEGINNING)].trim_ascii_start().to_ascii_lowercase();
+    [".html", ".htm", ".xhtml"].iter().any(|end| name.ends_with(end))
+        || beginning.starts_with(b"<!doctype html")
+        || beginning.starts_with(b"<html")
 }
 
 /// The text, how many characters could not be decoded, and the bytes if there are such.

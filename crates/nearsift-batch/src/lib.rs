@@ -39,6 +39,7 @@
 //! | [`decontaminate`] | finds the items of benchmarks in documents |
 //! | [`tune`] | proposes a threshold for the user's own documents |
 //! | [`eval`] | measures pairs and clusters against a truth |
+//! | [`compare`] | compares two documents by every measure |
 //! | [`fingerprint`] | the fingerprint or sketch of every document |
 //! | [`index`] | puts documents into a durable index, and asks it about documents |
 //!
@@ -50,6 +51,7 @@ mod admission;
 mod bits;
 mod checkpoint;
 mod choice;
+pub mod compare;
 mod context;
 mod corpus;
 pub mod decontaminate;

@@ -39,7 +39,7 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 45] = [
+const SETTINGS: [&str; 46] = [
     "against",
     "benchmark-fields",
     "benchmark-id-field",
@@ -77,6 +77,7 @@ const SETTINGS: [&str; 45] = [
     "preset",
     "recipe",
     "resume",
+    "review",
     "save-index",
     "source-field",
     "stop-words",

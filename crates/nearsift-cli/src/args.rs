@@ -88,7 +88,10 @@ pub enum Command {
     Index(crate::commands::index::IndexArgs),
     /// Check a file of golden vectors.
     Vectors(Vectors),
-    /// Answer 'have I seen this page?' over HTTP.
+    /// Show a finished run of `dedup` in a browser: its groups, comparisons, thresholds and reviews.
+    #[cfg(unix)]
+    View(View),
+    /// Answer 'have I seen this page?' over HTTP, with a page for people.
     #[cfg(unix)]
     Serve(Serve),
     /// Measure this machine; every answer is checked.
@@ -738,6 +741,12 @@ pub struct Compare {
     /// Also print both fingerprints or sketches, and how alike their features are.
     #[arg(help_heading = "What comes out", short, long)]
     pub verbose: bool,
+    /// Also write the comparison as a page: one file without script. It must not exist.
+    #[arg(help_heading = "What comes out", long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// The language of the page [default: Chinese where the locale is, else English].
+    #[arg(help_heading = "What comes out", long, value_name = "LANGUAGE", requires = "html")]
+    pub language: Option<PageLanguage>,
     /// A and B are the ids of documents in these files or folders.
     #[arg(help_heading = "What is read", long = "in", value_name = "INPUT", num_args = 1..)]
     pub documents: Vec<PathBuf>,
@@ -761,6 +770,40 @@ pub struct Why {
     pub documents: Vec<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
+}
+
+/// Serves a page about a finished run on this machine until it is told to stop (Ctrl-C, SIGTERM).
+///
+/// The page shows the groups and why each document goes, two documents side by side, what other thresholds would do, and pairs to
+/// review. It reads the results and the run's input, and writes nothing but the judgements of --review. `docs/PAGE.md` shows it.
+#[cfg(unix)]
+#[derive(Debug, Args)]
+pub struct View {
+    /// The output folder of a finished run of `dedup`.
+    #[arg(value_name = "RUN")]
+    pub results: PathBuf,
+    /// The address to listen on, of this machine; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7718")]
+    pub listen: std::net::SocketAddr,
+    /// Append judgements on pairs to this file, which `eval` reads as a truth; it is made if there is none.
+    #[arg(help_heading = "What comes out", long, value_name = "FILE")]
+    pub review: Option<PathBuf>,
+    /// The language that the page begins with [default: the browser's].
+    #[arg(long, value_name = "LANGUAGE")]
+    pub language: Option<PageLanguage>,
+    /// The input of the run, in its order [default: the files that the run lists].
+    #[arg(help_heading = "What is read", long = "in", value_name = "INPUT", num_args = 1..)]
+    pub documents: Vec<PathBuf>,
+    #[command(flatten)]
+    pub reading: Reading,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum PageLanguage {
+    /// Chinese.
+    Zh,
+    /// English.
+    En,
 }
 
 #[derive(Debug, Args)]

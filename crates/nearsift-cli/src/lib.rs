@@ -82,6 +82,8 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Index(args) => commands::index::run(args, &cli.global),
         Command::Vectors(args) => commands::vectors::run(args, &cli.global),
         #[cfg(unix)]
+        Command::View(args) => commands::view::run(args),
+        #[cfg(unix)]
         Command::Serve(args) => commands::serve::run(args, &cli.global),
         Command::Bench(args) => commands::bench::run(args, &cli.global),
     }

@@ -16,6 +16,7 @@ use super::finish::Decided;
 use crate::corpus::Id;
 use crate::error::Error;
 use crate::folder::{Folder, Table};
+use crate::read_at;
 
 /// The name of the file.
 const NAME: &str = "lookup.idx";
@@ -280,8 +281,8 @@ impl Lookup {
     }
 
     fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        let mut file = &self.file;
-        let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes));
+        // At a place of its own: requests at the same time share the file.
+        let read = read_at(&self.file, bytes, at);
         read.map_err(|e| Error::io(&self.folder.join(NAME), "read", &e))
     }
 
@@ -316,6 +317,90 @@ impl Lookup {
         Ok(found)
     }
 
+    /// What `each` makes of every block of a table, in order: it gets where the block begins, and its lines. The blocks are read
+    /// and worked on in parallel.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or what `each` returns.
+    pub fn map_blocks<T: Send>(
+        &self,
+        table: Results,
+        each: impl Fn(u64, &[u8]) -> Result<T, Error> + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let opened = TableFile::open(self, table)?;
+        let blocks = 0..opened.blocks.len();
+        let work = |nth: usize| each(opened.blocks[nth].start, &opened.block(nth)?);
+        blocks.into_par_iter().map(work).collect()
+    }
+
+    /// What all blocks of a table come to: `add` takes where a block begins and its lines, and `merge` joins two parts, in any
+    /// order.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn reduce_blocks<T: Send>(
+        &self,
+        table: Results,
+        empty: impl Fn() -> T + Sync + Send,
+        add: impl Fn(&mut T, u64, &[u8]) + Sync + Send,
+        merge: impl Fn(T, T) -> T + Sync + Send,
+    ) -> Result<T, Error> {
+        let opened = TableFile::open(self, table)?;
+        let blocks = 0..opened.blocks.len();
+        let work = |mut sum: T, nth: usize| {
+            add(&mut sum, opened.blocks[nth].start, &opened.block(nth)?);
+            Ok(sum)
+        };
+        blocks.into_par_iter().try_fold(&empty, work).try_reduce(&empty, |a, b| Ok(merge(a, b)))
+    }
+
+    /// The lines of a table that begin with one of these keys, which are ascending: `key` reads it from a line.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    ///
+    /// # Complexity
+    /// Reads the blocks that may have the keys, each once.
+    pub fn lines_of_keys(
+        &self,
+        table: Results,
+        keys: &[u32],
+        key: impl Fn(&[u8]) -> Option<u32>,
+        mut each: impl FnMut(u32, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let opened = TableFile::open(self, table)?;
+        for (nth, block) in opened.blocks.iter().enumerate() {
+            let first = keys.partition_point(|key| *key < block.keys[0]);
+            if keys.get(first).is_none_or(|key| *key > block.keys[1]) {
+                continue;
+            }
+            for line in opened.block(nth)?.split(|byte| *byte == b'\n') {
+                match key(line).filter(|key| keys.binary_search(key).is_ok()) {
+                    Some(key) => each(key, line)?,
+                    None => continue,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The line of a table that begins at a byte.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or no such line.
+    pub fn line_at<L: serde::de::DeserializeOwned>(
+        &self,
+        table: Results,
+        at: u64,
+    ) -> Result<L, Error> {
+        let path = self.folder.join(table.name());
+        let mut file = File::open(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let mut lines =
+            lines_of(&mut file, at..u64::MAX).map_err(|e| Error::io(&path, "read", &e))?;
+        let line = lines.next().and_then(Result::ok).unwrap_or_default();
+        serde_json::from_str(&line).map_err(|_| damaged(&self.folder))
+    }
+
     fn blocks(&self, table: Results) -> Result<Vec<Block>, Error> {
         let before = &self.lens[1..1 + table as usize];
         let ids = self.lens[0] * Entry::BYTES as u64;
@@ -323,6 +408,32 @@ impl Lookup {
         let mut bytes = vec![0; self.lens[1 + table as usize] as usize * Block::BYTES];
         self.read(at, &mut bytes)?;
         Ok(bytes.chunks(Block::BYTES).map(Block::from_bytes).collect())
+    }
+}
+
+/// A table with its blocks.
+struct TableFile {
+    path: PathBuf,
+    file: File,
+    len: u64,
+    blocks: Vec<Block>,
+}
+
+impl TableFile {
+    fn open(lookup: &Lookup, table: Results) -> Result<TableFile, Error> {
+        let path = lookup.folder.join(table.name());
+        let file = File::open(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let len = file.metadata().map_err(|e| Error::io(&path, "read", &e))?.len();
+        Ok(TableFile { blocks: lookup.blocks(table)?, path, file, len })
+    }
+
+    /// The lines of a block: 64 KiB, and more where a line is longer.
+    fn block(&self, nth: usize) -> Result<Vec<u8>, Error> {
+        let start = self.blocks[nth].start;
+        let end = self.blocks.get(nth + 1).map_or(self.len, |next| next.start);
+        let mut bytes = vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(0)];
+        read_at(&self.file, &mut bytes, start).map_err(|e| Error::io(&self.path, "read", &e))?;
+        Ok(bytes)
     }
 }
 
@@ -355,7 +466,8 @@ fn lines_of(
     Ok(BufReader::new(file.take(range.end.saturating_sub(range.start))).lines())
 }
 
-fn damaged(folder: &Path) -> Error {
+/// That the files of a folder do not belong together.
+pub(super) fn damaged(folder: &Path) -> Error {
     Error::invalid(format!(
         "{}: {NAME} is damaged, or of other results than those beside it: run `nearsift dedup` again",
         folder.display()

@@ -2,6 +2,7 @@
 
 mod against;
 mod apply;
+mod browse;
 pub(crate) mod budget;
 mod by_simhash;
 mod by_sketch;
@@ -19,6 +20,7 @@ mod settings;
 mod sources;
 mod summary;
 mod tables;
+mod texts_of_run;
 mod totals;
 mod why;
 
@@ -47,6 +49,7 @@ use origin::Origin;
 
 pub use against::Reference;
 pub use apply::{AppliedSummary, Apply, apply};
+pub use browse::{ClusterHead, ClusterMembers, ClusterOrder, ClusterPage, Curve, FoundId, Member};
 pub use decisions::{Cluster, Decisions, Pair, Removed, Why};
 pub use marks::Marks;
 pub(crate) use origin::top_folder;
@@ -55,6 +58,7 @@ pub use run::RunOfSketches;
 pub(crate) use settings::reading;
 pub use settings::{OutputFormat, Settings};
 pub use summary::{ChangedFile, GroupShown, MemberShown, Removals, SameForm, Search, Summary};
+pub use texts_of_run::{RunTexts, TextsState};
 pub use totals::{ClusterTotal, TotalsSummary, add_runs};
 pub use why::{ClusterLine, Explanation, PairExplanation, RunResults, RunSettings, Verdict};
 

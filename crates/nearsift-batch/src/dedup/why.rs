@@ -2,21 +2,34 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
 
+use nearsift::search::Method;
 use nearsift_io::DocumentId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::browse::{ClusterNumbers, PairNumbers};
 use super::lookup::{Entry, Lookup, Results, each_line};
+use super::run::RunOfSketches;
+use crate::choice::{Choice, RecipeChoice, Verify};
 use crate::corpus::Id;
 use crate::error::Error;
 
 /// The results of a finished run, for questions about single documents. No document is read.
 #[derive(Debug)]
 pub struct RunResults {
-    lookup: Lookup,
+    pub(super) lookup: Lookup,
     settings: RunSettings,
+    summary: Map<String, Value>,
+    pub(super) sources: Vec<String>,
+    /// Held while the tables are read for the next two.
+    pub(super) reading: Mutex<()>,
+    /// Read once, when clusters are listed.
+    pub(super) clusters: OnceLock<ClusterNumbers>,
+    /// Read once, when thresholds are looked at.
+    pub(super) pairs: OnceLock<PairNumbers>,
 }
 
 /// What decided in a run.
@@ -128,14 +141,72 @@ impl RunResults {
                 }
             })
         })?;
-        let settings = serde_json::from_slice(&json)
-            .map_err(|e| about(format!("summary.json is not one of `nearsift dedup`: {e}")))?;
-        Ok(RunResults { lookup: Lookup::open(folder)?, settings })
+        let broken = |e| about(format!("summary.json is not one of `nearsift dedup`: {e}"));
+        let settings = serde_json::from_slice(&json).map_err(broken)?;
+        let summary = serde_json::from_slice(&json).map_err(broken)?;
+        Ok(RunResults {
+            lookup: Lookup::open(folder)?,
+            settings,
+            sources: sources_of_field(&summary),
+            summary,
+            reading: Mutex::new(()),
+            clusters: OnceLock::new(),
+            pairs: OnceLock::new(),
+        })
+    }
+
+    /// The folder of the results.
+    pub fn folder(&self) -> &Path {
+        self.lookup.folder()
+    }
+
+    /// The files of the input, by the names that the run knew them by: as they were given, so that relative ones are of the
+    /// folder in which it ran.
+    ///
+    /// # Errors
+    /// A list of inputs that cannot be read.
+    pub fn inputs(&self) -> Result<Vec<PathBuf>, Error> {
+        #[derive(Deserialize)]
+        struct InputLine {
+            file: PathBuf,
+        }
+        if !self.summary.contains_key("more_inputs") {
+            let listed = self.summary.get("inputs").and_then(Value::as_array);
+            let file = |line: &Value| line.get("file").and_then(Value::as_str).map(PathBuf::from);
+            return Ok(listed.into_iter().flatten().filter_map(file).collect());
+        }
+        let path = self.lookup.folder().join("inputs.jsonl");
+        let lines = fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        let file = |line: &str| serde_json::from_str(line).map(|line: InputLine| line.file);
+        lines.lines().map(file).collect::<Result<_, _>>().map_err(Error::invalid)
+    }
+
+    /// `summary.json`.
+    pub fn summary(&self) -> &Map<String, Value> {
+        &self.summary
     }
 
     /// What decided.
     pub fn settings(&self) -> &RunSettings {
         &self.settings
+    }
+
+    /// The method of the run, and its rarities where it compared texts.
+    ///
+    /// # Errors
+    /// A recipe that this version does not know, or damaged rarities.
+    pub fn method(&self) -> Result<(Method, Option<RunOfSketches>), Error> {
+        let RunSettings { recipe, min_score, max_distance, verify, .. } = &self.settings;
+        let is_exact = verify.as_deref() == Some("exact");
+        let like = is_exact.then(|| RunOfSketches::open(self.lookup.folder())).transpose()?;
+        let choice = Choice {
+            recipe: RecipeChoice { recipe: Some(recipe.clone()), ..RecipeChoice::default() },
+            min_score: *min_score,
+            max_distance: *max_distance,
+            verify: (!is_exact && max_distance.is_none()).then_some(Verify::Off),
+            ..Choice::default()
+        };
+        Ok((choice.method()?, like))
     }
 
     /// How many documents were read.
@@ -213,7 +284,18 @@ impl RunResults {
         Ok(entries.iter().map(name).collect())
     }
 
-    fn explain(&self, entry: Entry, id: Value) -> Result<Explanation, Error> {
+    /// The documents of an id.
+    pub(super) fn entries(&self, id: &Value) -> Result<Vec<Entry>, Error> {
+        match id {
+            Value::String(text) => self.lookup.find(&Id::of(&DocumentId::Text(text.into()))),
+            Value::Number(number) => {
+                self.lookup.find(&Id::of(&DocumentId::Number(number.to_string().into())))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    pub(super) fn explain(&self, entry: Entry, id: Value) -> Result<Explanation, Error> {
         let Entry { record, document, cluster, .. } = entry;
         let is_own = |line: &Map<String, Value>| line.get("record") == Some(&(record + 1).into());
         let removed = self.lookup.lines(Results::Removed, document, is_own)?.into_iter().next();
@@ -246,14 +328,7 @@ impl RunResults {
         id: &Value,
     ) -> Result<Vec<Map<String, Value>>, Error> {
         let mut pairs = Vec::new();
-        let others = match id {
-            Value::String(text) => self.lookup.find(&Id::of(&DocumentId::Text(text.into())))?,
-            Value::Number(number) => {
-                self.lookup.find(&Id::of(&DocumentId::Number(number.to_string().into())))?
-            }
-            _ => Vec::new(),
-        };
-        for other in others {
+        for other in self.entries(id)? {
             pairs.extend(self.pairs(explained.document.min(other.document), [&explained.id, id])?);
         }
         pairs.dedup();
@@ -289,4 +364,11 @@ impl RunResults {
         };
         Ok(PairExplanation { verdict, pairs })
     }
+}
+
+/// The sources by which clusters can be filtered: those of a field, of most documents.
+fn sources_of_field(summary: &Map<String, Value>) -> Vec<String> {
+    let table = summary.get("sources").filter(|table| table["by"] != "folder");
+    let lines = table.and_then(|table| table["sources"].as_array()).into_iter().flatten();
+    lines.take(30).filter_map(|line| Some(line.get("source")?.as_str()?.to_owned())).collect()
 }

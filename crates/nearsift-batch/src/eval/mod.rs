@@ -2,6 +2,7 @@
 
 mod documents;
 mod figures;
+mod judgements;
 mod pairs;
 mod peers;
 mod table;
@@ -20,6 +21,7 @@ use crate::notice::{Level, Topic};
 use crate::numbers::plural;
 use documents::Documents;
 pub use figures::{Accepted, AtPrecision, Dimension, DocumentCounts, Figure, Row, Stratum};
+pub use judgements::{JudgedLabel, Judgement, Judgements, ReviewFigures};
 use nearsift::search::Method;
 use truth::Known;
 pub use truth::{Counts, Kind};

@@ -12,7 +12,7 @@ use super::table::{self, Row, about};
 use crate::error::Error;
 
 /// The columns that a truth is known by, several names for the same.
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 20] = [
     "a",
     "b",
     "id1",
@@ -32,6 +32,7 @@ const COLUMNS: [&str; 19] = [
     "labelled_duplicates",
     "duplicates",
     "cluster_id",
+    "when",
 ];
 
 /// What a table says.
@@ -107,6 +108,8 @@ struct Builder<'a> {
     kind: Option<Kind>,
     pairs: Vec<(u32, u32, Label)>,
     described: HashMap<(u32, u32), Described>,
+    /// Where in `pairs` each pair is that a reviewer judged: of rows with a time the last one counts.
+    judged: HashMap<(u32, u32), usize>,
     /// The number and the name of each document's cluster or origin.
     groups: Vec<Option<u32>>,
     group_numbers: HashMap<String, u32>,
@@ -132,6 +135,7 @@ pub fn read(
         kind: None,
         pairs: Vec::new(),
         described: HashMap::new(),
+        judged: HashMap::new(),
         groups: vec![None; documents.len()],
         group_numbers: HashMap::new(),
         edits: vec![Edited::default(); documents.len()],
@@ -210,7 +214,16 @@ impl Builder<'_> {
                     self.counts.rows_with_unknown_ids += 1;
                     return Ok(());
                 };
-                self.pairs.push((a, b, label));
+                let key = (a.min(b), a.max(b));
+                match self.judged.get(&key) {
+                    Some(&at) if row.text(WHEN).is_some() => self.pairs[at].2 = label,
+                    _ => {
+                        if row.text(WHEN).is_some() {
+                            self.judged.insert(key, self.pairs.len());
+                        }
+                        self.pairs.push((a, b, label));
+                    }
+                }
                 if described.kind.is_some() || described.op.is_some() || described.rate.is_some() {
                     self.described.insert((a.min(b), a.max(b)), described);
                 }
@@ -341,6 +354,7 @@ const KIND: usize = column("kind");
 const OP: usize = column("op");
 const RATE: usize = column("rate");
 const EDIT: usize = column("edit");
+const WHEN: usize = column("when");
 /// Where the caller's own name of the id stands.
 const OWN_ID: usize = COLUMNS.len();
 

@@ -3,12 +3,14 @@
 //! Both are bounded, however many documents there are: a few groups, a few pairs with a few thousand characters of each
 //! text, thirty sources. What strangers wrote has passed [`visible`] before it comes here.
 
+mod comparison;
 pub mod contamination;
 mod page;
 mod text;
 
 use serde::Serialize;
 
+pub use comparison::PageLanguage;
 pub use text::{Passage, grouped, passages, visible, visible_line};
 
 /// What the report tells. Whoever fills it does not think of HTML.

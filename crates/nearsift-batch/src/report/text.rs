@@ -30,7 +30,7 @@ pub fn passages(differences: &Differences<'_>, other: Side) -> Vec<Passage> {
         if piece.side == other {
             continue;
         }
-        let changed = piece.side != Side::Both;
+        let changed = piece.side != Side::Both && !piece.is_equal;
         let text = match changed {
             true => Cow::Borrowed(piece.text),
             false => shared(piece.text, i == 0, i == last),

@@ -73,6 +73,9 @@ fn marked(found: &Differences<'_>) -> String {
     let mut line = String::new();
     for piece in &found.pieces {
         match piece.side {
+            // What counts as equal is shown once, as the first text writes it.
+            Side::OnlyB if piece.is_equal => {}
+            Side::OnlyA if piece.is_equal => line += &middle_left_out(piece.text),
             Side::Both => line += &middle_left_out(piece.text),
             Side::OnlyA => line += &format!("[-{}-]", middle_left_out(piece.text)),
             Side::OnlyB => line += &format!("{{+{}+}}", middle_left_out(piece.text)),

@@ -1,104 +1,21 @@
 //! `nearsift compare`: two documents by every measure, with their differences marked.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
-use nearsift::compare::{Likeness, Side, differences};
-use nearsift::feature::FeatureSet;
-use nearsift::feature::frequency::DocumentFrequencies;
-use nearsift::recipe::{Fingerprinter, Outcome};
-use nearsift::search::{ComparedDocument, Decision, MethodValue, TextMeasures};
 use nearsift::sketch::{BITS, VALUES};
-use nearsift::text::normalise::normalise;
-use nearsift::verify::{Facts, Profile, Verifier};
-use serde::Serialize;
+use nearsift::verify::Facts;
+use nearsift_batch::compare::{Comparison, PageLanguage, PairOfTexts, SketchMeasures, Wanted};
+use nearsift_batch::dedup::RunOfSketches;
+use nearsift_batch::fingerprint::Value;
+use nearsift_batch::{FoundDocument, Method, Text};
+use tempfile::NamedTempFile;
 
-use crate::args::{Compare, Global, Reading};
+use crate::args::{self, Compare, Global, Reading};
 use crate::failure::Failure;
 use crate::output::{ADDED, Out, REMOVED, escaped, escaped_text};
 use crate::resolve::{method, read_one, read_options};
 use crate::{Status, terminal};
-use nearsift_batch::dedup::RunOfSketches;
-use nearsift_batch::fingerprint::Value;
-use nearsift_batch::{FoundDocument, Method, Text};
-
-/// Two documents by every measure.
-#[derive(Serialize)]
-pub(super) struct Comparison {
-    recipe: String,
-    a: Document,
-    b: Document,
-    #[serde(flatten)]
-    judged: Judged,
-    /// The table that says how rare each feature is: `shipped`, or `file:` and the digest of a run's.
-    rarity: String,
-    /// What the texts measure.
-    verified: Verification,
-    /// What the recipe's features measure.
-    #[serde(flatten)]
-    likeness: Likeness,
-    same_text: bool,
-    near_duplicates: bool,
-    differences: Vec<Marked>,
-    differences_truncated: bool,
-}
-
-#[derive(Serialize)]
-struct Document {
-    file: String,
-    #[serde(flatten)]
-    value: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    characters: u32,
-}
-
-/// What two fingerprints or sketches say; null when a document has none.
-#[derive(Serialize)]
-struct Judged {
-    /// Bits that differ, and their share.
-    distance: Option<u32>,
-    ratio: Option<f64>,
-    #[serde(flatten)]
-    sketches: Option<Sketches>,
-    /// What decides.
-    score: Option<f64>,
-    #[serde(flatten)]
-    wanted: Wanted,
-}
-
-#[derive(Serialize)]
-struct Sketches {
-    equal_values: Option<u32>,
-    sketch_score: Option<f64>,
-}
-
-/// What near duplicates have at most or at least.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Wanted {
-    MaxDistance(u32),
-    MinScore(f64),
-}
-
-/// What two texts measure, in the precision of `pairs.jsonl`.
-#[derive(Serialize)]
-struct Verification {
-    score: f32,
-    #[serde(flatten)]
-    texts: TextMeasures,
-}
-
-impl Verification {
-    fn of(texts: TextMeasures) -> Verification {
-        Verification { score: texts.score, texts }
-    }
-}
-
-#[derive(Serialize)]
-struct Marked {
-    side: &'static str,
-    text: String,
-}
 
 pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     let like = args.like.as_deref().map(RunOfSketches::open).transpose()?;
@@ -110,6 +27,9 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     };
     let pair = PairOfTexts { names, texts };
     let comparison = pair.compare(&method, like.as_ref())?;
+    if let Some(path) = &args.html {
+        write_page(path, &comparison, args.language)?;
+    }
     let mut out = Out::new();
     if global.json {
         out.json(&comparison)?;
@@ -118,6 +38,39 @@ pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     }
     out.finish()?;
     Ok(if comparison.near_duplicates { Status::Done } else { Status::Nothing })
+}
+
+/// Writes the comparison as a page.
+fn write_page(
+    path: &Path,
+    comparison: &Comparison,
+    language: Option<args::PageLanguage>,
+) -> Result<(), Failure> {
+    let language = match language {
+        Some(args::PageLanguage::Zh) => PageLanguage::Chinese,
+        Some(args::PageLanguage::En) => PageLanguage::English,
+        None => language_of_locale(),
+    };
+    let page = comparison.page(language).map_err(Failure::new)?;
+    let failed =
+        |e: &dyn std::fmt::Display| Failure::new(format!("{}: cannot write: {e}", path.display()));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    // The file has its name only when it is whole.
+    let mut file =
+        NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(|e| failed(&e))?;
+    file.write_all(page.as_bytes()).map_err(|e| failed(&e))?;
+    file.persist_noclobber(path).map_err(|e| failed(&e.error))?;
+    Ok(())
+}
+
+/// The language of messages, as the environment says.
+fn language_of_locale() -> PageLanguage {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find_map(set);
+    match locale.is_some_and(|locale| locale.starts_with("zh")) {
+        true => PageLanguage::Chinese,
+        false => PageLanguage::English,
+    }
 }
 
 /// The documents of two files.
@@ -160,142 +113,6 @@ fn documents(
         }
     };
     Ok([one(wanted[0], found.next())?, one(wanted[1], found.next())?])
-}
-
-/// Two documents to compare.
-pub(super) struct PairOfTexts {
-    /// What they are called: files or ids.
-    pub names: [String; 2],
-    pub texts: [Text<'static>; 2],
-}
-
-impl PairOfTexts {
-    /// All measures, and the differences; with the rarities of a run where one is given.
-    ///
-    /// # Errors
-    /// A text of 4 GiB or more.
-    pub(super) fn compare(
-        &self,
-        method: &Method,
-        like: Option<&RunOfSketches>,
-    ) -> Result<Comparison, Failure> {
-        let shipped = DocumentFrequencies::shipped();
-        let (frequencies, rarity) = match like {
-            Some(run) => (&run.frequencies, format!("file:{:016x}", run.frequencies.digest())),
-            None => (shipped, shipped.name()),
-        };
-        let recipe = method.recipe();
-        let mut fingerprinter = recipe.fingerprinter()?;
-        let [one_a, one_b] = &self.texts;
-        let a = Looked::at(&self.names[0], one_a, method, frequencies, &mut fingerprinter)?;
-        let b = Looked::at(&self.names[1], one_b, method, frequencies, &mut fingerprinter)?;
-        let decision = Decision::of(method, &a.compared, &b.compared, &mut Verifier::new());
-        let marked = differences(&one_a.text, &one_b.text);
-        Ok(Comparison {
-            recipe: recipe.to_string(),
-            rarity,
-            verified: Verification::of(decision.texts),
-            likeness: Likeness::of(&a.features, &b.features),
-            a: a.document,
-            b: b.document,
-            same_text: decision.is_same_text,
-            near_duplicates: decision.is_near,
-            judged: Judged::of(method, &decision),
-            differences: marked
-                .pieces
-                .iter()
-                .map(|piece| Marked {
-                    side: match piece.side {
-                        Side::Both => "both",
-                        Side::OnlyA => "a",
-                        Side::OnlyB => "b",
-                    },
-                    text: piece.text.to_owned(),
-                })
-                .collect(),
-            differences_truncated: marked.truncated,
-        })
-    }
-}
-
-/// All that is compared of one document.
-struct Looked {
-    document: Document,
-    compared: ComparedDocument,
-    features: FeatureSet,
-}
-
-impl Looked {
-    /// # Errors
-    /// A text of 4 GiB or more.
-    fn at(
-        name: &str,
-        one: &Text<'_>,
-        method: &Method,
-        frequencies: &DocumentFrequencies,
-        fingerprinter: &mut Fingerprinter<'_>,
-    ) -> Result<Looked, Failure> {
-        let made = match method {
-            Method::Simhash { .. } => match one.fingerprint(fingerprinter) {
-                Outcome::Fingerprint(fingerprint) => Ok(MethodValue::Fingerprint(fingerprint)),
-                Outcome::None(reason) => Err(reason),
-            },
-            Method::Sketch { .. } => {
-                one.sketch(fingerprinter).map(|made| MethodValue::Sketch(made.sketch))
-            }
-        };
-        let (text_key, characters) = (one.key(fingerprinter), fingerprinter.length());
-        let value = match (&made, method) {
-            (Ok(MethodValue::Fingerprint(fingerprint)), _) => {
-                Value::Fingerprint(Some(fingerprint.to_string()))
-            }
-            (Ok(MethodValue::Sketch(sketch)), _) => Value::Sketch(Some(sketch.to_string())),
-            (Err(_), Method::Simhash { .. }) => Value::Fingerprint(None),
-            (Err(_), Method::Sketch { .. }) => Value::Sketch(None),
-        };
-        let idf = |hash| u32::from(frequencies.idf_sixteenths(hash));
-        let too_long = |e| Failure::new(format!("{name}: {e}"));
-        let profile = Profile::of(&normalise(&one.text), idf).map_err(too_long)?;
-        Ok(Looked {
-            document: Document {
-                file: name.to_owned(),
-                value,
-                reason: made.err().map(|reason| reason.to_string()),
-                characters,
-            },
-            compared: ComparedDocument { value: made, text_key, profile },
-            features: fingerprinter.features(&one.text).clone(),
-        })
-    }
-}
-
-impl Comparison {
-    /// Why a run has no pair of the two.
-    pub(super) fn no_candidate(&self, min_score: Option<f64>) -> String {
-        match (self.judged.score, min_score) {
-            (Some(score), Some(least)) if score < least => {
-                format!("they score {score:.4}, and near is at least {least}")
-            }
-            (Some(_), Some(_)) => {
-                "their texts are near, and the search did not make them candidates: their sketches share no key, or are too far apart".to_owned()
-            }
-            _ => "they are too far apart".to_owned(),
-        }
-    }
-}
-
-impl Judged {
-    fn of(method: &Method, decision: &Decision) -> Judged {
-        let Decision { distance, ratio, equal_values, sketch_score, score, .. } = *decision;
-        let (sketches, wanted) = match method {
-            Method::Simhash { max_distance, .. } => (None, Wanted::MaxDistance(*max_distance)),
-            Method::Sketch { acceptance, .. } => (
-                Some(Sketches { equal_values, sketch_score }),
-                Wanted::MinScore(acceptance.min_score()),
-            ),
-        };
-        Judged { distance, ratio, sketches, score, wanted }
-    }
 }
 
 /// The method that was chosen on the command line, else that of the run.
@@ -348,7 +165,11 @@ pub(super) fn print(out: &mut Out, c: &Comparison, verbose: bool) -> Result<(), 
         ))?;
     }
     match (&j.sketches, j.distance, j.ratio) {
-        (Some(Sketches { equal_values: Some(equal), sketch_score: Some(score) }), Some(d), _) => {
+        (
+            Some(SketchMeasures { equal_values: Some(equal), sketch_score: Some(score), .. }),
+            Some(d),
+            _,
+        ) => {
             out.line(&format!(
                 "sketches            {score:.4} (Hamming distance {d} of {BITS}, {equal} of {VALUES} values equal)"
             ))?;
@@ -368,12 +189,18 @@ pub(super) fn print(out: &mut Out, c: &Comparison, verbose: bool) -> Result<(), 
     for piece in &c.differences {
         let piece_text = escaped_text(&piece.text);
         match piece.side {
+            // What counts as equal is shown once, as the first text writes it.
+            "a" if piece.is_equal => text.push_str(&piece_text),
+            "b" if piece.is_equal => {}
             "a" => text.push_str(&out.styled(REMOVED, &format!("[-{piece_text}-]"))),
             "b" => text.push_str(&out.styled(ADDED, &format!("{{+{piece_text}+}}"))),
             _ => text.push_str(&piece_text),
         }
     }
     out.line(&text)?;
+    if c.differences.iter().any(|piece| piece.is_equal) {
+        out.line("(not marked: differences of case, width, script, white space and punctuation, which do not count)")?;
+    }
     if c.differences_truncated {
         out.line("(the texts are longer than what is compared here: the rest is not shown)")?;
     }

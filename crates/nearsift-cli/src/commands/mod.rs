@@ -17,6 +17,8 @@ pub mod serve;
 pub mod trim;
 pub mod tune;
 pub mod vectors;
+#[cfg(unix)]
+pub mod view;
 pub mod why;
 
 use nearsift_batch::dedup::ChangedFile;

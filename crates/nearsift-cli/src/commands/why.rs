@@ -1,18 +1,18 @@
 //! `nearsift why`: what a finished run decided about a document, and on what.
 
-use nearsift::search::Method;
+use nearsift_batch::compare::{Comparison, PairOfTexts};
 use nearsift_batch::dedup::{
-    ClusterLine, Explanation, PairExplanation, RunOfSketches, RunResults, RunSettings, Verdict,
+    ClusterLine, Explanation, PairExplanation, RunResults, RunSettings, Verdict,
 };
 use nearsift_batch::numbers::plural;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::compare::{Comparison, PairOfTexts, print as print_comparison};
-use crate::args::{Global, Matching, RecipeArgs, Verify, Why};
+use super::compare::print as print_comparison;
+use crate::args::{Global, Why};
 use crate::failure::Failure;
 use crate::output::{Out, Severity, escaped, tell};
-use crate::resolve::{method, read_options};
+use crate::resolve::read_options;
 use crate::{Status, terminal};
 
 /// Members of a cluster that are shown.
@@ -119,22 +119,8 @@ fn compared(
         })
     };
     let texts = [text(&names[0], one.record)?, text(&names[1], record)?];
-    let (method, like) = of_run(args, results.settings())?;
-    PairOfTexts { names, texts }.compare(&method, like.as_ref()).map(Some)
-}
-
-/// The method of the run, and its rarities where it compared texts.
-fn of_run(args: &Why, settings: &RunSettings) -> Result<(Method, Option<RunOfSketches>), Failure> {
-    let is_exact = settings.verify.as_deref() == Some("exact");
-    let like = is_exact.then(|| RunOfSketches::open(&args.results)).transpose()?;
-    let recipe = RecipeArgs { recipe: Some(settings.recipe.clone()), ..RecipeArgs::default() };
-    let matching = Matching {
-        min_score: settings.min_score,
-        max_distance: settings.max_distance,
-        ..Matching::default()
-    };
-    let verify = (!is_exact && settings.max_distance.is_none()).then_some(Verify::Off);
-    Ok((method(&recipe, &matching, verify)?, like))
+    let (method, like) = results.method()?;
+    Ok(Some(PairOfTexts { names, texts }.compare(&method, like.as_ref())?))
 }
 
 /// An id, or another value, as people read it.

@@ -471,6 +471,37 @@ pub const INTERRUPTED: Answer = answer(
     "The unfinished results are removed. A second Ctrl-C does not wait for the work in hand.",
 );
 
+pub const VIEW_UNFINISHED: Answer = answer(
+    "`view`: run that has not finished",
+    2,
+    "error: out: the run has not finished: go on with --resume",
+    "Nothing is served.",
+);
+pub const VIEW_MOVED: Answer = answer(
+    "`view`: run that was moved, or a folder of something else",
+    2,
+    "error: nowhere: no results of `nearsift dedup`: expected summary.json in the folder",
+    "Nothing is served. A run that is moved while it is shown: the page says so, and goes on when it is back.",
+);
+pub const VIEW_DAMAGED: Answer = answer(
+    "`view`: index of the run that is damaged, or of another version",
+    2,
+    "error: out: lookup.idx is damaged, or of other results than those beside it: run `nearsift dedup` again",
+    "Nothing is served.",
+);
+pub const VIEW_OPEN: Answer = answer(
+    "`view --listen` on an address that others reach",
+    2,
+    "error: 192.0.2.1:80: not a loopback address, and a view asks for no key: listen on 127.0.0.1 or [::1]",
+    "Nothing is served.",
+);
+pub const VIEW_NO_JUDGEMENTS: Answer = answer(
+    "`view --review` of a file that holds something else",
+    2,
+    "error: truth.tsv: expected judgements of --review, found another line at byte 0: ",
+    "The file stays as it is. A last line that a crash tore is removed before the next judgement: nobody was told that it was taken.",
+);
+
 /// All of them, in the order of the page.
 pub const REPEAT_TOO_SHORT: Answer = answer(
     "`trim --substrings`: a length that the search does not guarantee",
@@ -642,6 +673,11 @@ pub const ALL: &[&Answer] = &[
     &UNKNOWN_IDS,
     &ONE_CLASS,
     &CONTRADICTION,
+    &VIEW_UNFINISHED,
+    &VIEW_MOVED,
+    &VIEW_DAMAGED,
+    &VIEW_OPEN,
+    &VIEW_NO_JUDGEMENTS,
     &INTERRUPTED,
     &REPEAT_TOO_SHORT,
     &TEXT_NOT_REWRITTEN,

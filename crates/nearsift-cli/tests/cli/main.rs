@@ -31,4 +31,6 @@ mod substrings;
 mod support;
 mod trim;
 mod tune;
+#[cfg(unix)]
+mod view;
 mod why;

@@ -74,6 +74,7 @@ fn check_markup(html: &str) {
         "class",
         "dir",
         "role",
+        "tabindex",
         "aria-label",
         "viewBox",
         "x",
@@ -98,6 +99,26 @@ fn check_markup(html: &str) {
     }
     assert!(!html.to_ascii_lowercase().contains("<script"));
     assert!(html.contains("&#60;script&#62;alert(1)"), "the texts are shown, escaped");
+}
+
+#[test]
+fn a_comparison_is_a_page_without_script() {
+    let folder = Folder::new();
+    let text =
+        "今天下午，市图书馆举办了一场面向儿童的绘本阅读活动<script>alert(1)</script>\u{202e}";
+    folder.file("<a>.txt", text);
+    folder.file("b.txt", text.replace("活动", "活動。"));
+    for (language, verdict) in [("en", "The same text"), ("zh", "文本相同")] {
+        let name = format!("{language}.html");
+        let args = ["compare", "<a>.txt", "b.txt", "--html", &name, "--language", language];
+        folder.run(args).expect(0);
+        let html = std::fs::read_to_string(folder.path(&name)).expect("a page");
+        check_policy(&html);
+        assert!(html.contains(verdict) && html.contains("&#60;a&#62;.txt"), "{html}");
+        assert!(!html.contains("<script") && !html.contains('\u{202e}'));
+        let again = folder.run(args).expect(2);
+        assert!(again.stderr.contains(&format!("{name}: cannot write")), "{}", again.stderr);
+    }
 }
 
 #[test]
