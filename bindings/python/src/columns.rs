@@ -237,6 +237,16 @@ impl Table {
         Table { schema: batch.schema(), batches: vec![batch] }
     }
 
+    /// That of columns of one length, each with its name; all may have rows without a value.
+    pub fn of_columns<const N: usize>(columns: [(&str, ArrayRef); N]) -> PyResult<Table> {
+        let field =
+            |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), true);
+        let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
+        let columns = columns.into_iter().map(|(_, column)| column).collect();
+        let batch = RecordBatch::try_new(Arc::new(schema), columns);
+        batch.map(Table::of).map_err(|e| exception(Class::Error, e))
+    }
+
     fn rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }

@@ -325,13 +325,7 @@ impl Decided {
             ("kept", Arc::new(kept.finish())),
             ("reason", Arc::new(reasons.finish())),
         ];
-        let fields: Vec<Field> = columns
-            .iter()
-            .map(|(name, column)| Field::new(*name, column.data_type().clone(), true))
-            .collect();
-        let columns = columns.into_iter().map(|(_, column)| column).collect();
-        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
-        batch.map(Table::of).map_err(|e| arrow(&e))
+        Table::of_columns(columns)
     }
 
     /// The row that stays for each row: itself where it stays.
@@ -431,7 +425,7 @@ pub struct Writing {
 }
 
 /// The columns with other names for some.
-fn marks(names: &[(String, String)]) -> PyResult<Marks> {
+pub fn marks(names: &[(String, String)]) -> PyResult<Marks> {
     let mut marks = Marks::default();
     let mut renamed = names.iter().map(|(column, name)| marks.rename(column, name));
     renamed.try_for_each(|done| done.map_err(|error| of_job(&error)))?;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_schema::{Field, Schema};
+use arrow_array::{ArrayRef, Int64Array};
 use nearsift::evaluate::PositiveWithin;
 use nearsift_batch::pairs::{self, Event};
 use nearsift_batch::{Error, eval, tune};
@@ -45,12 +44,7 @@ impl Pairs {
             ("score", Arc::new(self.score.finish())),
             ("distance", Arc::new(self.distance.finish())),
         ];
-        let field =
-            |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), true);
-        let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
-        let columns = columns.into_iter().map(|(_, column)| column).collect();
-        let batch = RecordBatch::try_new(Arc::new(schema), columns);
-        batch.map(Table::of).map_err(|e| exception(Class::Error, e))
+        Table::of_columns(columns)
     }
 }
 

@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Field, Schema};
-use nearsift_batch::dedup::{self, Apply, Done, Output, OutputFormat, PartDecision};
+use nearsift_batch::dedup::{self, Apply, Output, OutputFormat, PartDecision};
 use nearsift_batch::parts::{self, Parts};
 use pyo3::prelude::*;
 
 use crate::columns::Table;
-use crate::dedup::Documents;
+use crate::dedup::{Documents, marks};
 use crate::errors::{Class, exception, of_job};
 use crate::job::{self, Options};
 use crate::jobs::ids;
-use crate::settings::{Grouping, Matching, Reading, codec, format};
+use crate::settings::{Grouping, Matching, Reading, codec, format, keep};
 
 /// What a part is made by.
 #[derive(FromPyObject)]
@@ -39,10 +38,7 @@ pub fn sketch_part(
     options: Options,
 ) -> PyResult<String> {
     let mut settings = parts::Settings::new(matching.method()?.recipe().clone());
-    settings.keep = sketching
-        .keep
-        .parse()
-        .map_err(|e| exception(Class::Value, format!("keep={:?}: {e}", sketching.keep)))?;
+    settings.keep = keep(&sketching.keep)?;
     settings.source_field = sketching.source;
     settings.texts &= sketching.texts;
     let documents = Documents::of(data, paths, &reading)?;
@@ -80,9 +76,7 @@ pub fn join_parts(
     let mut output = Output::new(joining.output);
     output.resume = joining.resume;
     job::run(py, &options, move |context| {
-        let (Done::Finished(_) | Done::AlreadyFinished { .. } | _) =
-            dedup::join(&parts, &settings, &output, context)?;
-        Ok(())
+        dedup::join(&parts, &settings, &output, context).map(drop)
     })
 }
 
@@ -110,13 +104,7 @@ pub fn apply_part(
     let mut settings = Apply::default();
     settings.inputs = applying.inputs;
     settings.resume = applying.resume;
-    if let Some(names) = applying.mark {
-        let mut marks = dedup::Marks::default();
-        for (column, name) in names {
-            marks.rename(&column, &name).map_err(|error| of_job(&error))?;
-        }
-        settings.mark = Some(marks);
-    }
+    settings.mark = applying.mark.map(|names| marks(&names)).transpose()?;
     if let Some(format) = format(applying.output_format.as_deref())? {
         let codec = codec(applying.output_compression.as_deref())?;
         settings.output_format = Some(OutputFormat { format, codec });
@@ -178,11 +166,6 @@ impl Columns {
             ("kept", Arc::new(self.kept.finish())),
             ("reason", Arc::new(self.reason.finish())),
         ];
-        let field =
-            |(name, column): &(&str, ArrayRef)| Field::new(*name, column.data_type().clone(), true);
-        let schema = Schema::new(columns.iter().map(field).collect::<Vec<_>>());
-        let columns = columns.into_iter().map(|(_, column)| column).collect();
-        let batch = RecordBatch::try_new(Arc::new(schema), columns);
-        batch.map(Table::of).map_err(|e| exception(Class::Error, e))
+        Table::of_columns(columns)
     }
 }

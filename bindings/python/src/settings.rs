@@ -121,10 +121,7 @@ impl Grouping {
     pub fn settings(&self, method: Method) -> PyResult<nearsift_batch::dedup::Settings> {
         let mut settings = nearsift_batch::dedup::Settings::default();
         settings.method = method;
-        settings.keep = self
-            .keep
-            .parse::<Keep>()
-            .map_err(|e| exception(Class::Value, format!("keep={:?}: {e}", self.keep)))?;
+        settings.keep = keep(&self.keep)?;
         settings.clustering = clustering(self.cluster.as_deref())?;
         if let Some(most) = self.max_cluster {
             if most < 2 {
@@ -137,6 +134,11 @@ impl Grouping {
         settings.against.clone_from(&self.against);
         Ok(settings)
     }
+}
+
+/// Which document of a group stays, as it is written.
+pub fn keep(written: &str) -> PyResult<Keep> {
+    written.parse().map_err(|e| exception(Class::Value, format!("keep={written:?}: {e}")))
 }
 
 /// The rule of clusters, by its name.

@@ -147,11 +147,6 @@ impl InputFile {
     pub(crate) fn origin(&self) -> &Origin {
         &self.origin
     }
-
-    /// Its size as stored, in bytes; 0 where it cannot be told.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.origin.file().map_or(0, |(_, bytes)| bytes)
-    }
 }
 
 impl Inputs {

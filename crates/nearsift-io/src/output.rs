@@ -34,7 +34,7 @@ pub fn prepare_output_around(
 /// read.
 ///
 /// # Errors
-/// As there.
+/// When the folder holds an entry that is not the caller's own, is a file, cannot be made, or is, holds or lies in a folder that is read.
 pub fn prepare_output_beside<'a>(
     folder: &Path,
     read: impl Iterator<Item = (&'a Path, bool)>,

@@ -14,9 +14,6 @@ use crate::{Error, Format, Inputs, Note, Reason};
 /// A batch ends after this many records, however short they are.
 const BATCH_RECORDS: usize = 1 << 16;
 
-/// From this size on a file is decompressed on a thread of its own, in bytes as stored: for less a thread is not worth its start.
-const AHEAD_FROM: u64 = 1 << 20;
-
 /// Whether a thread that decompresses takes no core from those that work on documents.
 fn has_cores() -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 4)
@@ -189,8 +186,7 @@ impl Sequence {
                 self.columns = Columns::default();
                 self.member = None;
                 context = None;
-                let ahead = self.works_ahead && file.bytes() >= AHEAD_FROM;
-                let way = split::Way { ahead, ..self.inputs.way() };
+                let way = split::Way { ahead: self.works_ahead, ..self.inputs.way() };
                 match split::open(file, &way, self.buffer.len()) {
                     Ok(pieces) => self.current = Some(pieces),
                     Err(reason) => {

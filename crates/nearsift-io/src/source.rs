@@ -321,8 +321,13 @@ impl Source {
         Ok(())
     }
 
-    /// Lets a decompressor work ahead, on a thread of its own, where nothing has been read yet. Members that are told apart are not:
-    /// who reads them goes back and forth.
+    /// The size of the file as stored, in bytes; 0 of a stream.
+    pub(crate) fn stored(&self) -> u64 {
+        self.file.as_ref().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len())
+    }
+
+    /// Starts a thread that decompresses ahead of the reads. Must be called before the first read. Does nothing for a plain file, and for
+    /// separate members, which a reader may skip or resume.
     pub(crate) fn read_ahead(&mut self) {
         if self.members == Members::Joined && self.compression != Compression::None {
             let decoder = std::mem::replace(&mut self.decoder, Decoder::Spent);

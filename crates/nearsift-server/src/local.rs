@@ -29,7 +29,7 @@ use crate::problem::{Kind, Problem};
 /// Connections that are open at once: those of a few browsers.
 const CONNECTIONS: usize = 64;
 
-/// How long requests under way may take once the server is told to stop.
+/// How long requests under way may take after the server was asked to stop.
 const STOP: Duration = Duration::from_secs(2);
 
 /// A server that answers this machine alone.

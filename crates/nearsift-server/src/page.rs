@@ -66,7 +66,7 @@ pub fn routes<S: Clone + Send + Sync + 'static>(
     router.route(FACE, get(async move || ([(CONTENT_TYPE, media)], face)))
 }
 
-/// The tags of the files: a browser that has one of them is told so.
+/// The ETags of the files: a request with a current one is answered with 304 and no body.
 static TAGS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
     let tag = |file: &PageFile| {
         let digest = Sha256::digest(file.bytes);

@@ -112,7 +112,7 @@ impl View {
         let listen = settings.listen;
         let run = Arc::new(Run::open(settings)?);
         let server = LocalServer::start(listen, routes::router(&run))?;
-        // What the first list needs is read while the browser starts. Without the thread it is read when it is asked for.
+        // Reads what the first list needs while the browser starts. Without the thread the first request reads it.
         let own = Arc::clone(&run);
         let reading = std::thread::Builder::new().name("nearsift-prepare".to_owned());
         drop(reading.spawn(move || drop(own.results.prepare())));

@@ -50,6 +50,8 @@ pub struct Collected<C> {
     pub keys: Option<FileKeys>,
     /// Where each document comes from, when a field says so.
     pub sources: Option<SourceColumn>,
+    /// How many shards of them the state has.
+    pub shards: usize,
     /// Lines about whole files, and about records that were never seen as such.
     pub unseen: Vec<String>,
     /// Bytes of texts that could not be decoded, for a guess at their charset.
@@ -467,6 +469,7 @@ pub fn collect<C: Columns>(
         }
         collecting.all.counts.duplicate_ids = collecting.all.ids.duplicates()?;
         collecting.finish_writing()?;
+        collecting.all.shards = collecting.shards;
         Ok(collecting.all)
     })
 }
@@ -679,6 +682,7 @@ impl<C: Columns> Collected<C> {
             counts: Counts::default(),
             keys,
             sources,
+            shards: 0,
             unseen: Vec::new(),
             undecoded: Vec::new(),
         }

@@ -13,7 +13,7 @@ use crate::checkpoint::{Checkpoint, Manifest};
 use crate::context::Context;
 use crate::error::Error;
 use crate::folder::{Destination, Folder, OpenedFolder, Start, Untouched};
-use crate::parts::{Part, lacking_of, records_of};
+use crate::parts::{Part, records_of};
 use crate::scan::Problems;
 
 /// What is written of the files of a part.
@@ -100,7 +100,7 @@ pub fn apply(
     let with_cells = settings.mark.is_some();
     let (bytes, aside) = (context.bounds.id_bytes, folder.path(""));
     let decided = PartDecisions::read(decisions, &part, with_cells, bytes, &aside)?;
-    let (records, lacking) = (records_of(&part)?, lacking_of(&part)?);
+    let (records, lacking) = records_of(&part)?;
     let writing = Writing {
         context,
         inputs: &inputs,

@@ -65,7 +65,6 @@ impl PartManifest {
         inputs: &Inputs,
         settings: &Settings,
         collected: &Collected<C>,
-        shards: usize,
     ) -> Result<PartManifest, Error> {
         let argument = |argument: &std::ffi::OsString| {
             let name = argument.to_str().ok_or_else(|| {
@@ -94,7 +93,7 @@ impl PartManifest {
             records: inputs.ends().last().map_or(0, |(end, _)| end),
             unreadable: collected.problems.count(),
             text_bytes: collected.counts.text_bytes,
-            shards,
+            shards: collected.shards,
             skipped_files: inputs.skipped().files,
             notes: collected.unseen.clone(),
             files: ends.collect(),

@@ -45,7 +45,7 @@ use nearsift_io::{Inputs, prepare_output_around};
 
 pub(crate) use manifest::PartManifest;
 pub use opened::Parts;
-pub(crate) use opened::{Part, lacking_of, records_of};
+pub(crate) use opened::{Part, records_of};
 
 use crate::checkpoint::{Checkpoint, Manifest};
 use crate::context::Context;
@@ -179,6 +179,5 @@ fn collect<C: Columns>(
     };
     let collected: Collected<C> =
         corpus::collect(context, columns, inputs, &wanted, Some(state), |_| Ok(()))?;
-    let shards = shard::each_head(&state.path(""), |_| Ok(()))?;
-    PartManifest::of(inputs, settings, &collected, shards)
+    PartManifest::of(inputs, settings, &collected)
 }

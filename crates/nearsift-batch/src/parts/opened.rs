@@ -97,7 +97,11 @@ impl Part {
     /// # Errors
     /// A shard that cannot be read or is missing, or what `each` returns.
     pub fn each_id(&self, each: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
-        let shards = shard::each_id(&self.folder, each)?;
+        self.check_shards(shard::each_id(&self.folder, each)?)
+    }
+
+    /// Refuses a part of whose shards only some are there.
+    fn check_shards(&self, shards: usize) -> Result<(), Error> {
         match shards == self.manifest.shards {
             true => Ok(()),
             false => Err(cut_short(self, shards)),
@@ -113,42 +117,19 @@ impl Part {
     }
 }
 
-/// Which records of a part are documents.
+/// Which records of a part are documents, and which of its files hold none.
 ///
 /// # Errors
-/// A shard that cannot be read.
-pub(crate) fn records_of(part: &Part) -> Result<Records, Error> {
-    let mut records = Records::default();
-    check_shards(part, |head| {
-        head.unreadable.iter().for_each(|&record| records.skip(record));
-        Ok(())
-    })?;
-    Ok(records)
-}
-
-/// Which files of a part hold no documents.
-///
-/// # Errors
-/// A shard that cannot be read.
-pub(crate) fn lacking_of(part: &Part) -> Result<Lacking, Error> {
-    let mut lacking = Lacking::default();
+/// A shard that cannot be read or is missing.
+pub(crate) fn records_of(part: &Part) -> Result<(Records, Lacking), Error> {
+    let (mut records, mut lacking) = (Records::default(), Lacking::default());
     part.manifest.notes.iter().for_each(|note| lacking.note(note));
-    check_shards(part, |head| {
+    let shards = shard::each_head(&part.folder, |head| {
+        head.unreadable.iter().for_each(|&record| records.skip(record));
         head.notes.iter().for_each(|note| lacking.note(note));
         Ok(())
     })?;
-    Ok(lacking)
-}
-
-fn check_shards(
-    part: &Part,
-    each: impl FnMut(shard::Head) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let shards = shard::each_head(&part.folder, each)?;
-    match shards == part.manifest.shards {
-        true => Ok(()),
-        false => Err(cut_short(part, shards)),
-    }
+    part.check_shards(shards).map(|()| (records, lacking))
 }
 
 fn cut_short(part: &Part, shards: usize) -> Error {

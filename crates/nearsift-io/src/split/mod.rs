@@ -68,7 +68,7 @@ pub(crate) struct Passed {
     pub(crate) members: Vec<(Arc<str>, Seen)>,
 }
 
-/// Members as data: serde has no `Arc<str>` unless that is asked for in the whole build.
+/// Serializes members: serde supports `Arc<str>` only by a feature, which would hold for the whole build.
 mod members {
     use super::{Arc, Seen};
     use serde::{Deserialize, Deserializer, Serializer};
@@ -100,6 +100,9 @@ pub(crate) struct Way {
     /// Whether decompressors work ahead, on threads of their own.
     pub(crate) ahead: bool,
 }
+
+/// From this size on a file is decompressed on a thread of its own, in bytes as stored: for less a thread is not worth its start.
+const AHEAD_FROM: u64 = 1 << 20;
 
 /// Opens a file. Pieces are appended to a buffer that holds `start` bytes.
 pub(crate) fn open(file: &InputFile, way: &Way, start: usize) -> Result<Box<dyn Pieces>, Reason> {
@@ -138,7 +141,7 @@ pub(crate) fn open_documents(
         Format::Arrow => Err(Reason::NotBuilt { format: "arrow" }),
         _ => {
             let mut splitter = Splitter::open(content, format, options, start)?;
-            if way.ahead {
+            if way.ahead && splitter.source.stored() >= AHEAD_FROM {
                 splitter.source.read_ahead();
             }
             Ok(Box::new(splitter))
