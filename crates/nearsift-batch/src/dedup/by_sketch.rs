@@ -10,7 +10,6 @@ use nearsift::search::{Acceptance, Candidates, Near, PairScope, TextSource, join
 
 use super::against::kept::KeptSketches;
 use super::budget::Budget;
-use super::decisions::Pair;
 use super::finish::Decided;
 use super::origin::Origin;
 use super::pairs::FoundPairs;
@@ -127,14 +126,21 @@ impl Job<'_> {
         first: &[u32],
         summary: &mut Summary,
     ) -> Result<FoundPairs, Error> {
-        let mut pairs = FoundPairs::begin(self)?;
-        for pair in decision.with_same_texts(first) {
-            let pair = pair?;
-            let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
-            pairs.sample.offer(pair.a, pair.b, nearness, || heading(&pair));
-            pairs.add(Pair::of(&pair), || PairLine::of(&pair, ids, corpus))?;
+        /// Pairs whose lines are made together.
+        const TOGETHER: usize = 1 << 14;
+        let mut found = FoundPairs::begin(self)?;
+        let mut rest = decision.with_same_texts(first);
+        loop {
+            let pairs: Vec<Near> = rest.by_ref().take(TOGETHER).collect::<Result<_, Error>>()?;
+            if pairs.is_empty() {
+                return found.finish();
+            }
+            for pair in &pairs {
+                let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
+                found.sample.offer(pair.a, pair.b, nearness, || heading(pair));
+            }
+            found.add_all(&pairs, |pair| PairLine::of(pair, ids, corpus))?;
         }
-        pairs.finish()
     }
 
     /// The candidates, from the state where an earlier job left them there.
