@@ -19,7 +19,7 @@ use crate::checkpoint::CorpusKeys;
 use crate::corpus::{Collected, Ids, Sketched};
 use crate::error::Error;
 use crate::search::{
-    Decision, PairLine, Texts, Workspace, decide, load_candidates, save_candidates,
+    Decision, KeptScores, PairLine, Texts, Workspace, decide, load_candidates, save_candidates,
 };
 
 impl Job<'_> {
@@ -34,6 +34,7 @@ impl Job<'_> {
         if let (Origin::Parts(parts), Acceptance::Verified(_)) = (origin, acceptance) {
             collected.corpus.sample = parts.sample(self.context, &recipe, &collected.corpus)?;
         }
+        let part = self.part_manifest(acceptance, &recipe, &collected)?;
         let against = self.against(&mut collected, acceptance, &recipe)?;
         let scratch = self.scratch();
         let mut decision = self.decide(&collected.corpus, &collected, acceptance, &scratch)?;
@@ -71,6 +72,7 @@ impl Job<'_> {
             settings.keep_state.then_some(KeptSketches { corpus, keys, recipe: &recipe });
         let (found, against) = (&found, &against);
         let decided = Decided { ids, records, lacking, sources, found, against, sketches };
+        self.leave_part(part.as_ref())?;
         let outcome = self.finish(decided, pairs, summary, judged)?;
         Ok(match (outcome, acceptance) {
             (Outcome::Found(decisions), Acceptance::Verified(_)) => {
@@ -107,7 +109,11 @@ impl Job<'_> {
             None => memory.map(|bytes| bytes / 8),
         };
         let frequencies = sample.table(DocumentFrequencies::shipped());
-        let workspace = Workspace { context, state: self.state(), folder: scratch };
+        let scores = KeptScores {
+            from: self.settings.keep_pairs_from,
+            earlier: self.scores_of_run(acceptance),
+        };
+        let workspace = Workspace { context, state: self.state(), folder: scratch, scores };
         decide(corpus, candidates, frequencies, acceptance, workspace, |wanted| match origin {
             Origin::Parts(parts) => parts.texts(context, wanted, texts, scratch),
             Origin::Files(inputs) => {
@@ -115,6 +121,14 @@ impl Job<'_> {
                 Texts::read(context, inputs, &collected.records, wanted, texts, scratch)
             }
         })
+    }
+
+    /// The folder with the scores of all pairs that may be accepted, where the run whose part is decided anew left them.
+    fn scores_of_run(&self, acceptance: Acceptance) -> Option<&Path> {
+        match self.origin {
+            Origin::Files(_) => None,
+            Origin::Parts(parts) => parts.scores(acceptance, self.clustering()),
+        }
     }
 
     /// Lists and counts the pairs, those of documents with the same text among them.
@@ -154,8 +168,12 @@ impl Job<'_> {
         let memory = budget.map_or(self.context.memory_bytes, |budget| Some(budget.search()));
         let settings = join_settings(acceptance, corpus.len(), memory);
         let scope = PairScope::SpanningLinks(self.clustering());
-        if let Some(candidates) = self.state().map(load_candidates).transpose()?.flatten() {
-            return Ok(candidates);
+        let earlier = self.state().map(|state| state.path(""));
+        let of_run = self.scores_of_run(acceptance).map(Path::to_owned);
+        for folder in earlier.into_iter().chain(of_run) {
+            if let Some(candidates) = load_candidates(&folder)? {
+                return Ok(candidates);
+            }
         }
         let keys = CorpusKeys::of(&collected.keys, corpus);
         let join = corpus.join_by(&keys, settings).map_err(Error::invalid)?;

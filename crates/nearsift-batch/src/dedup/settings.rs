@@ -11,7 +11,7 @@ use super::{Marks, Output, against};
 use crate::documents::text_of;
 use crate::error::Error;
 use crate::parts::Parts;
-use nearsift::search::Method;
+use nearsift::search::{Acceptance, Method};
 
 /// What decides the result of a job. Threads, memory and where it runs do not: they are in
 /// [`Context`](crate::Context).
@@ -52,6 +52,9 @@ pub struct Settings {
     pub mark: Option<Marks>,
     /// Whether to write the sketches of what is kept beside it.
     pub keep_state: bool,
+    /// Whether to leave beside the results what [`regroup`](super::regroup) needs to decide anew: a [part](crate::parts) of all
+    /// documents, and the scores of all compared pairs from this one on, at most that of near duplicates.
+    pub keep_pairs_from: Option<f64>,
 }
 
 impl Default for Settings {
@@ -70,6 +73,7 @@ impl Default for Settings {
             parquet_tables: false,
             mark: None,
             keep_state: false,
+            keep_pairs_from: None,
         }
     }
 }
@@ -126,6 +130,9 @@ impl Settings {
         if self.parquet_tables {
             table_format().conversion()?;
         }
+        if let Some(from) = self.keep_pairs_from {
+            self.check_pairs_from(from)?;
+        }
         if self.mark.is_some() && self.keep_state {
             return setting(
                 "keep-state",
@@ -152,15 +159,36 @@ impl Settings {
         Ok(())
     }
 
+    fn check_pairs_from(&self, from: f64) -> Result<(), Error> {
+        let problem = match &self.method {
+            Method::Sketch { acceptance: Acceptance::Verified(min_score), .. } => {
+                if (0.0..=*min_score).contains(&from) {
+                    String::new()
+                } else {
+                    format!(
+                        " {from} is above `min-score` {min_score}, from which on pairs are kept anyway: give a score from 0 to that"
+                    )
+                }
+            }
+            _ => " keeps the scores of compared texts, and here none are compared: leave out `method` simhash, `max-distance`, and `verify` off".to_owned(),
+        };
+        if !problem.is_empty() {
+            return Err(Error::Setting { setting: "keep-pairs-from", problem });
+        }
+        if self.against.is_empty() {
+            return Ok(());
+        }
+        let problem = " and `against`: the groups that are made anew know no reference: leave out one of them";
+        Err(Error::Setting { setting: "keep-pairs-from", problem: problem.to_owned() })
+    }
+
     /// Refuses what a job over parts cannot have: it has no files, and a few settings decided what is in the parts.
     ///
     /// # Errors
     /// [`Error::Setting`] of the first.
     pub(super) fn check_parts(&self, parts: &Parts, output: &Output) -> Result<(), Error> {
-        let is_verified = matches!(
-            self.method,
-            Method::Sketch { acceptance: nearsift::search::Acceptance::Verified(_), .. }
-        );
+        let is_verified =
+            matches!(self.method, Method::Sketch { acceptance: Acceptance::Verified(_), .. });
         if is_verified && !parts.have_texts() {
             let problem = " exact compares texts, and these parts have none: make them again by `sketch` with texts, or let sketches decide by `verify` off";
             return Err(Error::Setting { setting: "verify", problem: problem.to_owned() });
@@ -173,6 +201,7 @@ impl Settings {
             ("against", !self.against.is_empty()),
             ("mark", self.mark.is_some()),
             ("keep-state", self.keep_state),
+            ("keep-pairs-from", self.keep_pairs_from.is_some()),
         ];
         let Some((setting, _)) = of_files.into_iter().find(|(_, is_set)| *is_set) else {
             return Ok(());
@@ -225,6 +254,7 @@ impl Settings {
         let in_folder = [
             ("dry-run", self.dry_run),
             ("keep-state", self.keep_state),
+            ("keep-pairs-from", self.keep_pairs_from.is_some()),
             ("partial", self.partial),
             ("tables", self.parquet_tables),
         ];
@@ -247,11 +277,7 @@ impl Settings {
             }
             Method::Sketch { recipe, acceptance } => (recipe, acceptance.to_string()),
         };
-        let clustering = match self.clustering.unwrap_or(self.method.clustering()) {
-            Clustering::Majority => "majority",
-            Clustering::Components => "components",
-            Clustering::Star => "star",
-        };
+        let clustering = name_of(self.clustering.unwrap_or(self.method.clustering()));
         let none = || "none".to_owned();
         let output_format =
             self.output_format.map_or_else(none, |OutputFormat { format, codec }| {
@@ -275,9 +301,25 @@ impl Settings {
             ("keep-state", self.keep_state.to_string()),
             ("tables", if self.parquet_tables { "parquet" } else { "jsonl" }.to_owned()),
             ("mark", self.mark.as_ref().map_or_else(none, |marks| marks.names().join(", "))),
+            ("keep-pairs-from", self.keep_pairs_from.map_or_else(none, |from| from.to_string())),
         ];
         Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
     }
+}
+
+/// The name of a rule.
+pub(crate) fn name_of(clustering: Clustering) -> &'static str {
+    match clustering {
+        Clustering::Majority => "majority",
+        Clustering::Components => "components",
+        Clustering::Star => "star",
+    }
+}
+
+/// The rule of a name.
+pub(crate) fn clustering_of(name: &str) -> Option<Clustering> {
+    let all = [Clustering::Majority, Clustering::Components, Clustering::Star];
+    all.into_iter().find(|&clustering| name_of(clustering) == name)
 }
 
 /// A recipe with all that decides what it makes.

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use super::against::Reference;
 use super::kept_files::KeptFiles;
+use super::name_of;
 use super::origin::{NamedFile, Origin};
 use crate::context::Context;
 use crate::corpus::{Collected, Columns, Counts, Ids};
@@ -260,11 +261,7 @@ impl Summary {
             recipe: recipe.to_string(),
             recipe_digest: format!("{:016x}", recipe.digest()),
             keep: keep.to_string(),
-            cluster: match clustering {
-                Clustering::Components => "components",
-                Clustering::Star => "star",
-                Clustering::Majority => "majority",
-            },
+            cluster: name_of(clustering),
             search,
             inputs: origin.named().take(INPUTS).map(InputLine::of).collect(),
             more_inputs: origin.count().saturating_sub(INPUTS) as u64,

@@ -7,6 +7,6 @@ mod stored;
 mod texts;
 
 pub use bounded::Bounded;
-pub use decide::{Decision, OfOneForm, PairLine, Workspace, decide};
-pub use stored::{load_candidates, save_candidates};
+pub use decide::{Decision, KeptScores, OfOneForm, PairLine, Workspace, decide};
+pub use stored::{CANDIDATES, load_candidates, save_candidates};
 pub use texts::{IN_MEMORY, Segmentation, TextStore, Texts, Wanted};

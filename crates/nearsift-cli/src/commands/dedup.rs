@@ -103,6 +103,7 @@ fn settings(args: &Dedup) -> Result<Settings, Failure> {
     settings.dry_run = args.dry_run;
     settings.against.clone_from(&args.against);
     settings.keep_state = args.keep_state;
+    settings.keep_pairs_from = args.keep_pairs_from;
     settings.parquet_tables = args.tables == args::TableFormat::Parquet;
     if args.mark {
         settings.mark = Some(args.mark_names.as_deref().unwrap_or_default().parse()?);
