@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use testkit::random::Random;
 
 use crate::answers::{
-    DECISIONS_MISSING, DECISIONS_OF_OTHERS, PART_CUT_SHORT, PART_DAMAGED, PART_FILE_CHANGED,
-    PART_FILES_OTHER, PART_OF_OTHER_RECIPE, PART_OF_OTHERS, PART_TWICE, PART_UNFINISHED,
-    PART_WITHOUT_TEXTS, PARTS_TOO_LARGE,
+    DECISIONS_MISSING, DECISIONS_OF_OTHERS, KEEP_PAIRS_ABOVE, KEEP_PAIRS_AGAINST,
+    KEEP_PAIRS_OF_STREAM, PART_CUT_SHORT, PART_DAMAGED, PART_FILE_CHANGED, PART_FILES_OTHER,
+    PART_OF_OTHER_RECIPE, PART_OF_OTHERS, PART_TWICE, PART_UNFINISHED, PART_WITHOUT_TEXTS,
+    PARTS_TOO_LARGE, RUN_DAMAGED, RUN_OF_OTHER_KEEP, RUN_WITHOUT_PART,
 };
 use crate::support::{Folder, Run, article, line, zst};
 
@@ -288,18 +289,19 @@ fn runs_that_cannot_be_decided_anew() {
     input(&folder);
     run(&folder, &["dedup", "in/a", "-o", "plain"]).expect(3);
     run(&folder, &["dedup", "in/a", "-o", "run", "--keep-pairs-from", "0.5"]).expect(3);
-    let regroup = |of, more: &[&str]| run(&folder, &[&["regroup", of, "-o", "again"], more].concat());
-    answers::RUN_WITHOUT_PART.check(&regroup("plain", &[]));
-    answers::RUN_OF_OTHER_KEEP.check(&regroup("run", &["--keep", "newest:date"]));
+    let regroup =
+        |of, more: &[&str]| run(&folder, &[&["regroup", of, "-o", "again"], more].concat());
+    RUN_WITHOUT_PART.check(&regroup("plain", &[]));
+    RUN_OF_OTHER_KEEP.check(&regroup("run", &["--keep", "newest:date"]));
     let keeping = |input, from, more: &[&str]| {
         let arguments = ["dedup", input, "-o", "again", "--keep-pairs-from", from];
         run(&folder, &[&arguments, more].concat())
     };
-    answers::KEEP_PAIRS_ABOVE.check(&keeping("in/a", "0.9", &[]));
-    answers::KEEP_PAIRS_AGAINST.check(&keeping("in/a", "0.5", &["--against", "plain"]));
-    answers::KEEP_PAIRS_OF_STREAM.check(&keeping("-", "0.5", &[]));
+    KEEP_PAIRS_ABOVE.check(&keeping("in/a", "0.9", &[]));
+    KEEP_PAIRS_AGAINST.check(&keeping("in/a", "0.5", &["--against", "plain"]));
+    KEEP_PAIRS_OF_STREAM.check(&keeping("-", "0.5", &[]));
     change(&folder, "run/part/part.json", |bytes| bytes[..bytes.len() / 2].to_vec());
-    answers::RUN_DAMAGED.check(&regroup("run", &[]));
+    RUN_DAMAGED.check(&regroup("run", &[]));
     assert!(!folder.path("again").exists(), "nothing is written");
 }
 
