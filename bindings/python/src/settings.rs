@@ -114,6 +114,7 @@ pub struct Grouping {
     max_cluster: Option<u32>,
     source: Option<String>,
     against: Vec<PathBuf>,
+    against_kept_only: bool,
 }
 
 impl Grouping {
@@ -132,6 +133,7 @@ impl Grouping {
         }
         settings.source_field.clone_from(&self.source);
         settings.against.clone_from(&self.against);
+        settings.against_kept_only = self.against_kept_only;
         Ok(settings)
     }
 }

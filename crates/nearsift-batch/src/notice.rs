@@ -39,8 +39,9 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 47] = [
+const SETTINGS: [&str; 48] = [
     "against",
+    "against-kept-only",
     "benchmark-fields",
     "benchmark-id-field",
     "benchmarks",

@@ -198,6 +198,7 @@ def dedup(
     max_cluster: int | None = None,
     source: str | None = None,
     against: Sequence[PathLike] = (),
+    against_kept_only: bool = False,
     format: str | None = None,
     charset: str | None = None,
     threads: int | None = None,
@@ -233,6 +234,7 @@ def dedup(
         max_cluster: With majority link, the most different texts that a document stands for.
         source: The column that says where a document comes from.
         against: Outputs of earlier runs, files or indexes: what these have goes.
+        against_kept_only: Of earlier runs only the documents count that stayed.
         format, charset: Of files.
         threads: The threads; all processors without it. The result never depends on it.
         memory: The most memory, such as `4GB`.
@@ -260,7 +262,7 @@ def dedup(
         preset=preset,
         verify=verify,
     )
-    grouping = _grouping(keep, cluster, max_cluster, source, against)
+    grouping = _grouping(keep, cluster, max_cluster, source, against, against_kept_only)
     options = _settings.options(threads=threads, memory=memory, scratch=scratch, progress=progress)
     decided = _native.find_duplicates(table, paths, reading, matching, grouping, options)
     options["progress"] = None
@@ -274,6 +276,7 @@ def _grouping(
     max_cluster: int | None,
     source: str | None,
     against: Sequence[PathLike],
+    against_kept_only: bool = False,
 ) -> dict[str, object]:
     if isinstance(against, (str, Path)):
         against = [against]
@@ -283,6 +286,7 @@ def _grouping(
         "max_cluster": max_cluster,
         "source": source,
         "against": list(against),
+        "against_kept_only": against_kept_only,
     }
 
 
@@ -442,6 +446,7 @@ def dedup_files(
     max_cluster: int | None = None,
     source: str | None = None,
     against: Sequence[PathLike] = (),
+    against_kept_only: bool = False,
     threads: int | None = None,
     memory: int | str | None = None,
     progress: Progress | None = None,
@@ -510,7 +515,7 @@ def dedup_files(
             preset=preset,
             verify=verify,
         ),
-        _grouping(keep, cluster, max_cluster, source, against),
+        _grouping(keep, cluster, max_cluster, source, against, against_kept_only),
         {
             "output": Path(output),
             "resume": resume,

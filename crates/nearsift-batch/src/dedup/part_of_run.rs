@@ -39,7 +39,7 @@ pub struct Regroup {
 /// compared that the run left.
 ///
 /// # Errors
-/// A run that left no part, or whose part is damaged; a keep policy that it has no values of; an output folder that is not empty
+/// A run that left no part, was made against references, or whose part is damaged; a keep policy that it has no values of; an output folder that is not empty
 /// or cannot be written, or an interruption.
 ///
 /// # Complexity
@@ -60,6 +60,12 @@ pub fn regroup(
     let parts = Parts::open(&[part])?;
     let damaged = || Error::invalid(format!("{}: its part is of no run", run.display()));
     let was = parts.run().ok_or_else(damaged)?;
+    if was.against {
+        return Err(Error::invalid(format!(
+            "{}: this run was made against references, and groups that are made anew know none: run it again with the other settings",
+            run.display()
+        )));
+    }
     let own = parts.keep()?;
     let keep = changes.keep.clone().unwrap_or_else(|| own.clone());
     if keep != own && keep != Keep::First {
@@ -102,6 +108,7 @@ impl Job<'_> {
             cluster: name_of(self.clustering()).to_owned(),
             max_cluster: self.settings.max_cluster,
             from,
+            against: !self.settings.against.is_empty(),
         });
         Ok(Some(manifest))
     }

@@ -50,6 +50,8 @@ pub struct Settings {
     pub parquet_tables: bool,
     /// Whether every document stays, with columns that say what was decided about it.
     pub mark: Option<Marks>,
+    /// Whether of a reference that is a run only those documents count that it kept, also where others are at hand.
+    pub against_kept_only: bool,
     /// Whether to write the sketches of what is kept beside it.
     pub keep_state: bool,
     /// Whether to leave beside the results what [`regroup`](super::regroup) needs to decide anew: a [part](crate::parts) of all
@@ -72,6 +74,7 @@ impl Default for Settings {
             against: Vec::new(),
             parquet_tables: false,
             mark: None,
+            against_kept_only: false,
             keep_state: false,
             keep_pairs_from: None,
         }
@@ -172,14 +175,10 @@ impl Settings {
             }
             _ => " keeps the scores of compared texts, and here none are compared: leave out `method` simhash, `max-distance`, and `verify` off".to_owned(),
         };
-        if !problem.is_empty() {
-            return Err(Error::Setting { setting: "keep-pairs-from", problem });
+        match problem.is_empty() {
+            true => Ok(()),
+            false => Err(Error::Setting { setting: "keep-pairs-from", problem }),
         }
-        if self.against.is_empty() {
-            return Ok(());
-        }
-        let problem = " and `against`: the groups that are made anew know no reference: leave out one of them";
-        Err(Error::Setting { setting: "keep-pairs-from", problem: problem.to_owned() })
     }
 
     /// Refuses what a job over parts cannot have: it has no files, and a few settings decided what is in the parts.
@@ -298,6 +297,7 @@ impl Settings {
             ("output-format", output_format),
             ("reading", reading),
             ("against", against.join(", ")),
+            ("against-kept-only", self.against_kept_only.to_string()),
             ("keep-state", self.keep_state.to_string()),
             ("tables", if self.parquet_tables { "parquet" } else { "jsonl" }.to_owned()),
             ("mark", self.mark.as_ref().map_or_else(none, |marks| marks.names().join(", "))),

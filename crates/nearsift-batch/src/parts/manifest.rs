@@ -68,6 +68,8 @@ pub(crate) struct PartOfRun {
     pub max_cluster: u32,
     /// Pairs are kept whose form scores this or more.
     pub from: f64,
+    /// Whether references took documents out of the search: what is kept of it is not that of all documents.
+    pub against: bool,
 }
 
 impl PartManifest {

@@ -49,10 +49,8 @@ impl Part {
     /// # Errors
     /// When there is none, or it is damaged.
     pub fn open(folder: &Path) -> Result<Part, Error> {
-        // The folder of a run that left one.
         let of_run = folder.join(PART);
-        let is_run = !PartManifest::is_in(folder) && PartManifest::is_in(&of_run);
-        let folder = if is_run { of_run.as_path() } else { folder };
+        let folder = if Part::is_of_run(folder) { of_run.as_path() } else { folder };
         let manifest = PartManifest::read(folder)?;
         let path = PartManifest::path(folder);
         let json = fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
@@ -63,6 +61,15 @@ impl Part {
             first_record: 0,
             digest: format!("{:016x}", xxh3_64(&json)),
         })
+    }
+
+    /// Whether a folder is a part, or that of a run that left one.
+    pub fn is_at(folder: &Path) -> bool {
+        PartManifest::is_in(folder) || Part::is_of_run(folder)
+    }
+
+    fn is_of_run(folder: &Path) -> bool {
+        !PartManifest::is_in(folder) && PartManifest::is_in(&folder.join(PART))
     }
 
     /// Where it says what it is.
@@ -244,9 +251,19 @@ impl Parts {
     pub(crate) fn scores(&self, acceptance: Acceptance, clustering: Clustering) -> Option<&Path> {
         let run = self.run()?;
         let was = (Acceptance::Verified(run.min_score), clustering_of(&run.cluster)?);
-        let is_kept = Candidates::are_same(was, (acceptance, clustering))
+        let is_kept = !run.against
+            && Candidates::are_same(was, (acceptance, clustering))
             && acceptance.min_score() >= run.from;
         is_kept.then_some(&self.parts[0].folder)
+    }
+
+    /// The file that a record is from, by its number among those of all parts.
+    pub(crate) fn file_of(&self, record: u64) -> Option<&str> {
+        let after = self.parts.partition_point(|part| part.first_record <= record);
+        let part = &self.parts[after.checked_sub(1)?];
+        let files = &part.manifest.files;
+        let place = files.partition_point(|file| part.first_record + file.end <= record);
+        files.get(place).map(|file| file.file.as_str())
     }
 
     /// Refuses a recipe that did not make the parts.

@@ -102,6 +102,7 @@ fn settings(args: &Dedup) -> Result<Settings, Failure> {
     settings.output_format = output_format(args.output_format, args.output_compression.as_deref())?;
     settings.dry_run = args.dry_run;
     settings.against.clone_from(&args.against);
+    settings.against_kept_only = args.against_kept_only;
     settings.keep_state = args.keep_state;
     settings.keep_pairs_from = args.keep_pairs_from;
     settings.parquet_tables = args.tables == args::TableFormat::Parquet;

@@ -611,6 +611,12 @@ pub const RUN_OF_OTHER_KEEP: Answer = answer(
     "error: --keep newest:date: the run kept the values of first, and of no other policy: give that one or first, or run it again",
     "Nothing is written.",
 );
+pub const KEPT_ONLY_OF_MARKS: Answer = answer(
+    "`--against-kept-only` with a run that kept all documents, with marks",
+    2,
+    "error: marked: this run kept all documents, with marks, and --against-kept-only asks for those that stayed: leave it out, or give a run without --mark",
+    "Nothing is written.",
+);
 pub const RUN_DAMAGED: Answer = answer(
     "`regroup`: a run whose part is damaged",
     2,
@@ -623,10 +629,10 @@ pub const KEEP_PAIRS_ABOVE: Answer = answer(
     "error: --keep-pairs-from 0.9 is above --min-score 0.63, from which on pairs are kept anyway: give a score from 0 to that",
     "Nothing is written.",
 );
-pub const KEEP_PAIRS_AGAINST: Answer = answer(
-    "`--keep-pairs-from` with a reference",
+pub const RUN_AGAINST: Answer = answer(
+    "`regroup`: a run that was made against references",
     2,
-    "error: --keep-pairs-from and --against: the groups that are made anew know no reference: leave out one of them",
+    "error: against: this run was made against references, and groups that are made anew know none: run it again with the other settings",
     "Nothing is written.",
 );
 pub const KEEP_PAIRS_OF_STREAM: Answer = answer(
@@ -733,9 +739,10 @@ pub const ALL: &[&Answer] = &[
     &PART_FILE_CHANGED,
     &RUN_WITHOUT_PART,
     &RUN_OF_OTHER_KEEP,
+    &KEPT_ONLY_OF_MARKS,
     &RUN_DAMAGED,
     &KEEP_PAIRS_ABOVE,
-    &KEEP_PAIRS_AGAINST,
+    &RUN_AGAINST,
     &KEEP_PAIRS_OF_STREAM,
 ];
 

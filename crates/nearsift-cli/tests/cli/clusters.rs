@@ -43,15 +43,12 @@ fn table(folder: &Folder, name: &str) -> Vec<Value> {
 }
 
 /// Runs each day against all days before.
-fn daily_runs(folder: &Folder, mark: bool) -> Vec<String> {
+fn daily_runs(folder: &Folder, more: &[&str]) -> Vec<String> {
     let mut runs: Vec<String> = Vec::new();
     for number in 0..DAYS {
         let (input, output) = (format!("in/day{number}.jsonl"), format!("run{number}"));
         write(folder, &input, &day(number));
-        let mut options = vec!["-q", "--source-field", "site"];
-        if mark {
-            options.push("--mark");
-        }
+        let mut options = [&["-q", "--source-field", "site"], more].concat();
         for run in &runs {
             options.extend(["--against", run]);
         }
@@ -63,9 +60,10 @@ fn daily_runs(folder: &Folder, mark: bool) -> Vec<String> {
 
 #[test]
 fn ten_days_add_up_to_one_run() {
-    for mark in [false, true] {
+    // With all documents of the runs before, too.
+    for more in [&[][..], &["--mark"], &["--keep-pairs-from", "0.6"]] {
         let folder = Folder::new();
-        let runs = daily_runs(&folder, mark);
+        let runs = daily_runs(&folder, more);
         for (number, run) in runs.iter().enumerate() {
             let seen = format!("2026-11-{:02}", number + 1);
             folder.run(["clusters", "all.jsonl", run, "--seen", &seen, "-q"]).expect(0);
@@ -113,7 +111,7 @@ fn ten_days_add_up_to_one_run() {
 #[test]
 fn a_run_is_added_once_whatever_happens() {
     let folder = Folder::new();
-    let runs = daily_runs(&folder, false);
+    let runs = daily_runs(&folder, &[]);
     let add = |table: &str, runs: &[String]| {
         let mut arguments = vec!["clusters".to_owned(), table.to_owned()];
         arguments.extend_from_slice(runs);

@@ -6,7 +6,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use serde_json::{Value, json};
 
-use crate::answers::{COLUMN_TAKEN, FIELD_TAKEN};
+use crate::answers::{COLUMN_TAKEN, FIELD_TAKEN, KEPT_ONLY_OF_MARKS};
 use crate::support::{Folder, json_lines};
 
 const COLUMNS: [&str; 6] = ["cluster", "cluster_size", "representative", "score", "kept", "reason"];
@@ -249,7 +249,12 @@ fn what_resembles_a_removed_document_of_a_marked_run_goes() {
     let row = |n: usize| format!("{}\n", json!({"id": format!("v{n}"), "text": story(n)}));
     folder.file("one/part.jsonl", row(0) + &row(1));
     folder.file("two/part.jsonl", row(2).replace("new2", "new1"));
-    for (output, args, expect) in [("kept", &[][..], 0), ("marked", &["--mark"], 1)] {
+    let all = [
+        ("kept", &[][..], 0),
+        ("marked", &["--mark"], 1),
+        ("part", &["--keep-pairs-from", "0.5"], 1),
+    ];
+    for (output, args, expect) in all {
         folder.dedup(&["one"], output, args).expect(0);
         assert_eq!(folder.results(output).lines("removed.jsonl").len(), 1);
         let next = format!("{output}-next");
@@ -257,7 +262,16 @@ fn what_resembles_a_removed_document_of_a_marked_run_goes() {
         let removed = folder.results(&next).lines("removed.jsonl");
         assert_eq!(removed.len(), expect, "{output}: {removed:?}");
         assert!(removed.iter().all(|line| line["reference"] == "v1"), "{removed:?}");
+        let is_file = |line: &Value| {
+            line["reference_file"].as_str().is_some_and(|file| file.ends_with("part.jsonl"))
+        };
+        assert!(removed.iter().all(is_file), "{removed:?}");
     }
+    let kept_only =
+        |of| folder.dedup(&["two"], "kept-only", &["--against", of, "--against-kept-only"]);
+    KEPT_ONLY_OF_MARKS.check(&kept_only("marked"));
+    kept_only("part").expect(0);
+    assert!(folder.results("kept-only").lines("removed.jsonl").is_empty());
 }
 
 /// The rows of a Parquet file as JSON objects.

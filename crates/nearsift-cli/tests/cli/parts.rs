@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use testkit::random::Random;
 
 use crate::answers::{
-    DECISIONS_MISSING, DECISIONS_OF_OTHERS, KEEP_PAIRS_ABOVE, KEEP_PAIRS_AGAINST,
-    KEEP_PAIRS_OF_STREAM, PART_CUT_SHORT, PART_DAMAGED, PART_FILE_CHANGED, PART_FILES_OTHER,
-    PART_OF_OTHER_RECIPE, PART_OF_OTHERS, PART_TWICE, PART_UNFINISHED, PART_WITHOUT_TEXTS,
-    PARTS_TOO_LARGE, RUN_DAMAGED, RUN_OF_OTHER_KEEP, RUN_WITHOUT_PART,
+    DECISIONS_MISSING, DECISIONS_OF_OTHERS, KEEP_PAIRS_ABOVE, KEEP_PAIRS_OF_STREAM, PART_CUT_SHORT,
+    PART_DAMAGED, PART_FILE_CHANGED, PART_FILES_OTHER, PART_OF_OTHER_RECIPE, PART_OF_OTHERS,
+    PART_TWICE, PART_UNFINISHED, PART_WITHOUT_TEXTS, PARTS_TOO_LARGE, RUN_AGAINST, RUN_DAMAGED,
+    RUN_OF_OTHER_KEEP, RUN_WITHOUT_PART,
 };
 use crate::support::{Folder, Run, article, line, zst};
 
@@ -298,7 +298,10 @@ fn runs_that_cannot_be_decided_anew() {
         run(&folder, &[&arguments, more].concat())
     };
     KEEP_PAIRS_ABOVE.check(&keeping("in/a", "0.9", &[]));
-    KEEP_PAIRS_AGAINST.check(&keeping("in/a", "0.5", &["--against", "plain"]));
+    let against =
+        ["dedup", "in/a", "-o", "against", "--keep-pairs-from", "0.5", "--against", "plain"];
+    run(&folder, &against).expect(3);
+    RUN_AGAINST.check(&regroup("against", &[]));
     KEEP_PAIRS_OF_STREAM.check(&keeping("-", "0.5", &[]));
     change(&folder, "run/part/part.json", |bytes| bytes[..bytes.len() / 2].to_vec());
     RUN_DAMAGED.check(&regroup("run", &[]));

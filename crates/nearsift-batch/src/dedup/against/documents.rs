@@ -17,6 +17,7 @@ use crate::corpus::{self, Collected, Id, Ids, Records, Sketched, collect};
 use crate::dedup::Job;
 use crate::dedup::budget;
 use crate::error::Error;
+use crate::parts::Parts;
 use crate::search::{Bounded, Texts, Wanted};
 use nearsift::search::{Acceptance, Material, Templates, TextSource, verify};
 
@@ -40,6 +41,11 @@ enum Origin<'a> {
         ends: Vec<(u64, usize)>,
     },
     Kept(&'a Kept),
+    /// With their texts.
+    Part {
+        parts: &'a Parts,
+        records: Records,
+    },
 }
 
 impl Job<'_> {
@@ -90,6 +96,34 @@ impl Job<'_> {
         let (corpus, ids, keys) = kept.load()?;
         let shelf = Shelf { corpus, keys: Some(keys), ids, origin: Origin::Kept(&kept) };
         self.matched(collected, acceptance, &shelf, "output", 0)
+    }
+
+    /// Against all documents of a part, such as a run left.
+    pub(super) fn against_part(
+        &self,
+        collected: &Collected<Sketched>,
+        acceptance: Acceptance,
+        recipe: &Recipe,
+        path: &Path,
+    ) -> Result<Matched, Error> {
+        let parts = Parts::open(&[path])?;
+        parts.check_recipe(recipe)?;
+        if matches!(acceptance, Acceptance::Verified(_)) && !parts.have_texts() {
+            return Err(Error::invalid(format!(
+                "{}: a part without texts, and texts are to be compared: let sketches decide by `verify` off, or make it again by `sketch` with texts",
+                path.display()
+            )));
+        }
+        let folder = self.scratch();
+        let read = parts.collect(self.context, Sketched::default(), &folder, |_| Ok(()))?;
+        let unreadable = read.problems.count();
+        let shelf = Shelf {
+            corpus: read.corpus.corpus,
+            keys: read.keys,
+            ids: read.ids,
+            origin: Origin::Part { parts: &parts, records: read.records },
+        };
+        self.matched(collected, acceptance, &shelf, "part", unreadable)
     }
 
     fn matched(
@@ -235,6 +269,9 @@ impl Shelf<'_> {
                 let (_, number) = ends[ends.partition_point(|&(end, _)| end <= record)];
                 inputs.files()[number].name()
             }
+            Origin::Part { parts, records } => {
+                parts.file_of(records.of(reference)).unwrap_or_default().to_owned()
+            }
         }
     }
 
@@ -249,6 +286,11 @@ impl Shelf<'_> {
             Origin::Sketched { inputs, records, .. } => {
                 let texts =
                     Texts::read(job.context, inputs, records, references.clone(), memory, folder)?;
+                Ok(Shelved { numbers: references.clone(), references, texts })
+            }
+            Origin::Part { parts, .. } => {
+                let wanted = Wanted::from(references.clone());
+                let texts = parts.texts(job.context, wanted, memory, folder)?;
                 Ok(Shelved { numbers: references.clone(), references, texts })
             }
             Origin::Kept(kept) => {

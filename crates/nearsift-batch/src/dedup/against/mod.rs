@@ -24,6 +24,7 @@ use crate::corpus::{Collected, Id, Sketched};
 use crate::error::Error;
 use crate::notice::{Level, Topic};
 use crate::numbers::grouped;
+use crate::parts::Part;
 use crate::written::LIST;
 use nearsift::search::Acceptance;
 
@@ -207,7 +208,8 @@ impl Job<'_> {
                 let mut found = Against::default();
                 for (number, path) in self.settings.against.iter().enumerate() {
                     self.context.check()?;
-                    let matched = match Kind::of(path)? {
+                    let matched = match Kind::of(path, self.settings.against_kept_only)? {
+                        Kind::Part => self.against_part(collected, acceptance, recipe, path)?,
                         Kind::Index => self.against_index(collected, acceptance, recipe, path)?,
                         Kind::Output => self.against_output(collected, acceptance, recipe, path)?,
                         Kind::Documents(place) => {
@@ -253,6 +255,8 @@ fn exclude(collected: &mut Collected<Sketched>, removals: &[Removal]) {
 /// What lies at a path.
 enum Kind {
     Index,
+    /// Of an earlier run, all its documents, with sketches and texts; or a part of many.
+    Part,
     /// Of an earlier run, with the sketches of what it kept.
     Output,
     /// Files, or a folder of them: of an earlier run without sketches, what it kept or marked.
@@ -260,12 +264,15 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(path: &Path) -> Result<Kind, Error> {
+    fn of(path: &Path, kept_only: bool) -> Result<Kind, Error> {
         if let Err(e) = fs::metadata(path) {
             return Err(Error::io(path, "read the reference", &e));
         }
         if path.join("MANIFEST").is_file() {
             return Ok(Kind::Index);
+        }
+        if !kept_only && Part::is_at(path) {
+            return Ok(Kind::Part);
         }
         if kept::is_in(path) {
             return Ok(Kind::Output);
@@ -274,6 +281,12 @@ impl Kind {
         let mut folders = ["kept", "marked"].map(|name| path.join(name)).into_iter();
         let is_output = path.join("summary.json").is_file();
         let documents = folders.find(|folder| is_output && folder.is_dir());
+        if kept_only && documents.as_ref().is_some_and(|folder| folder.ends_with("marked")) {
+            return Err(Error::invalid(format!(
+                "{}: this run kept all documents, with marks, and `against-kept-only` asks for those that stayed: leave it out, or give a run without `mark`",
+                path.display()
+            )));
+        }
         if documents.is_none() && is_output && path.join(LIST).is_file() {
             return Err(Error::invalid(format!(
                 "{}: this run left no documents in the folder: they went into one file, by `output-file`, which can be the reference, or none were written",
