@@ -208,6 +208,8 @@ fn every_command_line_is_understood() {
                         "no such file or folder",
                         "no file matches",
                         "no results of `nearsift dedup`",
+                        "not the folder of a run that can be decided anew",
+                        "no complete part",
                     ];
                     absent.iter().any(|what| stderr.contains(what))
                 }

@@ -51,6 +51,9 @@ struct ReferredLine<'a> {
     /// The id of its partner in the reference, and the file or index where that is.
     reference: &'a Id<'a>,
     reference_file: &'a str,
+    /// The run or part that it is of, where that has no file of its own for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reference_run: Option<&'a str>,
     /// What decided.
     score: f32,
     /// The name of the reference's cluster, which is the document's, too.
@@ -127,6 +130,7 @@ const AS_PARQUET: [(&str, &[(&str, CellKind)]); 3] = {
                 ("cluster", Integer),
                 ("reference", Text),
                 ("reference_file", Text),
+                ("reference_run", Text),
                 ("cluster_name", Text),
                 ("source", Text),
             ],
@@ -270,6 +274,7 @@ impl<J: Fn(u32, u32) -> Option<Judgement>> Removals<'_, J> {
             reason: Why::of_reference(removal.reason()).name(),
             reference: &removal.id,
             reference_file: against.file(removal),
+            reference_run: against.run(removal),
             score: removal.score,
             cluster_name: &removal.cluster_name,
             source: self.sources.of_field(removal.document),

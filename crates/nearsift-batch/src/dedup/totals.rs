@@ -227,6 +227,7 @@ struct ReferredLine {
     reference: Option<Value>,
     #[serde(default)]
     reference_file: PathBuf,
+    reference_run: Option<PathBuf>,
     cluster_name: Option<String>,
     source: Option<String>,
 }
@@ -289,7 +290,9 @@ impl FinishedRun<'_> {
             Ok(())
         })?;
         each_line(self.folder, Results::Removed, |line: ReferredLine| {
-            let ReferredLine { reference, reference_file, cluster_name, source } = line;
+            let ReferredLine { reference, reference_file, reference_run, cluster_name, source } =
+                line;
+            let place = reference_run.unwrap_or(reference_file);
             let Some(reference) = reference else { return Ok(()) };
             let name = cluster_name.ok_or_else(|| {
                 Error::invalid(format!(
@@ -299,7 +302,7 @@ impl FinishedRun<'_> {
             })?;
             let row = grown.entry(name).or_insert_with_key(|name| {
                 let of_reference = before.iter().rev().find(|run| {
-                    reference_file.canonicalize().is_ok_and(|file| file.starts_with(&run.folder))
+                    place.canonicalize().is_ok_and(|place| place.starts_with(&run.folder))
                 });
                 ClusterTotal {
                     name: name.clone(),

@@ -24,6 +24,9 @@ use nearsift::search::{Acceptance, Material, Templates, TextSource, verify};
 /// Candidates that are compared between two looks at whether to go on.
 const PART: usize = 1 << 17;
 
+/// What a part is called as a reference.
+pub(super) const PART_KIND: &str = "part";
+
 /// Documents of a reference with their sketches.
 struct Shelf<'a> {
     corpus: SketchCorpus,
@@ -123,7 +126,7 @@ impl Job<'_> {
             ids: read.ids,
             origin: Origin::Part { parts: &parts, records: read.records },
         };
-        self.matched(collected, acceptance, &shelf, "part", unreadable)
+        self.matched(collected, acceptance, &shelf, PART_KIND, unreadable)
     }
 
     fn matched(

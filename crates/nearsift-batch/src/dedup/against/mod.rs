@@ -80,8 +80,9 @@ pub struct Removal {
     pub document: u32,
     /// The id that its partner has in the reference.
     pub id: Id<'static>,
-    /// The number of the partner's file.
+    /// The number of the partner's file, and of the reference.
     file: u32,
+    reference: u32,
     is_exact: bool,
     /// What decided.
     pub score: f32,
@@ -136,6 +137,12 @@ impl Against {
         &self.files[removal.file as usize]
     }
 
+    /// The run or part that a removal's partner is of, where the partner's file does not lie in it.
+    pub fn run(&self, removal: &Removal) -> Option<&str> {
+        let reference = &self.references[removal.reference as usize];
+        (reference.kind == documents::PART_KIND).then_some(&reference.reference)
+    }
+
     fn add(&mut self, path: &Path, matched: Matched) -> Result<(), Error> {
         let Matched { kind, documents, unreadable, skipped, mut partners } = matched;
         let mut reference = Reference {
@@ -168,10 +175,18 @@ impl Against {
                 self.files.push(file.clone());
                 self.files.len() as u32 - 1
             });
-            let is_exact = reason == Reason::Exact;
+            let (is_exact, reference) = (reason == Reason::Exact, self.references.len() as u32);
             let alone = || ClusterId::of([id.written()]).map(|name| name.to_string());
             let cluster_name = of_run.or_else(alone).unwrap_or_default();
-            self.removals.push(Removal { document, id, file, is_exact, score, cluster_name });
+            self.removals.push(Removal {
+                document,
+                id,
+                file,
+                reference,
+                is_exact,
+                score,
+                cluster_name,
+            });
         }
         self.removals.sort_by_key(|removal| removal.document);
         self.references.push(reference);
