@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from nearsift import _native, _settings
 from nearsift._errors import InputError, NearsiftError
-from nearsift._settings import ClusterRule, Data, Method, PathLike, Progress
+from nearsift._settings import ClusterRule, Data, Language, Method, PathLike, Progress
 from nearsift._texts import Comparison
 
 
@@ -385,6 +385,8 @@ def dedup_files(
     output_compression: str | None = None,
     output_file: PathLike | None = None,
     overwrite: bool = False,
+    language: Language = "en",
+    date: str | None = None,
     text: str = "text",
     id: str = "id",
     format: str | None = None,
@@ -440,6 +442,9 @@ def dedup_files(
     for what is kept, or marked, of all inputs, whose ending tells its format. `overwrite` replaces the results of an earlier run in that
     folder, once the new ones are complete.
 
+    `report.html` is in English, or in Chinese with `language="zh"`, whatever the locale is. It names a day only where `date` gives one, as
+    `YYYY-MM-DD`: the same input gives the same report.
+
     The keywords are those of :func:`dedup` and the options of the program. Returns the folder's reader.
 
     Raises:
@@ -485,6 +490,8 @@ def dedup_files(
             "output_compression": output_compression,
             "output_file": None if output_file is None else Path(output_file),
             "overwrite": overwrite,
+            "language": language,
+            "date": date,
         },
         _settings.options(threads=threads, memory=memory, progress=progress),
     )

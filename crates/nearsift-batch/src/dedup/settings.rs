@@ -11,7 +11,8 @@ use super::{Marks, Output, against};
 use crate::documents::text_of;
 use crate::error::Error;
 use crate::parts::Parts;
-use nearsift::search::Method;
+use crate::report::PageLanguage;
+use nearsift::search::{Acceptance, Method};
 
 /// What decides the result of a job. Threads, memory and where it runs do not: they are in
 /// [`Context`](crate::Context).
@@ -52,6 +53,10 @@ pub struct Settings {
     pub mark: Option<Marks>,
     /// Whether to write the sketches of what is kept beside it.
     pub keep_state: bool,
+    /// The language of `report.html`; all other results are the same in every language.
+    pub language: PageLanguage,
+    /// The day that `report.html` names. A job reads no clock: the same input gives the same report.
+    pub date: Option<String>,
 }
 
 impl Default for Settings {
@@ -70,6 +75,8 @@ impl Default for Settings {
             parquet_tables: false,
             mark: None,
             keep_state: false,
+            language: PageLanguage::default(),
+            date: None,
         }
     }
 }
@@ -157,10 +164,8 @@ impl Settings {
     /// # Errors
     /// [`Error::Setting`] of the first.
     pub(super) fn check_parts(&self, parts: &Parts, output: &Output) -> Result<(), Error> {
-        let is_verified = matches!(
-            self.method,
-            Method::Sketch { acceptance: nearsift::search::Acceptance::Verified(_), .. }
-        );
+        let is_verified =
+            matches!(self.method, Method::Sketch { acceptance: Acceptance::Verified(_), .. });
         if is_verified && !parts.have_texts() {
             let problem = " exact compares texts, and these parts have none: make them again by `sketch` with texts, or let sketches decide by `verify` off";
             return Err(Error::Setting { setting: "verify", problem: problem.to_owned() });
@@ -235,6 +240,59 @@ impl Settings {
         Err(Error::Setting { setting, problem: problem.to_owned() })
     }
 
+    /// The settings that are not the default, with their values as a command line has them. `reading` is how files are read, where
+    /// there are some.
+    pub(super) fn changed(&self, reading: Option<&ReadOptions>) -> Vec<(&'static str, String)> {
+        let default = Settings::default();
+        let mut changed = Vec::new();
+        let mut add =
+            |name, value: Option<String>| changed.extend(value.map(|value| (name, value)));
+        let flag = |is_set: bool| is_set.then(String::new);
+        let recipe = self.method.recipe();
+        let usual = match &self.method {
+            Method::Simhash { max_distance, .. } => {
+                add("method", Some("simhash".to_owned()));
+                add("max-distance", Some(max_distance.to_string()));
+                Recipe::parse("simhash64").ok().map(|usual| usual.digest())
+            }
+            Method::Sketch { acceptance, .. } => {
+                match acceptance {
+                    Acceptance::Verified(_) => {}
+                    Acceptance::Scored(_) => add("verify", Some("off".to_owned())),
+                }
+                let score = Some(*acceptance).filter(|own| *own != Acceptance::default());
+                add("min-score", score.map(|own| own.min_score().to_string()));
+                Some(default.method.recipe().digest())
+            }
+        };
+        let own = Some(recipe.digest()).filter(|own| Some(*own) != usual);
+        add("recipe", own.map(|_| recipe.to_string()));
+        let clustering = self.clustering.filter(|own| *own != self.method.clustering());
+        add("cluster", clustering.map(|own| name_of_rule(own).to_owned()));
+        let differs = self.max_cluster != default.max_cluster;
+        add("max-cluster", differs.then(|| self.max_cluster.to_string()));
+        let keep = self.keep.to_string();
+        add("keep", (keep != default.keep.to_string()).then_some(keep));
+        add("source-field", self.source_field.clone());
+        self.against.iter().for_each(|path| add("against", Some(path.display().to_string())));
+        add("mark", flag(self.mark.is_some()));
+        add("partial", flag(self.partial));
+        add("keep-state", flag(self.keep_state));
+        add("dry-run", flag(self.dry_run));
+        add("output-format", self.output_format.map(|own| own.format.to_string()));
+        add("tables", self.parquet_tables.then(|| "parquet".to_owned()));
+        if let Some(options) = reading {
+            let usual = ReadOptions::default();
+            add("format", options.format.map(|format| format.to_string()));
+            let is_usual = options.text_field.as_deref().is_none_or(|field| field == "text");
+            add("text-field", options.text_field.clone().filter(|_| !is_usual));
+            let differs = options.id_field != usual.id_field;
+            add("id-field", differs.then(|| options.id_field.clone()));
+            add("charset", options.encoding.clone());
+        }
+        changed
+    }
+
     /// What decides the result, by name, in words that never change with the program's types: a job may be resumed by
     /// one of the same identity. `reading` is how its documents are read.
     ///
@@ -247,11 +305,7 @@ impl Settings {
             }
             Method::Sketch { recipe, acceptance } => (recipe, acceptance.to_string()),
         };
-        let clustering = match self.clustering.unwrap_or(self.method.clustering()) {
-            Clustering::Majority => "majority",
-            Clustering::Components => "components",
-            Clustering::Star => "star",
-        };
+        let clustering = name_of_rule(self.clustering.unwrap_or(self.method.clustering()));
         let none = || "none".to_owned();
         let output_format =
             self.output_format.map_or_else(none, |OutputFormat { format, codec }| {
@@ -277,6 +331,15 @@ impl Settings {
             ("mark", self.mark.as_ref().map_or_else(none, |marks| marks.names().join(", "))),
         ];
         Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+}
+
+/// The name of a rule of groups.
+pub(super) fn name_of_rule(rule: Clustering) -> &'static str {
+    match rule {
+        Clustering::Majority => "majority",
+        Clustering::Components => "components",
+        Clustering::Star => "star",
     }
 }
 
