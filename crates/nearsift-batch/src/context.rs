@@ -126,6 +126,9 @@ pub struct Bounds {
     pub resumable_bytes: u64,
     /// Bytes of records between two checkpoints of the first pass: what an interrupted job does again.
     pub checkpoint_bytes: u64,
+    /// Bytes of files, as stored, that are read one after another while others are read beside them. A job is resumed with the
+    /// bound that it was begun with.
+    pub lane_bytes: u64,
     /// Records of an external sort that stay in memory.
     pub sorted_records: usize,
     /// Bytes of ids that stay in memory.
@@ -142,6 +145,7 @@ impl Default for Bounds {
         Bounds {
             resumable_bytes: 128 << 20,
             checkpoint_bytes: 256 << 20,
+            lane_bytes: 16 << 20,
             sorted_records: 1 << 20,
             id_bytes: ID_BYTES,
             hull_bytes: 64 << 20,

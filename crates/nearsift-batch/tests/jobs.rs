@@ -234,7 +234,7 @@ struct Damaging<'a>(&'a Path);
 impl Observer for Damaging<'_> {
     fn end(&self, phase: Phase) {
         if phase == Phase::Fingerprints {
-            let keys = self.0.join(".unfinished/state/00000000.keys");
+            let keys = self.0.join(".unfinished/state/000-00000000.keys");
             fs::write(keys, b"short").expect("written");
         }
     }
@@ -253,7 +253,7 @@ fn a_read_that_fails_in_the_middle_of_columns_is_an_error() {
     settings.keep_state = true;
     let error = dedup::run(&open(&input), &settings, &output, &context);
     let Err(Error::Io { path, .. }) = error else { panic!("{error:?}") };
-    assert!(path.ends_with("00000000.keys"), "{}", path.display());
+    assert!(path.ends_with("000-00000000.keys"), "{}", path.display());
     assert!(!output.folder.join("summary.json").exists());
 }
 

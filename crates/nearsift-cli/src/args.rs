@@ -1095,7 +1095,7 @@ fn parse_bounds(text: &str) -> Result<Bounds, String> {
     for part in text.split(',') {
         let wrong = || {
             format!(
-                "'{part}' is no bound: expected checkpoint=, sort=, ids= or hulls= and a number"
+                "'{part}' is no bound: expected checkpoint=, lanes=, sort=, ids= or hulls= and a number"
             )
         };
         let (name, number) = part.split_once('=').ok_or_else(wrong)?;
@@ -1105,6 +1105,7 @@ fn parse_bounds(text: &str) -> Result<Bounds, String> {
                 bounds.checkpoint_bytes = number;
                 bounds.resumable_bytes = number;
             }
+            "lanes" => bounds.lane_bytes = number,
             "sort" => bounds.sorted_records = number as usize,
             "ids" => bounds.id_bytes = number,
             "hulls" => bounds.hull_bytes = number,

@@ -33,6 +33,8 @@ pub struct Inputs {
     skipped: Skipped,
     companions: Arc<[Companion]>,
     bytes: u64,
+    /// The index of the first record of each file, once all are read.
+    firsts: Arc<OnceLock<Vec<u64>>>,
 }
 
 /// What was left out of searched folders: files whose extension names no known format, and links that lead out.
@@ -55,6 +57,8 @@ pub struct InputFile {
     alias: Option<(String, PathBuf)>,
     format: Format,
     root: usize,
+    /// Its size as stored.
+    bytes: u64,
     /// What the first pass over the file found.
     pub(crate) seen: OnceLock<Seen>,
     /// What a later pass that went on all the same found to be different.
@@ -84,8 +88,6 @@ pub struct Passes(Vec<(String, Option<Seen>)>);
 /// What a pass found in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    /// The index of the file's first record in the whole input.
-    pub first: u64,
     pub records: u64,
     pub state: State,
     pub passed: Passed,
@@ -126,6 +128,11 @@ impl InputFile {
     /// The format.
     pub fn format(&self) -> Format {
         self.format
+    }
+
+    /// Its size when it was found, in bytes as stored.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The value that the folders of the file give to a column, as in `source=web/lang=zh/part.parquet`: what Hive, Spark and
@@ -211,6 +218,7 @@ impl Inputs {
             skipped,
             companions: companions.into(),
             bytes,
+            firsts: Arc::default(),
         })
     }
 
@@ -224,10 +232,31 @@ impl Inputs {
         &self.files
     }
 
-    /// The indices of the records of a file, once it has been read to its end.
+    /// The indices of the records of a file, once it and all files before it have been read to their ends.
     pub fn records(&self, file: usize) -> Option<Range<u64>> {
         let seen = self.files.get(file)?.seen.get()?;
-        Some(seen.first..seen.first + seen.records)
+        let first = self.first_record(file)?;
+        Some(first..first + seen.records)
+    }
+
+    /// The index of the first record of a file, once all files before it have been read to their ends.
+    ///
+    /// # Complexity
+    /// O(1) once all files are read; before that, O(files).
+    pub(crate) fn first_record(&self, file: usize) -> Option<u64> {
+        let counts = || self.files.iter().map(|file| Some(file.seen.get()?.records));
+        if self.firsts.get().is_none() && counts().all(|count| count.is_some()) {
+            let firsts = counts().scan(0, |next, count| {
+                let first = *next;
+                *next += count?;
+                Some(first)
+            });
+            self.firsts.get_or_init(|| firsts.collect());
+        }
+        match self.firsts.get() {
+            Some(firsts) => firsts.get(file).copied(),
+            None => counts().take(file).sum(),
+        }
     }
 
     /// What the first pass has found in each file, to be kept for another process.
@@ -437,6 +466,7 @@ impl Finder<'_> {
             alias: Some((name.to_owned(), alias)),
             format,
             root: 0,
+            bytes,
             seen: OnceLock::new(),
             change: OnceLock::new(),
         });
@@ -592,6 +622,7 @@ impl Finder<'_> {
             alias: None,
             format,
             root,
+            bytes,
             seen: OnceLock::new(),
             change: OnceLock::new(),
         });

@@ -1,7 +1,8 @@
 //! The documents of all inputs as batches of raw records.
 
 use std::num::NonZeroUsize;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -19,7 +20,8 @@ fn has_cores() -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 4)
 }
 
-/// Reads all inputs in order, in batches of about [`ReadOptions::batch_bytes`](crate::ReadOptions::batch_bytes).
+/// Reads all inputs, or a range of their files, in order, in batches of about
+/// [`ReadOptions::batch_bytes`](crate::ReadOptions::batch_bytes). Readers of different ranges may work at the same time.
 ///
 /// Batches may be given back with [`recycle`](Reader::recycle), so that their memory is used again. What a batch
 /// holds depends on the inputs and options alone.
@@ -42,25 +44,48 @@ impl Reader {
         Self { way: Way::Here(Box::new(Sequence::new(inputs))) }
     }
 
-    /// Reads ahead on a thread of its own, by at most `ahead` batches, and by one where that is as large as so many usually
-    /// are. Dropping the reader stops and joins the thread.
+    /// Reads a range of files ahead on a thread of its own, by at most `ahead` batches, and by one where that is as large as so
+    /// many usually are. Dropping the reader stops and joins the thread.
+    ///
+    /// For a first pass: records are numbered from 0 at the first file of the range, because nothing is known of the files
+    /// before it.
     ///
     /// # Errors
     /// [`Error::Thread`] when the system gives no thread.
-    pub fn in_background(inputs: &Inputs, ahead: NonZeroUsize) -> Result<Self, Error> {
-        let sequence = Sequence { works_ahead: has_cores(), ..Sequence::new(inputs) };
+    ///
+    /// # Panics
+    /// When the range ends behind the last file.
+    pub fn in_background(
+        inputs: &Inputs,
+        files: Range<usize>,
+        ahead: NonZeroUsize,
+    ) -> Result<Self, Error> {
+        let sequence = Sequence { works_ahead: has_cores(), ..Sequence::of(inputs, files) };
         Ok(Self { way: Way::Background(Background::start(sequence, ahead)?) })
     }
 
-    /// As [`in_background`](Reader::in_background), for a later pass that goes on where a file is not what the first pass read:
-    /// every other record has the index that it had, and of that file no more are read than there were.
-    /// [`Inputs::change`] tells which files these are; nothing of them can be written.
+    /// As [`in_background`](Reader::in_background), for a later pass: every record has the index that it has in the whole input.
+    ///
+    /// With `past_changes` it goes on where a file is not what the first pass read: every other record has the index that it
+    /// had, and of that file no more are read than there were. [`Inputs::change`] tells which files these are; nothing of them
+    /// can be written.
     ///
     /// # Errors
+    /// As there; [`Error::NotRead`] before the files in front of the range have been read to their ends.
+    ///
+    /// # Panics
     /// As there.
-    pub fn past_changes(inputs: &Inputs, ahead: NonZeroUsize) -> Result<Self, Error> {
-        let sequence =
-            Sequence { passes_over: true, works_ahead: has_cores(), ..Sequence::new(inputs) };
+    pub fn again(
+        inputs: &Inputs,
+        files: Range<usize>,
+        ahead: NonZeroUsize,
+        past_changes: bool,
+    ) -> Result<Self, Error> {
+        let sequence = Sequence {
+            passes_over: past_changes,
+            works_ahead: has_cores(),
+            ..Sequence::again(inputs, files)?
+        };
         Ok(Self { way: Way::Background(Background::start(sequence, ahead)?) })
     }
 
@@ -68,17 +93,16 @@ impl Reader {
     /// index that it had.
     ///
     /// # Errors
-    /// [`Error::NotRead`] before a reader has read the file to its end.
+    /// [`Error::NotRead`] before the file and all before it have been read to their ends.
     ///
     /// # Panics
     /// When there is no such file.
     pub fn of_file(inputs: &Inputs, file: usize) -> Result<Self, Error> {
         let own = &inputs.files()[file];
-        let Some(seen) = own.seen.get() else {
+        if own.seen.get().is_none() {
             return Err(Error::NotRead { file: own.name() });
-        };
-        let sequence =
-            Sequence { file, end: file + 1, records: seen.first, ..Sequence::new(inputs) };
+        }
+        let sequence = Sequence::again(inputs, file..file + 1)?;
         Ok(Self { way: Way::Here(Box::new(sequence)) })
     }
 
@@ -90,6 +114,17 @@ impl Reader {
         match &mut self.way {
             Way::Here(sequence) => sequence.next_batch(),
             Way::Background(background) => background.next_batch(),
+        }
+    }
+
+    /// As [`next_batch`](Reader::next_batch) without waiting: `Ok(Err(NotYet))` while the thread of the reader is still at work on it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_next_batch(&mut self) -> Result<Result<Option<Batch>, NotYet>, Error> {
+        match &mut self.way {
+            Way::Here(sequence) => sequence.next_batch().map(Ok),
+            Way::Background(background) => background.try_next_batch(),
         }
     }
 
@@ -107,7 +142,11 @@ impl Reader {
     }
 }
 
-/// The files one after another.
+/// A batch that is not read yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotYet;
+
+/// Files one after another.
 struct Sequence {
     inputs: Inputs,
     /// The file that is read, or will be next.
@@ -142,10 +181,23 @@ impl std::fmt::Debug for Sequence {
 
 impl Sequence {
     fn new(inputs: &Inputs) -> Self {
+        Self::of(inputs, 0..inputs.files().len())
+    }
+
+    /// In a later pass, which numbers records over the whole input.
+    fn again(inputs: &Inputs, files: Range<usize>) -> Result<Self, Error> {
+        let file = || inputs.files()[files.start].name();
+        let first = inputs.first_record(files.start);
+        let records = first.ok_or_else(|| Error::NotRead { file: file() })?;
+        Ok(Self { records, ..Self::of(inputs, files) })
+    }
+
+    fn of(inputs: &Inputs, files: Range<usize>) -> Self {
+        assert!(files.end <= inputs.files().len(), "there are no such files");
         Self {
             inputs: inputs.clone(),
-            file: 0,
-            end: inputs.files().len(),
+            file: files.start,
+            end: files.end,
             passes_over: false,
             works_ahead: false,
             current: None,
@@ -303,7 +355,6 @@ impl Sequence {
     fn end_of_file(&mut self, state: State) -> Result<(), Error> {
         let pieces = self.current.take();
         let seen = Seen {
-            first: self.file_first,
             records: self.records - self.file_first,
             state,
             passed: pieces.as_ref().map_or_else(Passed::default, |p| p.passed()),
@@ -315,7 +366,7 @@ impl Sequence {
                 return Err(change.of(&file.name()));
             }
             file.change.get_or_init(|| change);
-            self.records = first.first + first.records;
+            self.records = self.file_first + first.records;
         }
         self.position += pieces.map_or(0, |p| p.consumed());
         self.file += 1;
@@ -386,11 +437,29 @@ impl Background {
     }
 
     fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
-        if let Some(Ok(next)) = self.filled.as_ref().map(Receiver::recv) {
-            let taken = next.as_ref().map_or(0, Batch::bytes);
-            self.unread.change(|bytes| *bytes = bytes.map(|bytes| bytes - taken));
-            return next.map(Some);
+        match self.filled.as_ref().map(Receiver::recv) {
+            Some(Ok(next)) => self.take(next).map(Some),
+            Some(Err(_)) | None => self.end(),
         }
+    }
+
+    fn try_next_batch(&mut self) -> Result<Result<Option<Batch>, NotYet>, Error> {
+        match self.filled.as_ref().map(Receiver::try_recv) {
+            Some(Ok(next)) => self.take(next).map(|batch| Ok(Some(batch))),
+            Some(Err(TryRecvError::Empty)) => Ok(Err(NotYet)),
+            Some(Err(TryRecvError::Disconnected)) | None => self.end().map(Ok),
+        }
+    }
+
+    /// Makes room for what is read after a batch.
+    fn take(&self, next: Result<Batch, Error>) -> Result<Batch, Error> {
+        let taken = next.as_ref().map_or(0, Batch::bytes);
+        self.unread.change(|bytes| *bytes = bytes.map(|bytes| bytes - taken));
+        next
+    }
+
+    /// Joins the thread, which has ended: nothing comes any more.
+    fn end(&mut self) -> Result<Option<Batch>, Error> {
         self.filled = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(panic)) => {

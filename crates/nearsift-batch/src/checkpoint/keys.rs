@@ -78,6 +78,12 @@ impl FileKeys {
         self.shards.push(Shard { path, documents });
     }
 
+    /// Adds the files of shards that follow.
+    pub fn append(&mut self, mut other: FileKeys) {
+        self.documents += other.documents;
+        self.shards.append(&mut other.shards);
+    }
+
     /// Calls `each` with the number of the first document and the keys of each shard, in order.
     ///
     /// # Errors

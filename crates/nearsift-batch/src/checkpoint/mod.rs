@@ -84,8 +84,8 @@ impl Stamp {
     }
 }
 
-// Versions before 5 named settings by the options of the command line.
-const VERSION: u32 = 5;
+// Versions before 5 named settings by the options of the command line, and those before 6 had shards of one lane.
+const VERSION: u32 = 6;
 
 impl Manifest {
     /// `None` for input that cannot be read again: standard input and pipes.

@@ -184,6 +184,19 @@ impl Ids {
         Ok(())
     }
 
+    /// Appends the ids of documents that follow.
+    ///
+    /// # Errors
+    /// When the disk is full or refuses, or an id cannot be read back.
+    pub fn append(&mut self, other: Ids) -> Result<(), Error> {
+        (0..other.len() as u32).try_for_each(|document| self.push(&other.get(document)?))
+    }
+
+    /// The number of documents.
+    fn len(&self) -> usize {
+        self.spilled() + self.ends.len()
+    }
+
     /// Documents whose ids are in the file.
     fn spilled(&self) -> usize {
         self.file.as_ref().map_or(0, |file| file.ends.len() * BLOCK)
@@ -217,9 +230,9 @@ impl Ids {
     /// # Errors
     /// When ids cannot be read back from the file.
     pub fn duplicates(&self) -> Result<u64, Error> {
-        let documents = self.spilled() + self.ends.len();
         let hash = |document| Ok(nearsift::feature::hash_token(self.get(document)?.written()));
-        let mut hashes: Vec<u64> = (0..documents as u32).map(hash).collect::<Result<_, Error>>()?;
+        let mut hashes: Vec<u64> =
+            (0..self.len() as u32).map(hash).collect::<Result<_, Error>>()?;
         hashes.sort_unstable();
         Ok(hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64)
     }

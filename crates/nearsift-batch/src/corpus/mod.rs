@@ -2,8 +2,8 @@
 
 use std::ops::Add;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use nearsift::dedup::{Corpus, Entry, Keep, MAX_DOCUMENTS, SketchCorpus, SketchEntry};
 use nearsift::feature::sample::FrequencySample;
@@ -27,7 +27,7 @@ use crate::checkpoint::{Checkpoint, FileKeys};
 use crate::context::{Context, Phase};
 use crate::error::Error;
 use crate::lock;
-use crate::scan::{Opened, Pass, Problems, Seen, Take, scan_into};
+use crate::scan::{Lane, Opened, Pass, Problems, Seen, Take, scan_into};
 pub use ids::{Id, Ids};
 pub use lacking::Lacking;
 use shard::{Head, Shard};
@@ -50,12 +50,14 @@ pub struct Collected<C> {
     pub keys: Option<FileKeys>,
     /// Where each document comes from, when a field says so.
     pub sources: Option<SourceColumn>,
-    /// How many shards of them the state has.
-    pub shards: usize,
+    /// Of each lane, in order, how many shards the state has.
+    pub lanes: Vec<usize>,
     /// Lines about whole files, and about records that were never seen as such.
     pub unseen: Vec<String>,
     /// Bytes of texts that could not be decoded, for a guess at their charset.
     undecoded: Vec<u8>,
+    /// Records of the files that [were appended](Collected::append).
+    seen: u64,
 }
 
 /// What is kept of each document.
@@ -217,11 +219,20 @@ pub trait Columns {
     /// they leave the memory.
     fn release_keys(&mut self) -> Option<Vec<u8>>;
 
-    /// What is counted over a sample of the documents.
-    fn sample(&self) -> Option<Vec<u8>>;
+    /// Columns of the same kind without documents.
+    fn empty(&self) -> Self;
 
-    /// Takes a sample up again; `None` when the bytes are none.
-    fn restore_sample(&mut self, sample: &[u8]) -> Option<()>;
+    /// Appends the documents of other columns.
+    fn append(&mut self, other: Self);
+
+    /// What was counted over a sample of the documents so far.
+    fn sample(shared: &Self::Shared) -> Option<Vec<u8>>;
+
+    /// Goes on with a sample; `None` when the bytes are none.
+    fn restore_sample(shared: &Self::Shared, sample: &[u8]) -> Option<()>;
+
+    /// Takes over what was counted over all documents.
+    fn take_sample(&mut self, shared: Self::Shared);
 }
 
 /// A key and a value, each as what stands for none where there is none.
@@ -288,13 +299,23 @@ impl Columns for Corpus {
         None
     }
 
-    fn sample(&self) -> Option<Vec<u8>> {
+    fn empty(&self) -> Corpus {
+        Corpus::new(self.bits())
+    }
+
+    fn append(&mut self, other: Corpus) {
+        Corpus::append(self, other);
+    }
+
+    fn sample((): &()) -> Option<Vec<u8>> {
         None
     }
 
-    fn restore_sample(&mut self, _: &[u8]) -> Option<()> {
+    fn restore_sample((): &(), _: &[u8]) -> Option<()> {
         None
     }
+
+    fn take_sample(&mut self, (): ()) {}
 }
 
 /// Sketches, and how common each feature is among a sample of the documents.
@@ -302,6 +323,22 @@ impl Columns for Corpus {
 pub struct Sketched {
     pub corpus: SketchCorpus,
     pub sample: FrequencySample,
+}
+
+/// A sample that is being counted. What it holds in the end does not depend on the order of the documents.
+#[derive(Default)]
+pub struct SharedSample {
+    /// The lowest level that is wanted: what a worker reads late it hands over in vain.
+    least_level: AtomicU32,
+    sample: Mutex<FrequencySample>,
+}
+
+impl SharedSample {
+    fn add(&self, key: u128, features: &[u64]) {
+        let mut sample = lock(&self.sample);
+        sample.add(key, features);
+        self.least_level.store(sample.least_level(), Ordering::Relaxed);
+    }
 }
 
 /// A document with a sketch, and its features when the sample wants them.
@@ -312,28 +349,27 @@ pub struct SketchedEntry {
 
 impl Columns for Sketched {
     type Entry = SketchedEntry;
-    // The lowest level of the sample: what a worker reads late it hands over in vain.
-    type Shared = AtomicU32;
+    type Shared = SharedSample;
 
     fn entry(
-        least_level: &AtomicU32,
+        shared: &SharedSample,
         fingerprinter: &mut Fingerprinter<'_>,
         document: &Seen<'_>,
     ) -> (SketchedEntry, Option<NoFingerprint>) {
         let sketched = document.text.sketch(fingerprinter);
         let text_key = document.text.key(fingerprinter);
         let wanted = text_key.is_some_and(|key| {
-            sketched.is_ok() && FrequencySample::wants_at(least_level.load(Ordering::Relaxed), key)
+            let least_level = shared.least_level.load(Ordering::Relaxed);
+            sketched.is_ok() && FrequencySample::wants_at(least_level, key)
         });
         let features = wanted.then(|| fingerprinter.sketched_features());
         let entry = SketchEntry { sketched: sketched.ok(), text_key, value: None };
         (SketchedEntry { entry, features }, sketched.err())
     }
 
-    fn push(&mut self, least_level: &AtomicU32, entry: SketchedEntry, value: Option<f64>) {
+    fn push(&mut self, shared: &SharedSample, entry: SketchedEntry, value: Option<f64>) {
         if let (Some(key), Some(features)) = (entry.entry.text_key, &entry.features) {
-            self.sample.add(key, features);
-            least_level.store(self.sample.least_level(), Ordering::Relaxed);
+            shared.add(key, features);
         }
         self.corpus.push(SketchEntry { value, ..entry.entry });
     }
@@ -377,13 +413,27 @@ impl Columns for Sketched {
         Some(keys)
     }
 
-    fn sample(&self) -> Option<Vec<u8>> {
-        Some(self.sample.to_bytes())
+    fn empty(&self) -> Sketched {
+        Sketched::default()
     }
 
-    fn restore_sample(&mut self, sample: &[u8]) -> Option<()> {
-        self.sample = FrequencySample::from_bytes(sample)?;
+    fn append(&mut self, other: Sketched) {
+        self.corpus.append(other.corpus);
+    }
+
+    fn sample(shared: &SharedSample) -> Option<Vec<u8>> {
+        Some(lock(&shared.sample).to_bytes())
+    }
+
+    fn restore_sample(shared: &SharedSample, sample: &[u8]) -> Option<()> {
+        let sample = FrequencySample::from_bytes(sample)?;
+        shared.least_level.store(sample.least_level(), Ordering::Relaxed);
+        *lock(&shared.sample) = sample;
         Some(())
+    }
+
+    fn take_sample(&mut self, shared: SharedSample) {
+        self.sample = shared.sample.into_inner().unwrap_or_else(PoisonError::into_inner);
     }
 }
 
@@ -404,6 +454,8 @@ struct Row<E> {
 /// Reads and fingerprints all documents. `on_note` gets every problem as a line of JSON. With a state,
 /// what was done before is taken up, and what is done is kept.
 ///
+/// The files are read in [lanes](Lane), each into columns of its own, which are put together in the order of the input.
+///
 /// # Errors
 /// A full corpus, an input that changes, what `on_note` returns, an interruption, or a state that cannot
 /// be written or taken up.
@@ -415,63 +467,67 @@ pub fn collect<C: Columns>(
     state: Option<&Checkpoint>,
     on_note: impl FnMut(&str) -> Result<(), Error>,
 ) -> Result<Collected<C>, Error> {
-    std::thread::scope(|scope| {
+    wanted.recipe.fingerprinter()?;
+    let shared = C::Shared::default();
+    let mut collected = std::thread::scope(|scope| {
         let writer = state.map(|state| shard::Writer::start(scope, state)).transpose()?;
-        let recipe = wanted.recipe;
-        recipe.fingerprinter()?;
         let fields = Fields::of(inputs, wanted);
-        let shared = C::Shared::default();
+        let mut lanes = lanes_of(context, inputs);
+        let columns = |id_bytes| columns_of(corpus.empty(), wanted, state, id_bytes);
+        let all = columns(context.bounds.id_bytes);
+        let of_lane = || CollectedLane::new(columns(context.bounds.id_bytes / ID_SHARES), wanted);
         let mut collecting = Collecting {
             context,
-            all: Collected::new(
-                corpus,
-                state.map_or_else(Ids::default, |state| {
-                    Ids::in_folder(&state.path(""), context.bounds.id_bytes)
-                }),
-                state.map(|_| FileKeys::default()),
-                wanted.source_field.map(|_| SourceColumn::default()),
-            ),
+            all,
+            lanes: lanes.iter().map(|_| Some(of_lane())).collect(),
+            done: Vec::new(),
+            documents: 0,
             shared: &shared,
             keep: wanted.keep,
             on_note,
             state,
             writer,
             shards: 0,
-            head: Head::default(),
-            first: 0,
-            bytes: 0,
-            skip: (0, 0),
-            texts: wanted.texts.then(PackedTexts::default),
         };
         if let Some(state) = state {
-            collecting.resume(state)?;
+            collecting.resume(state, &mut lanes)?;
         }
-        let pass = Pass { skip: collecting.skip.0, ..Pass::new(Phase::Fingerprints) };
+        let pass = Pass { lanes: Some(&lanes), ..Pass::new(Phase::Fingerprints) };
         let notes = scan_into(
             context,
             inputs,
             &pass,
             wanted.opened.and_then(|opened| lock(opened).take()),
-            || recipe.counter(),
+            || wanted.recipe.counter(),
             |fingerprinter, document| {
                 let text = wanted.texts.then(|| document.text.text.clone().into_owned());
                 Row { text, ..row::<C>(&shared, fingerprinter, &document, wanted.keep, fields) }
             },
             &mut collecting,
         )?;
-        collecting.end_of_shard()?;
-        if collecting.head.records < collecting.skip.1 {
-            return Err(changed());
-        }
-        for note in &notes {
-            let line = collecting.note(note)?;
-            collecting.all.unseen.push(line);
-        }
-        collecting.all.counts.duplicate_ids = collecting.all.ids.duplicates()?;
-        collecting.finish_writing()?;
-        collecting.all.shards = collecting.shards;
-        Ok(collecting.all)
-    })
+        collecting.finish(&notes)
+    })?;
+    collected.corpus.take_sample(shared);
+    Ok(collected)
+}
+
+/// The lanes in which the files of a first pass are read.
+pub fn lanes_of(context: &Context<'_>, inputs: &Inputs) -> Vec<Lane> {
+    Lane::cut(inputs, context.bounds.lane_bytes)
+}
+
+/// The ids of lanes that are not put together yet may take as many times less memory as those of all.
+const ID_SHARES: u64 = 8;
+
+fn columns_of<C: Columns>(
+    corpus: C,
+    wanted: &Wanted<'_>,
+    state: Option<&Checkpoint>,
+    id_bytes: u64,
+) -> Collected<C> {
+    let ids = state.map_or_else(Ids::default, |state| Ids::in_folder(&state.path(""), id_bytes));
+    let sources = wanted.source_field.map(|_| SourceColumn::default());
+    Collected::new(corpus, ids, state.map(|_| FileKeys::default()), sources)
 }
 
 /// Whether a job can take a document beside `documents` others.
@@ -496,12 +552,26 @@ fn changed() -> Error {
 /// The first pass at work.
 struct Collecting<'a, 'scope, C: Columns, F> {
     context: &'a Context<'a>,
+    /// The documents of the lanes that are put together.
     all: Collected<C>,
+    /// The others, in order; `None` for those before them.
+    lanes: Vec<Option<CollectedLane<C>>>,
+    /// The shards of each lane that is put together.
+    done: Vec<usize>,
+    /// Documents of all lanes.
+    documents: usize,
     shared: &'a C::Shared,
     keep: &'a Keep,
     on_note: F,
     state: Option<&'a Checkpoint>,
     writer: Option<shard::Writer<'scope>>,
+    /// Shards of all lanes.
+    shards: usize,
+}
+
+/// The documents of a lane.
+struct CollectedLane<C> {
+    own: Collected<C>,
     /// Shards that are done.
     shards: usize,
     /// What is known of the next.
@@ -514,26 +584,110 @@ struct Collecting<'a, 'scope, C: Columns, F> {
     skip: (u64, u64),
     /// The texts of the documents since the last shard, where they are kept.
     texts: Option<PackedTexts>,
+    /// Documents and files that could not be read, up to here.
+    problems: u64,
+    /// Those among them that an earlier run reported.
+    reported: u64,
+    /// Lines that wait for the lanes before this one, and what they say where this run has to report it.
+    waiting: Vec<(String, Option<Note>)>,
+    is_ended: bool,
+}
+
+impl<C: Columns> CollectedLane<C> {
+    fn new(own: Collected<C>, wanted: &Wanted<'_>) -> Self {
+        CollectedLane {
+            own,
+            shards: 0,
+            head: Head::default(),
+            first: 0,
+            bytes: 0,
+            skip: (0, 0),
+            texts: wanted.texts.then(PackedTexts::default),
+            problems: 0,
+            reported: 0,
+            waiting: Vec::new(),
+            is_ended: false,
+        }
+    }
+
+    /// Takes up the shards of an earlier run.
+    fn resume(&mut self, folder: &Path, number: usize) -> Result<(), Error> {
+        let from = From { records: 0, counts: Counts::default(), problems: 0 };
+        let waiting = &mut self.waiting;
+        let on_note = |line: &str| {
+            waiting.push((line.to_owned(), None));
+            Ok(())
+        };
+        let taken = self.own.take_up(folder, number, from, on_note)?;
+        self.shards = taken.shards;
+        self.skip = (taken.batches, taken.records);
+        self.first = self.own.corpus.len() as u32;
+        self.reported = self.own.problems.count();
+        self.problems = self.reported;
+        Ok(())
+    }
+
+    /// What was done since the last shard, as shard number `count` of all lanes.
+    fn end_of_shard(
+        &mut self,
+        number: usize,
+        count: usize,
+        shared: &C::Shared,
+    ) -> Result<Shard, Error> {
+        let own = &mut self.own;
+        let last = own.corpus.len() as u32;
+        let mut head = std::mem::take(&mut self.head);
+        if let Some(sources) = &own.sources {
+            head.sources = sources.since(self.first);
+        }
+        head.documents = last - self.first;
+        (head.problems, head.counts) = (self.problems, own.counts);
+        let ids = (self.first..last).map(|document| own.ids.get(document));
+        let place = (number, self.shards);
+        let shard = Shard::of(place, &head, ids, &mut own.corpus, self.first)?;
+        let shard = shard.with_sample(count, C::sample(shared));
+        let texts = self.texts.as_mut().map(PackedTexts::take).transpose()?;
+        self.shards += 1;
+        self.first = last;
+        self.bytes = 0;
+        self.head = Head { batches: head.batches, records: head.records, ..Head::default() };
+        Ok(shard.with_texts(texts))
+    }
 }
 
 impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Collecting<'_, '_, C, F> {
     /// Takes up the shards of an earlier run.
-    fn resume(&mut self, state: &Checkpoint) -> Result<(), Error> {
+    fn resume(&mut self, state: &Checkpoint, lanes: &mut [Lane]) -> Result<(), Error> {
         let folder = state.path("");
-        let from = From { records: 0, counts: Counts::default(), problems: 0 };
-        let taken = self.all.take_up(&folder, from, &mut self.on_note)?;
-        shard::load_sample(&folder, taken.shards, &mut self.all.corpus)?;
-        self.shards = taken.shards;
-        self.skip = (taken.batches, taken.records);
-        self.first = self.all.corpus.len() as u32;
-        Ok(())
+        for (number, lane) in self.lanes.iter_mut().flatten().enumerate() {
+            lane.resume(&folder, number)?;
+            lanes[number].skip = lane.skip.0;
+            self.shards += lane.shards;
+            self.documents += lane.own.corpus.len();
+        }
+        shard::load_sample::<C>(&folder, self.shards, self.shared)
     }
 
-    fn note(&mut self, note: &Note) -> Result<String, Error> {
-        self.all.problems.add(self.context, note);
-        let line = self.context.note_line(note)?;
-        (self.on_note)(&line)?;
-        Ok(line)
+    fn lane(&mut self, number: usize) -> &mut CollectedLane<C> {
+        self.lanes[number]
+            .as_mut()
+            .expect("a lane is put together with the others when it has ended")
+    }
+
+    /// Reports what waited in the first lane that is not put together yet.
+    fn report(&mut self) -> Result<(), Error> {
+        let Some(lane) = self.lanes.get_mut(self.done.len()).and_then(Option::as_mut) else {
+            return Ok(());
+        };
+        let problems = &mut self.all.problems;
+        problems.restore(problems.count() + std::mem::take(&mut lane.reported));
+        for (line, note) in lane.waiting.drain(..) {
+            if let Some(note) = note {
+                problems.add(self.context, &note);
+            }
+            (self.on_note)(&line)?;
+        }
+        Ok(())
     }
 
     /// Waits until all shards are written.
@@ -541,78 +695,120 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Collecting<'_, '_, C, F> {
         self.writer.take().map_or(Ok(()), shard::Writer::finish)
     }
 
-    /// Keeps what was done since the last shard.
-    fn end_of_shard(&mut self) -> Result<(), Error> {
-        let (Some(state), Some(writer), true) = (self.state, &self.writer, self.bytes > 0) else {
+    /// Keeps what was done in a lane since its last shard.
+    fn end_of_shard(&mut self, number: usize) -> Result<(), Error> {
+        let (Some(state), Some(writer)) = (self.state, &self.writer) else { return Ok(()) };
+        let Some(lane) = self.lanes[number].as_mut().filter(|lane| lane.bytes > 0) else {
             return Ok(());
         };
-        let all = &mut self.all;
-        let last = all.corpus.len() as u32;
-        let documents = last - self.first;
-        let mut head = std::mem::take(&mut self.head);
-        if let Some(sources) = &all.sources {
-            head.sources = sources.since(self.first);
-        }
-        (head.documents, head.problems, head.counts) =
-            (documents, all.problems.count(), all.counts);
-        let ids = (self.first..last).map(|document| all.ids.get(document));
-        let shard = Shard::of(self.shards, &head, ids, &mut all.corpus, self.first)?;
-        let texts = self.texts.as_mut().map(PackedTexts::take).transpose()?;
-        if !writer.push(shard.with_texts(texts)) {
+        let place = (number, lane.shards);
+        let first = lane.first;
+        let shard = lane.end_of_shard(number, self.shards, self.shared)?;
+        if !writer.push(shard) {
             return self.finish_writing();
         }
-        if let Some(keys) = &mut all.keys {
-            keys.push(shard::keys_path(&state.path(""), self.shards), documents as usize);
+        if let Some(keys) = &mut lane.own.keys {
+            let documents = lane.first - first;
+            keys.push(shard::keys_path(&state.path(""), place), documents as usize);
         }
         self.shards += 1;
-        self.first = last;
-        self.bytes = 0;
-        self.head = Head { batches: head.batches, records: head.records, ..Head::default() };
         Ok(())
+    }
+
+    /// All documents, and `notes` about whole files and about records that were never seen.
+    fn finish(mut self, notes: &[Note]) -> Result<Collected<C>, Error> {
+        for note in notes {
+            let line = self.context.note_line(note)?;
+            self.all.problems.add(self.context, note);
+            (self.on_note)(&line)?;
+            self.all.unseen.push(line);
+        }
+        self.all.counts.duplicate_ids = self.all.ids.duplicates()?;
+        self.finish_writing()?;
+        self.all.lanes = self.done;
+        Ok(self.all)
     }
 }
 
 impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Take<Row<C::Entry>>
     for Collecting<'_, '_, C, F>
 {
-    fn record(&mut self, place: Place, done: Result<Row<C::Entry>, Note>) -> Result<(), Error> {
+    fn record(
+        &mut self,
+        lane: usize,
+        place: Place,
+        done: Result<Row<C::Entry>, Note>,
+    ) -> Result<(), Error> {
+        let (context, keep, shared, keeps_work) =
+            (self.context, self.keep, self.shared, self.state.is_some());
+        let documents = self.documents;
+        let lane = self.lane(lane);
         match done {
             Ok(row) => {
-                if let Some((texts, text)) = self.texts.as_mut().zip(row.text.as_ref()) {
+                check_room(documents)?;
+                if let Some((texts, text)) = lane.texts.as_mut().zip(row.text.as_ref()) {
                     texts.push(text)?;
                 }
-                self.all.add(self.shared, row, self.keep)
+                lane.own.add(shared, row, keep)?;
+                self.documents += 1;
+                Ok(())
             }
             Err(note) => {
-                self.all.records.skip(place.index);
-                let line = self.note(&note)?;
-                if self.state.is_some() {
-                    self.head.unreadable.push(place.index);
-                    self.head.notes.push(line);
+                lane.own.records.skip(place.index);
+                let line = context.note_line(&note)?;
+                if keeps_work {
+                    lane.head.unreadable.push(place.index);
+                    lane.head.notes.push(line.clone());
                 }
+                lane.problems += u64::from(note.reason.is_loss());
+                lane.waiting.push((line, Some(note)));
                 Ok(())
             }
         }
     }
 
-    fn batch(&mut self, batch: &Batch) -> Result<(), Error> {
-        self.head.batches += 1;
-        self.head.records = batch.first_index() + batch.len() as u64;
-        if self.head.batches == self.skip.0 && self.head.records != self.skip.1 {
+    fn batch(&mut self, number: usize, batch: &Batch) -> Result<(), Error> {
+        let shard_bytes = self.state.map_or(u64::MAX, Checkpoint::shard_bytes);
+        let lane = self.lane(number);
+        lane.head.batches += 1;
+        lane.head.records = batch.first_index() + batch.len() as u64;
+        if lane.head.batches == lane.skip.0 && lane.head.records != lane.skip.1 {
             return Err(changed());
         }
-        if self.head.batches > self.skip.0 {
+        if lane.head.batches > lane.skip.0 {
             // A batch without a byte counts too: what follows it must not come before it again.
-            self.bytes += batch.records().map(|record| record.bytes.len() as u64).sum::<u64>() + 1;
+            lane.bytes += batch.records().map(|record| record.bytes.len() as u64).sum::<u64>() + 1;
         }
-        match self.state {
-            Some(state) if self.bytes >= state.shard_bytes() => self.end_of_shard(),
-            _ => Ok(()),
+        if lane.bytes >= shard_bytes {
+            self.end_of_shard(number)?;
         }
+        // What lanes further on have to say waits for this one.
+        if number == self.done.len() { self.report() } else { Ok(()) }
+    }
+
+    fn end(&mut self, number: usize) -> Result<(), Error> {
+        self.end_of_shard(number)?;
+        let lane = self.lane(number);
+        if lane.head.records < lane.skip.1 {
+            return Err(changed());
+        }
+        lane.is_ended = true;
+        while let Some(next) = self.lanes.get(self.done.len())
+            && next.as_ref().is_some_and(|lane| lane.is_ended)
+        {
+            self.report()?;
+            if let Some(lane) = self.lanes[self.done.len()].take() {
+                self.done.push(lane.shards);
+                self.all.append(lane.own, lane.head.records)?;
+            }
+        }
+        Ok(())
     }
 
     fn stop(&mut self) -> Result<(), Error> {
-        self.end_of_shard()?;
+        for number in self.done.len()..self.lanes.len() {
+            self.end_of_shard(number)?;
+        }
         self.finish_writing()?;
         Err(Error::INTERRUPTED)
     }
@@ -682,26 +878,48 @@ impl<C: Columns> Collected<C> {
             counts: Counts::default(),
             keys,
             sources,
-            shards: 0,
+            lanes: Vec::new(),
             unseen: Vec::new(),
             undecoded: Vec::new(),
+            seen: 0,
         }
     }
 
-    /// Appends the documents of the shards in a folder, but for what they say of common features. `on_note` gets the lines about
-    /// records that are none.
+    /// Appends what was found in files that follow: of so many records, those that are no documents among them.
+    fn append(&mut self, other: Collected<C>, records: u64) -> Result<(), Error> {
+        let before = self.seen;
+        other.records.unreadable.iter().for_each(|&record| self.records.skip(before + record));
+        self.seen += records;
+        self.corpus.append(other.corpus);
+        self.ids.append(other.ids)?;
+        self.counts = self.counts + other.counts;
+        if let (Some(keys), Some(other)) = (&mut self.keys, other.keys) {
+            keys.append(other);
+        }
+        if let (Some(sources), Some(other)) = (&mut self.sources, &other.sources) {
+            sources.take_up(&other.since(0));
+        }
+        if self.undecoded.len() < UNDECODED[1] {
+            self.undecoded.extend_from_slice(&other.undecoded);
+        }
+        Ok(())
+    }
+
+    /// Appends the documents of the shards of a lane in a folder, but for what they say of common features. `on_note` gets the
+    /// lines about records that are none.
     ///
     /// # Errors
     /// As [`shard::load`], or what `on_note` returns.
     pub fn take_up(
         &mut self,
         folder: &Path,
+        lane: usize,
         from: From,
         mut on_note: impl FnMut(&str) -> Result<(), Error>,
     ) -> Result<TakenUp, Error> {
         let Collected { corpus, ids, records, problems, counts, keys, sources, .. } = self;
         let mut taken = TakenUp::default();
-        shard::load(folder, corpus, |head, own| {
+        shard::load(folder, lane, corpus, |head, own| {
             own.iter().try_for_each(|id| ids.push_written(id))?;
             if let Some(sources) = sources {
                 sources.take_up(&head.sources);
@@ -711,7 +929,8 @@ impl<C: Columns> Collected<C> {
             problems.restore(from.problems + head.problems);
             *counts = from.counts + head.counts;
             if let Some(keys) = keys {
-                keys.push(shard::keys_path(folder, taken.shards), head.documents as usize);
+                let path = shard::keys_path(folder, (lane, taken.shards));
+                keys.push(path, head.documents as usize);
             }
             (taken.batches, taken.records) = (head.batches, head.records);
             taken.shards += 1;
@@ -721,7 +940,6 @@ impl<C: Columns> Collected<C> {
     }
 
     fn add(&mut self, shared: &C::Shared, row: Row<C::Entry>, keep: &Keep) -> Result<(), Error> {
-        check_room(self.corpus.len())?;
         let counts = &mut self.counts;
         match row.why_not {
             Some(NoFingerprint::Empty) => counts.without_text += 1,

@@ -17,7 +17,7 @@ use crate::checkpoint::Checkpoint;
 use crate::checkpoint::file::{self, ByteReader};
 use crate::error::Error;
 
-/// What a shard says of itself.
+/// What a shard says of itself. Batches, records, problems and counts are those of its lane.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Head {
     pub documents: u32,
@@ -40,42 +40,51 @@ pub struct Head {
 /// How much zstd packs a sample: what lies on the disk for some minutes is worth little time.
 const PACKING: i32 = -3;
 
-fn name(shard: usize, what: &str) -> String {
-    format!("{shard:08}.{what}")
+/// A shard by the number of its lane and its number in the lane.
+pub type ShardPlace = (usize, usize);
+
+fn name((lane, shard): ShardPlace, what: &str) -> String {
+    format!("{lane:03}-{shard:08}.{what}")
+}
+
+/// The name of the sample as it was when so many shards had been made before, those of all lanes.
+fn sample_name(count: usize) -> String {
+    format!("{count:08}.sample")
 }
 
 /// The file with a shard's keys.
-pub fn keys_path(folder: &Path, shard: usize) -> PathBuf {
-    folder.join(name(shard, "keys"))
+pub fn keys_path(folder: &Path, place: ShardPlace) -> PathBuf {
+    folder.join(name(place, "keys"))
 }
 
 /// The file with the texts of a shard.
-pub fn texts_path(folder: &Path, shard: usize) -> PathBuf {
-    folder.join(name(shard, "texts"))
+pub fn texts_path(folder: &Path, place: ShardPlace) -> PathBuf {
+    folder.join(name(place, "texts"))
 }
 
 /// A shard that is ready to be written.
 pub struct Shard {
-    number: usize,
+    place: ShardPlace,
     keys: Option<Vec<u8>>,
-    sample: Option<Vec<u8>>,
+    /// With the number of shards that were made before.
+    sample: Option<(usize, Vec<u8>)>,
     texts: Option<Vec<u8>>,
     columns: Vec<u8>,
 }
 
 impl Shard {
-    /// That of the documents from `first` on, without texts. What need not stay in memory is released.
+    /// That of the documents of a lane from `first` on, without texts and sample. What need not stay in memory is released.
     ///
     /// # Errors
     /// When it cannot be written down, or an id cannot be read back.
     pub fn of<'i, C: Columns>(
-        number: usize,
+        place: ShardPlace,
         head: &Head,
         ids: impl Iterator<Item = Result<Id<'i>, Error>>,
         columns: &mut C,
         first: u32,
     ) -> Result<Shard, Error> {
-        let (keys, sample) = (columns.release_keys(), columns.sample());
+        let keys = columns.release_keys();
         let head = serde_json::to_vec(head).map_err(Error::invalid)?;
         let mut content = (head.len() as u64).to_le_bytes().to_vec();
         content.extend_from_slice(&head);
@@ -87,7 +96,7 @@ impl Shard {
             content.extend_from_slice(id);
         }
         columns.save(first, &mut content);
-        Ok(Shard { number, keys, sample, texts: None, columns: content })
+        Ok(Shard { place, keys, sample: None, texts: None, columns: content })
     }
 
     /// The same with the texts of its documents, as [`super::texts`] packs them.
@@ -95,22 +104,28 @@ impl Shard {
         Shard { texts, ..self }
     }
 
+    /// The same with the sample so far, when `count` shards had been made before. It has the documents of all of these, and perhaps
+    /// some of later ones, which change nothing when they are counted once more.
+    pub fn with_sample(self, count: usize, sample: Option<Vec<u8>>) -> Shard {
+        Shard { sample: sample.map(|sample| (count, sample)), ..self }
+    }
+
     fn write(self, state: &Checkpoint) -> Result<(), Error> {
-        let Shard { number, keys, sample, texts, columns } = self;
+        let Shard { place, keys, sample, texts, columns } = self;
         if let Some(keys) = keys {
-            state.write(&name(number, "keys"), &keys)?;
+            state.write(&name(place, "keys"), &keys)?;
         }
         if let Some(texts) = texts {
-            state.write(&name(number, "texts"), &texts)?;
+            state.write(&name(place, "texts"), &texts)?;
         }
-        if let Some(sample) = sample {
-            let packed = zstd::bulk::compress(&sample, PACKING).map_err(Error::invalid)?;
-            state.write(&name(number, "sample"), &packed)?;
+        if let Some((count, sample)) = &sample {
+            let packed = zstd::bulk::compress(sample, PACKING).map_err(Error::invalid)?;
+            state.write(&sample_name(*count), &packed)?;
         }
-        state.write(&name(number, "columns"), &columns)?;
+        state.write(&name(place, "columns"), &columns)?;
         state.keep_work();
-        if let Some(before) = number.checked_sub(1) {
-            state.remove(&name(before, "sample"));
+        if let Some(before) = sample.and_then(|(count, _)| count.checked_sub(1)) {
+            state.remove(&sample_name(before));
         }
         Ok(())
     }
@@ -154,17 +169,18 @@ impl<'scope> Writer<'scope> {
     }
 }
 
-/// Takes up the shards that are in a folder, in order, and calls `each` with what they say of themselves and
+/// Takes up the shards of a lane that are in a folder, in order, and calls `each` with what they say of themselves and
 /// the ids of their documents. Returns how many there are.
 ///
 /// # Errors
 /// A file that cannot be read or is damaged, or what `each` returns.
 pub fn load<C: Columns>(
     folder: &Path,
+    lane: usize,
     columns: &mut C,
     mut each: impl FnMut(Head, Vec<&str>) -> Result<(), Error>,
 ) -> Result<usize, Error> {
-    each_shard(folder, |content, damaged| {
+    each_shard(folder, lane, |content, damaged| {
         let (head, ids) = head_and_ids(content).ok_or_else(damaged)?;
         columns.load(content, head.documents).ok_or_else(damaged)?;
         columns.release_keys();
@@ -172,26 +188,29 @@ pub fn load<C: Columns>(
     })
 }
 
-/// Calls `each` with what the shards in a folder say of themselves, in order.
+/// Calls `each` with what the shards of a lane in a folder say of themselves, in order.
 ///
 /// # Errors
 /// As [`load`].
 pub fn each_head(
     folder: &Path,
+    lane: usize,
     mut each: impl FnMut(Head) -> Result<(), Error>,
 ) -> Result<usize, Error> {
-    each_shard(folder, |content, damaged| each(head_of(content).ok_or_else(damaged)?))
+    each_shard(folder, lane, |content, damaged| each(head_of(content).ok_or_else(damaged)?))
 }
 
-/// Calls `each` with the ids of the documents of the shards in a folder, in order, in their [written](Id::written) form.
+/// Calls `each` with the ids of the documents of the shards of a lane in a folder, in order, in their
+/// [written](Id::written) form.
 ///
 /// # Errors
 /// As [`load`].
 pub fn each_id(
     folder: &Path,
+    lane: usize,
     mut each: impl FnMut(&str) -> Result<(), Error>,
 ) -> Result<usize, Error> {
-    each_shard(folder, |content, damaged| {
+    each_shard(folder, lane, |content, damaged| {
         let (_, ids) = head_and_ids(content).ok_or_else(damaged)?;
         ids.into_iter().try_for_each(&mut each)
     })
@@ -199,10 +218,11 @@ pub fn each_id(
 
 fn each_shard(
     folder: &Path,
+    lane: usize,
     mut each: impl FnMut(&mut ByteReader<'_>, &dyn Fn() -> Error) -> Result<(), Error>,
 ) -> Result<usize, Error> {
     for shard in 0.. {
-        let path = folder.join(name(shard, "columns"));
+        let path = folder.join(name((lane, shard), "columns"));
         let content = file::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let Some(content) = content else { return Ok(shard) };
         let damaged = || {
@@ -216,29 +236,33 @@ fn each_shard(
     unreachable!("a folder has an end")
 }
 
-/// Takes up the sample that the last of some shards left.
+/// Goes on with the sample that the last of so many shards left, those of all lanes.
 ///
 /// # Errors
 /// When it cannot be read or is damaged.
-pub fn load_sample<C: Columns>(folder: &Path, shards: usize, columns: &mut C) -> Result<(), Error> {
-    let Some(last) = shards.checked_sub(1).filter(|_| columns.sample().is_some()) else {
+pub fn load_sample<C: Columns>(
+    folder: &Path,
+    shards: usize,
+    shared: &C::Shared,
+) -> Result<(), Error> {
+    let Some(last) = shards.checked_sub(1).filter(|_| C::sample(shared).is_some()) else {
         return Ok(());
     };
-    let path = folder.join(name(last, "sample"));
+    let path = folder.join(sample_name(last));
     let packed = file::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
     let restored = packed
         .and_then(|packed| zstd::stream::decode_all(packed.as_slice()).ok())
-        .and_then(|sample| columns.restore_sample(&sample));
+        .and_then(|sample| C::restore_sample(shared, &sample));
     restored.ok_or_else(|| {
         Error::invalid(format!("{}: damaged: remove the folder to begin again", path.display()))
     })
 }
 
-/// Removes the sample that the last of some shards left.
+/// Removes the sample that the last of so many shards left.
 pub fn remove_sample(folder: &Path, shards: usize) {
     if let Some(last) = shards.checked_sub(1) {
         // It may be gone already.
-        drop(std::fs::remove_file(folder.join(name(last, "sample"))));
+        drop(std::fs::remove_file(folder.join(sample_name(last))));
     }
 }
 

@@ -288,7 +288,8 @@ fn work(
     };
     // The batch that the forecast looks at is the first of the first pass.
     let inputs = origin.files().filter(|_| folder.state().is_some());
-    let opened = inputs.map(Opened::at).transpose()?;
+    let first_lane = |inputs: &Inputs| corpus::lanes_of(&context, inputs).swap_remove(0);
+    let opened = inputs.map(|inputs| Opened::at(inputs, &first_lane(inputs))).transpose()?;
     let first = inputs.zip(opened.as_ref().and_then(Opened::first));
     let forecast =
         first.and_then(|(inputs, first)| Forecast::of(inputs, first, limit, !settings.dry_run));

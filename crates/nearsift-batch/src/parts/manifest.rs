@@ -14,7 +14,7 @@ use crate::dedup::top_folder;
 use crate::error::Error;
 
 const NAME: &str = "part.json";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A file of a part.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -43,7 +43,8 @@ pub(crate) struct PartManifest {
     /// Documents and files that could not be read.
     pub unreadable: u64,
     pub text_bytes: u64,
-    pub shards: usize,
+    /// Of each lane in which files were read, how many shards there are.
+    pub lanes: Vec<usize>,
     pub skipped_files: u64,
     /// Of files and records that were never seen as records: lines of `unreadable.jsonl`.
     pub notes: Vec<String>,
@@ -93,7 +94,7 @@ impl PartManifest {
             records: inputs.ends().last().map_or(0, |(end, _)| end),
             unreadable: collected.problems.count(),
             text_bytes: collected.counts.text_bytes,
-            shards: collected.shards,
+            lanes: collected.lanes.clone(),
             skipped_files: inputs.skipped().files,
             notes: collected.unseen.clone(),
             files: ends.collect(),
@@ -102,6 +103,11 @@ impl PartManifest {
             passes: inputs.passes(),
             again: Manifest::default(),
         })
+    }
+
+    /// How many shards there are.
+    pub fn shards(&self) -> usize {
+        self.lanes.iter().sum()
     }
 
     pub fn is_in(folder: &Path) -> bool {

@@ -158,7 +158,7 @@ pub fn sketch(
 /// Removes what a complete part does not need, and says what it has.
 fn finish(part: &Part) -> Result<PartSummary, Error> {
     // The counts of features follow from the texts of all parts.
-    shard::remove_sample(&part.folder, part.manifest.shards);
+    shard::remove_sample(&part.folder, part.manifest.shards());
     part.summary()
 }
 

@@ -15,10 +15,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{PartManifest, PartSummary};
 use crate::checkpoint::FileKeys;
 use crate::context::{Context, Phase};
+use crate::corpus::shard::{self, ShardPlace};
 use crate::corpus::texts::{Block, Blocks};
-use crate::corpus::{
-    self, Collected, Columns, Ids, Lacking, Records, Sketched, SourceColumn, shard,
-};
+use crate::corpus::{self, Collected, Columns, Ids, Lacking, Records, Sketched, SourceColumn};
 use crate::error::Error;
 use crate::search::{TextStore, Texts, Wanted};
 
@@ -96,16 +95,29 @@ impl Part {
     ///
     /// # Errors
     /// A shard that cannot be read or is missing, or what `each` returns.
-    pub fn each_id(&self, each: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
-        self.check_shards(shard::each_id(&self.folder, each)?)
+    pub fn each_id(&self, mut each: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+        self.each_lane(|lane| shard::each_id(&self.folder, lane, &mut each))
     }
 
-    /// Refuses a part of whose shards only some are there.
-    fn check_shards(&self, shards: usize) -> Result<(), Error> {
-        match shards == self.manifest.shards {
-            true => Ok(()),
-            false => Err(cut_short(self, shards)),
+    /// Calls `each` with the number of each lane, which returns how many shards of it there are.
+    ///
+    /// # Errors
+    /// What `each` returns; a part of whose shards only some are there.
+    fn each_lane(&self, mut each: impl FnMut(usize) -> Result<usize, Error>) -> Result<(), Error> {
+        let mut found = 0;
+        for lane in 0..self.manifest.lanes.len() {
+            found += each(lane)?;
         }
+        match found == self.manifest.shards() {
+            true => Ok(()),
+            false => Err(cut_short(self, found)),
+        }
+    }
+
+    /// Its shards in order.
+    fn shards(&self) -> impl Iterator<Item = ShardPlace> {
+        let lanes = self.manifest.lanes.iter().enumerate();
+        lanes.flat_map(|(lane, &shards)| (0..shards).map(move |shard| (lane, shard)))
     }
 
     fn damaged(&self, path: &Path) -> Error {
@@ -124,19 +136,27 @@ impl Part {
 pub(crate) fn records_of(part: &Part) -> Result<(Records, Lacking), Error> {
     let (mut records, mut lacking) = (Records::default(), Lacking::default());
     part.manifest.notes.iter().for_each(|note| lacking.note(note));
-    let shards = shard::each_head(&part.folder, |head| {
-        head.unreadable.iter().for_each(|&record| records.skip(record));
-        head.notes.iter().for_each(|note| lacking.note(note));
-        Ok(())
+    // Of the lanes before.
+    let mut before = 0;
+    part.each_lane(|lane| {
+        let mut own = 0;
+        let shards = shard::each_head(&part.folder, lane, |head| {
+            head.unreadable.iter().for_each(|&record| records.skip(before + record));
+            head.notes.iter().for_each(|note| lacking.note(note));
+            own = head.records;
+            Ok(())
+        })?;
+        before += own;
+        Ok(shards)
     })?;
-    part.check_shards(shards).map(|()| (records, lacking))
+    Ok((records, lacking))
 }
 
 fn cut_short(part: &Part, shards: usize) -> Error {
     Error::invalid(format!(
         "{}: this part has {shards} of its {} shards: copy it again as a whole, or make it again by `sketch`",
         part.folder.display(),
-        part.manifest.shards
+        part.manifest.shards()
     ))
 }
 
@@ -240,19 +260,20 @@ impl Parts {
         let mut done = 0;
         for part in &self.parts {
             context.check()?;
-            let from = corpus::From {
-                records: part.first_record,
-                counts: all.counts,
-                problems: all.problems.count(),
-            };
-            let taken = all.take_up(&part.folder, from, &mut on_note)?;
-            let is_whole = taken.shards == part.manifest.shards
-                && all.corpus.len() as u64 == part.first_document + part.manifest.documents;
-            if !is_whole {
-                return Err(cut_short(part, taken.shards));
+            let (mut record, problems, mut found) = (part.first_record, all.problems.count(), 0);
+            part.each_lane(|lane| {
+                let (counts, problems) = (all.counts, all.problems.count());
+                let from = corpus::From { records: record, counts, problems };
+                let taken = all.take_up(&part.folder, lane, from, &mut on_note)?;
+                record += taken.records;
+                found += taken.shards;
+                Ok(taken.shards)
+            })?;
+            if all.corpus.len() as u64 != part.first_document + part.manifest.documents {
+                return Err(cut_short(part, found));
             }
             part.manifest.notes.iter().try_for_each(|note| on_note(note))?;
-            all.problems.restore(from.problems + part.manifest.unreadable);
+            all.problems.restore(problems + part.manifest.unreadable);
             done += part.manifest.text_bytes;
             progress.at(done);
         }
@@ -361,8 +382,8 @@ impl Parts {
         let mut done = 0;
         for part in &self.parts {
             let mut first = part.first_document as u32;
-            for number in 0..part.manifest.shards {
-                let path = shard::texts_path(&part.folder, number);
+            for place in part.shards() {
+                let path = shard::texts_path(&part.folder, place);
                 let read = |e: std::io::Error| match e.kind() {
                     std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof => {
                         part.damaged(&path)

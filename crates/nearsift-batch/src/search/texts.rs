@@ -14,7 +14,7 @@ use crate::context::{Context, Phase};
 use crate::corpus::Records;
 use crate::error::Error;
 use crate::read_at;
-use crate::scan::{Pass, scan};
+use crate::scan::{Lane, Pass, Reads, scan};
 
 /// How the records of an input are cut into the documents of a search: each is one, or its pieces are.
 pub trait Segmentation: Sync {
@@ -88,8 +88,7 @@ impl Wanted {
     }
 }
 
-/// The texts of some documents of the input: the first in memory, and when they are many the others
-/// in files.
+/// The texts of some documents of the input: in memory, and when they are many some in files.
 pub struct Texts {
     places: Places,
     kept: Kept,
@@ -140,16 +139,17 @@ impl Places {
 /// Texts by their place among those that are wanted.
 struct Kept {
     parts: Parts,
-    /// Where each text begins: in the memory, or among the texts of its part.
+    /// Where each text begins: in the memory, or with [`IN_FILE`] in the file of its part.
     starts: Vec<u64>,
     lens: Vec<u32>,
-    /// The texts before a place, one after the other.
+    /// Texts one after the other.
     memory: Vec<u8>,
-    /// That place.
-    in_memory: usize,
     /// All others.
     files: Option<Files>,
 }
+
+/// The mark of a text that is not in the memory.
+const IN_FILE: u64 = 1 << 63;
 
 /// Of each text the part of the work in which it is wanted, or nothing when that is not known.
 struct Parts(Vec<u8>);
@@ -208,8 +208,14 @@ impl Texts {
                 let own = cut.documents(record);
                 places.before(own.start) < places.before(own.end)
             };
-            let pass =
-                Pass { wanted: Some(&is_wanted), past_changes, ..Pass::new(Phase::Comparing) };
+            // A text is kept wherever it comes: the order of the lanes changes nothing.
+            let lanes = Lane::cut(inputs, context.bounds.lane_bytes);
+            let pass = Pass {
+                lanes: Some(&lanes),
+                wanted: Some(&is_wanted),
+                reads: if past_changes { Reads::PastChanges } else { Reads::Again },
+                ..Pass::new(Phase::Comparing)
+            };
             scan(
                 context,
                 inputs,
@@ -222,14 +228,11 @@ impl Texts {
                 },
                 |_, done| {
                     for (place, text) in done.unwrap_or_default() {
-                        // Of a file that has changed, documents may be missing.
-                        store.skip_to(place);
-                        store.push(&text, folder)?;
+                        store.push(place, &text, folder)?;
                     }
                     Ok(())
                 },
             )?;
-            store.skip_to(documents.len());
         }
         let mut kept = store.finish(folder)?;
         for its in inputs.changed_records() {
@@ -241,7 +244,7 @@ impl Texts {
     }
 }
 
-/// Takes the texts of wanted documents from elsewhere than the input, in the order of the documents.
+/// Takes the texts of wanted documents from elsewhere than the input, in any order.
 pub struct TextStore {
     wanted: Vec<u32>,
     form: fn(&str) -> String,
@@ -267,35 +270,32 @@ impl TextStore {
         self.form
     }
 
-    /// Takes the text of the next document, in its form.
+    /// Takes the text of a document, in its form.
     ///
     /// # Errors
     /// When the disk is full or refuses.
     pub fn push(&mut self, document: u32, text: &str, folder: &Path) -> Result<(), Error> {
-        let Some(place) = self.places.place(document) else { return Ok(()) };
-        self.store.skip_to(place);
-        self.store.push(text, folder)
+        let place = self.places.place(document);
+        place.map_or(Ok(()), |place| self.store.push(place, text, folder))
     }
 
     /// The texts; of documents that none came for, an empty one.
     ///
     /// # Errors
     /// When the disk is full or refuses.
-    pub fn finish(mut self, folder: &Path) -> Result<Texts, Error> {
-        self.store.skip_to(self.wanted.len());
+    pub fn finish(self, folder: &Path) -> Result<Texts, Error> {
         Ok(Texts { places: self.places, kept: self.store.finish(folder)? })
     }
 }
 
-/// Takes texts in the order of the documents.
+/// Takes texts by their places, in any order.
 struct Store {
     parts: Parts,
     most: u64,
     starts: Vec<u64>,
     lens: Vec<u32>,
-    /// The first texts, as far as they fit.
+    /// The texts that came first, as far as they fit.
     memory: Vec<u8>,
-    in_memory: usize,
     files: Option<Vec<Filling>>,
 }
 
@@ -339,42 +339,26 @@ impl Filling {
 }
 
 impl Store {
-    /// For `room` texts.
+    /// For `room` texts; those that do not come are empty.
     fn new(room: usize, parts: Parts, most: u64) -> Store {
-        Store {
-            parts,
-            most,
-            starts: Vec::with_capacity(room),
-            lens: Vec::with_capacity(room),
-            memory: Vec::new(),
-            in_memory: 0,
-            files: None,
-        }
+        let (starts, lens) = (vec![0; room], vec![0; room]);
+        Store { parts, most, starts, lens, memory: Vec::new(), files: None }
     }
 
-    /// The texts before this place that are not there yet are not at hand.
-    fn skip_to(&mut self, place: usize) {
-        let missing = place.saturating_sub(self.lens.len());
-        self.starts.extend(std::iter::repeat_n(0, missing));
-        self.lens.extend(std::iter::repeat_n(0, missing));
-    }
-
-    fn push(&mut self, text: &str, folder: &Path) -> Result<(), Error> {
+    fn push(&mut self, place: usize, text: &str, folder: &Path) -> Result<(), Error> {
         let error = |e| Error::io(folder, "keep texts in", &e);
-        let place = self.lens.len();
         // One of 4 GiB or more is not at hand: it is like no other.
         let text = if u32::try_from(text.len()).is_ok() { text } else { "" };
-        self.lens.push(text.len() as u32);
+        self.lens[place] = text.len() as u32;
         if self.files.is_none() && self.make_room(text.len()) {
-            self.starts.push(self.memory.len() as u64);
+            self.starts[place] = self.memory.len() as u64;
             self.memory.extend_from_slice(text.as_bytes());
-            self.in_memory = place + 1;
             return Ok(());
         }
         let files =
             self.files.get_or_insert_with(|| (0..PARTS).map(|_| Filling::default()).collect());
         let part = &mut files[self.parts.of(place)];
-        self.starts.push(part.push(text.as_bytes(), folder).map_err(error)?);
+        self.starts[place] = IN_FILE | part.push(text.as_bytes(), folder).map_err(error)?;
         Ok(())
     }
 
@@ -393,7 +377,7 @@ impl Store {
 
     fn finish(self, folder: &Path) -> Result<Kept, Error> {
         let error = |e| Error::io(folder, "keep texts in", &e);
-        let Store { parts, starts, lens, memory, in_memory, files, .. } = self;
+        let Store { parts, starts, lens, memory, files, .. } = self;
         let finish = |files: Vec<Filling>| -> std::io::Result<Files> {
             let parts = files.into_iter().map(|part| part.finish(folder));
             Ok(Files {
@@ -402,7 +386,7 @@ impl Store {
             })
         };
         let files = files.map(finish).transpose().map_err(error)?;
-        Ok(Kept { parts, starts, lens, memory, in_memory, files })
+        Ok(Kept { parts, starts, lens, memory, files })
     }
 }
 
@@ -477,10 +461,10 @@ fn checked(bytes: &[u8]) -> Result<&str, Error> {
 
 impl Kept {
     fn with<R>(&self, place: usize, f: impl FnOnce(&str) -> R) -> Result<R, Error> {
-        let start = self.starts[place];
+        let start = self.starts[place] & !IN_FILE;
         let range = start..start + u64::from(self.lens[place]);
         match &self.files {
-            Some(files) if place >= self.in_memory => files
+            Some(files) if self.starts[place] & IN_FILE != 0 => files
                 .with(self.parts.of(place), range, |bytes| checked(bytes).map(f))
                 .map_err(|e| Error::invalid(format!("cannot read the texts kept aside: {e}")))?,
             _ => checked(&self.memory[range.start as usize..range.end as usize]).map(f),
@@ -501,7 +485,10 @@ mod tests {
             let documents: Vec<u32> = (0..900).map(|n| 2 * n + 1).collect();
             let wanted = Wanted::in_parts(documents, |document| (document * 31 % parts) as u8);
             let mut store = Store::new(wanted.documents.len(), Parts(wanted.parts), most);
-            texts.iter().for_each(|text| store.push(text, folder.path()).expect("kept"));
+            // In another order than that of the documents.
+            for place in (0..texts.len()).map(|n| n * 7 % texts.len()) {
+                store.push(place, &texts[place], folder.path()).expect("kept");
+            }
             let kept = store.finish(folder.path()).expect("kept");
             let kept = Texts { places: Places::of(&wanted.documents), kept };
             assert_eq!(kept.kept.files.is_none(), most == u64::MAX);

@@ -17,7 +17,7 @@ use crate::dedup::budget::Budget;
 use crate::documents::Text;
 use crate::error::Error;
 use crate::external_sort::{Sorted, Sorter};
-use crate::scan::{Pass, Seen, scan};
+use crate::scan::{Pass, Reads, Seen, scan};
 use crate::search::{Decision, Segmentation, Texts, Workspace, decide};
 use nearsift::search::{Acceptance, Candidates, PairScope, TextSource, join_settings};
 
@@ -142,8 +142,11 @@ impl<'a> Different<'a> {
         let shared = <Sketched as Columns>::Shared::default();
         let mut sketched = Sketched::default();
         let is_wanted = |record| !self.documents(record).is_empty();
-        let pass =
-            Pass { wanted: Some(&is_wanted), past_changes: true, ..Pass::new(Phase::Fingerprints) };
+        let pass = Pass {
+            wanted: Some(&is_wanted),
+            reads: Reads::PastChanges,
+            ..Pass::new(Phase::Fingerprints)
+        };
         scan(
             context,
             inputs,
@@ -168,6 +171,7 @@ impl<'a> Different<'a> {
                 Ok(())
             },
         )?;
+        sketched.take_sample(shared);
         skip_to(&mut sketched, self.firsts.len() as u32);
         for records in inputs.changed_records() {
             let is_its = |piece: &u32| records.contains(&self.record(*piece));

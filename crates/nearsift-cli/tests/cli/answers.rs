@@ -585,7 +585,7 @@ pub const PART_CUT_SHORT: Answer = answer(
 pub const PART_DAMAGED: Answer = answer(
     "`join`: a part with a damaged file",
     2,
-    "error: parts/1/00000000.texts: damaged: remove the part parts/1 and make it again by `sketch`",
+    "error: parts/1/000-00000000.texts: damaged: remove the part parts/1 and make it again by `sketch`",
     "Every file of a part has a checksum. Nothing gets its name.",
 );
 pub const DECISIONS_MISSING: Answer = answer(

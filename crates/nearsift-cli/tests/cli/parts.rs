@@ -14,8 +14,8 @@ use crate::answers::{
 };
 use crate::support::{Folder, Run, article, line, zst};
 
-/// Shards of some hundred documents; pairs are in many runs of an external sort, and ids in a file.
-const BOUNDS: &str = "checkpoint=60000,sort=50,ids=1000";
+/// Shards of some hundred documents, in lanes of some shards; pairs are in many runs of an external sort, and ids in a file.
+const BOUNDS: &str = "checkpoint=60000,lanes=100000,sort=50,ids=1000";
 
 /// Files of many formats, a third of their documents edited copies of any earlier one; some records are none.
 fn input(folder: &Folder) -> Vec<&'static str> {
@@ -56,7 +56,8 @@ fn run(folder: &Folder, arguments: &[&str]) -> Run {
 
 fn command(folder: &Folder, arguments: &[&str]) -> std::process::Command {
     let mut command = folder.command(arguments);
-    command.args(["-q", "--bounds", BOUNDS]);
+    // Two lanes are read at once.
+    command.args(["-q", "--bounds", BOUNDS, "--threads", "8"]);
     command
 }
 
@@ -296,7 +297,7 @@ fn what_does_not_belong_together_is_refused() {
     let last = format!("{first}/{}", last.expect("a shard").display());
     fs::remove_file(folder.path(&last)).expect("removed");
     PART_CUT_SHORT.check(&refused(&["join", "-o", "x", first, second]));
-    change(&folder, "parts/1/00000000.texts", |mut bytes| {
+    change(&folder, "parts/1/000-00000000.texts", |mut bytes| {
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         bytes

@@ -12,8 +12,8 @@ use crate::support::{Folder, Run, article, line};
 
 /// Bytes of a shard in these tests: some hundred documents.
 const SHARD_BYTES: usize = 200_000;
-/// The same for the program; pairs are in many runs of an external sort, and ids in a file.
-const BOUNDS: &str = "checkpoint=200000,sort=50,ids=1000";
+/// The same for the program: two lanes are read at once, pairs are in many runs of an external sort, and ids in a file.
+const BOUNDS: &str = "checkpoint=200000,lanes=400000,sort=50,ids=1000";
 /// At least so many shards has the input.
 const SHARDS: usize = 8;
 
@@ -41,7 +41,7 @@ fn input(folder: &Folder) {
 }
 
 fn start(folder: &Folder, output: &str, more: &[&str]) -> Child {
-    let mut command = folder.command(["dedup", "in", "-o", output, "--threads", "2", "-q"]);
+    let mut command = folder.command(["dedup", "in", "-o", output, "--threads", "8", "-q"]);
     command.args(more).args(["--bounds", BOUNDS]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
 }
@@ -184,7 +184,7 @@ fn killed_runs_of_fingerprints_go_on() {
 fn stopped(folder: &Folder, output: &str) {
     let mut child = start(folder, output, &[]);
     let begun = Instant::now();
-    let first = folder.path(output).join(".unfinished/state/00000000.columns");
+    let first = folder.path(output).join(".unfinished/state/000-00000000.columns");
     while !first.exists() && child.try_wait().expect("a child").is_none() {
         assert!(begun.elapsed() < Duration::from_secs(60), "no shard is ever done");
         std::thread::sleep(Duration::from_millis(1));
@@ -250,7 +250,7 @@ fn interrupted_runs_go_on() {
     run(&folder, "whole", &[]).expect(3);
     let mut child = start(&folder, "out", &[]);
     let begun = Instant::now();
-    let unfinished = folder.path("out/.unfinished/state/00000000.keys");
+    let unfinished = folder.path("out/.unfinished/state/000-00000000.keys");
     while !unfinished.exists() && child.try_wait().expect("a child").is_none() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the work never begins");
         std::thread::sleep(Duration::from_millis(1));
@@ -294,7 +294,7 @@ fn a_run_that_was_killed_while_it_tidied_up_is_complete() {
     run(&folder, "whole", &[]).expect(3);
     let before = folder.tree("whole");
     fs::create_dir_all(folder.path("whole/.unfinished/state")).expect("a folder");
-    fs::write(folder.path("whole/.unfinished/state/00000000.keys"), "rest").expect("written");
+    fs::write(folder.path("whole/.unfinished/state/000-00000000.keys"), "rest").expect("written");
     run(&folder, "whole", &["--resume"]).expect(3);
     assert!(folder.tree("whole") == before);
 }

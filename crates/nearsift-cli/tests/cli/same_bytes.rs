@@ -40,16 +40,23 @@ fn check(corpus: &str, more: &[&str]) {
     split(&folder, "one", &lines, 1);
     split(&folder, "fifty", &lines, 50);
     let run = |input: &str, threads: &str, output: &str| {
-        let more: Vec<&str> =
-            ["-q", "--threads", threads].into_iter().chain(more.iter().copied()).collect();
+        let more: Vec<&str> = ["-q", "--bounds", "lanes=5000", "--threads", threads]
+            .into_iter()
+            .chain(more.iter().copied())
+            .collect();
         folder.dedup(&[input], output, &more).expect(0);
         shared(&folder, output)
     };
     let expected = run("one", "1", "a");
     assert!(!expected.0[&PathBuf::from("removed.jsonl")].is_empty());
-    for (input, threads, output) in
-        [("one", "1", "b"), ("one", "2", "c"), ("fifty", "1", "d"), ("fifty", "2", "e")]
-    {
+    // With many threads several lanes are read at once.
+    for (input, threads, output) in [
+        ("one", "1", "b"),
+        ("one", "2", "c"),
+        ("fifty", "1", "d"),
+        ("fifty", "2", "e"),
+        ("fifty", "16", "f"),
+    ] {
         let got = run(input, threads, output);
         for (path, bytes) in &expected.0 {
             // The page shows the sources; without them it is what report.json says.

@@ -57,7 +57,7 @@ impl Members {
             }
             Err(reason) => {
                 let passed = Passed::default();
-                let seen = Seen { first: 0, records: 0, state: State::Refused, passed };
+                let seen = Seen { records: 0, state: State::Refused, passed };
                 self.seen.push((Arc::clone(&name), seen));
                 self.queue.push_back(Piece::Note { name, reason });
             }
@@ -77,7 +77,7 @@ impl Pieces for Members {
                     return Some(piece);
                 }
                 let (records, passed) = (self.records, pieces.passed());
-                let seen = Seen { first: 0, records, state: State::Read, passed };
+                let seen = Seen { records, state: State::Read, passed };
                 self.seen.push((Arc::clone(name), seen));
                 self.current = None;
             }

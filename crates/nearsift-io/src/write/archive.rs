@@ -36,6 +36,8 @@ impl KeptWriter {
     ) -> Result<Written, Error> {
         let options = self.inputs.options();
         let gone = |reason| Error::Gone { file: file.name(), reason };
+        let file_first = self.inputs.first_record(number as usize);
+        let file_first = file_first.ok_or_else(|| Error::NotRead { file: file.name() })?;
         let mut archive =
             Archive::open(file.origin(), file.format(), &options.limits).map_err(gone)?;
         let [kept, unreadable] = self.targets(file, number);
@@ -85,7 +87,7 @@ impl KeptWriter {
             let gone = |reason| Error::Gone { file: name.clone(), reason };
             let stream = archive.content(&member).map_err(gone)?;
             let (content, _) = prepare(stream, format, options).map_err(gone)?;
-            let first = seen.first + records;
+            let first = file_first + records;
             let targets = || [place.aside(&to_kept), place.aside(&to_unreadable)];
             // What is a table was copied aside, and can be read again.
             let same = match &content {

@@ -354,7 +354,7 @@ impl KeptWriter {
     /// place. Records in no batch are written to the unreadable ones.
     ///
     /// # Errors
-    /// [`Error::NotRead`] before a [`Reader`](crate::Reader) has read the file to its end, [`Error::Changed`] when it is no longer what
+    /// [`Error::NotRead`] before a [`Reader`](crate::Reader) has read the file and all before it to their ends, [`Error::Changed`] when it is no longer what
     /// that one read, [`Error::Gone`] when it cannot be opened again, [`Error::Write`] when the disk is full or
     /// refuses. Then nothing of this file is under its final name.
     ///
@@ -382,7 +382,8 @@ impl KeptWriter {
     pub fn write_file_by(&self, file: usize, decide: &mut dyn Decide) -> Result<Written, Error> {
         let number = file as u32;
         let file = &self.inputs.files()[file];
-        let Some(seen) = file.seen.get() else {
+        let Some((seen, first)) = file.seen.get().zip(self.inputs.first_record(number as usize))
+        else {
             return Err(Error::NotRead { file: file.name() });
         };
         // What was decided about its records may be about others.
@@ -403,7 +404,7 @@ impl KeptWriter {
             }
             (State::Read, format) => {
                 let content = Content::Origin(file.origin().clone());
-                let (name, first) = (file.name(), seen.first);
+                let name = file.name();
                 let task = Task { name, number, format, content, first, seen, compression: None };
                 self.records(task, self.targets(file, number), decide)
             }

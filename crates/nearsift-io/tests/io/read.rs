@@ -1,6 +1,6 @@
-use nearsift_io::{Body, Format, Inputs, Parser, ReadOptions, Reader, Value};
+use nearsift_io::{Body, Format, Inputs, NotYet, Parser, ReadOptions, Reader, Value};
 
-use crate::support::{Folder, bz2, gz, inputs, read, read_by, zst};
+use crate::support::{Folder, bz2, gz, inputs, read, read_by, read_from, zst};
 
 #[test]
 fn every_format() {
@@ -205,14 +205,64 @@ fn batches_do_not_change_what_is_read() {
         assert_eq!(read(&inputs), whole);
         for ahead in [1, 3] {
             let ahead = ahead.try_into().expect("not 0");
-            let reader = Reader::in_background(&inputs, ahead).expect("a thread");
+            let reader = Reader::in_background(&inputs, 0..10, ahead).expect("a thread");
             assert_eq!(read_by(&inputs, reader), whole);
         }
         // A reader may be dropped at any time.
         let mut reader =
-            Reader::in_background(&inputs, 1.try_into().expect("not 0")).expect("a thread");
+            Reader::in_background(&inputs, 0..10, 1.try_into().expect("not 0")).expect("a thread");
         drop(reader.next_batch());
         drop(reader);
+    }
+}
+
+/// Ranges of files, read beside each other and in any order, are what one reader makes of all files.
+#[test]
+fn ranges_of_files_are_parts_of_the_whole() {
+    let folder = Folder::new();
+    for file in 0..6 {
+        let lines: String =
+            (0..50 * (file % 3)).map(|n| format!("{{\"text\":\"{file} {n}\"}}\n")).collect();
+        folder.file(&format!("d/{file}.jsonl"), lines + "{\"text\":1}\n{\"text\":\n");
+    }
+    folder.file("d/6.jsonl.gz", b"\x1f\x8b no gzip");
+    let options = || ReadOptions { batch_bytes: 300, ..ReadOptions::default() };
+    let open = || Inputs::resolve(&[folder.path("d")], options()).expect("inputs");
+    let whole = read(&open());
+    let ahead = std::num::NonZeroUsize::MIN;
+    for cuts in [vec![0, 7], vec![0, 1, 2, 3, 4, 5, 6, 7], vec![0, 3, 4, 7]] {
+        let inputs = open();
+        let ranges: Vec<_> = cuts.windows(2).map(|cut| cut[0]..cut[1]).collect();
+        // Those further on are read first, by themselves.
+        let mut readers: Vec<_> = ranges
+            .iter()
+            .map(|files| Reader::in_background(&inputs, files.clone(), ahead).expect("a thread"))
+            .collect();
+        assert!(Reader::again(&inputs, 6..7, ahead, false).is_err(), "not all is read");
+        for reader in readers.iter_mut().rev() {
+            let mut next = 0;
+            loop {
+                // Without waiting.
+                let batch = match reader.try_next_batch().expect("read") {
+                    Err(NotYet) => continue,
+                    Ok(None) => break,
+                    Ok(Some(batch)) => batch,
+                };
+                assert_eq!(batch.first_index(), next, "numbers begin at the range");
+                next += batch.len() as u64;
+            }
+        }
+        assert!(inputs.records(6).is_some_and(|records| records.is_empty() && records.start > 200));
+        for past_changes in [false, true] {
+            let mut all = Vec::new();
+            for files in ranges.iter().rev() {
+                let first = inputs.records(files.start).expect("all is read").start;
+                let reader = Reader::again(&inputs, files.clone(), ahead, past_changes);
+                all.insert(0, read_from(&inputs, reader.expect("all is read"), first));
+            }
+            let all: Vec<_> = all.into_iter().flat_map(|read| read.documents).collect();
+            assert_eq!(all, whole.documents);
+        }
     }
 }
 

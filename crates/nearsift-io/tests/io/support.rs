@@ -128,14 +128,19 @@ pub fn read(inputs: &Inputs) -> Read {
     read_by(inputs, Reader::new(inputs))
 }
 
-pub fn read_by(inputs: &Inputs, mut reader: Reader) -> Read {
+pub fn read_by(inputs: &Inputs, reader: Reader) -> Read {
+    read_from(inputs, reader, 0)
+}
+
+/// What a reader reads whose first record has this index.
+pub fn read_from(inputs: &Inputs, mut reader: Reader, first: u64) -> Read {
     let parser = Parser::new(inputs);
     let mut all = Read::default();
     while let Some(batch) = reader.next_batch().expect("inputs that stay as they are") {
-        assert_eq!(batch.first_index(), all.decisions.len() as u64);
+        assert_eq!(batch.first_index(), first + all.decisions.len() as u64);
         all.notes.extend_from_slice(batch.notes());
         for record in batch.records() {
-            assert_eq!(record.place.index, all.decisions.len() as u64);
+            assert_eq!(record.place.index, first + all.decisions.len() as u64);
             match parser.parse(&record) {
                 Ok(document) => {
                     all.documents.push(show(&document));

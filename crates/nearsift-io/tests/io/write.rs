@@ -194,7 +194,7 @@ fn a_pass_past_changes() {
                 None => fs::remove_file(&path).expect("removed"),
             }
             let ahead = std::num::NonZeroUsize::MIN;
-            let mut reader = Reader::past_changes(&inputs, ahead).expect("a thread");
+            let mut reader = Reader::again(&inputs, 0..3, ahead, true).expect("all is read");
             let parser = Parser::new(&inputs);
             let mut seen = std::collections::BTreeMap::new();
             while let Some(batch) = reader.next_batch().expect("goes on") {

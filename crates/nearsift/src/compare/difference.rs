@@ -60,13 +60,13 @@ const MAX_SENTENCES: usize = 4_000;
 ///
 /// ```
 /// use nearsift::compare::{Side, differences};
-/// let differences = differences("今天北京晴。", "今天上海晴。");
-/// let changed: Vec<_> = differences.pieces.iter().filter(|p| p.side != Side::Both).map(|p| p.text).collect();
+/// let found = differences("今天北京晴。", "今天上海晴。");
+/// let changed: Vec<_> = found.pieces.iter().filter(|p| p.side != Side::Both).map(|p| p.text).collect();
 /// assert_eq!(changed, ["北京", "上海"]);
 ///
 /// // What normalisation makes equal is a difference that counts as none.
-/// let differences = differences("漢語，OK", "汉语,ok!");
-/// assert!(differences.pieces.iter().all(|piece| piece.is_equal));
+/// let found = differences("漢語，OK", "汉语,ok!");
+/// assert!(found.pieces.iter().all(|piece| piece.is_equal));
 /// ```
 ///
 /// # Complexity

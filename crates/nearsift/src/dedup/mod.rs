@@ -181,6 +181,26 @@ impl Corpus {
         self.values.push(entry.value);
     }
 
+    /// Appends the documents of another corpus, as if they had been [pushed](Corpus::push) one after another.
+    ///
+    /// # Panics
+    /// Past [`MAX_DOCUMENTS`], and when its fingerprints have another width.
+    ///
+    /// # Complexity
+    /// O(documents of the other corpus), amortised.
+    pub fn append(&mut self, mut other: Corpus) {
+        let documents = self.len();
+        assert!(
+            documents + other.len() <= MAX_DOCUMENTS,
+            "a corpus holds at most {MAX_DOCUMENTS} documents"
+        );
+        let moved = other.fingerprinted.iter().map(|document| documents as u32 + document);
+        self.fingerprinted.extend(moved);
+        self.fingerprints.append(other.fingerprints);
+        self.text_keys.append(&mut other.text_keys);
+        self.values.append(&mut other.values);
+    }
+
     /// The number of documents.
     pub fn len(&self) -> usize {
         self.text_keys.len()

@@ -112,6 +112,34 @@ impl SketchCorpus {
         self.features.push(u8::try_from(features).unwrap_or(u8::MAX));
     }
 
+    /// Appends the documents of another corpus, as if they had been [pushed](SketchCorpus::push) one after another.
+    ///
+    /// # Panics
+    /// Past [`MAX_DOCUMENTS`], and when the other corpus has released keys and this one holds some.
+    ///
+    /// # Complexity
+    /// O(documents of the other corpus), amortised.
+    pub fn append(&mut self, mut other: SketchCorpus) {
+        let documents = self.len();
+        assert!(
+            documents + other.len() <= MAX_DOCUMENTS,
+            "a corpus holds at most {MAX_DOCUMENTS} documents"
+        );
+        if !self.values.is_empty() || !other.values.is_empty() {
+            self.values.resize(documents, f64::NAN);
+            other.values.resize(other.len(), f64::NAN);
+        }
+        if other.keys_from > 0 {
+            assert!(self.keys.is_empty(), "keys are released from the first document on");
+            self.keys_from = documents + other.keys_from;
+        }
+        self.sketches.append(other.sketches);
+        self.keys.append(other.keys);
+        self.text_keys.append(&mut other.text_keys);
+        self.values.append(&mut other.values);
+        self.features.append(&mut other.features);
+    }
+
     /// The memory that the columns take, but for keys.
     pub fn bytes(&self) -> u64 {
         (self.len() * (64 + 16 + 1) + self.values.len() * 8) as u64

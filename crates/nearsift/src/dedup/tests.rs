@@ -109,3 +109,35 @@ proptest! {
         prop_assert_eq!(corpus.first_of_text(), expect);
     }
 }
+
+proptest! {
+    #[test]
+    fn appended_corpora_are_those_of_all_documents(documents in corpus(), cut in 0usize..24, releases in any::<bool>()) {
+        let cut = cut.min(documents.len());
+        let fill = |own: &[(Option<u64>, u128, Option<f64>)]| {
+            let (mut simhash, mut sketches) = (Corpus::new(Bits::B64), SketchCorpus::default());
+            for &(fingerprint, key, value) in own {
+                let text_key = (key > 0).then_some(key);
+                let sketched = fingerprint.map(|word| crate::recipe::Sketched {
+                    sketch: crate::sketch::Sketch::from_words([word + 1; crate::sketch::WORDS]),
+                    keys: [word as u32; crate::sketch::KEYS],
+                    features: key as u32,
+                });
+                let fingerprint = fingerprint.map(Fingerprint::from_u64);
+                simhash.push(Entry { fingerprint, text_key, value });
+                sketches.push(SketchEntry { sketched, text_key, value });
+            }
+            if releases {
+                sketches.release_keys();
+            }
+            (simhash, sketches)
+        };
+        let (mut simhash, mut sketches) = fill(&documents[..cut]);
+        let rest = fill(&documents[cut..]);
+        simhash.append(rest.0);
+        sketches.append(rest.1);
+        let whole = fill(&documents);
+        prop_assert_eq!(format!("{simhash:?}"), format!("{:?}", whole.0));
+        prop_assert_eq!(format!("{sketches:?}"), format!("{:?}", whole.1));
+    }
+}

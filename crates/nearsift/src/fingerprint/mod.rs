@@ -224,6 +224,16 @@ impl Fingerprints {
         self.words.extend_from_slice(fingerprint.words());
     }
 
+    /// Appends those of another column.
+    ///
+    /// # Panics
+    /// When the width differs.
+    pub fn append(&mut self, mut other: Fingerprints) {
+        assert_eq!(self.bits, other.bits, "one column holds one width");
+        pages::reserve(&mut self.words, other.words.len());
+        self.words.append(&mut other.words);
+    }
+
     /// The Hamming distance in bits between two of them.
     #[inline]
     pub fn distance(&self, a: usize, b: usize) -> u32 {

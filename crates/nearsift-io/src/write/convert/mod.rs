@@ -448,13 +448,14 @@ impl KeptWriter {
         rows: &mut RowSpool,
         decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
-        let Some(seen) = file.seen.get() else { return Ok(Written::default()) };
+        let known = file.seen.get().zip(self.inputs.first_record(number as usize));
+        let Some((seen, first)) = known else { return Ok(Written::default()) };
         let task = || Task {
             name: file.name(),
             number,
             format: file.format(),
             content: Content::Origin(file.origin().clone()),
-            first: seen.first,
+            first,
             seen,
             compression: Some(Compression::None),
         };

@@ -53,6 +53,12 @@ impl Sketches {
         self.words.push(sketch.map_or(NO_SKETCH, |sketch| *sketch.words()));
     }
 
+    /// Appends the documents of another column.
+    pub(crate) fn append(&mut self, mut other: Sketches) {
+        pages::reserve(&mut self.words, other.words.len());
+        self.words.append(&mut other.words);
+    }
+
     /// The number of documents, those without a sketch included.
     pub fn len(&self) -> usize {
         self.words.len()
@@ -129,6 +135,11 @@ impl KeyColumns {
         for (column, &key) in self.columns.iter_mut().zip(keys) {
             column.push(key);
         }
+    }
+
+    /// Appends the keys of other documents.
+    pub(crate) fn append(&mut self, mut other: KeyColumns) {
+        self.columns.iter_mut().zip(&mut other.columns).for_each(|(all, own)| all.append(own));
     }
 
     /// The number of documents.
