@@ -1,4 +1,4 @@
-//! In which language people are written to.
+//! The language of reports, help and messages.
 
 use nearsift_batch::PageLanguage;
 

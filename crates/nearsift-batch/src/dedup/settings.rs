@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::parts::Parts;
 use crate::report::PageLanguage;
 use nearsift::search::{Acceptance, Method};
+use nearsift::sketch::Score;
 
 /// What decides the result of a job. Threads, memory and where it runs do not: they are in
 /// [`Context`](crate::Context).
@@ -256,11 +257,14 @@ impl Settings {
                 Recipe::parse("simhash64").ok().map(|usual| usual.digest())
             }
             Method::Sketch { acceptance, .. } => {
-                match acceptance {
-                    Acceptance::Verified(_) => {}
-                    Acceptance::Scored(_) => add("verify", Some("off".to_owned())),
-                }
-                let score = Some(*acceptance).filter(|own| *own != Acceptance::default());
+                let usual = match acceptance {
+                    Acceptance::Verified(_) => Acceptance::default(),
+                    Acceptance::Scored(_) => {
+                        add("verify", Some("off".to_owned()));
+                        Acceptance::Scored(Score::at_least(Acceptance::SKETCHES_ALONE))
+                    }
+                };
+                let score = Some(*acceptance).filter(|own| *own != usual);
                 add("min-score", score.map(|own| own.min_score().to_string()));
                 Some(default.method.recipe().digest())
             }
@@ -373,6 +377,44 @@ pub(crate) fn reading(options: &ReadOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_changed_is_listed() {
+        let check = |change: fn(&mut Settings), expect: &str| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            let changed = settings.changed(Some(&ReadOptions::default()));
+            let changed: Vec<_> =
+                changed.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            assert_eq!(changed.join(", "), expect);
+        };
+        let by_score = |settings: &mut Settings, acceptance| {
+            let recipe = settings.method.recipe().clone();
+            settings.method = Method::Sketch { recipe, acceptance };
+        };
+        check(|_| {}, "");
+        check(|settings| settings.date = Some("2026-11-28".to_owned()), "");
+        check(
+            |settings| {
+                settings.keep = "longest".parse().expect("a policy");
+                settings.max_cluster = 100;
+                settings.clustering = Some(Clustering::Majority);
+            },
+            "max-cluster 100, keep longest",
+        );
+        let mut settings = Settings::default();
+        by_score(&mut settings, Acceptance::Verified(0.7));
+        assert_eq!(settings.changed(None), [("min-score", "0.7".to_owned())]);
+        by_score(&mut settings, Acceptance::Scored(Score::at_least(Acceptance::SKETCHES_ALONE)));
+        assert_eq!(settings.changed(None), [("verify", "off".to_owned())]);
+        check(
+            |settings| {
+                let recipe = Recipe::parse("simhash64").expect("a recipe");
+                settings.method = Method::Simhash { recipe, max_distance: 3 };
+            },
+            "method simhash, max-distance 3",
+        );
+    }
 
     #[test]
     fn what_does_not_fit_is_said_in_the_words_of_a_command_line() {

@@ -1,9 +1,9 @@
 //! Errors and warnings in Chinese.
 //!
-//! The library says everything in English; here is a catalogue of what it says, each message as a pair of templates in which `{}` stands
-//! for a value. A message that the catalogue does not have stays in English, and so do names and what the system says.
+//! The library writes its messages in English. The catalogue has a pair of templates for each, in which `{}` stands for a value.
+//! A message that the catalogue does not have stays in English, and so do names and messages of the system.
 
-/// Messages as they are said, with settings as options. A value may be a message itself.
+/// Messages as the program prints them, with settings as options. A value may be a message itself.
 const CATALOGUE: &[(&str, &str)] = &[
     // The input.
     (
@@ -300,7 +300,7 @@ const CATALOGUE: &[(&str, &str)] = &[
         "{}: of this part these are not the files that were read: {} was there, and {} is in its place; name the same files, folders or patterns, in the same order",
         "{}：这些不是此部分所读的文件：原为 {}，现为 {}；请按同样的顺序给出同样的文件、文件夹或模式",
     ),
-    // What stands within others.
+    // Parts of other messages.
     ("ask for permission, or choose another place", "请取得权限，或另选位置"),
     ("free some space, or choose another place", "请腾出空间，或另选位置"),
     ("check that the folder exists", "请检查文件夹是否存在"),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_by_their_templates() {
+    fn messages_are_found_by_their_templates() {
         let check = |message: &str, expect: Option<&str>| {
             assert_eq!(translated(message).as_deref(), expect, "{message}");
         };

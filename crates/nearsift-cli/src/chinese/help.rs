@@ -1,7 +1,6 @@
 //! The help of the commands that people use most, in Chinese.
 //!
-//! A table has the text of each argument by its id. What clap itself adds, such as defaults and possible values, is said here, too,
-//! because clap knows English alone.
+//! A table has the text of each argument by its id. Defaults and possible values, which clap adds in English, are added here.
 
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
@@ -241,7 +240,7 @@ fn text_of(command: &str, id: &str) -> Option<&'static str> {
         .or_else(|| ARGUMENTS.iter().find(|(name, _)| *name == id).map(|(_, text)| *text))
 }
 
-/// What an argument may be, and what it is where it is not given.
+/// The possible values of an argument and its default.
 fn values(arg: &Arg) -> String {
     let mut shown = String::new();
     if !arg.get_action().takes_values() {
