@@ -26,6 +26,7 @@ mod start;
 mod stolen;
 mod store;
 mod substrings;
+mod threads;
 mod votes;
 mod words;
 
@@ -124,6 +125,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "scale",
         about: "long runs: generated documents in compressed files, two memory limits, minutes",
         run: scale::run,
+    },
+    Benchmark {
+        name: "threads",
+        about: "the use of 16 cores by phase, predicted where there are fewer",
+        run: threads::run,
     },
     Benchmark {
         name: "serve",

@@ -47,7 +47,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     let mut outputs = Vec::new();
     for (documents, memory) in [(all / 100, LIMIT), (all / 10, LIMIT), (all, LIMIT), (all, LARGER)]
     {
-        let input = generate(settings, documents)?;
+        let input = generate(settings, documents, None)?;
         let output = settings.out.join(format!("scale-{documents}-{memory}"));
         let (row, summary, wall) = dedup(&program, &input, &output, memory)?;
         report.check("documents", &documents, &summary.documents);
@@ -84,9 +84,15 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     Ok(report)
 }
 
-/// The input, made by `cargo xtask generate-corpus` unless it is there.
-fn generate(settings: &Settings, documents: u64) -> Result<PathBuf, String> {
-    let input = settings.out.join(format!("scale-input-{documents}-seed{}", settings.seed));
+/// The input, made by `cargo xtask generate-corpus` unless it is there, in files of so many documents each.
+pub fn generate(
+    settings: &Settings,
+    documents: u64,
+    file_documents: Option<u64>,
+) -> Result<PathBuf, String> {
+    let of_files = file_documents.map_or_else(String::new, |each| format!("-by-{each}"));
+    let name = format!("scale-input-{documents}{of_files}-seed{}", settings.seed);
+    let input = settings.out.join(name);
     if input.is_dir() {
         return Ok(input);
     }
@@ -94,6 +100,9 @@ fn generate(settings: &Settings, documents: u64) -> Result<PathBuf, String> {
     let mut command = Command::new(cargo);
     command.args(["run", "--release", "--quiet", "--package", "generators", "--", "corpus"]);
     command.args(["--documents", &documents.to_string(), "--seed", &settings.seed.to_string()]);
+    if let Some(each) = file_documents {
+        command.args(["--file-documents", &each.to_string()]);
+    }
     let partial = input.with_extension("partial");
     let status = command.arg("--out").arg(&partial).status().map_err(|e| e.to_string())?;
     if !status.success() {

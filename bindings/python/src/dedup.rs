@@ -413,6 +413,7 @@ pub struct Writing {
     dry_run: bool,
     partial: bool,
     keep_state: bool,
+    keep_pairs_from: Option<f64>,
     parquet_tables: bool,
     /// Other names of the columns, where all documents stay with what was decided about them.
     mark: Option<Vec<(String, String)>>,
@@ -477,6 +478,7 @@ pub fn dedup_files(
     settings.keep_state = writing.keep_state;
     settings.language = language(&writing.language)?;
     settings.date = writing.date;
+    settings.keep_pairs_from = writing.keep_pairs_from;
     settings.parquet_tables = writing.parquet_tables;
     settings.mark = writing.mark.map(|names| marks(&names)).transpose()?;
     settings.output_format = match format(writing.output_format.as_deref())? {

@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use crate::jobs::{find_pairs, measure, propose};
     #[pymodule_export]
-    use crate::parts::{apply_part, join_parts, part_decisions, sketch_part};
+    use crate::parts::{apply_part, join_parts, part_decisions, regroup_run, sketch_part};
     #[pymodule_export]
     use crate::program::run_program;
     #[pymodule_export]

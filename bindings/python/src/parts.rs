@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
-use nearsift_batch::dedup::{self, Apply, Output, OutputFormat, PartDecision};
+use nearsift_batch::dedup::{self, Apply, Output, OutputFormat, PartDecision, Regroup};
 use nearsift_batch::parts::{self, Parts};
 use pyo3::prelude::*;
 
@@ -14,7 +14,7 @@ use crate::dedup::{Documents, marks};
 use crate::errors::{Class, exception, of_job};
 use crate::job::{self, Options};
 use crate::jobs::ids;
-use crate::settings::{Grouping, Matching, Reading, codec, format, keep, language};
+use crate::settings::{Grouping, Matching, Reading, clustering, codec, format, keep, language};
 
 /// What a part is made by.
 #[derive(FromPyObject)]
@@ -82,6 +82,40 @@ pub fn join_parts(
     output.resume = joining.resume;
     job::run(py, &options, move |context| {
         dedup::join(&parts, &settings, &output, context).map(drop)
+    })
+}
+
+/// What a run is decided by anew.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Regrouping {
+    min_score: Option<f64>,
+    cluster: Option<String>,
+    max_cluster: Option<u32>,
+    keep: Option<String>,
+}
+
+/// Decides anew about the documents of a run.
+#[pyfunction]
+pub fn regroup_run(
+    py: Python<'_>,
+    run: PathBuf,
+    regrouping: Regrouping,
+    joining: Joining,
+    options: Options,
+) -> PyResult<()> {
+    let mut changes = Regroup::default();
+    changes.min_score = regrouping.min_score;
+    changes.clustering = clustering(regrouping.cluster.as_deref())?;
+    changes.max_cluster = regrouping.max_cluster;
+    changes.keep = regrouping.keep.as_deref().map(keep).transpose()?;
+    changes.parquet_tables = joining.parquet_tables;
+    changes.language = language(&joining.language)?;
+    changes.date = joining.date;
+    let mut output = Output::new(joining.output);
+    output.resume = joining.resume;
+    job::run(py, &options, move |context| {
+        dedup::regroup(&run, &changes, &output, context).map(drop)
     })
 }
 

@@ -26,13 +26,14 @@ const UNFINISHED: &str = ".unfinished";
 const LAST: &str = "summary.json";
 
 /// What results are called that a run with one file of documents may write beside it.
-const RESULTS: [&str; 17] = [
+const RESULTS: [&str; 18] = [
     "clusters.jsonl",
     "clusters.parquet",
     "inputs.jsonl",
     "lookup.idx",
     "pairs.jsonl",
     "pairs.parquet",
+    PART,
     "partial.jsonl",
     "rarity.zst",
     "removed.jsonl",
@@ -51,6 +52,9 @@ const OF_DOCUMENTS: [&str; 3] = ["kept", "marked", "unreadable"];
 
 /// Where the one file of all documents is made, which gets its name elsewhere.
 pub const ONE_FILE: &str = "output-file";
+
+/// What is left for other decisions about the documents.
+pub const PART: &str = "part";
 
 /// Where a long run keeps its work, below [`UNFINISHED`].
 const STATE: &str = "state";

@@ -39,7 +39,7 @@ pub enum Topic {
 }
 
 /// Every setting that messages name.
-const SETTINGS: [&str; 46] = [
+const SETTINGS: [&str; 47] = [
     "against",
     "benchmark-fields",
     "benchmark-id-field",
@@ -54,6 +54,7 @@ const SETTINGS: [&str; 46] = [
     "id-field",
     "idf",
     "keep",
+    "keep-pairs-from",
     "keep-state",
     "levels",
     "mark",

@@ -142,7 +142,7 @@ fn by_sketch(
     each(Event::Plan(format!("{plan}{rarity}")))?;
     let Ok(candidates) = Candidates::find(&corpus, &join, PairScope::AllPairs, acceptance);
     let folder = &context.scratch;
-    let workspace = Workspace { context, state: None, folder };
+    let workspace = Workspace::scratch(context, folder);
     let decision = decide(&corpus, candidates, frequencies, acceptance, workspace, |documents| {
         Texts::read(context, inputs, &records, documents, memory.map(|m| m / 8), folder)
     })?;

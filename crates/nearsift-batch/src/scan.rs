@@ -82,8 +82,8 @@ impl Lane {
 
     /// How many are read at once: so many that reading keeps up with the threads, and no more than a memory limit has room for.
     fn at_once(context: &Context<'_>, inputs: &Inputs) -> usize {
-        /// Threads that one reader keeps busy.
-        const THREADS: usize = 4;
+        /// Threads that one reader keeps busy where records are only parsed, as in a second pass.
+        const THREADS: usize = 2;
         let held = inputs.options().batch_bytes.saturating_mul(AHEAD.get() + AT_ONCE + 2).max(1);
         let room = context.memory_bytes.map_or(u64::MAX, |bytes| bytes / 16 / held as u64);
         let room = usize::try_from(room).unwrap_or(usize::MAX);

@@ -65,6 +65,8 @@ pub enum Command {
     Join(Join),
     /// Write what stays of the files of a part.
     Apply(Apply),
+    /// Decide anew about the documents of a run: with another score, rule or keep policy.
+    Regroup(Regroup),
     /// Print near-duplicate pairs as JSON lines.
     Pairs(Pairs),
     /// Print each document's fingerprint as a JSON line.
@@ -344,6 +346,10 @@ pub struct Dedup {
     /// Also write sketches/: what --against needs of the kept documents later, some 230 bytes each.
     #[arg(help_heading = "What comes out", long)]
     pub keep_state: bool,
+    /// Also write part/: what `nearsift regroup` needs to decide anew without the input. It has the texts, packed, and the
+    /// scores of compared pairs from this one on.
+    #[arg(help_heading = "What comes out", long, value_name = "SCORE", value_parser = parse_score)]
+    pub keep_pairs_from: Option<f64>,
     /// In which formats removed, pairs and clusters are written: parquet is beside the JSON lines, with lists as JSON texts.
     #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
     pub tables: TableFormat,
@@ -494,16 +500,59 @@ pub struct Join {
     pub progress: Option<ProgressForm>,
 }
 
+/// Decides anew about the documents of a run of `nearsift dedup --keep-pairs-from`, as a new run with these settings would.
+///
+/// No document is read from its file. Settings that are not given stay those of the run. The folder gets the tables and the report of
+/// `dedup`; `nearsift apply RUN --decisions DIR` writes by it what stays.
+#[derive(Debug, Args)]
+pub struct Regroup {
+    /// The folder of the run.
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// The folder for the results; it must be empty or not exist.
+    #[arg(help_heading = "What comes out", short, long, value_name = "DIR", value_parser = output())]
+    pub output: PathBuf,
+    /// The smallest score of near duplicates. Below that of --keep-pairs-from texts are compared again.
+    #[arg(long, value_name = "SCORE", value_parser = parse_score)]
+    pub min_score: Option<f64>,
+    /// How pairs become groups.
+    #[arg(long, value_name = "RULE")]
+    pub cluster: Option<ClusterRule>,
+    /// With majority: the most different texts that a document stands for.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub max_cluster: Option<u32>,
+    /// Which member of a group stays: first, or the policy of the run.
+    #[arg(long, value_name = "POLICY")]
+    pub keep: Option<String>,
+    /// How much memory it may take, such as 4GB.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub memory: Option<u64>,
+    /// Also write removed, pairs and clusters in this format, beside the JSON lines.
+    #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
+    pub tables: TableFormat,
+    #[command(flatten)]
+    pub report: ReportArgs,
+    /// Go on with a job into the same folder that was stopped, if there is one.
+    #[arg(help_heading = "What comes out", long)]
+    pub resume: bool,
+    /// Replace the results of an earlier job in that folder.
+    #[arg(help_heading = "What comes out", long)]
+    pub overwrite: bool,
+    /// How far the work is, on standard error.
+    #[arg(long, value_name = "FORM")]
+    pub progress: Option<ProgressForm>,
+}
+
 /// Writes what stays of the files of a part, by what `nearsift join` decided.
 #[derive(Debug, Args)]
 pub struct Apply {
-    /// The part, as it was joined.
+    /// The part, as it was joined; or the run that `nearsift regroup` decided about anew.
     #[arg(value_name = "PART")]
     pub part: PathBuf,
     /// The files of the part, where they are not where they were: as they were named then, in the same order [default: where they were].
     #[arg(value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
-    /// The folder that `nearsift join` wrote.
+    /// The folder that `nearsift join` or `nearsift regroup` wrote.
     #[arg(long, value_name = "DIR")]
     pub decisions: PathBuf,
     /// The folder for the documents; it must be empty or not exist.

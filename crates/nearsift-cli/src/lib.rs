@@ -77,6 +77,7 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         Command::Sketch(args) => commands::parts::sketch(args, &cli.global),
         Command::Join(args) => commands::parts::join(args, &cli.global),
         Command::Apply(args) => commands::parts::apply(args, &cli.global),
+        Command::Regroup(args) => commands::parts::regroup(args, &cli.global),
         Command::Pairs(args) => commands::pairs::run(args, &cli.global),
         Command::Fingerprint(args) => commands::fingerprint::run(args, &cli.global),
         Command::Compare(args) => commands::compare::run(args, &cli.global),

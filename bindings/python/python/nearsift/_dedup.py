@@ -367,6 +367,45 @@ class Run:
         found: dict[str, Any] = json.loads(_native.explain_pair(self.folder, str(id), str(other)))
         return found
 
+    def regroup(
+        self,
+        output: PathLike,
+        *,
+        min_score: float | None = None,
+        cluster: ClusterRule | None = None,
+        max_cluster: int | None = None,
+        keep: str | None = None,
+        tables: Literal["jsonl", "parquet"] = "jsonl",
+        language: Language = "en",
+        date: str | None = None,
+        resume: bool = False,
+        threads: int | None = None,
+        memory: int | str | None = None,
+        progress: Progress | None = None,
+    ) -> Run:
+        """Decides anew about the documents of a run with `keep_pairs_from`, as :func:`dedup_files` with these settings would.
+
+        What is left out stays as it was; `keep` is `first` or the policy of the run. No input is read. The folder gets the tables and
+        the report; :func:`apply_part` of this run's folder writes by it what stays.
+
+        Raises:
+            InputError: The run left nothing for other decisions, or it is damaged.
+            SettingError: The run has no values of the policy `keep`.
+        """
+        _native.regroup_run(
+            self.folder,
+            {"min_score": min_score, "cluster": cluster, "max_cluster": max_cluster, "keep": keep},
+            {
+                "output": Path(output),
+                "resume": resume,
+                "parquet_tables": tables == "parquet",
+                "language": language,
+                "date": date,
+            },
+            _settings.options(threads=threads, memory=memory, progress=progress),
+        )
+        return Run(output)
+
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r})"
 
@@ -379,6 +418,7 @@ def dedup_files(
     dry_run: bool = False,
     partial: bool = False,
     keep_state: bool = False,
+    keep_pairs_from: float | None = None,
     mark: bool | Mapping[str, str] = False,
     tables: Literal["jsonl", "parquet"] = "jsonl",
     output_format: str | None = None,
@@ -445,6 +485,12 @@ def dedup_files(
     `report.html` is in English, or in Chinese with `language="zh"`, whatever the locale is. It names a day only where `date` gives one, as
     `YYYY-MM-DD`: the same input gives the same report.
 
+    With `keep_pairs_from` the folder has what :meth:`Run.regroup` needs to decide anew.
+
+    >>> kept = ns.dedup_files(news, folder / "kept", keep_pairs_from=0.5)
+    >>> kept.regroup(folder / "strict", min_score=0.9).summary["kept"]
+    1
+
     The keywords are those of :func:`dedup` and the options of the program. Returns the folder's reader.
 
     Raises:
@@ -484,6 +530,7 @@ def dedup_files(
             "dry_run": dry_run,
             "partial": partial,
             "keep_state": keep_state,
+            "keep_pairs_from": keep_pairs_from,
             "parquet_tables": tables == "parquet",
             "mark": None if mark is False else list(({} if mark is True else mark).items()),
             "output_format": output_format,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use nearsift_io::DocumentId;
+use rayon::prelude::*;
 use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -231,9 +232,9 @@ impl Ids {
     /// When ids cannot be read back from the file.
     pub fn duplicates(&self) -> Result<u64, Error> {
         let hash = |document| Ok(nearsift::feature::hash_token(self.get(document)?.written()));
-        let mut hashes: Vec<u64> =
-            (0..self.len() as u32).map(hash).collect::<Result<_, Error>>()?;
-        hashes.sort_unstable();
+        let hashes = (0..self.len() as u32).into_par_iter().map(hash);
+        let mut hashes: Vec<u64> = hashes.collect::<Result<_, Error>>()?;
+        hashes.par_sort_unstable();
         Ok(hashes.windows(2).filter(|w| w[0] == w[1]).count() as u64)
     }
 }

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
+use nearsift::feature::sample::FrequencySample;
 use serde::{Deserialize, Serialize};
 
 use super::sources::SourcesPart;
-use super::{Columns, Counts, Id};
+use super::{Columns, Counts, Id, SharedSample, Sketched};
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::file::{self, ByteReader};
 use crate::error::Error;
@@ -256,6 +257,21 @@ pub fn load_sample<C: Columns>(
     restored.ok_or_else(|| {
         Error::invalid(format!("{}: damaged: remove the folder to begin again", path.display()))
     })
+}
+
+/// The sample that the last of so many shards left, if it is still there.
+///
+/// # Errors
+/// When it cannot be read or is damaged.
+pub fn kept_sample(folder: &Path, shards: usize) -> Result<Option<FrequencySample>, Error> {
+    let last = shards.checked_sub(1).filter(|&last| folder.join(sample_name(last)).is_file());
+    if last.is_none() {
+        return Ok(None);
+    }
+    let (shared, mut columns) = (SharedSample::default(), Sketched::default());
+    load_sample::<Sketched>(folder, shards, &shared)?;
+    columns.take_sample(shared);
+    Ok(Some(columns.sample))
 }
 
 /// Removes the sample that the last of so many shards left.

@@ -10,7 +10,6 @@ use nearsift::search::{Acceptance, Candidates, Near, PairScope, TextSource, join
 
 use super::against::kept::KeptSketches;
 use super::budget::Budget;
-use super::decisions::Pair;
 use super::examples::Offered;
 use super::finish::Decided;
 use super::origin::Origin;
@@ -22,7 +21,7 @@ use crate::corpus::{Collected, Ids, Sketched};
 use crate::error::Error;
 use crate::report::{Measured, Place};
 use crate::search::{
-    Decision, PairLine, Texts, Workspace, decide, load_candidates, save_candidates,
+    Decision, KeptScores, PairLine, Texts, Workspace, decide, load_candidates, save_candidates,
 };
 
 impl Job<'_> {
@@ -37,6 +36,7 @@ impl Job<'_> {
         if let (Origin::Parts(parts), Acceptance::Verified(_)) = (origin, acceptance) {
             collected.corpus.sample = parts.sample(self.context, &recipe, &collected.corpus)?;
         }
+        let part = self.part_manifest(acceptance, &recipe, &collected)?;
         let against = self.against(&mut collected, acceptance, &recipe)?;
         let scratch = self.scratch();
         let mut decision = self.decide(&collected.corpus, &collected, acceptance, &scratch)?;
@@ -82,6 +82,7 @@ impl Job<'_> {
             settings.keep_state.then_some(KeptSketches { corpus, keys, recipe: &recipe });
         let (found, against) = (&found, &against);
         let decided = Decided { ids, records, lacking, sources, found, against, sketches };
+        self.leave_part(part.as_ref())?;
         let outcome = self.finish(decided, pairs, summary, judged)?;
         Ok(match (outcome, acceptance) {
             (Outcome::Found(decisions), Acceptance::Verified(_)) => {
@@ -118,7 +119,11 @@ impl Job<'_> {
             None => memory.map(|bytes| bytes / 8),
         };
         let frequencies = sample.table(DocumentFrequencies::shipped());
-        let workspace = Workspace { context, state: self.state(), folder: scratch };
+        let scores = KeptScores {
+            from: self.settings.keep_pairs_from,
+            earlier: self.scores_of_run(acceptance),
+        };
+        let workspace = Workspace { context, state: self.state(), folder: scratch, scores };
         decide(corpus, candidates, frequencies, acceptance, workspace, |wanted| match origin {
             Origin::Parts(parts) => parts.texts(context, wanted, texts, scratch),
             Origin::Files(inputs) => {
@@ -126,6 +131,14 @@ impl Job<'_> {
                 Texts::read(context, inputs, &collected.records, wanted, texts, scratch)
             }
         })
+    }
+
+    /// The folder with the scores of all pairs that may be accepted, where the run whose part is decided anew left them.
+    fn scores_of_run(&self, acceptance: Acceptance) -> Option<&Path> {
+        match self.origin {
+            Origin::Files(_) => None,
+            Origin::Parts(parts) => parts.scores(acceptance, self.clustering()),
+        }
     }
 
     /// Lists and counts the pairs, those of documents with the same text among them.
@@ -139,23 +152,30 @@ impl Job<'_> {
     ) -> Result<FoundPairs, Error> {
         /// Scores so near to the threshold are on the border.
         const BORDER: f64 = 0.07;
+        /// Pairs whose lines are made together.
+        const TOGETHER: usize = 1 << 14;
         let least = decision.min_score();
-        let mut pairs = FoundPairs::begin(self)?;
-        for pair in decision.with_same_texts(first) {
-            let pair = pair?;
-            let score = f64::from(pair.score());
-            let nearness = u32::MAX - summary.count_scored(score);
-            let place = match !pair.same_text && score < least + BORDER {
-                true => Place::Borderline,
-                false => Place::Alike,
-            };
-            // Values that differ tell documents of one form apart: no plain pair has any.
-            let equal = pair.texts.filter(|texts| texts.facts.differ == 0);
-            let equal = equal.map(|texts| texts.alignment);
-            pairs.sample.offer(offered(&pair, place, nearness), equal);
-            pairs.add(Pair::of(&pair), || PairLine::of(&pair, ids, corpus))?;
+        let mut found = FoundPairs::begin(self)?;
+        let mut rest = decision.with_same_texts(first);
+        loop {
+            let pairs: Vec<Near> = rest.by_ref().take(TOGETHER).collect::<Result<_, Error>>()?;
+            if pairs.is_empty() {
+                return found.finish();
+            }
+            for pair in &pairs {
+                let score = f64::from(pair.score());
+                let nearness = u32::MAX - summary.count_scored(score);
+                let place = match !pair.same_text && score < least + BORDER {
+                    true => Place::Borderline,
+                    false => Place::Alike,
+                };
+                // Values that differ tell documents of one form apart: no plain pair has any.
+                let equal = pair.texts.filter(|texts| texts.facts.differ == 0);
+                let equal = equal.map(|texts| texts.alignment);
+                found.sample.offer(offered(pair, place, nearness), equal);
+            }
+            found.add_all(&pairs, |pair| PairLine::of(pair, ids, corpus))?;
         }
-        pairs.finish()
     }
 
     /// The candidates, from the state where an earlier job left them there.
@@ -169,8 +189,12 @@ impl Job<'_> {
         let memory = budget.map_or(self.context.memory_bytes, |budget| Some(budget.search()));
         let settings = join_settings(acceptance, corpus.len(), memory);
         let scope = PairScope::SpanningLinks(self.clustering());
-        if let Some(candidates) = self.state().map(load_candidates).transpose()?.flatten() {
-            return Ok(candidates);
+        let earlier = self.state().map(|state| state.path(""));
+        let of_run = self.scores_of_run(acceptance).map(Path::to_owned);
+        for folder in earlier.into_iter().chain(of_run) {
+            if let Some(candidates) = load_candidates(&folder)? {
+                return Ok(candidates);
+            }
         }
         let keys = CorpusKeys::of(&collected.keys, corpus);
         let join = corpus.join_by(&keys, settings).map_err(Error::invalid)?;

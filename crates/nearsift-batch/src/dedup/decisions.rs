@@ -112,8 +112,8 @@ pub struct Pair {
     pub score: f32,
 }
 
-impl Pair {
-    pub(super) fn of(pair: &Near) -> Pair {
+impl From<Near> for Pair {
+    fn from(pair: Near) -> Pair {
         Pair { a: pair.a, b: pair.b, score: pair.score() }
     }
 }

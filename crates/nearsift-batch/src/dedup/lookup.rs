@@ -111,12 +111,25 @@ impl KeyedTable {
     /// # Errors
     /// When the disk refuses.
     pub fn line(&mut self, key: u32, line: &impl Serialize) -> Result<(), Error> {
+        self.begin_line(key);
+        self.table.line(line)
+    }
+
+    /// A line that is JSON already.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn raw(&mut self, key: u32, line: &str) -> Result<(), Error> {
+        self.begin_line(key);
+        self.table.raw(line)
+    }
+
+    fn begin_line(&mut self, key: u32) {
         let at = self.table.bytes();
         match self.blocks.0.last_mut().filter(|block| at - block.start < BLOCK) {
             Some(block) => block.keys = [block.keys[0].min(key), block.keys[1].max(key)],
             None => self.blocks.0.push(Block { keys: [key; 2], start: at }),
         }
-        self.table.line(line)
     }
 
     /// # Errors
@@ -159,7 +172,8 @@ pub(super) fn write(
         Ok(Entry { hash: hash_of(&ids.get(document)?)?, record, document, cluster })
     };
     let documents = found.clusters().documents() as u32;
-    let mut entries: Vec<Entry> = (0..documents).map(entry).collect::<Result<_, Error>>()?;
+    let entries = (0..documents).into_par_iter().map(entry);
+    let mut entries: Vec<Entry> = entries.collect::<Result<_, Error>>()?;
     entries.par_sort_unstable();
     let tables = [&blocks.removed, &blocks.pairs, &blocks.clusters];
     let lens = [entries.len(), tables[0].0.len(), tables[1].0.len(), tables[2].0.len()];

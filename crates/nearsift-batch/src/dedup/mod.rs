@@ -16,6 +16,7 @@ mod marks;
 mod origin;
 mod pairs;
 mod part_decisions;
+mod part_of_run;
 mod run;
 mod settings;
 mod sources;
@@ -30,13 +31,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use nearsift::dedup::Clustering;
+use nearsift::dedup::{Clustering, Keep};
 use nearsift::recipe::Recipe;
 use nearsift::verify::Facts;
 use nearsift_io::{Format, Inputs, KeptWriter, OneFile};
 
 use crate::checkpoint::{Checkpoint, Manifest};
-use crate::context::Context;
+use crate::context::{Bounds, Context};
 use crate::corpus::{self, Collected, Columns, Lacking, with_statistics};
 use crate::error::Error;
 use crate::folder::{Destination, Folder, OpenedFolder, Start, Table, Untouched};
@@ -56,9 +57,10 @@ pub use groups::{GroupShown, MemberShown};
 pub use marks::Marks;
 pub(crate) use origin::top_folder;
 pub use part_decisions::{PartDecision, decisions_of};
+pub use part_of_run::{Regroup, regroup};
 pub use run::RunOfSketches;
-pub(crate) use settings::reading;
 pub use settings::{OutputFormat, Settings};
+pub(crate) use settings::{clustering_of, name_of, reading};
 pub use summary::{ChangedFile, Removals, SameForm, Search, Summary};
 pub use texts_of_run::{RunTexts, TextsState};
 pub use totals::{ClusterTotal, TotalsSummary, add_runs};
@@ -140,6 +142,18 @@ pub fn run(
     let file = output.file.as_deref();
     file.map_or(Ok(()), |file| against::check_output(&settings.against, file))?;
     let manifest = Manifest::new(inputs, settings.identity(reading(inputs.options()))?);
+    let context = &match settings.keep_pairs_from {
+        // What is left for later is the work that is kept.
+        Some(_) if manifest.is_some() => {
+            let bounds = Bounds { resumable_bytes: 0, ..context.bounds };
+            Context { bounds, ..context.clone() }
+        }
+        Some(_) => {
+            let problem = " needs files that can be read again: not standard input or pipes";
+            return Err(Error::Setting { setting: "keep-pairs-from", problem: problem.to_owned() });
+        }
+        None => context.clone(),
+    };
     let start = if output.resume { Start::Resume } else { Start::Afresh };
     let destination = Destination { folder: &output.folder, file };
     let untouched = Untouched::of(inputs);
@@ -163,12 +177,21 @@ pub fn join(
     output: &Output,
     context: &Context<'_>,
 ) -> Result<Done, Error> {
+    let keep = parts.keep()?;
+    join_keeping(parts, &Settings { keep, ..settings.clone() }, output, context)
+}
+
+/// As [`join`], with the keep policy of the settings.
+fn join_keeping(
+    parts: &Parts,
+    settings: &Settings,
+    output: &Output,
+    context: &Context<'_>,
+) -> Result<Done, Error> {
     settings.check()?;
     settings.check_parts(parts, output)?;
-    let mut settings = settings.clone();
-    settings.keep = parts.keep()?;
-    settings.source_field = parts.source_field().map(str::to_owned);
-    let settings = &settings;
+    let source_field = parts.source_field().map(str::to_owned);
+    let settings = &Settings { source_field, ..settings.clone() };
     let files = parts.all().iter().map(|part| part.manifest_path().display().to_string());
     let manifest = Manifest::of_files(files, settings.identity("parts".to_owned())?);
     let start = if output.resume { Start::Resume } else { Start::Afresh };
@@ -415,10 +438,17 @@ impl Job<'_> {
             keep: &settings.keep,
             source_field: settings.source_field.as_deref(),
             opened: Some(&self.opened),
-            texts: false,
+            texts: settings.keep_pairs_from.is_some(),
         };
         let mut collected = match origin {
-            Origin::Parts(parts) => parts.collect(context, columns, &self.scratch(), on_note)?,
+            Origin::Parts(parts) => {
+                let mut all = parts.collect(context, columns, &self.scratch(), on_note)?;
+                if settings.keep == Keep::First {
+                    // The values are those of another policy.
+                    all.counts.without_value = 0;
+                }
+                all
+            }
             Origin::Files(inputs) => {
                 corpus::collect(context, columns, inputs, &wanted, self.state(), on_note)?
             }

@@ -1,5 +1,6 @@
 //! The pairs that a job finds, as it finds them.
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Job;
@@ -42,6 +43,27 @@ impl FoundPairs {
                 Ok(())
             }
         }
+    }
+
+    /// Adds pairs in order, with their lines in the table, which all threads make.
+    ///
+    /// # Errors
+    /// As [`FoundPairs::add`].
+    pub fn add_all<P: Copy + Into<Pair> + Sync, L: Serialize>(
+        &mut self,
+        pairs: &[P],
+        line: impl Fn(&P) -> Result<L, Error> + Sync,
+    ) -> Result<(), Error> {
+        /// Lines that a thread makes at a time.
+        const LINES: usize = 256;
+        let Some(table) = &mut self.table else {
+            self.values.extend(pairs.iter().map(|&pair| pair.into()));
+            return Ok(());
+        };
+        let line = |pair: &P| serde_json::to_string(&line(pair)?).map_err(Error::invalid);
+        let lines: Vec<String> =
+            pairs.par_iter().with_min_len(LINES).map(line).collect::<Result<_, Error>>()?;
+        pairs.iter().zip(&lines).try_for_each(|(&pair, line)| table.raw(pair.into().a, line))
     }
 
     /// Completes the table.

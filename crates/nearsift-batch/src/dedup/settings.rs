@@ -58,6 +58,9 @@ pub struct Settings {
     pub language: PageLanguage,
     /// The day that `report.html` names. A job reads no clock: the same input gives the same report.
     pub date: Option<String>,
+    /// Whether to leave beside the results what [`regroup`](super::regroup) needs to decide anew: a [part](crate::parts) of all
+    /// documents, and the scores of all compared pairs from this one on, at most that of near duplicates.
+    pub keep_pairs_from: Option<f64>,
 }
 
 impl Default for Settings {
@@ -78,6 +81,7 @@ impl Default for Settings {
             keep_state: false,
             language: PageLanguage::default(),
             date: None,
+            keep_pairs_from: None,
         }
     }
 }
@@ -134,6 +138,9 @@ impl Settings {
         if self.parquet_tables {
             table_format().conversion()?;
         }
+        if let Some(from) = self.keep_pairs_from {
+            self.check_pairs_from(from)?;
+        }
         if self.mark.is_some() && self.keep_state {
             return setting(
                 "keep-state",
@@ -160,6 +167,29 @@ impl Settings {
         Ok(())
     }
 
+    fn check_pairs_from(&self, from: f64) -> Result<(), Error> {
+        let problem = match &self.method {
+            Method::Sketch { acceptance: Acceptance::Verified(min_score), .. } => {
+                if (0.0..=*min_score).contains(&from) {
+                    String::new()
+                } else {
+                    format!(
+                        " {from} is above `min-score` {min_score}, from which on pairs are kept anyway: give a score from 0 to that"
+                    )
+                }
+            }
+            _ => " keeps the scores of compared texts, and here none are compared: leave out `method` simhash, `max-distance`, and `verify` off".to_owned(),
+        };
+        if !problem.is_empty() {
+            return Err(Error::Setting { setting: "keep-pairs-from", problem });
+        }
+        if self.against.is_empty() {
+            return Ok(());
+        }
+        let problem = " and `against`: the groups that are made anew know no reference: leave out one of them";
+        Err(Error::Setting { setting: "keep-pairs-from", problem: problem.to_owned() })
+    }
+
     /// Refuses what a job over parts cannot have: it has no files, and a few settings decided what is in the parts.
     ///
     /// # Errors
@@ -179,6 +209,7 @@ impl Settings {
             ("against", !self.against.is_empty()),
             ("mark", self.mark.is_some()),
             ("keep-state", self.keep_state),
+            ("keep-pairs-from", self.keep_pairs_from.is_some()),
         ];
         let Some((setting, _)) = of_files.into_iter().find(|(_, is_set)| *is_set) else {
             return Ok(());
@@ -231,6 +262,7 @@ impl Settings {
         let in_folder = [
             ("dry-run", self.dry_run),
             ("keep-state", self.keep_state),
+            ("keep-pairs-from", self.keep_pairs_from.is_some()),
             ("partial", self.partial),
             ("tables", self.parquet_tables),
         ];
@@ -272,7 +304,7 @@ impl Settings {
         let own = Some(recipe.digest()).filter(|own| Some(*own) != usual);
         add("recipe", own.map(|_| recipe.to_string()));
         let clustering = self.clustering.filter(|own| *own != self.method.clustering());
-        add("cluster", clustering.map(|own| name_of_rule(own).to_owned()));
+        add("cluster", clustering.map(|own| name_of(own).to_owned()));
         let differs = self.max_cluster != default.max_cluster;
         add("max-cluster", differs.then(|| self.max_cluster.to_string()));
         let keep = self.keep.to_string();
@@ -309,7 +341,7 @@ impl Settings {
             }
             Method::Sketch { recipe, acceptance } => (recipe, acceptance.to_string()),
         };
-        let clustering = name_of_rule(self.clustering.unwrap_or(self.method.clustering()));
+        let clustering = name_of(self.clustering.unwrap_or(self.method.clustering()));
         let none = || "none".to_owned();
         let output_format =
             self.output_format.map_or_else(none, |OutputFormat { format, codec }| {
@@ -333,18 +365,25 @@ impl Settings {
             ("keep-state", self.keep_state.to_string()),
             ("tables", if self.parquet_tables { "parquet" } else { "jsonl" }.to_owned()),
             ("mark", self.mark.as_ref().map_or_else(none, |marks| marks.names().join(", "))),
+            ("keep-pairs-from", self.keep_pairs_from.map_or_else(none, |from| from.to_string())),
         ];
         Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
     }
 }
 
-/// The name of a rule of groups.
-pub(super) fn name_of_rule(rule: Clustering) -> &'static str {
-    match rule {
+/// The name of a rule.
+pub(crate) fn name_of(clustering: Clustering) -> &'static str {
+    match clustering {
         Clustering::Majority => "majority",
         Clustering::Components => "components",
         Clustering::Star => "star",
     }
+}
+
+/// The rule of a name.
+pub(crate) fn clustering_of(name: &str) -> Option<Clustering> {
+    let all = [Clustering::Majority, Clustering::Components, Clustering::Star];
+    all.into_iter().find(|&clustering| name_of(clustering) == name)
 }
 
 /// A recipe with all that decides what it makes.

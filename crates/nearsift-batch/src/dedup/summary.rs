@@ -18,8 +18,8 @@ use serde::Serialize;
 use super::against::Reference;
 use super::groups::{Documents, GroupShown, LargestGroup};
 use super::kept_files::KeptFiles;
+use super::name_of;
 use super::origin::{NamedFile, Origin};
-use super::settings::name_of_rule;
 use crate::context::Context;
 use crate::corpus::{Collected, Columns, Counts, Ids};
 use crate::error::Error;
@@ -233,7 +233,7 @@ impl Summary {
             recipe: recipe.to_string(),
             recipe_digest: format!("{:016x}", recipe.digest()),
             keep: keep.to_string(),
-            cluster: name_of_rule(clustering),
+            cluster: name_of(clustering),
             search,
             inputs: origin.named().take(INPUTS).map(InputLine::of).collect(),
             more_inputs: origin.count().saturating_sub(INPUTS) as u64,

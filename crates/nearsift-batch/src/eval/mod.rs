@@ -16,6 +16,7 @@ use nearsift_io::{InputFile, Inputs, ReadOptions, prepare_output};
 use serde::Serialize;
 
 use crate::context::Context;
+use crate::dedup::name_of;
 use crate::error::Error;
 use crate::notice::{Level, Topic};
 use crate::numbers::plural;
@@ -170,11 +171,7 @@ pub fn run(
         nearsift: env!("CARGO_PKG_VERSION"),
         documents: documents.len(),
         truth: truth_report(&known, settings.positive_within),
-        cluster: match clustering {
-            Clustering::Components => "components",
-            Clustering::Star => "star",
-            Clustering::Majority => "majority",
-        },
+        cluster: name_of(clustering),
         intervals: wanted.map(|b| IntervalsReport {
             replicates: b.replicates,
             seed: b.seed,

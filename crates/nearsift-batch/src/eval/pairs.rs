@@ -90,7 +90,7 @@ fn by_sketch(
         .map_err(Error::invalid)?;
     let frequencies = sample.table(DocumentFrequencies::shipped());
     let Ok(candidates) = Candidates::find(&corpus, &join, PairScope::AllPairs, acceptance);
-    let workspace = Workspace { context, state: None, folder: &context.scratch };
+    let workspace = Workspace::scratch(context, &context.scratch);
     let decision = decide(&corpus, candidates, frequencies, floor, workspace, |_| Ok(documents))?;
     let first = corpus.first_of_text();
     let pairs = decision.of_all_documents(&first)?;

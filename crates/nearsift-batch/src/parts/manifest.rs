@@ -55,6 +55,19 @@ pub(crate) struct PartManifest {
     pub passes: Passes,
     /// By which a job goes on with this part.
     pub again: Manifest,
+    /// Of the part of a run: what decided there, and which of its scores are kept.
+    #[serde(default)]
+    pub run: Option<PartOfRun>,
+}
+
+/// What decided in the run that left a part, and which of its scores are kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PartOfRun {
+    pub min_score: f64,
+    pub cluster: String,
+    pub max_cluster: u32,
+    /// Pairs are kept whose form scores this or more.
+    pub from: f64,
 }
 
 impl PartManifest {
@@ -102,6 +115,7 @@ impl PartManifest {
             options: inputs.options().clone(),
             passes: inputs.passes(),
             again: Manifest::default(),
+            run: None,
         })
     }
 

@@ -43,7 +43,7 @@ use nearsift::dedup::{Corpus, Keep};
 use nearsift::recipe::Recipe;
 use nearsift_io::{Inputs, prepare_output_around};
 
-pub(crate) use manifest::PartManifest;
+pub(crate) use manifest::{PartManifest, PartOfRun};
 pub use opened::Parts;
 pub(crate) use opened::{Part, records_of};
 

@@ -5,20 +5,23 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use nearsift::dedup::{Keep, MAX_DOCUMENTS};
+use nearsift::dedup::{Clustering, Keep, MAX_DOCUMENTS};
 use nearsift::feature::sample::FrequencySample;
 use nearsift::recipe::Recipe;
+use nearsift::search::{Acceptance, Candidates};
 use nearsift_io::Inputs;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{PartManifest, PartSummary};
+use super::{PartManifest, PartOfRun, PartSummary};
 use crate::checkpoint::FileKeys;
 use crate::context::{Context, Phase};
 use crate::corpus::shard::{self, ShardPlace};
 use crate::corpus::texts::{Block, Blocks};
 use crate::corpus::{self, Collected, Columns, Ids, Lacking, Records, Sketched, SourceColumn};
+use crate::dedup::clustering_of;
 use crate::error::Error;
+use crate::folder::PART;
 use crate::search::{TextStore, Texts, Wanted};
 
 /// Parts of one corpus, in order: the documents of the first come first.
@@ -46,6 +49,10 @@ impl Part {
     /// # Errors
     /// When there is none, or it is damaged.
     pub fn open(folder: &Path) -> Result<Part, Error> {
+        // The folder of a run that left one.
+        let of_run = folder.join(PART);
+        let is_run = !PartManifest::is_in(folder) && PartManifest::is_in(&of_run);
+        let folder = if is_run { of_run.as_path() } else { folder };
         let manifest = PartManifest::read(folder)?;
         let path = PartManifest::path(folder);
         let json = fs::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
@@ -225,6 +232,23 @@ impl Parts {
         self.parts[0].manifest.source_field.as_deref()
     }
 
+    /// What decided in the run that left the one part, if it is of a run.
+    pub(crate) fn run(&self) -> Option<&PartOfRun> {
+        match &self.parts[..] {
+            [part] => part.manifest.run.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The folder with the scores of all pairs that a decision may accept, where one part has them.
+    pub(crate) fn scores(&self, acceptance: Acceptance, clustering: Clustering) -> Option<&Path> {
+        let run = self.run()?;
+        let was = (Acceptance::Verified(run.min_score), clustering_of(&run.cluster)?);
+        let is_kept = Candidates::are_same(was, (acceptance, clustering))
+            && acceptance.min_score() >= run.from;
+        is_kept.then_some(&self.parts[0].folder)
+    }
+
     /// Refuses a recipe that did not make the parts.
     ///
     /// # Errors
@@ -292,6 +316,11 @@ impl Parts {
         recipe: &Recipe,
         columns: &Sketched,
     ) -> Result<FrequencySample, Error> {
+        if let [part] = &self.parts[..]
+            && let Some(sample) = shard::kept_sample(&part.folder, part.manifest.shards())?
+        {
+            return Ok(sample);
+        }
         let corpus = &columns.corpus;
         let documents = 0..corpus.len() as u32;
         let key_of = |document: u32| {

@@ -21,7 +21,7 @@ use super::refused::{Refused, RefusedSample, SCORE_BINS, score_bin};
 use super::stored::{OfComponent, load, save};
 use super::texts::{PARTS, Wanted};
 use crate::checkpoint::Checkpoint;
-use crate::checkpoint::file::ByteReader;
+use crate::checkpoint::file::{self, ByteReader};
 use crate::context::{Context, Phase};
 use crate::corpus::{Id, Ids};
 use crate::error::Error;
@@ -127,6 +127,24 @@ pub struct Workspace<'a> {
     pub state: Option<&'a Checkpoint>,
     /// For files without a name.
     pub folder: &'a Path,
+    /// What was measured of the candidates.
+    pub scores: KeptScores<'a>,
+}
+
+impl<'a> Workspace<'a> {
+    /// For work that no later job takes up.
+    pub fn scratch(context: &'a Context<'a>, folder: &'a Path) -> Workspace<'a> {
+        Workspace { context, state: None, folder, scores: KeptScores::default() }
+    }
+}
+
+/// What is kept of comparisons beside what this job accepts, and what an earlier job kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KeptScores<'a> {
+    /// The state keeps pairs whose form scores this or more, where that is less than what is accepted.
+    pub from: Option<f64>,
+    /// The folder with all pairs of the same candidates that this job may accept, as an earlier job compared them.
+    pub earlier: Option<&'a Path>,
 }
 
 /// Decides about candidates. `texts` is asked once for the texts of documents, ascending: of those in a
@@ -162,7 +180,9 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
             let wanted = in_parts(corpus.len(), candidate_documents, &mut components);
             drop(components);
             let texts = Bounded::by(context, texts(wanted)?);
-            let comparison = Comparison { texts: &texts, frequencies: &frequencies, min_score };
+            let least = workspace.scores.from.map_or(min_score, |from| from.min(min_score));
+            let comparison =
+                Comparison { texts: &texts, frequencies: &frequencies, least, min_score };
             let (near, refused) = comparison.near_among(&ordered, workspace)?;
             (near, refused, texts)
         }
@@ -205,6 +225,9 @@ fn in_parts(all: usize, documents: Vec<u32>, components: &mut Components) -> Wan
 struct Comparison<'a, T> {
     texts: &'a T,
     frequencies: &'a DocumentFrequencies,
+    /// The least form of pairs that are kept for later jobs.
+    least: f64,
+    /// The least form of pairs that this job may accept.
     min_score: f64,
 }
 
@@ -216,13 +239,14 @@ impl<T: TextSource<Error = Error>> Comparison<'_, T> {
         candidates: &Sorted<OfComponent>,
         workspace: Workspace<'_>,
     ) -> Result<(Sorted<Near>, RefusedSample), Error> {
-        let Workspace { context, state, folder } = workspace;
+        let Workspace { context, state, folder, scores } = workspace;
         let count = candidates.len();
         let progress = context.begin(Phase::Verifying, count);
         let mut near = Sorter::new(folder, context.bounds.sorted_records);
         let mut refused = RefusedSample::default();
         let mut rest = candidates.iter().map(|of| of.map(|of| of.pair));
-        let mut next = Part::take(0, &mut rest, state)?;
+        let take = |number, rest: &mut _| Part::take(number, rest, state, scores.earlier);
+        let mut next = take(0, &mut rest)?;
         let mut done: Option<Compared> = None;
         while let Some(part) = next.take() {
             let number = part.number;
@@ -230,14 +254,15 @@ impl<T: TextSource<Error = Error>> Comparison<'_, T> {
             let mut compared = Ok(None);
             rayon::in_place_scope(|scope| {
                 scope.spawn(|_| compared = self.compare(part).map(Some));
-                done.take().map_or(Ok(()), |done| done.keep(state, &mut near, &mut refused))?;
+                done.take()
+                    .map_or(Ok(()), |done| self.keep(done, state, &mut near, &mut refused))?;
                 context.check()?;
-                next = Part::take(number + 1, &mut rest, state)?;
+                next = take(number + 1, &mut rest)?;
                 Ok::<(), Error>(())
             })?;
             done = compared?;
         }
-        done.map_or(Ok(()), |done| done.keep(state, &mut near, &mut refused))?;
+        done.map_or(Ok(()), |done| self.keep(done, state, &mut near, &mut refused))?;
         progress.at(count);
         Ok((near.finish()?, refused))
     }
@@ -245,17 +270,45 @@ impl<T: TextSource<Error = Error>> Comparison<'_, T> {
     fn compare(&self, part: Part) -> Result<Compared, Error> {
         let Part { number, pairs, order, known } = part;
         if let Some(near) = known {
-            let refused = RefusedSample::of_others(&pairs, &near);
+            let refused = self.refused_of(&pairs, &near);
             return Ok(Compared { number, is_known: true, near, refused });
         }
-        let &Comparison { texts, frequencies, min_score } = self;
+        let &Comparison { texts, frequencies, least, .. } = self;
         let templates = &Templates::default();
         let material = Material { texts, frequencies, templates };
-        let measured = verify_in_order(&pairs, &order, material, Least::Form(min_score))?;
+        let measured = verify_in_order(&pairs, &order, material, Least::Form(least))?;
         let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
         let near: Vec<Near> = measured.into_iter().map(near).collect();
-        let refused = RefusedSample::of_others(&pairs, &near);
+        let refused = self.refused_of(&pairs, &near);
         Ok(Compared { number, is_known: false, near, refused })
+    }
+
+    /// Keeps what was found among some of the candidates, and adds those that may be accepted to `near`.
+    fn keep(
+        &self,
+        compared: Compared,
+        state: Option<&Checkpoint>,
+        near: &mut Sorter<Near>,
+        refused: &mut RefusedSample,
+    ) -> Result<(), Error> {
+        refused.merge(compared.refused);
+        if let Some(state) = state.filter(|_| !compared.is_known) {
+            let mut content = Vec::with_capacity(<Near as Stored>::BYTES * compared.near.len());
+            compared.near.iter().for_each(|near| save(near, &mut content));
+            state.write(&name_of_part(compared.number), &content)?;
+        }
+        let mut accepted = compared.near.into_iter().filter(|pair| self.may_accept(pair));
+        accepted.try_for_each(|pair| near.push(pair))
+    }
+
+    /// Whether a pair may be accepted: its form scores enough, whatever facts differ.
+    fn may_accept(&self, pair: &Near) -> bool {
+        pair.texts.is_none_or(|texts| texts.form >= self.min_score as f32)
+    }
+
+    /// A sample of the candidates that cannot be accepted.
+    fn refused_of(&self, candidates: &[Pair], near: &[Near]) -> RefusedSample {
+        RefusedSample::of_others(candidates, near.iter().filter(|pair| self.may_accept(pair)))
     }
 }
 
@@ -352,38 +405,23 @@ impl Part {
         number: usize,
         rest: &mut impl Iterator<Item = Result<Pair, Error>>,
         state: Option<&Checkpoint>,
+        earlier: Option<&Path>,
     ) -> Result<Option<Part>, Error> {
         let pairs: Vec<Pair> = rest.take(PART).collect::<Result<_, Error>>()?;
         if pairs.is_empty() {
             return Ok(None);
         }
-        let content = match state {
-            Some(state) => state.read(&name_of_part(number))?,
-            None => None,
-        };
+        let mut content = state.map_or(Ok(None), |state| state.read(&name_of_part(number)))?;
+        if let (None, Some(folder)) = (&content, earlier) {
+            let path = folder.join(name_of_part(number));
+            content = file::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+        }
         let known = content.map(|content| {
             let mut content = ByteReader(&content);
             std::iter::from_fn(|| load(&mut content)).collect()
         });
         let order = if known.is_none() { by_neighbourhood(&pairs) } else { Vec::new() };
         Ok(Some(Part { number, pairs, order, known }))
-    }
-}
-
-impl Compared {
-    fn keep(
-        self,
-        state: Option<&Checkpoint>,
-        near: &mut Sorter<Near>,
-        refused: &mut RefusedSample,
-    ) -> Result<(), Error> {
-        refused.merge(self.refused);
-        if let Some(state) = state.filter(|_| !self.is_known) {
-            let mut content = Vec::with_capacity(<Near as Stored>::BYTES * self.near.len());
-            self.near.iter().for_each(|near| save(near, &mut content));
-            state.write(&name_of_part(self.number), &content)?;
-        }
-        self.near.into_iter().try_for_each(|pair| near.push(pair))
     }
 }
 

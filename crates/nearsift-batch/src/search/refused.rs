@@ -42,9 +42,12 @@ pub struct RefusedSample {
 
 impl RefusedSample {
     /// Those of some candidates that are not near; `near` is in the order of the candidates.
-    pub fn of_others(candidates: &[Pair], near: &[Near]) -> RefusedSample {
+    pub fn of_others<'n>(
+        candidates: &[Pair],
+        near: impl Iterator<Item = &'n Near>,
+    ) -> RefusedSample {
         let mut sample = RefusedSample::default();
-        let mut near = near.iter().peekable();
+        let mut near = near.peekable();
         for pair in candidates {
             if near.next_if(|near| (near.a, near.b) == (pair.a, pair.b)).is_none() {
                 sample.add(*pair);
@@ -135,11 +138,11 @@ mod tests {
     #[test]
     fn a_sample_is_that_of_the_pairs_in_any_order() {
         let pairs: Vec<Pair> = (0..3_000).map(|n| pair(n, n + 7)).collect();
-        let whole = RefusedSample::of_others(&pairs, &[]);
+        let whole = RefusedSample::of_others(&pairs, [].iter());
         assert_eq!((whole.pairs, whole.sampled.len()), (3_000, SAMPLED));
         let mut parts = RefusedSample::default();
         for part in pairs.chunks(700).rev() {
-            parts.merge(RefusedSample::of_others(part, &[]));
+            parts.merge(RefusedSample::of_others(part, [].iter()));
         }
         assert_eq!((parts.pairs, sampled(&parts)), (whole.pairs, sampled(&whole)));
     }
@@ -148,7 +151,7 @@ mod tests {
     fn what_is_near_is_not_refused() {
         let pairs = [pair(5, 6), pair(1, 9), pair(2, 3)];
         let near = [Near::of(&pairs[0], None), Near::of(&pairs[2], None)];
-        let sample = RefusedSample::of_others(&pairs, &near);
+        let sample = RefusedSample::of_others(&pairs, near.iter());
         assert_eq!((sample.pairs, sampled(&sample)), (1, vec![(1, 9)]));
     }
 

@@ -1,12 +1,14 @@
 //! Pairs and candidates as bytes: in external sorts, and in the work folder of a job.
 
+use std::path::Path;
+
 use nearsift::search::{Candidates, Near, TextMeasures};
 use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Plan, Work};
 use nearsift::verify::Facts;
 
 use crate::checkpoint::Checkpoint;
-use crate::checkpoint::file::ByteReader;
+use crate::checkpoint::file::{self, ByteReader};
 use crate::error::Error;
 use crate::external_sort::Stored;
 
@@ -96,14 +98,15 @@ fn read_candidate(content: &mut ByteReader<'_>) -> Option<Pair> {
 }
 
 /// The name of their file in the state.
-const CANDIDATES: &str = "candidates";
+pub const CANDIDATES: &str = "candidates";
 
-/// Takes up what an earlier run found.
+/// Takes up what an earlier run found and left in a folder; `None` where there is nothing, or it is damaged.
 ///
 /// # Errors
-/// When the state cannot be read.
-pub fn load_candidates(state: &Checkpoint) -> Result<Option<Candidates>, Error> {
-    let content = state.read(CANDIDATES)?;
+/// When the folder cannot be read.
+pub fn load_candidates(folder: &Path) -> Result<Option<Candidates>, Error> {
+    let path = folder.join(CANDIDATES);
+    let content = file::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
     Ok(content.and_then(|content| decode_candidates(&mut ByteReader(&content))))
 }
 

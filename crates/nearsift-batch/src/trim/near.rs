@@ -115,7 +115,7 @@ impl<'a> Different<'a> {
         let found = candidates.pairs.len() as u64;
         let memory = budget.map(|budget| budget.texts(found)).transpose()?;
         let frequencies = sample.table(DocumentFrequencies::shipped());
-        let workspace = Workspace { context, state: None, folder };
+        let workspace = Workspace::scratch(context, folder);
         let mut decision =
             decide(&corpus, candidates, frequencies, acceptance, workspace, |wanted| {
                 Texts::read(context, inputs, self, wanted.past_changes(), memory, folder)

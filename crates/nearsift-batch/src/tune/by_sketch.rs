@@ -128,7 +128,7 @@ impl Run<'_> {
                     acceptance,
                 );
                 let folder = &context.scratch;
-                let workspace = Workspace { context, state: None, folder };
+                let workspace = Workspace::scratch(context, folder);
                 let decision =
                     decide(corpus, links, frequencies, acceptance, workspace, |_| Ok(&texts))?;
                 let grouping = Grouping { clustering, ..Grouping::default() };

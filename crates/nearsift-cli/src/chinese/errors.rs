@@ -300,6 +300,30 @@ const CATALOGUE: &[(&str, &str)] = &[
         "{}: of this part these are not the files that were read: {} was there, and {} is in its place; name the same files, folders or patterns, in the same order",
         "{}：这些不是此部分所读的文件：原为 {}，现为 {}；请按同样的顺序给出同样的文件、文件夹或模式",
     ),
+    (
+        "{}: not the folder of a run that can be decided anew: run it with --keep-pairs-from",
+        "{}：不是可以重新判定的运行的文件夹：请用 --keep-pairs-from 运行",
+    ),
+    (
+        "--keep {}: the run kept the values of {}, and of no other policy: give that one or first, or run it again",
+        "--keep {}：该运行只保存了 {} 的值，没有其他规则的值：请用该规则或 first，或重新运行",
+    ),
+    (
+        "{}: damaged ({}): make the part again by `sketch`",
+        "{}：已损坏（{}）：请用 `sketch` 重新生成该部分",
+    ),
+    (
+        "--keep-pairs-from {} is above --min-score {}, from which on pairs are kept anyway: give a score from 0 to that",
+        "--keep-pairs-from {} 高于 --min-score {}，而从后者起各对本来就会保存：请给出不高于它的得分",
+    ),
+    (
+        "--keep-pairs-from and --against: the groups that are made anew know no reference: leave out one of them",
+        "--keep-pairs-from 与 --against：重新成组时没有对照：请去掉其一",
+    ),
+    (
+        "--keep-pairs-from needs files that can be read again: not standard input or pipes",
+        "--keep-pairs-from 需要可以再次读取的文件：不能是标准输入或管道",
+    ),
     // Parts of other messages.
     ("ask for permission, or choose another place", "请取得权限，或另选位置"),
     ("free some space, or choose another place", "请腾出空间，或另选位置"),

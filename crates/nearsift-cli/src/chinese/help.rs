@@ -141,6 +141,10 @@ const ARGUMENTS: &[(&str, &str)] = &[
         "同时去除对照中已有的文档，对照本身不变：上一次运行的输出（有 --keep-state 则不必全部重读）、文档的文件或文件夹，或 `nearsift index` 的索引；索引不存文本，因此与 --verify off 一样按草图得分判定。可多次给出。",
     ),
     ("keep_state", "另写 sketches/：以后 --against 所需的保留文档的数据，每篇约 230 字节。"),
+    (
+        "keep_pairs_from",
+        "另写 part/：`nearsift regroup` 不读输入而重新判定所需的数据，含压缩的文本，以及从此得分起的各对的得分。",
+    ),
     ("tables", "removed、pairs 和 clusters 的格式：parquet 与 JSON 行并存，列表写作 JSON 文本。"),
     (
         "mark",

@@ -105,6 +105,7 @@ fn settings(args: &Dedup) -> Result<Settings, Failure> {
     settings.keep_state = args.keep_state;
     settings.language = language::given(args.report.language);
     settings.date.clone_from(&args.report.date);
+    settings.keep_pairs_from = args.keep_pairs_from;
     settings.parquet_tables = args.tables == args::TableFormat::Parquet;
     if args.mark {
         settings.mark = Some(args.mark_names.as_deref().unwrap_or_default().parse()?);

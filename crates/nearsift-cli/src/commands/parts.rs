@@ -1,4 +1,6 @@
-//! `nearsift sketch`, `join` and `apply`: one `dedup`, cut in parts for many machines.
+//! `nearsift sketch`, `join` and `apply`: one `dedup`, cut in parts for many machines; and `regroup`, which decides about a part anew.
+
+use std::path::Path;
 
 use nearsift_batch::Method;
 use nearsift_batch::dedup::{self, AppliedSummary, Apply, Done, Output, Settings, Summary};
@@ -58,12 +60,45 @@ pub fn join(args: &Join, global: &Global) -> Result<Status, Failure> {
     interrupt::listen(&context.interrupt);
     let mut output = Output::new(&args.output);
     output.resume = args.resume;
-    let summary = match dedup::join(&parts, &settings, &output, &context)? {
+    let done = dedup::join(&parts, &settings, &output, &context)?;
+    sum_up_decisions(done, global, &args.output, "next, for each part: nearsift apply PART")
+}
+
+/// Decides anew about the documents of a run.
+pub fn regroup(args: &args::Regroup, global: &Global) -> Result<Status, Failure> {
+    terminal::show(args.progress);
+    let keep = args.keep.as_deref().map(str::parse).transpose();
+    let mut changes = dedup::Regroup::default();
+    changes.min_score = args.min_score;
+    changes.clustering = args.cluster.map(resolve::clustering);
+    changes.max_cluster = args.max_cluster;
+    changes.keep = keep.map_err(|e| Failure::new(format!("--keep: {e}")))?;
+    changes.parquet_tables = args.tables == args::TableFormat::Parquet;
+    changes.language = language::given(args.report.language);
+    changes.date.clone_from(&args.report.date);
+    let mut context = terminal::context(global, args.memory);
+    context.earlier = resolve::earlier(args.overwrite);
+    interrupt::listen(&context.interrupt);
+    let mut output = Output::new(&args.output);
+    output.resume = args.resume;
+    let done = dedup::regroup(&args.run, &changes, &output, &context)?;
+    let next = format!("next: nearsift apply {}", escaped(&args.run.display().to_string()));
+    sum_up_decisions(done, global, &args.output, &next)
+}
+
+/// What was decided; `next` says which command goes on, without its options.
+fn sum_up_decisions(
+    done: Done,
+    global: &Global,
+    output: &Path,
+    next: &str,
+) -> Result<Status, Failure> {
+    let summary = match done {
         Done::Finished(summary) => summary,
         Done::AlreadyFinished { is_complete: true } => return Ok(Status::Done),
         _ => return Ok(Status::SomeUnreadable),
     };
-    sum_up(global, &summary, |out| print_join(&summary, out, args))?;
+    sum_up(global, &summary, |out| print_decisions(&summary, out, output, next))?;
     Ok(Status::of_reading(summary.unread()))
 }
 
@@ -79,13 +114,18 @@ fn method(args: &Join, parts: &Parts) -> Result<Method, Failure> {
     resolve::method(&recipe, &args.matching, verify)
 }
 
-fn print_join(summary: &Summary, out: &mut Out, args: &Join) -> Result<(), Failure> {
+fn print_decisions(
+    summary: &Summary,
+    out: &mut Out,
+    output: &Path,
+    next: &str,
+) -> Result<(), Failure> {
     super::dedup::print_groups(summary, out)?;
-    let folder = escaped(&args.output.display().to_string());
+    let folder = escaped(&output.display().to_string());
     out.line(&format!(
         "results in {folder}: decisions/, report.html, removed.jsonl, pairs.jsonl, clusters.jsonl, summary.json"
     ))?;
-    out.line(&format!("next, for each part: nearsift apply PART --decisions {folder} --output DIR"))
+    out.line(&format!("{next} --decisions {folder} --output DIR"))
 }
 
 /// Writes what stays of the files of a part.

@@ -612,6 +612,42 @@ pub const PART_FILE_CHANGED: Answer = answer(
     "changed while it was being read: expected 201 records, got 202",
     "All other files of the part are written; `summary.json` lists the file.",
 );
+pub const RUN_WITHOUT_PART: Answer = answer(
+    "`regroup`: a run that left nothing for other decisions",
+    2,
+    "error: plain: not the folder of a run that can be decided anew: run it with --keep-pairs-from",
+    "Nothing is written.",
+);
+pub const RUN_OF_OTHER_KEEP: Answer = answer(
+    "`regroup`: a keep policy whose values the run did not keep",
+    2,
+    "error: --keep newest:date: the run kept the values of first, and of no other policy: give that one or first, or run it again",
+    "Nothing is written.",
+);
+pub const RUN_DAMAGED: Answer = answer(
+    "`regroup`: a run whose part is damaged",
+    2,
+    "run/part/part.json: damaged (",
+    "Nothing is written.",
+);
+pub const KEEP_PAIRS_ABOVE: Answer = answer(
+    "`--keep-pairs-from` above `--min-score`",
+    2,
+    "error: --keep-pairs-from 0.9 is above --min-score 0.63, from which on pairs are kept anyway: give a score from 0 to that",
+    "Nothing is written.",
+);
+pub const KEEP_PAIRS_AGAINST: Answer = answer(
+    "`--keep-pairs-from` with a reference",
+    2,
+    "error: --keep-pairs-from and --against: the groups that are made anew know no reference: leave out one of them",
+    "Nothing is written.",
+);
+pub const KEEP_PAIRS_OF_STREAM: Answer = answer(
+    "`--keep-pairs-from` of standard input",
+    2,
+    "error: --keep-pairs-from needs files that can be read again: not standard input or pipes",
+    "Nothing is written.",
+);
 
 pub const ALL: &[&Answer] = &[
     &NOT_UTF_8,
@@ -708,6 +744,12 @@ pub const ALL: &[&Answer] = &[
     &DECISIONS_OF_OTHERS,
     &PART_FILES_OTHER,
     &PART_FILE_CHANGED,
+    &RUN_WITHOUT_PART,
+    &RUN_OF_OTHER_KEEP,
+    &RUN_DAMAGED,
+    &KEEP_PAIRS_ABOVE,
+    &KEEP_PAIRS_AGAINST,
+    &KEEP_PAIRS_OF_STREAM,
 ];
 
 /// The page cannot say anything else than the tests expect.

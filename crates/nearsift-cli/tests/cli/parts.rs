@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use testkit::random::Random;
 
 use crate::answers::{
-    DECISIONS_MISSING, DECISIONS_OF_OTHERS, PART_CUT_SHORT, PART_DAMAGED, PART_FILE_CHANGED,
-    PART_FILES_OTHER, PART_OF_OTHER_RECIPE, PART_OF_OTHERS, PART_TWICE, PART_UNFINISHED,
-    PART_WITHOUT_TEXTS, PARTS_TOO_LARGE,
+    DECISIONS_MISSING, DECISIONS_OF_OTHERS, KEEP_PAIRS_ABOVE, KEEP_PAIRS_AGAINST,
+    KEEP_PAIRS_OF_STREAM, PART_CUT_SHORT, PART_DAMAGED, PART_FILE_CHANGED, PART_FILES_OTHER,
+    PART_OF_OTHER_RECIPE, PART_OF_OTHERS, PART_TWICE, PART_UNFINISHED, PART_WITHOUT_TEXTS,
+    PARTS_TOO_LARGE, RUN_DAMAGED, RUN_OF_OTHER_KEEP, RUN_WITHOUT_PART,
 };
 use crate::support::{Folder, Run, article, line, zst};
 
@@ -184,6 +185,131 @@ fn a_part_serves_many_joins_and_files_may_move() {
     run(&folder, &moved).expect(0);
     let kept = folder.tree("moved/kept");
     assert_eq!(kept.keys().collect::<Vec<_>>(), [Path::new("1.jsonl.zst")]);
+}
+
+/// Decides anew about a run, as a run with the same settings does.
+fn check_regroup(run_by: &[&str], regroup_by: &[&[&str]]) {
+    let folder = Folder::new();
+    input(&folder);
+    let keeping = ["dedup", "in", "-o", "run", "--keep-pairs-from", "0.5"];
+    run(&folder, &[&keeping[..], run_by].concat()).expect(3);
+    run(&folder, &[&["dedup", "in", "-o", "plain"], run_by].concat()).expect(3);
+    let mut results = folder.tree("run");
+    results.retain(|path, _| !path.starts_with("part"));
+    for of_run in ["run.json", ".files"] {
+        results.remove(Path::new(of_run));
+    }
+    let plain = folder.tree("plain");
+    for (path, bytes) in &results {
+        let plain = plain.get(path);
+        assert!(plain == Some(bytes), "{} differs because pairs are kept", path.display());
+    }
+    let before = folder.tree("run");
+    for (number, changes) in regroup_by.iter().enumerate() {
+        let [whole, again, kept] = ["whole", "again", "applied"].map(|of| format!("{of}-{number}"));
+        // What is said anew takes the place of what the run said.
+        let own = run_by.chunks(2).filter(|own| !changes.contains(&own[0]));
+        let settings: Vec<&str> = own.flatten().copied().collect();
+        let settings = [&["dedup", "in", "-o", &whole], &settings[..], changes].concat();
+        run(&folder, &settings).expect(3);
+        run(&folder, &[&["regroup", "run", "-o", &again], *changes].concat()).expect(3);
+        run(&folder, &["apply", "run", "--decisions", &again, "-o", &kept]).expect(3);
+        for table in ["removed", "pairs", "clusters", "unreadable"] {
+            let table = format!("{table}.jsonl");
+            same_file(&folder, &format!("{whole}/{table}"), &format!("{again}/{table}"));
+        }
+        same_file(&folder, &format!("{whole}/rarity.zst"), &format!("{again}/rarity.zst"));
+        let [of_whole, of_again] = [&whole, &again].map(|of| folder.results(of).summary());
+        assert_eq!(of_whole, of_again, "{changes:?}");
+        let [of_whole, of_again] = [&whole, &again].map(|of| {
+            let report = folder.results(of).text("report.json");
+            let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+            report["nearness"].clone()
+        });
+        assert_eq!(of_whole, of_again, "{changes:?}: what lies below the threshold");
+        let [of_whole, of_again] = [&whole, &kept].map(|of| folder.tree(&format!("{of}/kept")));
+        assert!(of_whole == of_again, "{changes:?}: a document differs");
+    }
+    assert!(folder.tree("run") == before, "the run changed");
+}
+
+#[test]
+fn a_run_is_decided_anew_as_a_new_run_decides() {
+    // Scores below that of the kept pairs, and below those of the same candidates; other rules, whose candidates differ, too.
+    check_regroup(
+        &[],
+        &[
+            &[],
+            &["--min-score", "0.8"],
+            &["--min-score", "0.61"],
+            &["--min-score", "0.55"],
+            &["--min-score", "0.3"],
+            &["--cluster", "components"],
+            &["--cluster", "star", "--min-score", "0.9"],
+            &["--max-cluster", "2"],
+        ],
+    );
+}
+
+#[test]
+fn other_members_of_groups_stay_where_a_run_is_decided_anew() {
+    check_regroup(
+        &[
+            "--keep",
+            "longest",
+            "--source-field",
+            "site",
+            "--min-score",
+            "0.75",
+            "--cluster",
+            "components",
+        ],
+        &[
+            &["--keep", "longest", "--cluster", "star"],
+            &["--keep", "first"],
+            &["--min-score", "0.5"],
+        ],
+    );
+}
+
+#[test]
+fn a_run_that_was_killed_leaves_the_same_part() {
+    let folder = Folder::new();
+    input(&folder);
+    let keeping = |output| ["dedup", "in", "-o", output, "--keep-pairs-from", "0.5", "--resume"];
+    run(&folder, &keeping("whole")).expect(3);
+    let mut random = Random::new(5);
+    let killed = killed_again_and_again(&folder, &keeping("killed"), &mut random);
+    assert!(killed > 2, "{killed}");
+    for run_of in ["whole", "killed"] {
+        let again = format!("{run_of}-again");
+        run(&folder, &["regroup", run_of, "-o", &again, "--min-score", "0.7"]).expect(3);
+    }
+    for table in ["removed.jsonl", "pairs.jsonl", "summary.json"] {
+        same_file(&folder, &format!("whole-again/{table}"), &format!("killed-again/{table}"));
+    }
+}
+
+#[test]
+fn runs_that_cannot_be_decided_anew() {
+    let folder = Folder::new();
+    input(&folder);
+    run(&folder, &["dedup", "in/a", "-o", "plain"]).expect(3);
+    run(&folder, &["dedup", "in/a", "-o", "run", "--keep-pairs-from", "0.5"]).expect(3);
+    let regroup =
+        |of, more: &[&str]| run(&folder, &[&["regroup", of, "-o", "again"], more].concat());
+    RUN_WITHOUT_PART.check(&regroup("plain", &[]));
+    RUN_OF_OTHER_KEEP.check(&regroup("run", &["--keep", "newest:date"]));
+    let keeping = |input, from, more: &[&str]| {
+        let arguments = ["dedup", input, "-o", "again", "--keep-pairs-from", from];
+        run(&folder, &[&arguments, more].concat())
+    };
+    KEEP_PAIRS_ABOVE.check(&keeping("in/a", "0.9", &[]));
+    KEEP_PAIRS_AGAINST.check(&keeping("in/a", "0.5", &["--against", "plain"]));
+    KEEP_PAIRS_OF_STREAM.check(&keeping("-", "0.5", &[]));
+    change(&folder, "run/part/part.json", |bytes| bytes[..bytes.len() / 2].to_vec());
+    RUN_DAMAGED.check(&regroup("run", &[]));
+    assert!(!folder.path("again").exists(), "nothing is written");
 }
 
 /// Kills a command at one moment after the other, each time a little later, until one comes to its end. Returns how often.

@@ -122,6 +122,17 @@ impl Acceptance {
         is_near_enough && pair.score >= self.candidate(corpus.len())
     }
 
+    /// Whether another rule [looks at](Acceptance::is_candidate) the same pairs, of any corpus.
+    pub(super) fn has_candidates_of(self, other: Acceptance) -> bool {
+        match (self, other) {
+            (Acceptance::Verified(one), Acceptance::Verified(other)) => {
+                (one >= CLOSE) == (other >= CLOSE)
+            }
+            (Acceptance::Scored(one), Acceptance::Scored(other)) => one == other,
+            _ => false,
+        }
+    }
+
     /// The least score of sketches that are near where there is no text to look at.
     pub fn sketch_score(self) -> Score {
         match self {

@@ -55,6 +55,15 @@ impl Candidates {
         }
     }
 
+    /// Whether two searches of the same documents find the same candidates: by what accepts pairs, and the rule by which they
+    /// become groups.
+    pub fn are_same(
+        (one, of_one): (Acceptance, Clustering),
+        (other, of_other): (Acceptance, Clustering),
+    ) -> bool {
+        one.has_candidates_of(other) && best(of_one) == best(of_other)
+    }
+
     /// The documents in a candidate, ascending.
     pub fn documents(&self, corpus: &SketchCorpus) -> Vec<u32> {
         let mut is_in = vec![0u64; corpus.len().div_ceil(64)];

@@ -258,15 +258,19 @@ impl Verifier {
         verified.filter(|verified| verified.score >= minimum)
     }
 
-    /// All measures of two documents whose form scores `minimum` or more, whatever facts they differ in.
+    /// All measures of two documents whose form scores `minimum` or more, whatever facts they differ in: both as single
+    /// precision numbers, as results keep them, so that who decides by these anew decides alike.
     pub fn compare_form_at_least(
         &mut self,
         a: &Profile,
         b: &Profile,
         minimum: f64,
     ) -> Option<Verified> {
-        let verified = self.measure(a, b, Script::of(a, b).value(minimum));
-        (verified.form >= minimum).then_some(verified)
+        /// More than rounding to single precision changes a score.
+        const ROUNDING: f64 = 1e-6;
+        let least = (minimum - ROUNDING).max(0.0);
+        let verified = self.measure(a, b, Script::of(a, b).value(least));
+        (verified.form as f32 >= minimum as f32).then_some(verified)
     }
 
     /// All measures; wrong and lower ones when the value is below `least`.
