@@ -238,7 +238,7 @@ fn a_report_begins_with_what_was_asked() {
     for part in [
         "<title>news of today · nearsift report</title>",
         "<span class=\"run\">news of today</span>",
-        "title=\"in/a-folder-with-a-long-name/and-another-one-in-it/part-00001.jsonl\">in/a-folder-with-a-l…me/and-another-one-in-it/part-00001.jsonl</code>",
+        "title=\"in/a-folder-with-a-long-name/and-another-one-in-it/part-00001.jsonl\">in/a-folder-with-a-l…/and-another-one-in-it/part-00001.jsonl</code>",
         "near duplicates score 0.7 or more",
         ">--min-score 0.7</code>",
         ">--keep longest</code>",
@@ -438,7 +438,7 @@ fn a_browser_runs_nothing_and_asks_nobody() {
     folder.dedup(&["in"], "out", &["-q"]).expect(0);
     let page = folder.path("out/report.html");
     let shown = open(&browser, &folder, &page);
-    assert!(shown.contains("<title>nearsift report</title>"), "{shown}");
+    assert!(shown.contains("<title>out · nearsift report</title>"), "{shown}");
     assert!(shown.contains("&lt;script&gt;"), "the texts are shown");
     for element in ["<script", "<img", "<link", "<iframe", "http-equiv=\"refresh"] {
         assert!(!shown.contains(element), "{element}");
