@@ -309,8 +309,8 @@ const CATALOGUE: &[(&str, &str)] = &[
         "--keep {}：该运行只保存了 {} 的值，没有其他规则的值：请用该规则或 first，或重新运行",
     ),
     (
-        "{}: damaged ({}): make the part again by `sketch`",
-        "{}：已损坏（{}）：请用 `sketch` 重新生成该部分",
+        "{}: damaged ({}): remove the part and make it again by `sketch`",
+        "{}：已损坏（{}）：请删除该部分，用 `sketch` 重新生成",
     ),
     (
         "--keep-pairs-from {} is above --min-score {}, from which on pairs are kept anyway: give a score from 0 to that",
