@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{Class, exception, of_job};
 use crate::job::{self, Options};
-use crate::settings::{Reading, one_of};
+use crate::settings::{Reading, language, one_of};
 
 /// What is looked for, what becomes of documents that have it, and where the results go.
 #[derive(FromPyObject)]
@@ -26,6 +26,8 @@ pub struct Decontaminating {
     names: Vec<(String, String)>,
     source: Option<String>,
     overwrite: bool,
+    /// Of the report.
+    language: String,
 }
 
 impl Decontaminating {
@@ -43,6 +45,7 @@ impl Decontaminating {
             settings.marks.rename(column, name).map_err(|error| of_job(&error))?;
         }
         settings.source_field.clone_from(&self.source);
+        settings.language = language(&self.language)?;
         let check = |name: &str, value: Option<f64>, from: f64, to: f64| match value {
             Some(value) if !(from..=to).contains(&value) => {
                 let said = format!("{name}={value}: expected a number from {from} to {to}");

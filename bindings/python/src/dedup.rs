@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use crate::columns::{Batches, Column, Table, batches, is_text};
 use crate::errors::{Class, exception, of_job};
 use crate::job::{self, Options};
-use crate::settings::{Grouping, Matching, Reading, codec, format};
+use crate::settings::{Grouping, Matching, Reading, codec, format, language};
 use crate::texts::compared;
 
 /// Documents, as they were given.
@@ -423,6 +423,9 @@ pub struct Writing {
     output_file: Option<PathBuf>,
     /// Whether results of an earlier run are replaced.
     overwrite: bool,
+    /// Of the report.
+    language: String,
+    date: Option<String>,
 }
 
 /// The columns with other names for some.
@@ -473,6 +476,8 @@ pub fn dedup_files(
     settings.dry_run = writing.dry_run;
     settings.partial = writing.partial;
     settings.keep_state = writing.keep_state;
+    settings.language = language(&writing.language)?;
+    settings.date = writing.date;
     settings.keep_pairs_from = writing.keep_pairs_from;
     settings.parquet_tables = writing.parquet_tables;
     settings.mark = writing.mark.map(|names| marks(&names)).transpose()?;

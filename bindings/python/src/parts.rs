@@ -14,7 +14,7 @@ use crate::dedup::{Documents, marks};
 use crate::errors::{Class, exception, of_job};
 use crate::job::{self, Options};
 use crate::jobs::ids;
-use crate::settings::{Grouping, Matching, Reading, clustering, codec, format, keep};
+use crate::settings::{Grouping, Matching, Reading, clustering, codec, format, keep, language};
 
 /// What a part is made by.
 #[derive(FromPyObject)]
@@ -57,6 +57,9 @@ pub struct Joining {
     output: PathBuf,
     resume: bool,
     parquet_tables: bool,
+    /// Of the report.
+    language: String,
+    date: Option<String>,
 }
 
 /// Decides about the documents of parts.
@@ -73,6 +76,8 @@ pub fn join_parts(
     matching.take_recipe_of(&parts);
     let mut settings = grouping.settings(matching.method()?)?;
     settings.parquet_tables = joining.parquet_tables;
+    settings.language = language(&joining.language)?;
+    settings.date = joining.date;
     let mut output = Output::new(joining.output);
     output.resume = joining.resume;
     job::run(py, &options, move |context| {
@@ -105,6 +110,8 @@ pub fn regroup_run(
     changes.max_cluster = regrouping.max_cluster;
     changes.keep = regrouping.keep.as_deref().map(keep).transpose()?;
     changes.parquet_tables = joining.parquet_tables;
+    changes.language = language(&joining.language)?;
+    changes.date = joining.date;
     let mut output = Output::new(joining.output);
     output.resume = joining.resume;
     job::run(py, &options, move |context| {

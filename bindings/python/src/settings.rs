@@ -6,7 +6,7 @@ use nearsift::dedup::{Clustering, Keep};
 use nearsift::recipe::Recipe;
 use nearsift_batch::dedup::RunOfSketches;
 use nearsift_batch::parts::Parts;
-use nearsift_batch::{Choice, Method, MethodName, RecipeChoice, Verify};
+use nearsift_batch::{Choice, Method, MethodName, PageLanguage, RecipeChoice, Verify};
 use nearsift_io::{Codec, Format, Links, ReadOptions};
 use pyo3::prelude::*;
 
@@ -212,6 +212,11 @@ pub fn codec(name: Option<&str>) -> PyResult<Option<Codec>> {
 #[pyfunction]
 pub fn parse_size(text: &str) -> Option<u64> {
     nearsift_batch::numbers::parse_size(text)
+}
+
+/// The language of a report, by its name.
+pub fn language(name: &str) -> PyResult<PageLanguage> {
+    one_of("language", name, &[("en", PageLanguage::English), ("zh", PageLanguage::Chinese)])
 }
 
 /// The value with a name.

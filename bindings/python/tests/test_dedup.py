@@ -73,6 +73,18 @@ def test_the_folder_is_that_of_the_program(corpus: Path, tmp_path: Path) -> None
             assert here.read_bytes() == path.read_bytes(), path.name
 
 
+def test_the_report_is_in_the_language_that_is_asked(corpus: Path, tmp_path: Path) -> None:
+    run = ns.dedup_files(corpus, tmp_path / "zh", language="zh", date="2026-11-28")
+    ns.dedup_files(corpus, tmp_path / "en")
+    html = [(tmp_path / name / "report.html").read_text(encoding="utf-8") for name in ("zh", "en")]
+    assert '<html lang="zh-CN">' in html[0]
+    assert "2026-11-28" in html[0]
+    assert '<html lang="en">' in html[1]
+    assert run.summary == ns.Run(tmp_path / "en").summary
+    with pytest.raises(ValueError, match="language"):
+        ns.dedup_files(corpus, tmp_path / "fr", language="fr")  # type: ignore[arg-type]
+
+
 def test_the_result_does_not_depend_on_threads() -> None:
     texts = documents(400)
     one = ns.dedup(texts, threads=1).table.to_pylist()

@@ -296,6 +296,13 @@ impl Folder {
         Ok(CompletionLog { done, state: Some(state) })
     }
 
+    /// The name of the output folder, with links resolved where the path ends in none, such as `..`.
+    pub fn name(&self) -> Option<String> {
+        let resolved = || self.output.canonicalize().ok();
+        let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+        name(&self.output).or_else(|| name(&resolved()?))
+    }
+
     /// Where a result is written until it is published.
     pub fn path(&self, name: &str) -> PathBuf {
         self.unfinished.join(name)

@@ -90,6 +90,7 @@ pub use error::Error;
 pub use inputs::{FoundDocument, find_documents, open, read_one, read_texts};
 pub use nearsift::search::{Acceptance, Method};
 pub use notice::{Level, Notice, Topic, spell};
+pub use report::PageLanguage;
 #[cfg(feature = "arrow")]
 pub use tables::Tables;
 

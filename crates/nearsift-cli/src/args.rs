@@ -373,12 +373,26 @@ pub struct Dedup {
     /// Say what would be removed, and write all but the kept documents.
     #[arg(help_heading = "What comes out", long)]
     pub dry_run: bool,
+    #[command(flatten)]
+    pub report: ReportArgs,
     /// Go on with a run into the same folder that was stopped; begin one if there is none.
     #[arg(help_heading = "How it runs", long)]
     pub resume: bool,
     /// How progress is shown on standard error [default: a bar, on a terminal].
     #[arg(help_heading = "How it runs", long, value_name = "HOW")]
     pub progress: Option<ProgressForm>,
+}
+
+/// What a report for people has.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What comes out")]
+pub struct ReportArgs {
+    /// The language of report.html [default: Chinese where the locale is, else English].
+    #[arg(long, value_name = "LANGUAGE")]
+    pub language: Option<PageLanguage>,
+    /// The day that report.html names, as YYYY-MM-DD [default: none, so that the same input gives the same report].
+    #[arg(long, value_name = "DAY", value_parser = parse_day)]
+    pub date: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -477,6 +491,8 @@ pub struct Join {
     /// Also write removed, pairs and clusters in this format, beside the JSON lines.
     #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
     pub tables: TableFormat,
+    #[command(flatten)]
+    pub report: ReportArgs,
     /// Go on with a job into the same folder that was stopped, if there is one.
     #[arg(help_heading = "What comes out", long)]
     pub resume: bool,
@@ -518,6 +534,8 @@ pub struct Regroup {
     /// Also write removed, pairs and clusters in this format, beside the JSON lines.
     #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
     pub tables: TableFormat,
+    #[command(flatten)]
+    pub report: ReportArgs,
     /// Go on with a job into the same folder that was stopped, if there is one.
     #[arg(help_heading = "What comes out", long)]
     pub resume: bool,
@@ -735,6 +753,9 @@ pub struct Decontaminate {
     /// of the input].
     #[arg(help_heading = "What comes out", long, value_name = "FIELD")]
     pub source_field: Option<String>,
+    /// The language of report.html [default: Chinese where the locale is, else English].
+    #[arg(help_heading = "What comes out", long, value_name = "LANGUAGE")]
+    pub language: Option<PageLanguage>,
     /// The memory to use, such as 4GB. A limit that is too small for the items is an error that names one that is not.
     #[arg(help_heading = "How it runs", long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,

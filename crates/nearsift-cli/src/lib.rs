@@ -9,9 +9,11 @@
 
 mod args;
 mod calibration;
+mod chinese;
 mod commands;
 mod failure;
 mod interrupt;
+mod language;
 mod output;
 mod resolve;
 mod settings;
@@ -47,6 +49,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             failure.status()
         }
     }
+}
+
+/// An error or warning of the program in Chinese, where it is known: what [`main`] prints where the locale is Chinese.
+pub fn in_chinese(message: &str) -> Option<String> {
+    chinese::translated(message)
 }
 
 fn run(cli: &Cli) -> Result<Status, Failure> {

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::ColorChoice;
 use clap::builder::styling::{AnsiColor, Style};
+use nearsift_batch::PageLanguage;
 use serde::Serialize;
 
 use crate::args::Global;
 use crate::failure::Failure;
-use crate::terminal;
+use crate::{chinese, language, terminal};
 
 /// Buffered standard output. A closed pipe ends the program quietly.
 pub struct Out {
@@ -122,9 +123,16 @@ pub fn tell(level: Severity, message: &str) {
     if level != Severity::Error && IS_QUIET.load(Ordering::Relaxed) {
         return;
     }
-    let (style, message) = (level.style(), escaped(message));
+    let language = language::of_environment();
+    let translated = match language {
+        PageLanguage::Chinese => chinese::translated(message),
+        PageLanguage::English => None,
+    };
+    let (style, message) = (level.style(), escaped(translated.as_deref().unwrap_or(message)));
+    // The colon of Chinese has the gap in it.
+    let (name, gap) = (level.name(language), language.pick([" ", ""]));
     terminal::beside(|| {
-        let _ = writeln!(anstream::stderr(), "{style}{}:{style:#} {message}", level.name());
+        let _ = writeln!(anstream::stderr(), "{style}{name}{style:#}{gap}{message}");
     });
 }
 
@@ -147,11 +155,15 @@ pub enum Severity {
 }
 
 impl Severity {
-    fn name(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
+    /// What a line begins with.
+    fn name(self, language: PageLanguage) -> &'static str {
+        match (self, language) {
+            (Severity::Error, PageLanguage::English) => "error:",
+            (Severity::Warning, PageLanguage::English) => "warning:",
+            (Severity::Note, PageLanguage::English) => "note:",
+            (Severity::Error, PageLanguage::Chinese) => "错误：",
+            (Severity::Warning, PageLanguage::Chinese) => "警告：",
+            (Severity::Note, PageLanguage::Chinese) => "说明：",
         }
     }
 

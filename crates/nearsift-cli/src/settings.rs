@@ -10,20 +10,21 @@ use std::path::{Path, PathBuf};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches};
+use nearsift_batch::PageLanguage;
 use toml::de::{DeTable, DeValue};
 
 use crate::args::Cli;
 use crate::failure::Failure;
 use crate::output::{Severity, be_quiet, escaped, tell};
+use crate::{chinese, language};
 
 /// What the user asks for. A mistake on the command line ends the program here, as does `--help`.
 ///
 /// # Errors
 /// A settings file that cannot be read, or what is wrong in it.
 pub fn command_line(arguments: &[OsString]) -> Result<Cli, Failure> {
-    let mut matches = Cli::command()
-        .try_get_matches_from(arguments)
-        .unwrap_or_else(|error| with_remedy(error).exit());
+    let mut matches =
+        command().try_get_matches_from(arguments).unwrap_or_else(|error| end(&with_remedy(error)));
     if let Some((name, own)) = matches.subcommand()
         // The service has settings of its own.
         && name != "serve"
@@ -33,6 +34,29 @@ pub fn command_line(arguments: &[OsString]) -> Result<Cli, Failure> {
         matches = settings.under(name, own)?.get_matches_from(arguments);
     }
     Cli::from_arg_matches(&matches).map_err(|error| error.exit())
+}
+
+/// Ends the program with what clap says, in Chinese where that is asked for and known.
+fn end(error: &clap::Error) -> ! {
+    let text = error.to_string();
+    // The remedy and the usage follow behind an empty line.
+    let message = text.strip_prefix("error: ").and_then(|text| text.split("\n\n").next());
+    let is_known = message.is_some_and(|message| chinese::translated(message).is_some());
+    match (language::of_environment(), message) {
+        (PageLanguage::Chinese, Some(message)) if is_known => {
+            tell(Severity::Error, message);
+            std::process::exit(error.exit_code())
+        }
+        _ => error.exit(),
+    }
+}
+
+/// The command line, whose help is in the language that the environment asks for.
+fn command() -> clap::Command {
+    match language::of_environment() {
+        PageLanguage::English => Cli::command(),
+        PageLanguage::Chinese => chinese::translate(Cli::command()),
+    }
 }
 
 /// Options of other programs for the same work, and what to write here instead.
@@ -86,8 +110,8 @@ fn with_remedy(mut error: clap::Error) -> clap::Error {
 /// The commands whose options a settings file may have, whichever of them reads it.
 const COMMANDS: [&str; 2] = ["dedup", "pairs"];
 /// Options that are of one run and not of a kind of documents.
-const NOT_HERE: [&str; 8] =
-    ["config", "output", "help", "version", "json", "resume", "dry-run", "bounds"];
+const NOT_HERE: [&str; 9] =
+    ["config", "output", "help", "version", "json", "resume", "dry-run", "date", "bounds"];
 /// The option that names a list of inputs.
 const INPUT_LIST: &str = "files-from";
 /// A larger file is no settings file.

@@ -58,6 +58,7 @@ impl Folder {
         Command::new(env!("CARGO_BIN_EXE_nearsift"))
             .args(args)
             .current_dir(self.0.path())
+            .env("NEARSIFT_LANGUAGE", "en")
             .stdin(Stdio::null())
             .output()
             .expect("the program runs")

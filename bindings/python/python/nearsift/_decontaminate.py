@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nearsift import _native, _settings
-from nearsift._settings import PathLike, Progress
+from nearsift._settings import Language, PathLike, Progress
 
 
 def _paths(given: PathLike | Sequence[PathLike]) -> list[Path]:
@@ -35,6 +35,7 @@ def decontaminate(
     format: str | None = None,
     charset: str | None = None,
     overwrite: bool = False,
+    language: Language = "en",
     threads: int | None = None,
     memory: int | str | None = None,
     progress: Progress | None = None,
@@ -71,6 +72,7 @@ def decontaminate(
         source: The field that says where a document comes from.
         text, id, format, charset: Of the documents.
         overwrite: Replaces the results of an earlier run in that folder.
+        language: Of `report.html`: `en` or `zh`.
         threads: The threads; all processors without it. The result never depends on it.
         memory: The most memory, such as `4GB`.
         progress: `True` for bars of tqdm, or a function of phase, done, total and unit.
@@ -99,6 +101,7 @@ def decontaminate(
             "names": list(mark.items()) if isinstance(mark, Mapping) else [],
             "source": source,
             "overwrite": overwrite,
+            "language": language,
         },
         _settings.options(threads=threads, memory=memory, progress=progress),
     )

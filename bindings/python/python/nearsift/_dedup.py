@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from nearsift import _native, _settings
 from nearsift._errors import InputError, NearsiftError
-from nearsift._settings import ClusterRule, Data, Method, PathLike, Progress
+from nearsift._settings import ClusterRule, Data, Language, Method, PathLike, Progress
 from nearsift._texts import Comparison
 
 
@@ -380,6 +380,8 @@ class Run:
         max_cluster: int | None = None,
         keep: str | None = None,
         tables: Literal["jsonl", "parquet"] = "jsonl",
+        language: Language = "en",
+        date: str | None = None,
         resume: bool = False,
         threads: int | None = None,
         memory: int | str | None = None,
@@ -397,7 +399,13 @@ class Run:
         _native.regroup_run(
             self.folder,
             {"min_score": min_score, "cluster": cluster, "max_cluster": max_cluster, "keep": keep},
-            {"output": Path(output), "resume": resume, "parquet_tables": tables == "parquet"},
+            {
+                "output": Path(output),
+                "resume": resume,
+                "parquet_tables": tables == "parquet",
+                "language": language,
+                "date": date,
+            },
             _settings.options(threads=threads, memory=memory, progress=progress),
         )
         return Run(output)
@@ -421,6 +429,8 @@ def dedup_files(
     output_compression: str | None = None,
     output_file: PathLike | None = None,
     overwrite: bool = False,
+    language: Language = "en",
+    date: str | None = None,
     text: str = "text",
     id: str = "id",
     format: str | None = None,
@@ -477,6 +487,9 @@ def dedup_files(
     for what is kept, or marked, of all inputs, whose ending tells its format. `overwrite` replaces the results of an earlier run in that
     folder, once the new ones are complete.
 
+    `report.html` is in English, or in Chinese with `language="zh"`, whatever the locale is. It names a day only where `date` gives one, as
+    `YYYY-MM-DD`: the same input gives the same report.
+
     With `keep_pairs_from` the folder has what :meth:`Run.regroup` needs to decide anew.
 
     >>> kept = ns.dedup_files(news, folder / "kept", keep_pairs_from=0.5)
@@ -529,6 +542,8 @@ def dedup_files(
             "output_compression": output_compression,
             "output_file": None if output_file is None else Path(output_file),
             "overwrite": overwrite,
+            "language": language,
+            "date": date,
         },
         _settings.options(threads=threads, memory=memory, progress=progress),
     )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from nearsift import _native, _settings
 from nearsift._dedup import Run, _grouping
-from nearsift._settings import ClusterRule, PathLike, Progress
+from nearsift._settings import ClusterRule, Language, PathLike, Progress
 
 
 def sketch_part(
@@ -70,6 +70,8 @@ def join_parts(
     *,
     resume: bool = False,
     tables: Literal["jsonl", "parquet"] = "jsonl",
+    language: Language = "en",
+    date: str | None = None,
     recipe: str | None = None,
     user_dictionary: PathLike | None = None,
     stop_words: PathLike | None = None,
@@ -84,7 +86,7 @@ def join_parts(
 ) -> Run:
     """Decides about the documents of parts, as :func:`dedup_files` does of all their files, in the order of the parts.
 
-    No file is read but the parts. Returns the folder's reader; :func:`apply_part` writes by it what stays of the files of each part.
+    No file is read but the parts. `language` and `date` are those of the report, as of :func:`dedup_files`. Returns the folder's reader; :func:`apply_part` writes by it what stays of the files of each part.
 
     Raises:
         InputError: A part that is not complete, damaged, given twice, or made by other settings than the first.
@@ -101,7 +103,13 @@ def join_parts(
             verify=verify,
         ),
         _grouping("first", cluster, max_cluster, None, ()),
-        {"output": Path(output), "resume": resume, "parquet_tables": tables == "parquet"},
+        {
+            "output": Path(output),
+            "resume": resume,
+            "parquet_tables": tables == "parquet",
+            "language": language,
+            "date": date,
+        },
         _settings.options(threads=threads, memory=memory, progress=progress),
     )
     return Run(output)

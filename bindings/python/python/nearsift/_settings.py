@@ -12,6 +12,8 @@ from nearsift._errors import InputTypeError, SettingError
 
 Method: TypeAlias = Literal["sketch", "simhash"]
 ClusterRule: TypeAlias = Literal["majority", "components", "star"]
+#: The language of a report.
+Language: TypeAlias = Literal["en", "zh"]
 PathLike: TypeAlias = str | os.PathLike[str]
 
 #: Called with the phase, the work that is done, all of it, and its unit.

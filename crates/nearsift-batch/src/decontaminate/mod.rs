@@ -33,7 +33,8 @@ use crate::folder::{Folder, Table};
 use crate::lock;
 use crate::marks::{MarkLine, TABLE};
 use crate::notice::{Level, Topic};
-use crate::report::contamination as page;
+use crate::report::PageLanguage;
+use crate::report::contamination::{Examples, page};
 use crate::scan::{Pass, Problems, scan};
 
 /// What becomes of documents that have items of a benchmark.
@@ -63,6 +64,8 @@ pub struct Settings {
     pub marks: Marks,
     /// The field that says where a document comes from; `None`: the top folders of the input.
     pub source_field: Option<String>,
+    /// The language of `report.html`; all other results are the same in every language.
+    pub language: PageLanguage,
 }
 
 impl Settings {
@@ -74,6 +77,7 @@ impl Settings {
             action: Action::default(),
             marks: Marks::default(),
             source_field: None,
+            language: PageLanguage::default(),
         }
     }
 
@@ -163,7 +167,7 @@ struct Job<'a> {
     /// Where all documents stay.
     marking: Marking,
     totals: Totals,
-    examples: page::Examples,
+    examples: Examples,
     problems: Problems,
     lacking: Lacking,
 }
@@ -186,7 +190,7 @@ impl<'a> Job<'a> {
             contaminated: Bits::default(),
             marking: Marking::default(),
             totals: Totals::new(benchmarks, inputs, settings.source_field.is_some()),
-            examples: page::Examples::default(),
+            examples: Examples::default(),
             problems: Problems::default(),
             lacking: Lacking::default(),
         })
@@ -309,8 +313,9 @@ impl<'a> Job<'a> {
     fn finish(self, summary: &mut Summary) -> Result<(), Error> {
         let json = serde_json::to_string_pretty(summary).map_err(Error::invalid)?;
         self.folder.text("summary.json", &(json + "\n"))?;
-        let page = page::Page::new(summary, self.examples, self.context);
-        self.folder.text("report.html", &page.html()?)
+        let Job { settings, folder, examples, context, .. } = self;
+        let page = page(summary, examples, settings.language, context)?;
+        folder.text("report.html", &page)
     }
 }
 

@@ -11,7 +11,8 @@ use super::hits::Found;
 use super::{Action, Settings};
 use crate::corpus::Names;
 use crate::dedup::ChangedFile;
-use crate::report::is_zero;
+use crate::numbers::{grouped, plural, plural_of};
+use crate::report::{PageLanguage, is_zero};
 
 /// Benchmarks and sources that are listed one by one; the others are summed.
 const LISTED: usize = 1000;
@@ -271,39 +272,76 @@ impl Totals {
 impl Summary {
     /// What is worth knowing before the figures are used. Settings stand in backticks.
     pub fn warnings(&self) -> Vec<String> {
-        use crate::numbers::{grouped, plural, plural_of};
+        self.warnings_in(PageLanguage::English)
+    }
+
+    /// The same in a language.
+    pub fn warnings_in(&self, language: PageLanguage) -> Vec<String> {
         let mut warnings = Vec::new();
-        if self.index.unreachable_items > 0 {
-            warnings.push(format!(
-                "{} of {} weigh too little to be found: short questions of common words, and answers alone",
-                grouped(self.index.unreachable_items),
-                plural(self.index.items, "item")
-            ));
-        }
-        if self.index.empty > 0 {
-            warnings.push(format!(
-                "{} empty",
-                plural_of(self.index.empty, ["field of items is", "fields of items are"])
-            ));
-        }
-        if self.unmarked > 0 {
-            warnings.push(format!(
-                "{} of the name of an added column already, and stayed as it was: give that column another name with `mark-names`",
-                plural_of(self.unmarked, ["document has a field", "documents have a field"])
-            ));
-        }
-        if self.documents > 1 && self.contaminated == self.documents {
-            warnings.push(
+        let mut add = |is_so: bool, texts: [String; 2]| {
+            if is_so {
+                warnings.push(language.pick(texts));
+            }
+        };
+        let (light, items) = (grouped(self.index.unreachable_items), self.index.items);
+        add(
+            self.index.unreachable_items > 0,
+            [
+                format!(
+                    "{light} of {} weigh too little to be found: short questions of common words, and answers alone",
+                    plural(items, "item")
+                ),
+                format!(
+                    "{} 道题目中有 {light} 道分量太轻，无法查找：由常用词组成的短问题，以及单独的答案",
+                    grouped(items)
+                ),
+            ],
+        );
+        add(
+            self.index.empty > 0,
+            [
+                format!(
+                    "{} empty",
+                    plural_of(self.index.empty, ["field of items is", "fields of items are"])
+                ),
+                format!("题目中有 {} 个字段为空", grouped(self.index.empty)),
+            ],
+        );
+        add(
+            self.unmarked > 0,
+            [
+                format!(
+                    "{} of the name of an added column already, and stayed as it was: give that column another name with `mark-names`",
+                    plural_of(self.unmarked, ["document has a field", "documents have a field"])
+                ),
+                format!(
+                    "{} 篇文档已有与新增列同名的字段，保持原样：请用 `mark-names` 为该列另取名字",
+                    grouped(self.unmarked)
+                ),
+            ],
+        );
+        add(
+            self.documents > 1 && self.contaminated == self.documents,
+            [
                 "every document has an item: are the documents the benchmark itself?".to_owned(),
-            );
-        }
-        if self.hits > self.hits_listed {
-            warnings.push(format!(
-                "hits.jsonl lists {} of {}: of a document the first 100",
-                grouped(self.hits_listed),
-                plural(self.hits, "hit")
-            ));
-        }
+                "每篇文档都含有题目：这些文档是否就是测试集本身？".to_owned(),
+            ],
+        );
+        add(
+            self.hits > self.hits_listed,
+            [
+                format!(
+                    "hits.jsonl lists {} of {}: of a document the first 100",
+                    grouped(self.hits_listed),
+                    plural(self.hits, "hit")
+                ),
+                format!(
+                    "hits.jsonl 列出 {} 处命中中的 {} 处：每篇文档只列前 100 处",
+                    grouped(self.hits),
+                    grouped(self.hits_listed)
+                ),
+            ],
+        );
         warnings
     }
 }

@@ -9,12 +9,14 @@ use serde::Serialize;
 
 use super::against::Against;
 use super::decisions::Pair;
+use super::examples::Offered;
 use super::finish::Decided;
 use super::pairs::FoundPairs;
 use super::summary::{Search, Summary};
 use super::{Job, Judgement, Outcome};
 use crate::corpus::{Collected, Id};
 use crate::error::Error;
+use crate::report::{Measured, Place};
 
 #[derive(Serialize)]
 struct PairLine<'a> {
@@ -58,9 +60,12 @@ impl Job<'_> {
                 let nearsift::join::Pair { a, b, distance } = pair;
                 let score = score_of_distance(distance, bits);
                 summary.count_pair(distance);
-                pairs.sample.offer(a, b, distance, || {
-                    format!("distance {distance} of {bits} bits, score {score:.3}")
-                });
+                let place = match distance > 0 && 8 * (max_distance - distance) <= max_distance {
+                    true => Place::Borderline,
+                    false => Place::Alike,
+                };
+                let measured = Measured::Distance { distance, bits, score };
+                pairs.sample.offer(Offered { a, b, measured, nearness: distance, place }, None);
                 let line = || Ok(PairLine { a: ids.get(a)?, b: ids.get(b)?, score, distance });
                 if added.is_ok() {
                     added = pairs.add(Pair { a, b, score: score as f32 }, line);

@@ -10,6 +10,7 @@ use nearsift::search::{Acceptance, Candidates, Near, PairScope, TextSource, join
 
 use super::against::kept::KeptSketches;
 use super::budget::Budget;
+use super::examples::Offered;
 use super::finish::Decided;
 use super::origin::Origin;
 use super::pairs::FoundPairs;
@@ -18,6 +19,7 @@ use super::{Job, Judgement, Outcome, run};
 use crate::checkpoint::CorpusKeys;
 use crate::corpus::{Collected, Ids, Sketched};
 use crate::error::Error;
+use crate::report::{Measured, Place};
 use crate::search::{
     Decision, KeptScores, PairLine, Texts, Workspace, decide, load_candidates, save_candidates,
 };
@@ -55,7 +57,15 @@ impl Job<'_> {
             || self.list_pairs(&decision, corpus, &collected.ids, &first, &mut summary),
             || corpus.find(&decision.accepted, &grouping, || decision.judge()),
         );
-        let (pairs, found) = (pairs?, found?);
+        let (mut pairs, found) = (pairs?, found?);
+        if self.folder.is_some() {
+            let refused = decision.refused()?;
+            let nearest = refused.iter().flat_map(|refused| &refused.nearest);
+            pairs
+                .sample
+                .take_refused(nearest.map(|pair| offered(pair, Place::Refused, 0)).collect());
+            summary.set_refused(refused);
+        }
         summary.set_same_form(&decision.of_one_form(found.clusters())?, &collected.ids)?;
         decision.take_up(found.judged());
         let facts = decision.facts_of(found.clusters().removed(), &first)?;
@@ -140,8 +150,11 @@ impl Job<'_> {
         first: &[u32],
         summary: &mut Summary,
     ) -> Result<FoundPairs, Error> {
+        /// Scores so near to the threshold are on the border.
+        const BORDER: f64 = 0.07;
         /// Pairs whose lines are made together.
         const TOGETHER: usize = 1 << 14;
+        let least = decision.min_score();
         let mut found = FoundPairs::begin(self)?;
         let mut rest = decision.with_same_texts(first);
         loop {
@@ -150,8 +163,16 @@ impl Job<'_> {
                 return found.finish();
             }
             for pair in &pairs {
-                let nearness = u32::MAX - summary.count_scored(f64::from(pair.score()));
-                found.sample.offer(pair.a, pair.b, nearness, || heading(pair));
+                let score = f64::from(pair.score());
+                let nearness = u32::MAX - summary.count_scored(score);
+                let place = match !pair.same_text && score < least + BORDER {
+                    true => Place::Borderline,
+                    false => Place::Alike,
+                };
+                // Values that differ tell documents of one form apart: no plain pair has any.
+                let equal = pair.texts.filter(|texts| texts.facts.differ == 0);
+                let equal = equal.map(|texts| texts.alignment);
+                found.sample.offer(offered(pair, place, nearness), equal);
             }
             found.add_all(&pairs, |pair| PairLine::of(pair, ids, corpus))?;
         }
@@ -183,13 +204,17 @@ impl Job<'_> {
     }
 }
 
-fn heading(pair: &Near) -> String {
-    match pair.texts {
-        Some(texts) => format!(
-            "score {:.3}: cosine {:.3}, alignment {:.3}, containment {:.3}",
-            texts.score, texts.cosine, texts.alignment, texts.containment
-        ),
-        None if pair.same_text => "the same text".to_owned(),
-        None => format!("score {:.3}", pair.score()),
-    }
+/// A pair as an example.
+fn offered(pair: &Near, place: Place, nearness: u32) -> Offered {
+    let measured = match pair.texts {
+        Some(texts) => Measured::Texts {
+            score: texts.score,
+            cosine: texts.cosine,
+            alignment: texts.alignment,
+            containment: texts.containment,
+        },
+        None if pair.same_text => Measured::SameText,
+        None => Measured::Sketches(pair.score()),
+    };
+    Offered { a: pair.a, b: pair.b, measured, nearness, place }
 }

@@ -4,6 +4,7 @@ use nearsift::dedup::Reason;
 
 use super::Judgement;
 use super::finish::Decided;
+use super::groups::{Documents, largest_groups};
 use super::summary::Summary;
 use crate::corpus::{Id, Ids, Records};
 use crate::error::Error;
@@ -135,13 +136,15 @@ impl Decisions {
         mut summary: Summary,
         judged: impl Fn(u32, u32) -> Option<Judgement>,
     ) -> Result<Decisions, Error> {
-        let Decided { ids, records, found, against, .. } = decided;
         let score = |a, b| judged(a, b).map(|judgement| judgement.score);
+        let largest = largest_groups(decided.found);
+        summary.set_largest(&largest, Documents::of(&decided, None), &score)?;
+        let Decided { ids, records, found, against, .. } = decided;
         let clusters = found.clusters();
         let mut fates: Vec<Fate> = (0..clusters.documents() as u32).map(Fate::kept).collect();
         let mut members = Vec::new();
         for group in clusters.members().duplicates() {
-            summary.count_group(&group, found, &ids, &score)?;
+            summary.count_group(group.members.len());
             members.push(group.members.to_vec());
             for &member in group.members {
                 fates[member as usize].cluster = members.len() as u32;

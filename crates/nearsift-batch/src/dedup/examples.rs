@@ -1,9 +1,9 @@
 //! Pairs to show in the report: a few of every nearness, with their texts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use nearsift::compare::{Side, differences};
+use nearsift::compare::{Differences, Side, differences};
 use nearsift_io::{Inputs, Parser, Reader, Record};
 use rayon::prelude::*;
 
@@ -13,40 +13,61 @@ use crate::corpus::{Ids, Records};
 use crate::documents::text_of;
 use crate::error::Error;
 use crate::lock;
-use crate::report::{Example, passages, visible_line};
+use crate::report::{Example, Measured, Place, passages, visible_line};
 
 /// How many pairs are shown of each nearness, and in all.
 const EACH: usize = 3;
 const ALL: usize = 24;
-/// Longer texts are cut off, in characters.
+/// How many borderline pairs are shown.
+const BORDERLINE: usize = 6;
+/// Longer texts are cut off, in characters: of examples, and of documents in a list.
 const CHARS: usize = 8_000;
+const BEGINNING: usize = 300;
 
 /// A pair that may be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Offered {
-    a: u32,
-    b: u32,
-    heading: String,
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offered {
+    pub a: u32,
+    pub b: u32,
+    pub measured: Measured,
+    /// How far it is from the threshold: shown before those of a smaller number.
+    pub nearness: u32,
+    pub place: Place,
 }
 
-/// The pairs of each nearness whose later document comes first.
+/// The pairs of each nearness whose later document comes first, and one that is on the border and plainly a duplicate.
 #[derive(Debug, Default)]
 pub struct Sample {
     by_nearness: BTreeMap<u32, Vec<Offered>>,
+    /// The borderline pair with the largest share of equal text, as far as that is known.
+    plainest: Option<(f32, Offered)>,
+    /// Pairs that are no duplicates, the nearest first.
+    refused: Vec<Offered>,
 }
 
 impl Sample {
-    /// Offers a pair; a smaller `nearness` is shown before a larger one.
-    pub fn offer(&mut self, a: u32, b: u32, nearness: u32, heading: impl FnOnce() -> String) {
-        let kept = self.by_nearness.entry(nearness).or_default();
-        let place = kept.partition_point(|p| (p.b, p.a) < (b, a));
+    /// Offers a pair; a smaller `nearness` is shown before a larger one. `equal` is the share of its texts that is the same, where
+    /// that is known.
+    pub fn offer(&mut self, offered: Offered, equal: Option<f32>) {
+        if let Some(equal) = equal.filter(|_| offered.place == Place::Borderline)
+            && self.plainest.as_ref().is_none_or(|(most, _)| *most < equal)
+        {
+            self.plainest = Some((equal, offered.clone()));
+        }
+        let kept = self.by_nearness.entry(offered.nearness).or_default();
+        let place = kept.partition_point(|p| (p.b, p.a) < (offered.b, offered.a));
         if place < EACH {
-            kept.insert(place, Offered { a, b, heading: heading() });
+            kept.insert(place, offered);
             kept.truncate(EACH);
         }
     }
 
-    /// The pairs that are shown, the least alike first.
+    /// Takes pairs just below the threshold, the nearest first.
+    pub fn take_refused(&mut self, pairs: Vec<Offered>) {
+        self.refused = pairs;
+    }
+
+    /// The pairs that are shown: borderline ones, refused ones, and all others, the least alike first.
     fn chosen(&self) -> Vec<&Offered> {
         // One of every nearness first, then the second of every nearness, and so on.
         let mut pairs: Vec<(usize, u32, &Offered)> = self
@@ -57,13 +78,29 @@ impl Sample {
         pairs.sort_by_key(|&(place, near, _)| (place, near));
         pairs.truncate(ALL);
         pairs.sort_by_key(|&(place, near, _)| (u32::MAX - near, place));
-        pairs.into_iter().map(|(_, _, pair)| pair).collect()
+        let plainest = self.plainest.as_ref().map(|(_, pair)| pair);
+        let is_other = |pair: &&Offered| {
+            plainest.is_none_or(|plainest| (plainest.a, plainest.b) != (pair.a, pair.b))
+        };
+        let others = pairs.into_iter().map(|(_, _, pair)| pair).filter(is_other);
+        let (borderline, alike): (Vec<_>, Vec<_>) =
+            others.partition(|pair| pair.place == Place::Borderline);
+        let room = BORDERLINE - plainest.iter().len();
+        let borderline = plainest.into_iter().chain(borderline.into_iter().take(room));
+        borderline.chain(&self.refused).chain(alike).collect()
     }
 
-    /// The texts that are shown, none of which is read yet.
-    pub fn texts(&self, origin: Origin<'_>, records: &Records) -> ShownTexts {
-        let documents = self.chosen().into_iter().flat_map(|pair| [pair.a, pair.b]);
-        let shown: BTreeSet<u64> = documents.map(|document| records.of(document)).collect();
+    /// The texts that are shown, none of which is read yet: those of the pairs, and the beginnings of `others`.
+    pub fn texts(
+        &self,
+        origin: Origin<'_>,
+        records: &Records,
+        others: impl Iterator<Item = u32>,
+    ) -> ShownTexts {
+        let of_pairs = self.chosen().into_iter().flat_map(|pair| [pair.a, pair.b]);
+        let mut shown: BTreeMap<u64, usize> =
+            others.map(|document| (records.of(document), BEGINNING)).collect();
+        shown.extend(of_pairs.map(|document| (records.of(document), CHARS)));
         ShownTexts {
             parsing: origin.files().map(|inputs| Parsing {
                 parser: Parser::new(inputs),
@@ -74,7 +111,8 @@ impl Sample {
         }
     }
 
-    /// The pairs that are shown with their texts, the least alike first.
+    /// The pairs that are shown with their texts: borderline ones, of which the one with the largest share of equal text comes
+    /// first, then refused ones, and all others, the least alike first.
     ///
     /// # Errors
     /// When an id cannot be read back.
@@ -84,20 +122,39 @@ impl Sample {
         ids: &Ids,
         records: &Records,
     ) -> Result<Vec<Example>, Error> {
-        let texts = lock(&texts.read);
-        let text = |document: u32| texts.get(&records.of(document)).map_or("", String::as_str);
-        let example = |pair: &Offered| {
-            let found = differences(text(pair.a), text(pair.b));
-            Ok(Example {
-                heading: pair.heading.clone(),
+        let mut examples = Vec::new();
+        for pair in self.chosen() {
+            let [a, b] = [pair.a, pair.b].map(|document| texts.text(records.of(document)));
+            let found = differences(&a, &b);
+            let example = Example {
+                place: pair.place,
+                measured: pair.measured,
                 a: visible_line(ids.get(pair.a)?.shown()),
                 b: visible_line(ids.get(pair.b)?.shown()),
                 left: passages(&found, Side::OnlyB),
                 right: passages(&found, Side::OnlyA),
-            })
-        };
-        self.chosen().into_iter().map(example).collect()
+            };
+            let differing = match pair.place {
+                Place::Borderline => differing_share(&found),
+                _ => 0,
+            };
+            examples.push((pair.place, differing, example));
+        }
+        examples.sort_by_key(|(place, differing, _)| (*place, *differing));
+        Ok(examples.into_iter().map(|(.., example)| example).collect())
     }
+}
+
+/// The share of two texts that only one of them has, in thousandths.
+fn differing_share(found: &Differences<'_>) -> u64 {
+    let (mut all, mut differing) = (0_u64, 0_u64);
+    for piece in &found.pieces {
+        let chars = piece.text.chars().count() as u64;
+        let is_shared = piece.side == Side::Both;
+        all += if is_shared { 2 * chars } else { chars };
+        differing += if is_shared || piece.is_equal { 0 } else { chars };
+    }
+    (differing * 1000).checked_div(all).unwrap_or(0)
 }
 
 /// From a record to its text.
@@ -107,8 +164,8 @@ struct Parsing {
 }
 
 /// As much of a text as is shown.
-fn beginning(text: &str) -> String {
-    match text.char_indices().nth(CHARS) {
+fn beginning(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
         Some((cut, _)) => format!("{} […]", &text[..cut]),
         None => text.to_owned(),
     }
@@ -119,8 +176,8 @@ fn beginning(text: &str) -> String {
 pub struct ShownTexts {
     /// From a record to its text; `None` where the texts are at hand.
     parsing: Option<Parsing>,
-    /// The records, ascending: twice as many as pairs at most.
-    records: Vec<u64>,
+    /// The records, ascending, and how many characters of each are shown.
+    records: Vec<(u64, usize)>,
     /// The text of each record that was read; empty where it is no document any more.
     read: Mutex<BTreeMap<u64, String>>,
 }
@@ -128,17 +185,32 @@ pub struct ShownTexts {
 impl ShownTexts {
     /// Whether a record is one of them.
     pub fn wants(&self, record: u64) -> bool {
-        self.records.binary_search(&record).is_ok()
+        self.characters(record).is_some()
+    }
+
+    fn characters(&self, record: u64) -> Option<usize> {
+        let place = self.records.binary_search_by_key(&record, |(own, _)| *own).ok()?;
+        Some(self.records[place].1)
+    }
+
+    /// The beginning of a record's text; empty where it was not read.
+    pub fn text(&self, record: u64) -> String {
+        lock(&self.read).get(&record).cloned().unwrap_or_default()
     }
 
     /// Takes the text of a record.
     pub fn take(&self, record: &Record<'_>) {
-        let Some(Parsing { parser, charset }) = &self.parsing else { return };
+        let index = record.place.index;
+        let Some((Parsing { parser, charset }, characters)) =
+            self.parsing.as_ref().zip(self.characters(index))
+        else {
+            return;
+        };
         let text = match parser.parse(record) {
-            Ok(document) => beginning(&text_of(document.body, charset.as_deref()).text),
+            Ok(document) => beginning(&text_of(document.body, charset.as_deref()).text, characters),
             Err(_) => String::new(),
         };
-        lock(&self.read).insert(record.place.index, text);
+        lock(&self.read).insert(index, text);
     }
 
     /// Reads those that no pass has met: of tables, whose rows are copied column by column; of files that an earlier job wrote;
@@ -155,21 +227,25 @@ impl ShownTexts {
         let inputs = match origin {
             Origin::Files(inputs) => inputs,
             Origin::Parts(parts) if parts.have_texts() => {
-                let documents = self.records.iter().filter_map(|&record| records.document(record));
+                let documents =
+                    self.records.iter().filter_map(|&(record, _)| records.document(record));
                 let documents: Vec<u32> = documents.collect();
-                let read = |document, text| {
-                    lock(&self.read).insert(records.of(document), text);
+                let read = |document, text: String| {
+                    let record = records.of(document);
+                    let characters = self.characters(record).unwrap_or_default();
+                    lock(&self.read).insert(record, beginning(&text, characters));
                     Ok(())
                 };
                 let make = || ();
-                let work = |(): &mut (), text: &str| beginning(text);
+                // One more, which says whether the text goes on.
+                let work = |(): &mut (), text: &str| text.chars().take(CHARS + 1).collect();
                 return parts.each_text(context, Phase::Comparing, &documents, make, work, read);
             }
             Origin::Parts(_) => return Ok(()),
         };
         let ends: Vec<(u64, usize)> = inputs.ends().collect();
         let mut last_of: BTreeMap<usize, u64> = BTreeMap::new();
-        for &record in &self.records {
+        for &(record, _) in &self.records {
             let place = ends.partition_point(|&(end, _)| end <= record);
             if let (Some(&(_, file)), false) =
                 (ends.get(place), lock(&self.read).contains_key(&record))

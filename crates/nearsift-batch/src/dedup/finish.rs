@@ -1,10 +1,13 @@
 //! The end of a job: what was decided, as values or in the folder of the results.
 
 use nearsift::dedup::Found;
+use nearsift_io::Inputs;
 
 use super::against::Against;
 use super::against::kept::KeptSketches;
 use super::decisions::Decisions;
+use super::examples::ShownTexts;
+use super::groups::{LargestGroup, largest_groups};
 use super::kept_files::KeptFiles;
 use super::lookup::{self, TableBlocks};
 use super::marks::Marking;
@@ -16,7 +19,7 @@ use crate::corpus::{Ids, Lacking, Records, SourceColumn};
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::partial::{Source, each_passage};
-use crate::report::Example;
+use crate::report::{Example, Head, visible_line};
 
 /// The documents, and what became of them.
 pub(super) struct Decided<'a> {
@@ -93,12 +96,15 @@ impl Job<'_> {
         summary.write_inputs(self.origin, folder)?;
         self.write_partial(folder, decided, &mut summary)?;
         let FoundPairs { blocks, sample, .. } = pairs;
-        let texts = sample.texts(self.origin, records);
+        let largest = largest_groups(decided.found);
+        let in_groups = largest.iter().flat_map(LargestGroup::documents);
+        let texts = sample.texts(self.origin, records, in_groups);
         let documents = summary.documents();
         let numbers = decided.numbers();
         let (tables, kept) = rayon::join(
             || {
-                let tables = self.write_tables(folder, decided, &numbers, &mut summary, &judged)?;
+                let tables =
+                    self.write_tables(folder, decided, &numbers, &largest, &mut summary, &judged)?;
                 let blocks = TableBlocks { pairs: blocks, ..tables };
                 self.write_as_parquet(folder)?;
                 lookup::write(folder, decided, &numbers, &blocks)
@@ -129,7 +135,8 @@ impl Job<'_> {
         summary.set_kept_files(self.context, kept?, &folder.path("unreadable.jsonl"))?;
         self.context.check()?;
         texts.read_rest(self.context, self.origin, records)?;
-        self.write_report(folder, &summary, sample.examples(&texts, ids, records)?)?;
+        let examples = sample.examples(&texts, ids, records)?;
+        self.write_report(folder, &summary, &texts, examples)?;
         Ok(summary)
     }
 
@@ -155,14 +162,39 @@ impl Job<'_> {
         table.finish()
     }
 
+    /// What the report begins with.
+    fn head(&self, folder: &Folder, summary: &Summary) -> Head {
+        /// Files of the input that are named.
+        const INPUTS: usize = 4;
+        let &Job { origin, settings, context, .. } = self;
+        let changed = settings.changed(origin.files().map(Inputs::options));
+        let spelled = |(name, value): (&str, String)| {
+            [context.spell(&format!("`{name}`")), visible_line(&value)]
+        };
+        Head {
+            name: match summary.place {
+                Place::Stream => None,
+                _ => folder.name().map(|name| visible_line(&name)),
+            },
+            date: settings.date.as_deref().map(visible_line),
+            inputs: origin.named().take(INPUTS).map(|file| visible_line(&file.name)).collect(),
+            more_inputs: origin.count().saturating_sub(INPUTS) as u64,
+            settings: changed.into_iter().map(spelled).collect(),
+            ..summary.head()
+        }
+    }
+
     fn write_report(
         &self,
         folder: &Folder,
         summary: &Summary,
+        texts: &ShownTexts,
         examples: Vec<Example>,
     ) -> Result<(), Error> {
-        let report = summary.report(self.context, examples);
-        folder.text("report.html", &report.page().map_err(Error::invalid)?)?;
+        let head = self.head(folder, summary);
+        let report = summary.report(self.context, head, texts, examples);
+        let page = report.page(self.settings.language).map_err(Error::invalid)?;
+        folder.text("report.html", &page)?;
         let json = serde_json::to_string_pretty(&report).map_err(Error::invalid)?;
         folder.text("report.json", &(json + "\n"))?;
         let json = serde_json::to_string_pretty(summary).map_err(Error::invalid)?;

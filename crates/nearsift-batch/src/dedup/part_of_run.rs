@@ -13,6 +13,7 @@ use crate::corpus::{Collected, Columns};
 use crate::error::Error;
 use crate::folder::PART;
 use crate::parts::{self, PartManifest, PartOfRun, Parts};
+use crate::report::PageLanguage;
 use crate::search::CANDIDATES;
 
 /// What a run is decided by anew; what is `None` stays as it was.
@@ -29,6 +30,10 @@ pub struct Regroup {
     pub keep: Option<Keep>,
     /// Whether removed, pairs and clusters are written as Parquet, too.
     pub parquet_tables: bool,
+    /// The language of `report.html`.
+    pub language: PageLanguage,
+    /// The day that `report.html` names.
+    pub date: Option<String>,
 }
 
 /// Decides anew about the documents of a run with [`Settings::keep_pairs_from`], as [`run`](super::run) of its input with these
@@ -83,6 +88,8 @@ pub fn regroup(
         clustering: changes.clustering.or_else(|| clustering_of(&was.cluster)),
         max_cluster: changes.max_cluster.unwrap_or(was.max_cluster),
         parquet_tables: changes.parquet_tables,
+        language: changes.language,
+        date: changes.date.clone(),
         ..Settings::default()
     };
     join_keeping(&parts, &settings, output, context)

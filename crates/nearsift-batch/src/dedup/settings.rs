@@ -11,7 +11,9 @@ use super::{Marks, Output, against};
 use crate::documents::text_of;
 use crate::error::Error;
 use crate::parts::Parts;
+use crate::report::PageLanguage;
 use nearsift::search::{Acceptance, Method};
+use nearsift::sketch::Score;
 
 /// What decides the result of a job. Threads, memory and where it runs do not: they are in
 /// [`Context`](crate::Context).
@@ -54,6 +56,10 @@ pub struct Settings {
     pub against_kept_only: bool,
     /// Whether to write the sketches of what is kept beside it.
     pub keep_state: bool,
+    /// The language of `report.html`; all other results are the same in every language.
+    pub language: PageLanguage,
+    /// The day that `report.html` names. A job reads no clock: the same input gives the same report.
+    pub date: Option<String>,
     /// Whether to leave beside the results what [`regroup`](super::regroup) needs to decide anew: a [part](crate::parts) of all
     /// documents, and the scores of all compared pairs from this one on, at most that of near duplicates.
     pub keep_pairs_from: Option<f64>,
@@ -76,6 +82,8 @@ impl Default for Settings {
             mark: None,
             against_kept_only: false,
             keep_state: false,
+            language: PageLanguage::default(),
+            date: None,
             keep_pairs_from: None,
         }
     }
@@ -264,6 +272,62 @@ impl Settings {
         Err(Error::Setting { setting, problem: problem.to_owned() })
     }
 
+    /// The settings that are not the default, with their values as a command line has them. `reading` is how files are read, where
+    /// there are some.
+    pub(super) fn changed(&self, reading: Option<&ReadOptions>) -> Vec<(&'static str, String)> {
+        let default = Settings::default();
+        let mut changed = Vec::new();
+        let mut add =
+            |name, value: Option<String>| changed.extend(value.map(|value| (name, value)));
+        let flag = |is_set: bool| is_set.then(String::new);
+        let recipe = self.method.recipe();
+        let usual = match &self.method {
+            Method::Simhash { max_distance, .. } => {
+                add("method", Some("simhash".to_owned()));
+                add("max-distance", Some(max_distance.to_string()));
+                Recipe::parse("simhash64").ok().map(|usual| usual.digest())
+            }
+            Method::Sketch { acceptance, .. } => {
+                let usual = match acceptance {
+                    Acceptance::Verified(_) => Acceptance::default(),
+                    Acceptance::Scored(_) => {
+                        add("verify", Some("off".to_owned()));
+                        Acceptance::Scored(Score::at_least(Acceptance::SKETCHES_ALONE))
+                    }
+                };
+                let score = Some(*acceptance).filter(|own| *own != usual);
+                add("min-score", score.map(|own| own.min_score().to_string()));
+                Some(default.method.recipe().digest())
+            }
+        };
+        let own = Some(recipe.digest()).filter(|own| Some(*own) != usual);
+        add("recipe", own.map(|_| recipe.to_string()));
+        let clustering = self.clustering.filter(|own| *own != self.method.clustering());
+        add("cluster", clustering.map(|own| name_of(own).to_owned()));
+        let differs = self.max_cluster != default.max_cluster;
+        add("max-cluster", differs.then(|| self.max_cluster.to_string()));
+        let keep = self.keep.to_string();
+        add("keep", (keep != default.keep.to_string()).then_some(keep));
+        add("source-field", self.source_field.clone());
+        self.against.iter().for_each(|path| add("against", Some(path.display().to_string())));
+        add("mark", flag(self.mark.is_some()));
+        add("partial", flag(self.partial));
+        add("keep-state", flag(self.keep_state));
+        add("dry-run", flag(self.dry_run));
+        add("output-format", self.output_format.map(|own| own.format.to_string()));
+        add("tables", self.parquet_tables.then(|| "parquet".to_owned()));
+        if let Some(options) = reading {
+            let usual = ReadOptions::default();
+            add("format", options.format.map(|format| format.to_string()));
+            let is_usual = options.text_field.as_deref().is_none_or(|field| field == "text");
+            add("text-field", options.text_field.clone().filter(|_| !is_usual));
+            let differs = options.id_field != usual.id_field;
+            add("id-field", differs.then(|| options.id_field.clone()));
+            add("charset", options.encoding.clone());
+        }
+        changed
+    }
+
     /// What decides the result, by name, in words that never change with the program's types: a job may be resumed by
     /// one of the same identity. `reading` is how its documents are read.
     ///
@@ -352,6 +416,44 @@ pub(crate) fn reading(options: &ReadOptions) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_changed_is_listed() {
+        let check = |change: fn(&mut Settings), expect: &str| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            let changed = settings.changed(Some(&ReadOptions::default()));
+            let changed: Vec<_> =
+                changed.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            assert_eq!(changed.join(", "), expect);
+        };
+        let by_score = |settings: &mut Settings, acceptance| {
+            let recipe = settings.method.recipe().clone();
+            settings.method = Method::Sketch { recipe, acceptance };
+        };
+        check(|_| {}, "");
+        check(|settings| settings.date = Some("2026-11-28".to_owned()), "");
+        check(
+            |settings| {
+                settings.keep = "longest".parse().expect("a policy");
+                settings.max_cluster = 100;
+                settings.clustering = Some(Clustering::Majority);
+            },
+            "max-cluster 100, keep longest",
+        );
+        let mut settings = Settings::default();
+        by_score(&mut settings, Acceptance::Verified(0.7));
+        assert_eq!(settings.changed(None), [("min-score", "0.7".to_owned())]);
+        by_score(&mut settings, Acceptance::Scored(Score::at_least(Acceptance::SKETCHES_ALONE)));
+        assert_eq!(settings.changed(None), [("verify", "off".to_owned())]);
+        check(
+            |settings| {
+                let recipe = Recipe::parse("simhash64").expect("a recipe");
+                settings.method = Method::Simhash { recipe, max_distance: 3 };
+            },
+            "method simhash, max-distance 3",
+        );
+    }
 
     #[test]
     fn what_does_not_fit_is_said_in_the_words_of_a_command_line() {

@@ -108,6 +108,16 @@ impl<'a> Sources<'a> {
         line.removed_by_reference += 1;
     }
 
+    /// Whether there are two sources or more.
+    pub fn are_several(&self) -> bool {
+        self.lines.len() > 1
+    }
+
+    /// The name of a document's source.
+    pub fn name(&self, document: u32) -> &str {
+        &self.names[self.of(document)]
+    }
+
     /// The source of a document, where a field says it.
     pub fn of_field(&self, document: u32) -> Option<&str> {
         match &self.of {

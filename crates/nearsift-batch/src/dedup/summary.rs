@@ -9,13 +9,14 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-use nearsift::cluster::{Capped, Cluster};
-use nearsift::dedup::{Clustering, Found, Keep, Reason};
+use nearsift::cluster::Capped;
+use nearsift::dedup::{Clustering, Keep, Reason};
 use nearsift::recipe::Recipe;
 use nearsift_io::{InputFile, Note};
 use serde::Serialize;
 
 use super::against::Reference;
+use super::groups::{Documents, GroupShown, LargestGroup};
 use super::kept_files::KeptFiles;
 use super::name_of;
 use super::origin::{NamedFile, Origin};
@@ -26,8 +27,7 @@ use crate::folder::Folder;
 use crate::partial::PartialSummary;
 use crate::report::{SourceTable, is_zero};
 use crate::scan::Problems;
-use crate::search::OfOneForm;
-use search::score_bin;
+use crate::search::{OfOneForm, Refused, score_bin};
 
 pub use search::{SameForm, Search};
 
@@ -111,6 +111,9 @@ pub struct Summary {
     pub(super) sources: Option<SourceTable>,
     #[serde(skip)]
     largest: Vec<GroupShown>,
+    /// Candidates that are no near duplicates, where a report says so.
+    #[serde(skip)]
+    refused: Option<Refused>,
     /// Where the documents are.
     #[serde(skip)]
     pub(super) place: Place,
@@ -213,37 +216,6 @@ impl ChangedFile {
     }
 }
 
-/// A group to look at: its first members.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct GroupShown {
-    /// All documents of the group.
-    pub size: u64,
-    /// Some of its members, the one that stays first.
-    pub members: Vec<MemberShown>,
-}
-
-impl GroupShown {
-    /// How many members are not shown.
-    pub fn more(&self) -> u64 {
-        self.size - self.members.len() as u64
-    }
-}
-
-/// A member of a group.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct MemberShown {
-    /// Its id as it is in the input.
-    pub id: String,
-    /// `kept`, `same text`, or how near it is to the one that stays in its place.
-    pub what: String,
-}
-
-/// Groups that are shown, and members of each.
-const GROUPS: usize = 20;
-const MEMBERS: usize = 12;
-
 impl Summary {
     pub(super) fn new<C: Columns>(
         origin: Origin<'_>,
@@ -299,6 +271,7 @@ impl Summary {
             changed_files: Vec::new(),
             sources: None,
             largest: Vec::new(),
+            refused: None,
             place: Place::default(),
         }
     }
@@ -371,56 +344,33 @@ impl Summary {
         self.kept -= 1;
     }
 
-    /// Counts a group, and remembers it while it is among the largest. `score` is what decided about two
-    /// documents, where they were compared with each other.
-    ///
-    /// # Errors
-    /// When an id cannot be read back.
-    pub(super) fn count_group(
-        &mut self,
-        group: &Cluster<'_>,
-        found: &Found<'_>,
-        ids: &Ids,
-        score: &impl Fn(u32, u32) -> Option<f32>,
-    ) -> Result<(), Error> {
-        let Cluster { members, representative, .. } = *group;
-        let size = members.len() as u64;
+    /// Counts a group of so many documents.
+    pub(super) fn count_group(&mut self, size: usize) {
+        let size = size as u64;
         self.groups += 1;
         self.largest_group = self.largest_group.max(size);
         *self.group_sizes.entry(size).or_default() += 1;
-        if self.largest.len() == GROUPS && self.largest[GROUPS - 1].size >= size {
-            return Ok(());
-        }
-        let scored = self.is_of_sketches();
-        // Each document that stays, the best first, and those that go in its favour.
-        let mut order = members.to_vec();
-        order.sort_by_key(|&m| {
-            let stays = found.clusters().representative(m);
-            (stays != representative, stays, m != stays)
-        });
-        let member = |document, what| -> Result<MemberShown, Error> {
-            Ok(MemberShown { id: ids.get(document)?.to_string(), what })
-        };
-        let mut shown = vec![member(representative, "kept".to_owned())?];
-        for &m in order.iter().skip(1).take(MEMBERS) {
-            let removal = found.removal(m);
-            let what = match removal.distance {
-                _ if removal.representative == m => "kept".to_owned(),
-                _ if removal.is_same_text => "same text".to_owned(),
-                Some(distance) if !scored => format!("near {distance}"),
-                _ => match score(m, removal.representative) {
-                    Some(score) => format!("near {score:.2}"),
-                    None => "near".to_owned(),
-                },
-            };
-            shown.push(member(m, what)?);
-        }
-        let shown = GroupShown { size, members: shown };
-        // Equal sizes keep the order of their first members.
-        let place = self.largest.partition_point(|s| s.size >= size);
-        self.largest.insert(place, shown);
-        self.largest.truncate(GROUPS);
+    }
+
+    /// Remembers the largest groups. `score` is what decided about two documents, where they were compared with each other.
+    ///
+    /// # Errors
+    /// When an id cannot be read back.
+    pub(super) fn set_largest(
+        &mut self,
+        groups: &[LargestGroup],
+        documents: Documents<'_>,
+        score: &impl Fn(u32, u32) -> Option<f32>,
+    ) -> Result<(), Error> {
+        let by_distance = !self.is_of_sketches();
+        let shown = groups.iter().map(|group| group.shown(documents, by_distance, score));
+        self.largest = shown.collect::<Result<_, Error>>()?;
         Ok(())
+    }
+
+    /// Says what lies below the threshold.
+    pub(super) fn set_refused(&mut self, refused: Option<Refused>) {
+        self.refused = refused;
     }
 
     /// Counts what was written of the files of what is kept, and lists what could not be.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::against;
 use super::decisions::Why;
 use super::finish::Decided;
+use super::groups::{Documents, LargestGroup};
 use super::lookup::{Blocks, KeyedTable, TableBlocks};
 use super::settings::table_format;
 use super::sources::Sources;
@@ -88,6 +89,7 @@ impl Job<'_> {
         folder: &Folder,
         decided: &Decided<'_>,
         numbers: &[(u32, u32)],
+        largest: &[LargestGroup],
         summary: &mut Summary,
         judged: &impl Fn(u32, u32) -> Option<Judgement>,
     ) -> Result<TableBlocks, Error> {
@@ -95,7 +97,8 @@ impl Job<'_> {
         let Decided { records, found, against, .. } = decided;
         let field = self.settings.source_field.as_deref().zip(decided.sources.as_ref());
         let sources = Sources::new(self.origin, records, found.clusters().documents(), field);
-        let clusters = write_clusters(folder, decided, &sources, summary, &score)?;
+        let clusters = write_clusters(folder, decided, &sources, summary)?;
+        summary.set_largest(largest, Documents::of(decided, Some(&sources)), &score)?;
         let table = KeyedTable::create(folder, "removed.jsonl")?;
         let mut removals = Removals { decided, judged, numbers, sources, summary, table };
         let mut referred = against.removals().iter().peekable();
@@ -192,13 +195,12 @@ fn write_clusters(
     decided: &Decided<'_>,
     sources: &Sources<'_>,
     summary: &mut Summary,
-    score: &impl Fn(u32, u32) -> Option<f32>,
 ) -> Result<Blocks, Error> {
     let Decided { ids, records, found, .. } = decided;
     let clusters = found.clusters();
     let mut table = KeyedTable::create(folder, "clusters.jsonl")?;
     for (number, group) in (1u32..).zip(clusters.members().duplicates()) {
-        summary.count_group(&group, found, ids, score)?;
+        summary.count_group(group.members.len());
         let members = group.members.iter().map(|&m| ids.get(m));
         let members: Vec<Id<'_>> = members.collect::<Result<_, Error>>()?;
         let kept = group.members.iter().filter(|&&m| clusters.is_kept(m));

@@ -2,18 +2,8 @@
 
 use askama::Template;
 
-use super::{Passage, visible, visible_line};
+use super::{PageLanguage, Passage, visible, visible_line};
 use crate::compare::{Comparison, Wanted};
-
-/// A language that pages for people are written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PageLanguage {
-    /// English.
-    #[default]
-    English,
-    /// Chinese.
-    Chinese,
-}
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
@@ -112,10 +102,7 @@ impl Comparison {
     /// # Errors
     /// What the template engine says; with a string as output there is nothing that it could say.
     pub fn page(&self, language: PageLanguage) -> Result<String, askama::Error> {
-        let words = match language {
-            PageLanguage::English => &ENGLISH,
-            PageLanguage::Chinese => &CHINESE,
-        };
+        let words = language.pick([&ENGLISH, &CHINESE]);
         let page = Page {
             words,
             verdict: match (self.near_duplicates, self.same_text) {
@@ -150,6 +137,7 @@ impl Comparison {
         let passage = |piece: &crate::compare::Marked| Passage {
             text: visible(&piece.text),
             changed: piece.side != "both" && !piece.is_equal,
+            left_out: 0,
         };
         own.map(passage).collect()
     }

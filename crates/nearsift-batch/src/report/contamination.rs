@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 use askama::Template;
 use nearsift::compare::{Side, differences};
 
-use super::page::{Figure, bytes, share};
-use super::{Example, Setting, grouped, passages, visible_line};
+use super::page::{Figure, Name, PassageShown, bytes, passages_shown, share};
+use super::words::{Words, counted, fill};
+use super::{PageLanguage, Passage, grouped, passages, visible_line};
 use crate::context::Context;
 use crate::decontaminate::{Action, FoundLine, Summary};
 use crate::error::Error;
@@ -15,6 +16,8 @@ use crate::error::Error;
 const SHOWN: usize = 200;
 /// Rows of a table that are shown.
 const ROWS: usize = 30;
+/// The most characters of a path or an id that are shown.
+const NAME_CHARS: usize = 60;
 
 /// The passages to show: of few all, of many those that cover least of their item.
 #[derive(Default)]
@@ -55,20 +58,21 @@ impl Examples {
 /// What the template shows.
 #[derive(Template)]
 #[template(path = "contamination.html")]
-pub struct Page {
+struct Page<'a> {
+    words: &'static Words,
     headline: String,
     lead: String,
     figures: Vec<Figure>,
     warnings: Vec<String>,
     tables: [Table; 2],
     about_examples: String,
-    examples: Vec<Example>,
-    settings: Vec<Setting>,
+    examples: Vec<ExampleShown<'a>>,
+    settings: Vec<[String; 2]>,
 }
 
 struct Table {
     heading: &'static str,
-    about: String,
+    about: &'static str,
     of: &'static str,
     columns: [&'static str; 3],
     rows: Vec<Row>,
@@ -76,149 +80,172 @@ struct Table {
 }
 
 struct Row {
-    name: String,
+    name: Name,
     values: [String; 3],
 }
 
-impl Page {
-    /// The page of a finished search.
-    pub fn new(summary: &Summary, examples: Examples, context: &Context<'_>) -> Page {
-        let Summary { documents, contaminated, .. } = *summary;
-        let seen = examples.seen;
-        let examples: Vec<Example> =
-            examples.heap.into_sorted_vec().into_iter().map(example).collect();
-        Page {
-            headline: match (documents, contaminated) {
-                (0, _) => "No documents".to_owned(),
-                (_, 0) => "No contamination found".to_owned(),
-                _ => format!("{} contaminated", share(contaminated, documents)),
-            },
-            lead: format!(
-                "{} of {} documents have items of the benchmarks. {}",
-                grouped(contaminated),
-                grouped(documents),
-                match summary.action {
-                    Action::Remove => "They were left out of kept/.",
-                    Action::Mark => "They are marked by columns in marked/.",
-                    Action::DryRun => "Nothing was removed.",
-                }
-            ),
-            figures: figures(summary),
-            warnings: summary.warnings().iter().map(|text| context.spell(text)).collect(),
-            tables: [benchmarks(summary), sources(summary)],
-            about_examples: match seen > SHOWN as u64 {
-                true => format!(
-                    "The {SHOWN} of {} that cover the least of their item, the least first; hits.jsonl has all.",
-                    grouped(seen)
-                ),
-                false => "Those that cover the least of their item come first.".to_owned(),
-            },
-            examples,
-            settings: settings(summary),
-        }
-    }
+/// A passage of a document beside one of an item.
+struct PassagePair {
+    coverage: u64,
+    names: [String; 2],
+    sides: [Vec<Passage>; 2],
 }
 
-impl Page {
-    /// The page as it is written.
-    ///
-    /// # Errors
-    /// What the template engine says.
-    pub fn html(&self) -> Result<String, Error> {
-        self.render().map_err(Error::invalid)
-    }
+struct ExampleShown<'a> {
+    coverage: String,
+    a: Name,
+    b: Name,
+    left: Vec<PassageShown<'a>>,
+    right: Vec<PassageShown<'a>>,
 }
 
-fn figures(summary: &Summary) -> Vec<Figure> {
+/// The page of a finished search.
+///
+/// # Errors
+/// What the template engine says.
+pub fn page(
+    summary: &Summary,
+    examples: Examples,
+    language: PageLanguage,
+    context: &Context<'_>,
+) -> Result<String, Error> {
+    let words = language.words();
+    let Summary { documents, contaminated, .. } = *summary;
+    let seen = examples.seen;
+    let examples: Vec<PassagePair> =
+        examples.heap.into_sorted_vec().into_iter().map(PassagePair::of).collect();
+    let lead = fill(
+        words.contaminated_lead,
+        &[&grouped(contaminated), &counted(words.documents, documents)],
+    );
+    let done = match summary.action {
+        Action::Remove => words.left_out,
+        Action::Mark => words.marked,
+        Action::DryRun => words.nothing_removed,
+    };
+    let warnings = summary.warnings_in(language);
+    let page = Page {
+        words,
+        headline: match (documents, contaminated) {
+            (0, _) => words.no_documents.to_owned(),
+            (_, 0) => words.no_contamination.to_owned(),
+            _ => fill(words.share_contaminated, &[&share(contaminated, documents, words)]),
+        },
+        lead: format!("{lead}{}{done}", words.gap),
+        figures: figures(summary, words),
+        warnings: warnings.iter().map(|text| context.spell(text)).collect(),
+        tables: [benchmarks(summary, words), sources(summary, words)],
+        about_examples: match seen > SHOWN as u64 {
+            true => fill(words.passages_most, &[&SHOWN.to_string(), &grouped(seen)]),
+            false => words.passages_all.to_owned(),
+        },
+        examples: examples.iter().map(PassagePair::shown).collect(),
+        settings: settings(summary, words),
+    };
+    page.render().map_err(Error::invalid)
+}
+
+fn figures(summary: &Summary, words: &'static Words) -> Vec<Figure> {
     let figure = |name, value: u64, note| Figure { name, value: grouped(value), note };
-    let of = |part: u64, all: u64| if all == 0 { String::new() } else { share(part, all) };
+    let of = |part: u64, all: u64| if all == 0 { String::new() } else { share(part, all, words) };
+    let Summary { documents, contaminated, items_found, .. } = *summary;
+    let items = summary.index.items;
     let mut figures = vec![
-        figure("Documents", summary.documents, bytes(summary.text_bytes)),
-        figure("Contaminated", summary.contaminated, of(summary.contaminated, summary.documents)),
-        figure("Items", summary.index.items, format!("{} texts", grouped(summary.index.texts))),
-        figure("Items found", summary.items_found, of(summary.items_found, summary.index.items)),
-        figure("Hits", summary.hits, String::new()),
+        figure(words.figure_documents, documents, bytes(summary.text_bytes, words)),
+        figure(words.contaminated, contaminated, of(contaminated, documents)),
+        figure(words.items, items, counted(words.texts, summary.index.texts)),
+        figure(words.items_found, items_found, of(items_found, items)),
+        figure(words.hits, summary.hits, String::new()),
     ];
     if summary.unreadable > 0 {
-        figures.push(figure("Unreadable", summary.unreadable, "see unreadable.jsonl".to_owned()));
+        let note = words.see_unreadable.to_owned();
+        figures.push(figure(words.figure_unreadable, summary.unreadable, note));
     }
     figures
 }
 
-fn more(rows: usize) -> String {
+fn more(rows: usize, words: &'static Words) -> String {
     match rows.checked_sub(ROWS) {
         None | Some(0) => String::new(),
-        Some(more) => format!("{} more are in summary.json.", grouped(more as u64)),
+        Some(more) => counted(words.more_in_summary, more as u64),
     }
 }
 
-fn benchmarks(summary: &Summary) -> Table {
+fn benchmarks(summary: &Summary, words: &'static Words) -> Table {
     let mut lines: Vec<_> = summary.benchmarks.iter().collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.documents));
     let row = |line: &&crate::decontaminate::BenchmarkLine| Row {
-        name: visible_line(&line.benchmark),
+        name: Name::of(&visible_line(&line.benchmark), NAME_CHARS),
         values: [
             grouped(line.items),
-            format!("{} ({})", grouped(line.items_found), share(line.items_found, line.items)),
+            format!(
+                "{} ({})",
+                grouped(line.items_found),
+                share(line.items_found, line.items, words)
+            ),
             grouped(line.documents),
         ],
     };
     Table {
-        heading: "Benchmarks",
-        about: "How many items of each some document has, and how many documents have one."
-            .to_owned(),
-        of: "Benchmark",
-        columns: ["Items", "Found", "Documents"],
+        heading: words.benchmarks,
+        about: words.benchmarks_about,
+        of: words.benchmark,
+        columns: [words.items, words.found, words.figure_documents],
         rows: lines.iter().take(ROWS).map(row).collect(),
-        more: more(lines.len()),
+        more: more(lines.len(), words),
     }
 }
 
-fn sources(summary: &Summary) -> Table {
+fn sources(summary: &Summary, words: &'static Words) -> Table {
     let row = |line: &crate::decontaminate::SourceTotals| Row {
-        name: visible_line(&line.source),
+        name: Name::of(&visible_line(&line.source), NAME_CHARS),
         values: [
             grouped(line.documents),
             grouped(line.contaminated),
-            share(line.contaminated, line.documents),
+            share(line.contaminated, line.documents, words),
         ],
     };
     Table {
-        heading: "Where they are",
-        about: "Sources of documents: values of the source field, else the folders and files at the top of the input.".to_owned(),
-        of: "Source",
-        columns: ["Documents", "Contaminated", "Share"],
+        heading: words.where_contaminated,
+        about: words.where_contaminated_about,
+        of: words.source,
+        columns: [words.figure_documents, words.contaminated, words.share],
         rows: summary.sources.iter().take(ROWS).map(row).collect(),
-        more: more(summary.sources.len()),
+        more: more(summary.sources.len(), words),
     }
 }
 
-fn settings(summary: &Summary) -> Vec<Setting> {
+fn settings(summary: &Summary, words: &'static Words) -> Vec<[String; 2]> {
     let rule = &summary.rule;
-    let setting = |name, value: String| Setting { name, value };
-    vec![
-        setting("least coverage", rule.min_coverage.to_string()),
-        setting("least weight", format!("{} bits", rule.min_bits)),
-        setting("gram", format!("{} units: a word has 3, a letter 2", rule.gram_units)),
-        setting(
-            "texts of a gram",
-            format!("full weight to {}, none beyond {}", rule.shared_texts, rule.max_texts),
-        ),
-        setting("beside", format!("{} words or letters", rule.beside)),
-        setting("rarity", summary.rarity.clone()),
-        setting("benchmarks", summary.benchmarks_digest.clone()),
-        setting("nearsift", summary.nearsift.to_owned()),
-    ]
+    let texts = [rule.shared_texts, rule.max_texts].map(|texts| texts.to_string());
+    let settings = [
+        (words.least_coverage, rule.min_coverage.to_string()),
+        (words.least_weight, fill(words.bits, &[&rule.min_bits.to_string()])),
+        (words.gram, fill(words.gram_units, &[&rule.gram_units.to_string()])),
+        (words.texts_of_gram, fill(words.weight_range, &[&texts[0], &texts[1]])),
+        (words.beside, fill(words.beside_units, &[&rule.beside.to_string()])),
+        (words.rarity, summary.rarity.clone()),
+        (words.benchmarks, summary.benchmarks_digest.clone()),
+        (words.program, format!("nearsift {}", summary.nearsift)),
+    ];
+    settings.map(|(name, value)| [name.to_owned(), value]).into()
 }
 
-fn example(ranked: Ranked) -> Example {
-    let [a, b, left, right] = ranked.example;
-    let found = differences(&left, &right);
-    Example {
-        heading: format!("{:.1}%", ranked.coverage as f64 / 10.0),
-        a: visible_line(&a),
-        b: visible_line(&b),
-        left: passages(&found, Side::OnlyB),
-        right: passages(&found, Side::OnlyA),
+impl PassagePair {
+    fn of(ranked: Ranked) -> PassagePair {
+        let [a, b, left, right] = ranked.example;
+        let found = differences(&left, &right);
+        PassagePair {
+            coverage: ranked.coverage,
+            names: [visible_line(&a), visible_line(&b)],
+            sides: [passages(&found, Side::OnlyB), passages(&found, Side::OnlyA)],
+        }
+    }
+
+    fn shown(&self) -> ExampleShown<'_> {
+        let [a, b] = [&self.names[0], &self.names[1]].map(|name| Name::of(name, NAME_CHARS));
+        let [left, right] = [&self.sides[0], &self.sides[1]].map(|side| passages_shown(side));
+        let coverage = format!("{}.{}%", self.coverage / 10, self.coverage % 10);
+        ExampleShown { coverage, a, b, left, right }
     }
 }

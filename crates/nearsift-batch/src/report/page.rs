@@ -2,22 +2,59 @@
 
 use askama::Template;
 
-use super::{Bin, Example, Gone, Measure, Report, Setting, SourceLine, SourceTable, grouped};
+use super::text::shortened;
+use super::words::{Words, counted, fill};
+use super::{
+    Bin, Example, Gone, Group, Head, Measure, Measured, Nearness, PageLanguage, Passage, Place,
+    Relation, Report, Setting, Sizes, SourceLine, SourceTable, grouped,
+};
+
+/// The most characters of a path or an id that are shown; the whole is its title.
+const NAME_CHARS: usize = 60;
+/// The same in a table of sources.
+const SOURCE_CHARS: usize = 40;
 
 /// What the template shows: the report with its charts drawn.
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
+    words: &'static Words,
+    head: HeadShown,
     headline: String,
     lead: String,
     parts: Parts,
     figures: Vec<Figure>,
-    warnings: &'a [String],
+    warnings: Vec<&'a str>,
     charts: [Chart; 2],
     sources: Option<Sources>,
-    groups: Vec<Group<'a>>,
-    examples: &'a [Example],
-    settings: &'a [Setting],
+    groups: Vec<GroupShown<'a>>,
+    more_groups: String,
+    examples: Vec<ExamplesShown<'a>>,
+    settings: Vec<[&'a str; 2]>,
+    terms: Vec<[&'static str; 2]>,
+}
+
+/// What was asked, of which documents.
+struct HeadShown {
+    title: String,
+    name: String,
+    date: String,
+    inputs: Vec<Name>,
+    more_inputs: String,
+    asked: String,
+    settings: Vec<String>,
+}
+
+/// A path or an id: what is shown, and the whole.
+pub(super) struct Name {
+    pub short: String,
+    pub whole: String,
+}
+
+impl Name {
+    pub fn of(whole: &str, most: usize) -> Name {
+        Name { short: shortened(whole, most), whole: whole.to_owned() }
+    }
 }
 
 pub(super) struct Figure {
@@ -59,19 +96,40 @@ struct Chart {
     heading: &'static str,
     about: String,
     columns: Vec<Column>,
+    /// What the colours and the line mean, where there are several.
+    legend: Option<Legend>,
+}
+
+struct Legend {
+    threshold: String,
+    has_refused: bool,
 }
 
 struct Column {
     label: String,
     title: String,
     count: String,
-    /// From 0 to 100.
+    bars: Vec<Bar>,
+    /// Where the threshold is in it, in thousandths of its width.
+    threshold: Option<u64>,
+}
+
+/// A bar of a column: its place in thousandths of the width of the column, its height from 0 to 100.
+struct Bar {
+    class: &'static str,
+    from: u64,
+    width: u64,
     height: u64,
 }
 
-impl Column {
+impl Bar {
     fn top(&self) -> u64 {
         100 - self.height
+    }
+
+    /// As wide as its column.
+    fn whole(class: &'static str, height: u64) -> Bar {
+        Bar { class, from: 0, width: 1000, height }
     }
 }
 
@@ -83,7 +141,7 @@ struct Sources {
 
 struct SourceRow {
     number: usize,
-    name: String,
+    name: Name,
     documents: String,
     parts: Parts,
     share: String,
@@ -93,7 +151,7 @@ struct SourceRow {
 
 struct MatrixRow {
     number: usize,
-    name: String,
+    name: Name,
     cells: Vec<Cell>,
 }
 
@@ -104,11 +162,46 @@ struct Cell {
     heat: u32,
 }
 
-struct Group<'a> {
+struct GroupShown<'a> {
     size: String,
-    kept: &'a str,
-    removed: &'a [Gone],
+    documents: String,
+    number: String,
+    snippet: &'a str,
+    members: Vec<MemberShown<'a>>,
     more: String,
+}
+
+struct MemberShown<'a> {
+    id: Name,
+    snippet: &'a str,
+    source: String,
+    relation: String,
+    stays: bool,
+}
+
+/// Examples of one place, seen from the threshold.
+struct ExamplesShown<'a> {
+    heading: &'static str,
+    about: &'static str,
+    /// What is beside the score of each.
+    label: &'static str,
+    examples: Vec<ExampleShown<'a>>,
+}
+
+pub(super) struct ExampleShown<'a> {
+    pub nearness: String,
+    pub measures: String,
+    pub a: Name,
+    pub b: Name,
+    pub left: Vec<PassageShown<'a>>,
+    pub right: Vec<PassageShown<'a>>,
+}
+
+pub(super) struct PassageShown<'a> {
+    pub text: &'a str,
+    pub changed: bool,
+    /// How much is left out behind it.
+    pub left_out: String,
 }
 
 impl Report {
@@ -116,148 +209,403 @@ impl Report {
     ///
     /// # Errors
     /// What the template engine says; with a string as output there is nothing that it could say.
-    pub fn page(&self) -> Result<String, askama::Error> {
+    pub fn page(&self, language: PageLanguage) -> Result<String, askama::Error> {
+        let words = language.words();
         let removed = self.removed_exact + self.removed_near;
         let documents = self.documents;
         let page = Page {
+            words,
+            head: self.head_shown(words),
             headline: match (documents, removed) {
-                (0, _) => "No documents".to_owned(),
-                (_, 0) => "No duplicates".to_owned(),
-                _ => format!("{} duplicates", share(removed, documents)),
+                (0, _) => words.no_documents.to_owned(),
+                (_, 0) => words.no_duplicates.to_owned(),
+                _ => fill(words.duplicates, &[&share(removed, documents, words)]),
             },
-            lead: format!(
-                "{} {} kept and {} removed.",
-                match documents {
-                    1 => "Of 1 document".to_owned(),
-                    n => format!("Of {} documents", grouped(n)),
-                },
-                match self.kept {
-                    1 => "1 was".to_owned(),
-                    n => format!("{} were", grouped(n)),
-                },
-                grouped(removed)
+            lead: fill(
+                words.lead,
+                &[
+                    &counted(words.documents, documents),
+                    &counted(words.were_kept, self.kept),
+                    &grouped(removed),
+                ],
             ),
             parts: Parts::of(self.kept, self.removed_exact, self.removed_near),
-            figures: self.figures(),
-            warnings: &self.warnings,
-            charts: [self.nearness_chart(), self.sizes_chart()],
-            sources: self.sources.as_ref().map(sources),
-            groups: self.largest.iter().map(group).collect(),
-            examples: &self.examples,
-            settings: &self.settings,
+            figures: self.figures(words),
+            warnings: self.warnings.iter().map(|[en, zh]| language.pick([&**en, &**zh])).collect(),
+            charts: [self.nearness.chart(words), self.sizes_chart(words)],
+            sources: self.sources.as_ref().map(|table| sources(table, words)),
+            groups: self.largest.iter().map(|group| group.shown(words)).collect(),
+            more_groups: self.more_groups(words),
+            examples: self.examples_shown(words),
+            settings: self.settings.iter().map(|setting| setting.shown(language)).collect(),
+            terms: self.terms(words),
         };
         page.render()
     }
 
-    fn figures(&self) -> Vec<Figure> {
+    fn head_shown(&self, words: &'static Words) -> HeadShown {
+        let Head { name, date, inputs, more_inputs, settings, is_verified, bits } = &self.head;
+        let limit = rounded(self.nearness.limit);
+        let asked = match self.nearness.measure {
+            Measure::Distance => fill(words.by_distances, &[&limit, &bits.to_string()]),
+            Measure::Score => format!(
+                "{}{}{}",
+                fill(words.by_scores, &[&limit]),
+                words.semicolon,
+                if *is_verified { words.texts_decide } else { words.sketches_decide }
+            ),
+        };
+        HeadShown {
+            title: match name {
+                Some(name) => format!("{} · {}", shortened(name, SOURCE_CHARS), words.report),
+                None => words.report.to_owned(),
+            },
+            name: name.clone().unwrap_or_default(),
+            date: date.clone().unwrap_or_default(),
+            inputs: inputs.iter().map(|name| Name::of(name, NAME_CHARS)).collect(),
+            more_inputs: match more_inputs {
+                0 => String::new(),
+                n => counted(words.and_more_files, *n),
+            },
+            asked,
+            settings: settings.iter().map(|[name, value]| format!("{name} {value}")).collect(),
+        }
+    }
+
+    fn figures(&self, words: &'static Words) -> Vec<Figure> {
         let of_all = |n: u64| match self.documents {
             0 => String::new(),
-            all => share(n, all),
+            all => share(n, all, words),
         };
         let figure = |name, value: u64, note| Figure { name, value: grouped(value), note };
+        let largest = fill(words.largest, &[&grouped(self.largest_group)]);
         let mut figures = vec![
-            figure("Documents", self.documents, bytes(self.text_bytes)),
-            figure("Kept", self.kept, of_all(self.kept)),
-            figure("Same text", self.removed_exact, of_all(self.removed_exact)),
-            figure("Near duplicates", self.removed_near, of_all(self.removed_near)),
-            figure("Groups", self.groups, format!("largest {}", grouped(self.largest_group))),
-            figure("Pairs", self.pairs, String::new()),
+            figure(words.figure_documents, self.documents, bytes(self.text_bytes, words)),
+            figure(words.figure_kept, self.kept, of_all(self.kept)),
+            figure(words.figure_same, self.removed_exact, of_all(self.removed_exact)),
+            figure(words.figure_near, self.removed_near, of_all(self.removed_near)),
+            figure(words.figure_groups, self.groups, largest),
+            figure(words.figure_pairs, self.pairs, String::new()),
         ];
         if self.unreadable > 0 {
-            figures.push(figure("Unreadable", self.unreadable, "see unreadable.jsonl".to_owned()));
+            let note = words.see_unreadable.to_owned();
+            figures.push(figure(words.figure_unreadable, self.unreadable, note));
         }
         figures
     }
 
-    fn nearness_chart(&self) -> Chart {
-        let nearness = &self.nearness;
-        let most = nearness.bins.iter().map(|bin| bin.pairs).max().unwrap_or(0);
-        let (heading, about) = match nearness.measure {
-            Measure::Score => (
-                "Scores of the pairs",
-                format!(
-                    "How many pairs are how alike: 1 is the same text, {} the least that counts as a duplicate.",
-                    nearness.limit
-                ),
+    fn sizes_chart(&self, words: &'static Words) -> Chart {
+        let most = self.group_sizes.iter().map(|sizes| sizes.groups).max().unwrap_or(0);
+        let column = |sizes: &Sizes| Column {
+            label: match sizes.from == sizes.to {
+                true => compact(sizes.from),
+                false => format!("≤{}", compact(sizes.to)),
+            },
+            title: fill(
+                words.sizes_title,
+                &[
+                    &counted(words.groups, sizes.groups),
+                    &match sizes.from == sizes.to {
+                        true => counted(words.documents, sizes.from),
+                        false => fill(words.range, &[&grouped(sizes.from), &grouped(sizes.to)]),
+                    },
+                    &counted(words.documents, sizes.documents),
+                ],
             ),
-            Measure::Distance => (
-                "Distances of the pairs",
-                format!(
-                    "How many pairs differ in how many bits: 0 is the same fingerprint, {} the most that counts as a duplicate.",
-                    nearness.limit
-                ),
-            ),
-        };
-        let column = |bin: &Bin| {
-            let (label, what) = match nearness.measure {
-                Measure::Score => (
-                    format!("{:.2}", bin.from),
-                    format!("score from {:.2} to {:.2}", bin.from, bin.to),
-                ),
-                Measure::Distance if bin.from == bin.to => {
-                    (bin.from.to_string(), format!("distance {}", bin.from))
-                }
-                Measure::Distance => {
-                    let label = format!("{}–{}", bin.from, bin.to);
-                    (label.clone(), format!("distance {label}"))
-                }
-            };
-            Column {
-                label,
-                title: format!("{what}: {} pairs", grouped(bin.pairs)),
-                count: compact(bin.pairs),
-                height: height(bin.pairs, most),
-            }
-        };
-        let columns =
-            if most > 0 { nearness.bins.iter().map(column).collect() } else { Vec::new() };
-        Chart { heading, about, columns }
-    }
-
-    fn sizes_chart(&self) -> Chart {
-        // A logarithm of counts: two are twice as high as one, and a million fits beside.
-        let logarithm = |n: u64| if n == 0 { 0 } else { u64::from(n.ilog2()) + 1 };
-        let most = self.group_sizes.iter().map(|s| logarithm(s.groups)).max().unwrap_or(0);
-        let column = |s: &super::Sizes| {
-            let range = match s.from == s.to {
-                true => grouped(s.from),
-                false => format!("{} to {}", grouped(s.from), grouped(s.to)),
-            };
-            Column {
-                label: if s.from == s.to {
-                    compact(s.from)
-                } else {
-                    format!("≤{}", compact(s.to))
-                },
-                title: format!(
-                    "{} groups of {range} documents, {} documents in all",
-                    grouped(s.groups),
-                    grouped(s.documents)
-                ),
-                count: compact(s.groups),
-                height: height(logarithm(s.groups), most),
-            }
+            count: compact(sizes.groups),
+            bars: vec![Bar::whole("", height(sizes.groups, most))],
+            threshold: None,
         };
         Chart {
-            heading: "Sizes of the groups",
-            about: "How many groups have how many documents; both scales are logarithmic."
-                .to_owned(),
+            heading: words.sizes,
+            about: words.sizes_about.to_owned(),
             columns: self.group_sizes.iter().map(column).collect(),
+            legend: None,
+        }
+    }
+
+    fn more_groups(&self, words: &'static Words) -> String {
+        if self.groups == 0 {
+            return String::new();
+        }
+        match self.groups.saturating_sub(self.largest.len() as u64) {
+            0 => words.see_all.to_owned(),
+            more => {
+                let more = counted(words.smaller_groups, more);
+                format!("{more}{}{}", words.gap, words.see_all)
+            }
+        }
+    }
+
+    /// The examples by their places.
+    fn examples_shown(&self, words: &'static Words) -> Vec<ExamplesShown<'_>> {
+        let of = |place: Place, heading, about, label| ExamplesShown {
+            heading,
+            about,
+            label,
+            examples: self
+                .examples
+                .iter()
+                .filter(|example| example.place == place)
+                .map(|example| example.shown(words))
+                .collect(),
+        };
+        let all = [
+            of(Place::Borderline, words.borderline, words.borderline_about, words.borderline_badge),
+            of(Place::Refused, words.refused_pairs, words.refused_pairs_about, words.refused_badge),
+            of(Place::Alike, words.alike_pairs, words.alike_pairs_about, ""),
+        ];
+        all.into_iter().filter(|shown| !shown.examples.is_empty()).collect()
+    }
+
+    /// The terms that the page uses, with what they mean.
+    fn terms(&self, words: &'static Words) -> Vec<[&'static str; 2]> {
+        let mut terms = vec![
+            [words.figure_same, words.term_same],
+            [words.figure_near, words.term_near],
+            [words.term_threshold_name, words.term_threshold],
+        ];
+        match self.nearness.measure {
+            Measure::Distance => terms.push([words.term_distance_name, words.term_distance]),
+            Measure::Score => terms.extend([
+                [words.term_score_name, words.term_score],
+                [words.term_cosine_name, words.term_cosine],
+                [words.term_alignment_name, words.term_alignment],
+                [words.term_containment_name, words.term_containment],
+            ]),
+        }
+        terms.extend([
+            [words.term_pair_name, words.term_pair],
+            [words.term_group_name, words.term_group],
+            [words.term_representative_name, words.term_representative],
+        ]);
+        terms
+    }
+}
+
+impl Nearness {
+    fn chart(&self, words: &'static Words) -> Chart {
+        let (heading, about, unknown) = match self.measure {
+            Measure::Score => (words.scores, words.scores_about, words.refused_unknown),
+            Measure::Distance => (words.distances, words.distances_about, words.refused_distances),
+        };
+        let below = match &self.refused {
+            None => unknown.to_owned(),
+            Some(refused) if refused.measured < refused.pairs => format!(
+                "{}{}{}",
+                counted(words.refused_exactly, refused.pairs),
+                words.gap,
+                fill(words.refused_estimated, &[&grouped(refused.measured)])
+            ),
+            Some(refused) => counted(words.refused_exactly, refused.pairs),
+        };
+        let columns = self.columns(words);
+        let limit = rounded(self.limit);
+        Chart {
+            heading,
+            about: format!("{}{}{below}", fill(about, &[&limit]), words.gap),
+            legend: (!columns.is_empty()).then(|| Legend {
+                threshold: fill(words.threshold, &[&limit]),
+                has_refused: self.refused.as_ref().is_some_and(|refused| refused.pairs > 0),
+            }),
+            columns,
+        }
+    }
+
+    fn columns(&self, words: &'static Words) -> Vec<Column> {
+        let refused = self.refused.as_ref().map_or(&[][..], |refused| &refused.bins);
+        let is_estimated =
+            self.refused.as_ref().is_some_and(|refused| refused.measured < refused.pairs);
+        let most = self.bins.iter().chain(refused).map(|bin| bin.pairs).max().unwrap_or(0);
+        if most == 0 {
+            return Vec::new();
+        }
+        // Bins of equal steps that end at the same place: the longer list begins first, and the threshold is among them.
+        let mut all = if refused.len() > self.bins.len() { refused } else { &self.bins }.to_vec();
+        while let Some(Bin { from, to, .. }) = all.first().filter(|bin| self.limit < bin.from) {
+            let (from, to) = ((from - (to - from)).max(0.0), *from);
+            all.insert(0, Bin { from, to, pairs: 0 });
+        }
+        let at = |bins: &[Bin], index: usize| {
+            let place = (bins.len() + index).checked_sub(all.len());
+            place.and_then(|place| bins.get(place)).map_or(0, |bin| bin.pairs)
+        };
+        let column = |(index, bin): (usize, &Bin)| {
+            let own = if self.bins.is_empty() { 0 } else { at(&self.bins, index) };
+            let below = if refused.is_empty() { 0 } else { at(refused, index) };
+            let threshold = self.place_in(bin);
+            let mut bars = Vec::new();
+            match threshold {
+                Some(place) if below > 0 => bars.extend([
+                    Bar { class: "below", from: 0, width: place, height: height(below, most) },
+                    Bar { class: "", from: place, width: 1000 - place, height: height(own, most) },
+                ]),
+                _ if below > own => bars.push(Bar::whole("below", height(below, most))),
+                _ => bars.push(Bar::whole("", height(own, most))),
+            }
+            let (label, range) = self.label(bin, words);
+            let counted_below = match is_estimated {
+                true => counted(words.about_pairs, below),
+                false => counted(words.pairs, below),
+            };
+            let title = match (own, below) {
+                (own, 0) => format!("{range}{}{}", words.colon, counted(words.pairs, own)),
+                (0, _) => format!("{range}{}{counted_below}", words.colon),
+                (own, _) => {
+                    let own = counted(words.pairs, own);
+                    format!("{range}{}{counted_below} + {own}", words.colon)
+                }
+            };
+            let count = compact(if own > 0 { own } else { below });
+            Column { label, title, count, bars, threshold }
+        };
+        all.iter().enumerate().map(column).collect()
+    }
+
+    /// Where the threshold is in a bin, in thousandths of its width; at the far end of the last bin of distances.
+    fn place_in(&self, bin: &Bin) -> Option<u64> {
+        match self.measure {
+            Measure::Distance => (bin.from <= self.limit && self.limit <= bin.to).then_some(1000),
+            Measure::Score => {
+                let place = (self.limit - bin.from) / (bin.to - bin.from);
+                let is_in = place > -1e-9 && place < 1.0 - 1e-9;
+                is_in.then_some((place.max(0.0) * 1000.0).round() as u64)
+            }
+        }
+    }
+
+    /// The label of a bin, and its range in words.
+    fn label(&self, bin: &Bin, words: &'static Words) -> (String, String) {
+        match self.measure {
+            Measure::Score => {
+                let [from, to] = [bin.from, bin.to].map(|bound| format!("{bound:.2}"));
+                let range = fill(words.score_range, &[&from, &to]);
+                (from, range)
+            }
+            Measure::Distance => {
+                let label = match bin.from == bin.to {
+                    true => bin.from.to_string(),
+                    false => format!("{}–{}", bin.from, bin.to),
+                };
+                let range = fill(words.distance_of, &[&label]);
+                (label, range)
+            }
         }
     }
 }
 
-fn group(group: &super::Group) -> Group<'_> {
-    Group {
-        size: grouped(group.size),
-        kept: &group.kept,
-        removed: &group.removed,
-        more: if group.more > 0 { grouped(group.more) } else { String::new() },
+impl Group {
+    fn shown(&self, words: &'static Words) -> GroupShown<'_> {
+        let source = |source: &Option<String>| source.clone().unwrap_or_default();
+        let first = MemberShown {
+            id: Name::of(&self.kept, NAME_CHARS),
+            // It is the heading.
+            snippet: "",
+            source: source(&self.source),
+            relation: words.stays.to_owned(),
+            stays: true,
+        };
+        let others = self.removed.iter().map(|gone: &Gone| MemberShown {
+            id: Name::of(&gone.id, NAME_CHARS),
+            snippet: &gone.snippet,
+            source: source(&gone.source),
+            relation: gone.relation.in_words(words),
+            stays: gone.relation == Relation::Stays,
+        });
+        GroupShown {
+            size: grouped(self.size),
+            documents: counted(words.documents, self.size),
+            number: fill(words.group_of, &[&grouped(self.number.into())]),
+            snippet: match self.snippet.is_empty() {
+                true => words.no_text,
+                false => &self.snippet,
+            },
+            members: std::iter::once(first).chain(others).collect(),
+            more: match self.more {
+                0 => String::new(),
+                more => counted(words.and_more, more),
+            },
+        }
     }
 }
 
-fn sources(table: &SourceTable) -> Sources {
+impl Relation {
+    fn in_words(self, words: &'static Words) -> String {
+        match self {
+            Relation::Stays => words.stays.to_owned(),
+            Relation::SameText => words.same_text.to_owned(),
+            Relation::Near => words.near.to_owned(),
+            Relation::Score(score) => fill(words.near_score, &[&format!("{score:.2}")]),
+            Relation::Distance(distance) => fill(words.near_distance, &[&distance.to_string()]),
+        }
+    }
+}
+
+impl Measured {
+    /// What decided, and the figures that it rests on.
+    fn in_words(self, words: &'static Words) -> [String; 2] {
+        let three = |value: f32| format!("{value:.3}");
+        match self {
+            Measured::SameText => [words.the_same_text.to_owned(), String::new()],
+            Measured::Sketches(score) => [fill(words.score, &[&three(score)]), String::new()],
+            Measured::Texts { score, cosine, alignment, containment } => [
+                fill(words.score, &[&three(score)]),
+                fill(words.measures, &[&three(cosine), &three(alignment), &three(containment)]),
+            ],
+            Measured::Distance { distance, bits, score } => [
+                fill(words.distance_of_bits, &[&distance.to_string(), &bits.to_string()]),
+                fill(words.score, &[&format!("{score:.3}")]),
+            ],
+        }
+    }
+}
+
+impl Example {
+    fn shown(&self, words: &'static Words) -> ExampleShown<'_> {
+        let [nearness, measures] = self.measured.in_words(words);
+        ExampleShown {
+            nearness,
+            measures,
+            a: Name::of(&self.a, NAME_CHARS),
+            b: Name::of(&self.b, NAME_CHARS),
+            left: passages_shown(&self.left),
+            right: passages_shown(&self.right),
+        }
+    }
+}
+
+/// Passages with what is left out between them.
+pub(super) fn passages_shown(passages: &[Passage]) -> Vec<PassageShown<'_>> {
+    passages
+        .iter()
+        .map(|passage| PassageShown {
+            text: &passage.text,
+            changed: passage.changed,
+            left_out: match passage.left_out {
+                0 => String::new(),
+                characters => grouped(characters),
+            },
+        })
+        .collect()
+}
+
+impl Setting {
+    fn shown(&self, language: PageLanguage) -> [&str; 2] {
+        let [name, value] = &self.chinese;
+        let chinese =
+            [name.as_deref().unwrap_or(self.name), value.as_deref().unwrap_or(&self.value)];
+        language.pick([[self.name, &self.value], chinese])
+    }
+}
+
+fn sources(table: &SourceTable, words: &'static Words) -> Sources {
     let lines: Vec<&SourceLine> = table.sources.iter().chain(&table.others).collect();
+    // The engine names what it sums in English.
+    let name = |line: &SourceLine| match line.source.as_str() {
+        "(others)" => words.others.to_owned(),
+        "(no value)" => words.no_value.to_owned(),
+        name => name.to_owned(),
+    };
     let most = table.duplicates.iter().flatten().copied().max().unwrap_or(0);
     let rows = lines.iter().enumerate().map(|(row, line)| {
         let removed = line.removed_exact + line.removed_near;
@@ -265,68 +613,72 @@ fn sources(table: &SourceTable) -> Sources {
             table.duplicates[row].iter().copied().enumerate().filter(|(_, n)| *n > 0).collect();
         of.sort_by_key(|&(column, n)| (u64::MAX - n, column));
         let named = of.iter().take(3).map(|&(column, n)| {
-            let name = if column == row { "itself" } else { &lines[column].source };
+            let name = match column == row {
+                true => words.itself.to_owned(),
+                false => shortened(&name(lines[column]), SOURCE_CHARS),
+            };
             format!("{name} ({})", grouped(n))
         });
+        let named: Vec<String> = named.collect();
         SourceRow {
             number: row + 1,
-            name: line.source.clone(),
-            documents: grouped(line.documents),
+            name: Name::of(&name(line), SOURCE_CHARS),
+            documents: counted(words.documents, line.documents),
             parts: Parts::of(line.kept, line.removed_exact, line.removed_near),
-            share: share(removed, line.documents),
-            of: named.collect::<Vec<_>>().join(", "),
-            title: format!(
-                "{} kept, {} with the same text, {} near",
-                grouped(line.kept),
-                grouped(line.removed_exact),
-                grouped(line.removed_near)
+            share: share(removed, line.documents, words),
+            of: match named.is_empty() {
+                true => String::new(),
+                false => fill(words.of_sources, &[&named.join(words.comma)]),
+            },
+            title: fill(
+                words.source_title,
+                &[&grouped(line.kept), &grouped(line.removed_exact), &grouped(line.removed_near)],
             ),
         }
     });
     let cells = lines.iter().enumerate().map(|(row, line)| {
+        let short = |line: &SourceLine| shortened(&name(line), SOURCE_CHARS);
         let cells = table.duplicates[row].iter().enumerate().map(|(column, &n)| Cell {
             count: if n > 0 { compact(n) } else { String::new() },
-            title: format!(
-                "{} of {} went because of {}",
-                grouped(n),
-                short(&line.source),
-                short(&lines[column].source)
-            ),
+            title: fill(words.cell_title, &[&grouped(n), &short(line), &short(lines[column])]),
             heat: heat(n, most),
         });
-        MatrixRow { number: row + 1, name: line.source.clone(), cells: cells.collect() }
+        MatrixRow {
+            number: row + 1,
+            name: Name::of(&name(line), SOURCE_CHARS),
+            cells: cells.collect(),
+        }
     });
-    let what = if table.by == "folder" { "folders and files" } else { "values of the field" };
+    let what = match table.by.as_str() {
+        "folder" => words.sources_folders.to_owned(),
+        field => fill(words.sources_field, &[field]),
+    };
     let more = match table.more {
         0 => String::new(),
-        n => format!(" {} more are summed in the last row.", grouped(n as u64)),
+        n => format!("{}{}", words.gap, counted(words.more_sources, n as u64)),
     };
     Sources {
-        about: format!(
-            "Sources are the {what}{}.{more}",
-            match table.by.as_str() {
-                "folder" => " at the top of the input".to_owned(),
-                field => format!(" {field}"),
-            }
-        ),
+        about: format!("{what}{more}{}{}", words.gap, words.behind_each),
         rows: rows.collect(),
         cells: cells.collect(),
     }
 }
 
-/// A name in a place that is there for every two of them.
-fn short(name: &str) -> String {
-    match name.char_indices().nth(40) {
-        Some((at, _)) => format!("{}…", &name[..at]),
-        None => name.to_owned(),
-    }
-}
-
-/// The height of a column that is never invisible when it stands for something.
+/// The height of a bar by the logarithm of its count: two are twice as high as one, and a million fits beside. What stands for
+/// something is never invisible.
 fn height(count: u64, most: u64) -> u64 {
+    // In integers, between powers of two on a line: every machine draws the same.
+    let logarithm = |n: u64| {
+        let power = n.max(1).ilog2();
+        let beyond = (u128::from(n) << 8 >> power) as u64 - (1 << 8);
+        ((u64::from(power) + 1) << 8) + beyond
+    };
     match count {
         0 => 0,
-        count => ((u128::from(count) * 100 / u128::from(most.max(1))) as u64).max(2),
+        count => {
+            let whole = logarithm(most);
+            ((logarithm(count) * 100 + whole / 2) / whole).clamp(2, 100)
+        }
     }
 }
 
@@ -339,47 +691,61 @@ fn heat(count: u64, most: u64) -> u32 {
 }
 
 /// A share of a whole that is not 0, with one digit behind the point.
-pub(super) fn share(part: u64, whole: u64) -> String {
+pub(super) fn share(part: u64, whole: u64, words: &Words) -> String {
     let thousandths = (u128::from(part) * 1000 + u128::from(whole) / 2) / u128::from(whole.max(1));
     match thousandths {
-        0 if part > 0 => "under 0.1%".to_owned(),
+        0 if part > 0 => words.under_thousandth.to_owned(),
         t => format!("{}.{}%", t / 10, t % 10),
     }
 }
 
-/// A number in at most four characters and a letter.
+/// A threshold with three digits behind the point at most.
+fn rounded(number: f64) -> String {
+    let text = format!("{number:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A number in at most four characters and a letter, rounded.
 fn compact(number: u64) -> String {
-    let (unit, letter) = match number {
-        0..10_000 => return number.to_string(),
-        10_000..1_000_000 => (1_000, "k"),
-        1_000_000..1_000_000_000 => (1_000_000, "M"),
-        _ => (1_000_000_000, "G"),
-    };
-    match number / unit {
-        whole @ 0..10 => format!("{whole}.{}{letter}", number % unit * 10 / unit),
-        whole => format!("{whole}{letter}"),
+    let units = [(1_000, "k"), (1_000_000, "M"), (1_000_000_000, "G"), (1_000_000_000_000, "T")];
+    if number < 10_000 {
+        return number.to_string();
     }
+    for (unit, letter) in units {
+        let tenths = (u128::from(number) * 10 + unit / 2) / unit;
+        match tenths {
+            0..100 => return format!("{}.{}{letter}", tenths / 10, tenths % 10),
+            100..9_995 => return format!("{}{letter}", (u128::from(number) + unit / 2) / unit),
+            _ => {}
+        }
+    }
+    format!("{}T", grouped(number / 1_000_000_000_000))
 }
 
 /// Bytes of text in a unit that is easily read.
-pub(super) fn bytes(number: u64) -> String {
-    let units = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+pub(super) fn bytes(number: u64, words: &Words) -> String {
+    let units = ["kB", "MB", "GB", "TB", "PB", "EB"];
     let mut value = number as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
+    let mut unit = None;
+    for name in units {
+        // What would be rounded to a thousand has the next unit.
+        if value < 999.95 {
+            break;
+        }
         value /= 1000.0;
-        unit += 1;
+        unit = Some(name);
     }
-    match unit {
-        0 => format!("{number} bytes of text"),
-        unit => format!("{value:.1} {} of text", units[unit]),
-    }
+    let size = match unit {
+        None => fill(words.bytes, &[&number.to_string()]),
+        Some(unit) => format!("{value:.1} {unit}"),
+    };
+    fill(words.bytes_of_text, &[&size])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Group, Nearness, Passage, Sizes, visible, visible_line};
+    use crate::report::{RefusedPairs, score_bins, snippet, visible, visible_line};
 
     #[test]
     fn numbers() {
@@ -387,15 +753,24 @@ mod tests {
         check(0, "0");
         check(9_999, "9999");
         check(12_345, "12k");
-        check(1_234_567, "1.2M");
-        check(999_999_999, "999M");
+        check(19_999, "20k");
+        check(999_499, "999k");
+        check(999_500, "1.0M");
+        check(1_250_000, "1.3M");
+        check(9_960_000, "10M");
+        check(999_999_999, "1.0G");
         check(12_345_678_901, "12G");
-        assert_eq!(share(1, 3), "33.3%");
-        assert_eq!(share(1, 1_000_000), "under 0.1%");
-        assert_eq!(share(5, 5), "100.0%");
+        check(u64::MAX, "18,446,744T");
+        let words = PageLanguage::English.words();
+        assert_eq!(share(1, 3, words), "33.3%");
+        assert_eq!(share(1, 1_000_000, words), "under 0.1%");
+        assert_eq!(share(5, 5, words), "100.0%");
+        assert_eq!([0.63, 0.6666, 3.0, 1.0].map(rounded), ["0.63", "0.667", "3", "1"]);
+        assert_eq!([0, 1, 2, 4, 4].map(|n| height(n, 4)), [0, 33, 67, 100, 100]);
         assert_eq!((heat(0, 9), heat(9, 9), heat(1, 1 << 40)), (0, 6, 1));
-        assert_eq!(bytes(999), "999 bytes of text");
-        assert_eq!(bytes(15_000_000_000), "15.0 GB of text");
+        assert_eq!(bytes(999, words), "999 bytes of text");
+        assert_eq!(bytes(999_990, words), "1.0 MB of text");
+        assert_eq!(bytes(15_000_000_000, words), "15.0 GB of text");
         let parts = Parts::of(1, 1 << 60, 1);
         assert!(parts.near > 0 && parts.kept + parts.exact + parts.near <= 1003);
     }
@@ -408,6 +783,15 @@ mod tests {
             ..SourceLine::default()
         };
         Report {
+            head: Head {
+                name: Some(visible_line(name)),
+                date: Some(visible_line(name)),
+                inputs: vec![visible_line(name); 3],
+                more_inputs: 1 << 40,
+                settings: vec![["--keep".to_owned(), visible_line(name)]],
+                is_verified: true,
+                bits: 256,
+            },
             documents: u64::MAX >> 1,
             text_bytes: u64::MAX,
             kept: 1,
@@ -417,8 +801,15 @@ mod tests {
             groups: 1 << 50,
             largest_group: 1 << 40,
             pairs: 7,
-            warnings: vec![visible(name)],
-            nearness: Nearness::of_scores(&[0, 0, 1, u64::MAX >> 8], 0.63),
+            warnings: vec![[visible(name), visible(name)]],
+            nearness: Nearness {
+                refused: Some(RefusedPairs {
+                    pairs: 1 << 50,
+                    measured: 500,
+                    bins: score_bins(&[0, 7, 1 << 49, 0]),
+                }),
+                ..Nearness::of_scores(&[0, 0, 1, u64::MAX >> 8], 0.63)
+            },
             group_sizes: Sizes::of((2..100_000).map(|size| (size, size))),
             sources: Some(SourceTable {
                 by: visible_line(name),
@@ -428,34 +819,86 @@ mod tests {
                 duplicates: vec![vec![1 << 50; sources + 1]; sources + 1],
             }),
             largest: vec![Group {
+                number: 1,
                 size: 9,
                 kept: visible_line(name),
-                removed: vec![Gone { id: visible_line(name), why: "same text".to_owned() }],
+                snippet: snippet(name),
+                source: Some(visible_line(name)),
+                removed: vec![Gone {
+                    id: visible_line(name),
+                    why: "near 0.70".to_owned(),
+                    relation: Relation::Score(0.7),
+                    snippet: snippet(name),
+                    source: None,
+                }],
                 more: 7,
             }],
             examples: vec![Example {
-                heading: "score 0.7".to_owned(),
+                place: Place::Borderline,
+                measured: Measured::Sketches(0.7),
                 a: visible_line(name),
                 b: visible_line(name),
-                left: vec![Passage { text: visible(name), changed: true }],
+                left: vec![Passage { text: visible(name), changed: true, left_out: 3 }],
                 right: vec![],
             }],
-            settings: vec![Setting { name: "recipe", value: visible(name) }],
+            settings: vec![Setting {
+                name: "Recipe",
+                value: visible(name),
+                chinese: [Some("配方".to_owned()), None],
+            }],
         }
     }
 
     #[test]
     fn hostile_text_stays_text() {
         let hostile = "</style><script>alert(1)</script>\u{1b}[31m\u{202e}\0\"'&";
-        let html = report(hostile, 3).page().expect("a page");
-        assert!(!html.contains("<script") && html.matches("</style>").count() == 1);
-        assert!(!html.contains(['\u{1b}', '\u{202e}', '\0']));
+        for language in [PageLanguage::English, PageLanguage::Chinese] {
+            let html = report(hostile, 3).page(language).expect("a page");
+            assert!(!html.contains("<script") && html.matches("</style>").count() == 1);
+            assert!(!html.contains(['\u{1b}', '\u{202e}', '\0']));
+        }
     }
 
     #[test]
     fn a_page_is_bounded() {
-        let html = report(&"长".repeat(100_000), 30).page().expect("a page");
+        let html = report(&"长".repeat(100_000), 30).page(PageLanguage::Chinese).expect("a page");
         // Two texts of three thousand characters are the example's, which come cut.
         assert!(html.len() < 1_500_000, "{}", html.len());
+    }
+
+    #[test]
+    fn the_threshold_is_in_its_column() {
+        let words = PageLanguage::English.words();
+        let mut nearness = Nearness::of_scores(&[0, 0, 3, 1], 0.625);
+        let refused = RefusedPairs { pairs: 9, measured: 9, bins: score_bins(&[0, 7, 2, 0]) };
+        nearness.refused = Some(refused);
+        let columns = nearness.columns(words);
+        let shown: Vec<_> = columns
+            .iter()
+            .map(|column| {
+                let bars: Vec<_> =
+                    column.bars.iter().map(|bar| (bar.class, bar.from, bar.width)).collect();
+                (column.label.as_str(), column.threshold, bars)
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("0.25", None, vec![("below", 0, 1000)]),
+                ("0.50", Some(500), vec![("below", 0, 500), ("", 500, 500)]),
+                ("0.75", None, vec![("", 0, 1000)]),
+            ]
+        );
+        assert_eq!(columns[1].title, "score from 0.50 to 0.75: 2 pairs + 3 pairs");
+        // Nothing was found, and much was compared.
+        nearness.bins.clear();
+        assert_eq!(nearness.columns(words).len(), 3);
+        let distances = Nearness::of_distances(&[4, 2, 1, 1], 3).columns(words);
+        let lines: Vec<_> = distances.iter().map(|column| column.threshold).collect();
+        assert_eq!(lines, [None, None, None, Some(1000)]);
+        // The threshold is shown where no pair is near it.
+        let alike = Nearness::of_scores(&[0, 0, 0, 0, 9], 0.5).columns(words);
+        let labels: Vec<_> = alike.iter().map(|c| (c.label.as_str(), c.threshold)).collect();
+        assert_eq!(labels, [("0.40", Some(500)), ("0.60", None), ("0.80", None)]);
     }
 }

@@ -1,9 +1,9 @@
 //! What strangers wrote, so that it can be looked at without harm.
 
-use std::borrow::Cow;
-
 use nearsift::compare::{Differences, Side};
 use serde::Serialize;
+
+use super::is_zero;
 
 /// The longest name or id that is shown, in characters.
 const NAME_CHARS: usize = 200;
@@ -13,11 +13,21 @@ const SHARED_CHARS: usize = 160;
 const TEXT_CHARS: usize = 3_000;
 
 /// A part of a text beside another.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Passage {
     pub text: String,
     /// Whether the other text has it not.
     pub changed: bool,
+    /// Characters that both texts have and that are not shown, behind the text.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: u64,
+}
+
+impl Passage {
+    /// A part that both texts have.
+    fn shared(text: &str) -> Passage {
+        Passage { text: visible(text), ..Passage::default() }
+    }
 }
 
 /// The passages of one side of the differences, with the characters that could mislead a reader made visible. What both
@@ -31,33 +41,39 @@ pub fn passages(differences: &Differences<'_>, other: Side) -> Vec<Passage> {
             continue;
         }
         let changed = piece.side != Side::Both && !piece.is_equal;
-        let text = match changed {
-            true => Cow::Borrowed(piece.text),
-            false => shared(piece.text, i == 0, i == last),
+        let (text, behind) = match changed {
+            true => (piece.text, None),
+            false => around_differences(piece.text, i == 0, i == last),
         };
         let end = text.char_indices().nth(left).map(|(at, _)| at);
         left = left.saturating_sub(text.chars().count());
-        passages.push(Passage { text: visible(&text[..end.unwrap_or(text.len())]), changed });
+        let (left_out, rest) = behind.unwrap_or_default();
+        let text = visible(&text[..end.unwrap_or(text.len())]);
+        passages.push(Passage { text, changed, left_out });
         if end.is_some() {
-            passages.push(Passage { text: " […]".to_owned(), changed: false });
+            passages.push(Passage::shared(" […]"));
             break;
+        }
+        if !rest.is_empty() {
+            left = left.saturating_sub(SHARED_CHARS);
+            passages.push(Passage::shared(rest));
         }
     }
     passages
 }
 
-/// What both texts have, without the middle of it; at the start and at the end of the texts without the outer part.
-fn shared(text: &str, is_first: bool, is_last: bool) -> Cow<'_, str> {
+/// What both texts have, and where that is long its start alone, with how many characters are left out behind it and its end; at
+/// the start and at the end of the texts without the outer part.
+fn around_differences(text: &str, is_first: bool, is_last: bool) -> (&str, Option<(u64, &str)>) {
     let chars = text.chars().count();
     let head = if is_first && !is_last { 0 } else { SHARED_CHARS };
     let tail = if is_last && !is_first { 0 } else { SHARED_CHARS };
     if chars <= 2 * SHARED_CHARS + 40 {
-        return Cow::Borrowed(text);
+        return (text, None);
     }
     let place = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
-    let left_out = grouped((chars - head - tail) as u64);
-    let (start, end) = (&text[..place(head)], &text[place(chars - tail)..]);
-    Cow::Owned(format!("{start} [… {left_out} characters that both have …] {end}"))
+    let left_out = (chars - head - tail) as u64;
+    (&text[..place(head)], Some((left_out, &text[place(chars - tail)..])))
 }
 
 /// The text with control characters and those that turn the direction of writing as visible symbols; line feeds and tabs
@@ -90,6 +106,42 @@ pub fn visible_line(text: &str) -> String {
         line.push('…');
     }
     line
+}
+
+/// The most characters of a text that stand for it in a list.
+const SNIPPET_CHARS: usize = 160;
+
+/// The first words of a text in one line.
+pub fn snippet(text: &str) -> String {
+    let mut line = String::new();
+    let mut chars = 0;
+    for word in text.split_whitespace() {
+        if chars > 0 {
+            line.push(' ');
+        }
+        let room = SNIPPET_CHARS.saturating_sub(chars);
+        let cut = word.char_indices().nth(room).map(|(at, _)| at);
+        line += &word[..cut.unwrap_or(word.len())];
+        chars += word.chars().count() + 1;
+        if cut.is_some() || chars > SNIPPET_CHARS {
+            line.truncate(line.trim_end().len());
+            line.push('…');
+            break;
+        }
+    }
+    visible(&line)
+}
+
+/// A name with so many characters at most: a longer one loses its middle, because paths differ at their ends.
+pub fn shortened(name: &str, most: usize) -> String {
+    let chars = name.chars().count();
+    if chars <= most {
+        return name.to_owned();
+    }
+    let head = most / 3;
+    let tail = most - head - 1;
+    let place = |n: usize| name.char_indices().nth(n).map_or(name.len(), |(at, _)| at);
+    format!("{}…{}", &name[..place(head)], &name[place(chars - tail)..])
 }
 
 /// A number with commas between groups of three digits.
@@ -128,6 +180,26 @@ mod tests {
     }
 
     #[test]
+    fn snippets_are_one_short_line() {
+        let check = |text: &str, expect: &str| assert_eq!(snippet(text), expect);
+        check("", "");
+        check(" a\n\n b\t", "a b");
+        check("x\u{202e}y", "x⟨U+202E⟩y");
+        check(&"字".repeat(160), &"字".repeat(160));
+        check(&"字".repeat(161), &("字".repeat(160) + "…"));
+        let words = snippet(&"word ".repeat(100));
+        assert!(words.ends_with("word…") && words.chars().count() <= 161, "{words}");
+    }
+
+    #[test]
+    fn names_lose_their_middle() {
+        let check = |name: &str, most, expect: &str| assert_eq!(shortened(name, most), expect);
+        check("a.jsonl", 7, "a.jsonl");
+        check("data/2024/part.jsonl:12", 16, "data/…t.jsonl:12");
+        check("零一二三四五六七八九", 7, "零一…六七八九");
+    }
+
+    #[test]
     fn long_texts_are_shown_around_their_differences() {
         let same = "相同的句子。".repeat(2_000);
         let (a, b) = (format!("{same}旧{same}"), format!("{same}新{same}"));
@@ -135,6 +207,8 @@ mod tests {
         let shown = passages(&found, Side::OnlyB);
         let text: String = shown.iter().map(|p| p.text.as_str()).collect();
         assert!(text.chars().count() < 600, "{}", text.chars().count());
+        let left_out: u64 = shown.iter().map(|p| p.left_out).sum();
+        assert_eq!(text.chars().count() as u64 + left_out, a.chars().count() as u64);
         assert!(shown.iter().any(|p| p.changed && p.text == "旧"), "{text}");
         let (a, b) = ("a ".repeat(5_000), "b ".repeat(5_000));
         let shown = passages(&differences(&a, &b), Side::OnlyB);

@@ -17,6 +17,7 @@ use nearsift::verify::{Facts, Verified};
 use serde::Serialize;
 
 use super::bounded::Bounded;
+use super::refused::{Refused, RefusedSample, SCORE_BINS, score_bin};
 use super::stored::{OfComponent, load, save};
 use super::texts::{PARTS, Wanted};
 use crate::checkpoint::Checkpoint;
@@ -81,6 +82,8 @@ pub struct Decision<'c, T> {
     pub skipped: u64,
     /// Pairs of one form that differ in their facts.
     pub apart: Apart,
+    /// Candidates whose texts are not alike enough, but for those that are apart.
+    refused: RefusedSample,
     pub work: Work,
     pub plan: Plan,
     corpus: &'c SketchCorpus,
@@ -165,11 +168,12 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
     };
     let Candidates { pairs, skipped, work, plan } = candidates;
     let count = pairs.len() as u64;
-    let (mut near, texts) = match acceptance {
+    let (mut near, refused, texts) = match acceptance {
         Acceptance::Scored(_) => {
             let mut near = Sorter::new(workspace.folder, context.bounds.sorted_records);
             pairs.iter().try_for_each(|pair| near.push(Near::of(pair, None)))?;
-            (near.finish()?, Bounded::by(context, texts(candidate_documents.into())?))
+            let texts = Bounded::by(context, texts(candidate_documents.into())?);
+            (near.finish()?, RefusedSample::default(), texts)
         }
         Acceptance::Verified(min_score) => {
             let (ordered, mut components) = by_component(corpus.len(), pairs, workspace)?;
@@ -179,7 +183,8 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
             let least = workspace.scores.from.map_or(min_score, |from| from.min(min_score));
             let comparison =
                 Comparison { texts: &texts, frequencies: &frequencies, least, min_score };
-            (comparison.near_among(&ordered, workspace)?, texts)
+            let (near, refused) = comparison.near_among(&ordered, workspace)?;
+            (near, refused, texts)
         }
     };
     let mut accepted = accepted_of(&near)?;
@@ -201,6 +206,7 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
         corpus,
         acceptance,
         apart,
+        refused,
         texts,
         frequencies,
         templates,
@@ -226,17 +232,18 @@ struct Comparison<'a, T> {
 }
 
 impl<T: TextSource<Error = Error>> Comparison<'_, T> {
-    /// The candidates that are near, compared a part after the other. While the workers compare one, the part before is
-    /// kept and the next is made ready.
+    /// The candidates that are near, and a sample of the others, compared a part after the other. While the workers compare one,
+    /// the part before is kept and the next is made ready.
     fn near_among(
         &self,
         candidates: &Sorted<OfComponent>,
         workspace: Workspace<'_>,
-    ) -> Result<Sorted<Near>, Error> {
+    ) -> Result<(Sorted<Near>, RefusedSample), Error> {
         let Workspace { context, state, folder, scores } = workspace;
         let count = candidates.len();
         let progress = context.begin(Phase::Verifying, count);
         let mut near = Sorter::new(folder, context.bounds.sorted_records);
+        let mut refused = RefusedSample::default();
         let mut rest = candidates.iter().map(|of| of.map(|of| of.pair));
         let take = |number, rest: &mut _| Part::take(number, rest, state, scores.earlier);
         let mut next = take(0, &mut rest)?;
@@ -247,30 +254,33 @@ impl<T: TextSource<Error = Error>> Comparison<'_, T> {
             let mut compared = Ok(None);
             rayon::in_place_scope(|scope| {
                 scope.spawn(|_| compared = self.compare(part).map(Some));
-                done.take().map_or(Ok(()), |done| self.keep(done, state, &mut near))?;
+                done.take()
+                    .map_or(Ok(()), |done| self.keep(done, state, &mut near, &mut refused))?;
                 context.check()?;
                 next = take(number + 1, &mut rest)?;
                 Ok::<(), Error>(())
             })?;
             done = compared?;
         }
-        done.map_or(Ok(()), |done| self.keep(done, state, &mut near))?;
+        done.map_or(Ok(()), |done| self.keep(done, state, &mut near, &mut refused))?;
         progress.at(count);
-        near.finish()
+        Ok((near.finish()?, refused))
     }
 
     fn compare(&self, part: Part) -> Result<Compared, Error> {
         let Part { number, pairs, order, known } = part;
         if let Some(near) = known {
-            return Ok(Compared { number, is_known: true, near });
+            let refused = self.refused_of(&pairs, &near);
+            return Ok(Compared { number, is_known: true, near, refused });
         }
         let &Comparison { texts, frequencies, least, .. } = self;
         let templates = &Templates::default();
         let material = Material { texts, frequencies, templates };
         let measured = verify_in_order(&pairs, &order, material, Least::Form(least))?;
         let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
-        let near = measured.into_iter().map(near).collect();
-        Ok(Compared { number, is_known: false, near })
+        let near: Vec<Near> = measured.into_iter().map(near).collect();
+        let refused = self.refused_of(&pairs, &near);
+        Ok(Compared { number, is_known: false, near, refused })
     }
 
     /// Keeps what was found among some of the candidates, and adds those that may be accepted to `near`.
@@ -279,15 +289,26 @@ impl<T: TextSource<Error = Error>> Comparison<'_, T> {
         compared: Compared,
         state: Option<&Checkpoint>,
         near: &mut Sorter<Near>,
+        refused: &mut RefusedSample,
     ) -> Result<(), Error> {
+        refused.merge(compared.refused);
         if let Some(state) = state.filter(|_| !compared.is_known) {
             let mut content = Vec::with_capacity(<Near as Stored>::BYTES * compared.near.len());
             compared.near.iter().for_each(|near| save(near, &mut content));
             state.write(&name_of_part(compared.number), &content)?;
         }
-        let least = self.min_score as f32;
-        let is_accepted = |pair: &Near| pair.texts.is_none_or(|texts| texts.form >= least);
-        compared.near.into_iter().filter(is_accepted).try_for_each(|pair| near.push(pair))
+        let mut accepted = compared.near.into_iter().filter(|pair| self.may_accept(pair));
+        accepted.try_for_each(|pair| near.push(pair))
+    }
+
+    /// Whether a pair may be accepted: its form scores enough, whatever facts differ.
+    fn may_accept(&self, pair: &Near) -> bool {
+        pair.texts.is_none_or(|texts| texts.form >= self.min_score as f32)
+    }
+
+    /// A sample of the candidates that cannot be accepted.
+    fn refused_of(&self, candidates: &[Pair], near: &[Near]) -> RefusedSample {
+        RefusedSample::of_others(candidates, near.iter().filter(|pair| self.may_accept(pair)))
     }
 }
 
@@ -306,11 +327,14 @@ pub struct Apart {
     pub pairs: u64,
     /// The pair with the most values that differ; of equal ones the first.
     pub example: Option<Near>,
+    /// How many of them are in each bin of scores.
+    pub scores: [u64; SCORE_BINS],
 }
 
 impl Apart {
     fn add(&mut self, pair: Near) {
         self.pairs += 1;
+        self.scores[score_bin(f64::from(pair.score()))] += 1;
         if self.example.is_none_or(|example| example.facts().differ < pair.facts().differ) {
             self.example = Some(pair);
         }
@@ -367,6 +391,7 @@ struct Compared {
     number: usize,
     is_known: bool,
     near: Vec<Near>,
+    refused: RefusedSample,
 }
 
 /// The name of a part's file in the state.
@@ -475,6 +500,11 @@ impl FactsOfPairs {
 }
 
 impl<T> Decision<'_, T> {
+    /// The least score of near duplicates, inclusive, from 0 to 1.
+    pub fn min_score(&self) -> f64 {
+        self.acceptance.min_score()
+    }
+
     /// How common each feature is, as the texts were compared.
     pub fn frequencies(&self) -> &DocumentFrequencies {
         &self.frequencies
@@ -591,6 +621,25 @@ impl<T: TextSource<Error = Error>> Decision<'_, T> {
             }
         }
         Ok(FactsOfPairs(found))
+    }
+
+    /// Candidates whose texts were compared and are no near duplicates: how many, by score, and the most alike that were
+    /// measured. `None` where sketches decide, because no others are searched for.
+    ///
+    /// # Errors
+    /// When a text cannot be read back, or the job is to stop.
+    pub fn refused(&self) -> Result<Option<Refused>, Error> {
+        if let Acceptance::Scored(_) = self.acceptance {
+            return Ok(None);
+        }
+        let Decision { texts, frequencies, templates, .. } = self;
+        let pairs = self.refused.pairs_of(texts);
+        let material = Material { texts, frequencies, templates };
+        let order = by_neighbourhood(&pairs);
+        let measured = verify_in_order(&pairs, &order, material, Least::Score(0.0))?;
+        let near = |(place, texts): (usize, Verified)| Near::of(&pairs[place], Some(texts.into()));
+        let measured: Vec<Near> = measured.into_iter().map(near).collect();
+        Ok(Some(Refused::of(&self.refused, measured, &self.apart)))
     }
 
     /// Takes up pairs that its [judges](Decision::judge) accepted, ascending.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nearsift::sketch::{BITS, VALUES};
 use nearsift::verify::Facts;
-use nearsift_batch::compare::{Comparison, PageLanguage, PairOfTexts, SketchMeasures, Wanted};
+use nearsift_batch::compare::{Comparison, PairOfTexts, SketchMeasures, Wanted};
 use nearsift_batch::dedup::RunOfSketches;
 use nearsift_batch::fingerprint::Value;
 use nearsift_batch::{FoundDocument, Method, Text};
@@ -15,7 +15,7 @@ use crate::args::{self, Compare, Global, Reading};
 use crate::failure::Failure;
 use crate::output::{ADDED, Out, REMOVED, escaped, escaped_text};
 use crate::resolve::{method, read_one, read_options};
-use crate::{Status, terminal};
+use crate::{Status, language, terminal};
 
 pub fn run(args: &Compare, global: &Global) -> Result<Status, Failure> {
     let like = args.like.as_deref().map(RunOfSketches::open).transpose()?;
@@ -46,12 +46,7 @@ fn write_page(
     comparison: &Comparison,
     language: Option<args::PageLanguage>,
 ) -> Result<(), Failure> {
-    let language = match language {
-        Some(args::PageLanguage::Zh) => PageLanguage::Chinese,
-        Some(args::PageLanguage::En) => PageLanguage::English,
-        None => language_of_locale(),
-    };
-    let page = comparison.page(language).map_err(Failure::new)?;
+    let page = comparison.page(language::given(language)).map_err(Failure::new)?;
     let failed =
         |e: &dyn std::fmt::Display| Failure::new(format!("{}: cannot write: {e}", path.display()));
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -61,16 +56,6 @@ fn write_page(
     file.write_all(page.as_bytes()).map_err(|e| failed(&e))?;
     file.persist_noclobber(path).map_err(|e| failed(&e.error))?;
     Ok(())
-}
-
-/// The language of messages, as the environment says.
-fn language_of_locale() -> PageLanguage {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find_map(set);
-    match locale.is_some_and(|locale| locale.starts_with("zh")) {
-        true => PageLanguage::Chinese,
-        false => PageLanguage::English,
-    }
 }
 
 /// The documents of two files.

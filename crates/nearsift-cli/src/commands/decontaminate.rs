@@ -6,7 +6,7 @@ use nearsift_batch::numbers::{grouped, plural};
 use crate::args::{Decontaminate, Global};
 use crate::failure::Failure;
 use crate::output::{Out, Severity, escaped, option, sum_up, tell};
-use crate::{Status, interrupt, resolve, terminal};
+use crate::{Status, interrupt, language, resolve, terminal};
 
 pub fn run(args: &Decontaminate, global: &Global) -> Result<Status, Failure> {
     let settings = settings(args)?;
@@ -39,6 +39,7 @@ fn settings(args: &Decontaminate) -> Result<Settings, Failure> {
         settings.marks = names.parse()?;
     }
     settings.source_field.clone_from(&args.source_field);
+    settings.language = language::given(args.language);
     let check = |name: &str, value: Option<f64>, from: f64, to: f64| match value {
         Some(value) if !(from..=to).contains(&value) => {
             Err(Failure::new(format!("--{name} {value}: expected a number from {from} to {to}")))
@@ -75,7 +76,7 @@ fn print(summary: &Summary, args: &Decontaminate, out: &mut Out) -> Result<(), F
         grouped(summary.contaminated),
         plural(summary.documents, "document"),
     ))?;
-    for warning in summary.warnings() {
+    for warning in summary.warnings_in(language::of_environment()) {
         tell(Severity::Note, &nearsift_batch::spell(&warning, option));
     }
     let files = match summary.action {

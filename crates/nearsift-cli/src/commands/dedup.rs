@@ -9,7 +9,7 @@ use nearsift_io::{Format, Inputs};
 use crate::args::{self, Dedup, Global};
 use crate::failure::Failure;
 use crate::output::{Out, Severity, StandardOutput, escaped, option, sum_up, tell};
-use crate::{Status, calibration, interrupt, resolve, terminal};
+use crate::{Status, calibration, interrupt, language, resolve, terminal};
 
 pub fn run(args: &Dedup, global: &Global) -> Result<Status, Failure> {
     if is_stream(args) {
@@ -77,7 +77,7 @@ fn stream(inputs: &Inputs, settings: &Settings, context: &Context<'_>) -> Result
         summary => summary?,
     };
     let read = Status::of_reading(summary.unread());
-    for warning in summary.warnings() {
+    for warning in summary.warnings_in(language::of_environment()) {
         tell(Severity::Note, &nearsift_batch::spell(&warning, option));
     }
     tell(Severity::Note, &totals(&summary));
@@ -104,6 +104,8 @@ fn settings(args: &Dedup) -> Result<Settings, Failure> {
     settings.against.clone_from(&args.against);
     settings.against_kept_only = args.against_kept_only;
     settings.keep_state = args.keep_state;
+    settings.language = language::given(args.report.language);
+    settings.date.clone_from(&args.report.date);
     settings.keep_pairs_from = args.keep_pairs_from;
     settings.parquet_tables = args.tables == args::TableFormat::Parquet;
     if args.mark {
@@ -177,7 +179,7 @@ pub(super) fn print_groups(summary: &Summary, out: &mut Out) -> Result<(), Failu
             grouped(removed.near_of_reference)
         ))?;
     }
-    for warning in summary.warnings() {
+    for warning in summary.warnings_in(language::of_environment()) {
         tell(Severity::Note, &nearsift_batch::spell(&warning, option));
     }
     Ok(())

@@ -10,7 +10,7 @@ use nearsift_batch::parts::{self, PartSummary, Parts};
 use crate::args::{self, Global, Join, SketchPart};
 use crate::failure::Failure;
 use crate::output::{Out, escaped, sum_up};
-use crate::{Status, calibration, interrupt, resolve, terminal};
+use crate::{Status, calibration, interrupt, language, resolve, terminal};
 
 /// Makes a part.
 pub fn sketch(args: &SketchPart, global: &Global) -> Result<Status, Failure> {
@@ -49,6 +49,8 @@ pub fn join(args: &Join, global: &Global) -> Result<Status, Failure> {
     settings.method = method(args, &parts)?;
     settings.clustering = args.cluster.map(resolve::clustering);
     settings.max_cluster = args.max_cluster;
+    settings.language = language::given(args.report.language);
+    settings.date.clone_from(&args.report.date);
     settings.parquet_tables = args.tables == args::TableFormat::Parquet;
     let mut context = terminal::context(global, args.searching.memory);
     context.earlier = resolve::earlier(args.overwrite);
@@ -72,6 +74,8 @@ pub fn regroup(args: &args::Regroup, global: &Global) -> Result<Status, Failure>
     changes.max_cluster = args.max_cluster;
     changes.keep = keep.map_err(|e| Failure::new(format!("--keep: {e}")))?;
     changes.parquet_tables = args.tables == args::TableFormat::Parquet;
+    changes.language = language::given(args.report.language);
+    changes.date.clone_from(&args.report.date);
     let mut context = terminal::context(global, args.memory);
     context.earlier = resolve::earlier(args.overwrite);
     interrupt::listen(&context.interrupt);

@@ -18,6 +18,12 @@ const fn answer(what: &'static str, status: i32, says: &'static str, then: &'sta
 }
 
 impl Answer {
+    /// What it says, without the name of a severity.
+    fn own_words(&self) -> &'static str {
+        let says = self.says;
+        ["error: ", "warning: "].iter().find_map(|p| says.strip_prefix(p)).unwrap_or(says)
+    }
+
     /// # Panics
     /// When the run did not answer so.
     #[track_caller]
@@ -29,6 +35,13 @@ impl Answer {
             assert_eq!(run.stdout, "", "a fatal error prints no result: {shown}");
             let first = run.stderr.lines().find(|line| !line.starts_with("note: "));
             assert!(first.is_some_and(|line| line.starts_with("error: ")), "{shown}");
+        }
+        // Notes have a form in Chinese where they are made.
+        let is_own = |line: &&str| !self.says.is_empty() && line.contains(self.own_words());
+        let problems = ["error: ", "warning: "];
+        let said = run.stderr.lines().filter(is_own);
+        for message in said.filter_map(|line| problems.iter().find_map(|p| line.strip_prefix(p))) {
+            assert!(nearsift_cli::in_chinese(message).is_some(), "no Chinese for: {message}");
         }
         if self.says.is_empty() {
             assert!(run.stderr.lines().all(|line| line.starts_with("note: ")), "{shown}");

@@ -689,6 +689,22 @@ fn help() {
     );
 }
 
+/// Where the locale is Chinese, so is the help of the commands that people use most.
+#[test]
+fn help_in_chinese() {
+    let folder = Folder::new();
+    let mut shown = String::new();
+    for command in ["dedup", "compare", "serve"] {
+        let help = |option: &str| {
+            let mut command = folder.command([command, option]);
+            Run::of(&command.env("LC_ALL", "zh_CN.UTF-8").output().expect("it runs")).expect(0)
+        };
+        shown.push_str(&format!("\n$ nearsift {command} -h\n{}", help("-h").stdout));
+        assert!(help("--help").stdout.contains("用法："));
+    }
+    insta::assert_snapshot!("help-chinese", shown);
+}
+
 #[test]
 fn summary_as_json() {
     let folder = documents();

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::support::{Folder, article, line, skip};
+use crate::support::{Folder, article, corpus, line, skip};
 
 /// Ways to get a browser to do something, in a text, an id and a file name.
 const HOSTILE: [&str; 12] = [
@@ -23,10 +23,15 @@ const HOSTILE: [&str; 12] = [
 /// Characters that must not reach the page: they steer terminals, or turn the direction of writing.
 const STEERING: &str = "\u{0}\u{7}\u{8}\u{b}\u{c}\r\u{1b}[31m\u{7f}\u{85}\u{9b}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}\u{feff}";
 
-/// The reports, by both methods, of two near duplicates and two equal short texts for each hostile
+/// The reports, by both methods and in both languages, of two near duplicates and two equal short texts for each hostile
 /// string.
-fn hostile_reports() -> [String; 2] {
-    [&["--max-distance", "16"][..], &["--method", "sketch"]].map(hostile_report)
+fn hostile_reports() -> [String; 3] {
+    [
+        &["--max-distance", "16"][..],
+        &["--method", "sketch"],
+        &["--method", "sketch", "--language", "zh"],
+    ]
+    .map(hostile_report)
 }
 
 fn hostile_report(method: &[&str]) -> String {
@@ -47,9 +52,9 @@ fn hostile_report(method: &[&str]) -> String {
         folder.file(&format!("in/{name}2.txt"), article(90) + "。");
     }
     folder.file("in/<b>.jsonl", lines);
-    let more = [method, &["--keep", "newest:<script>"]].concat();
-    folder.dedup(&["in"], "out", &more).expect(3);
-    folder.results("out").text("report.html")
+    let more = [method, &["--keep", "newest:<script>", "--date", "2026-11-28"]].concat();
+    folder.dedup(&["in"], "<out>&amp;", &more).expect(3);
+    folder.results("<out>&amp;").text("report.html")
 }
 
 #[test]
@@ -63,7 +68,7 @@ fn check_markup(html: &str) {
         "!doctype", "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "dl", "div",
         "dt", "dd", "ul", "li", "svg", "rect", "text", "table", "tr", "th", "td", "article",
         "header", "del", "ins", "code", "main", "section", "small", "span", "details", "summary",
-        "h3",
+        "h3", "line",
     ];
     const ATTRIBUTES: &[&str] = &[
         "lang",
@@ -85,6 +90,11 @@ fn check_markup(html: &str) {
         "preserveAspectRatio",
         "open",
         "html",
+        "scope",
+        "x1",
+        "x2",
+        "y1",
+        "y2",
     ];
     for tag in html.split('<').skip(1) {
         let (inside, _) = tag.split_once('>').unwrap_or_else(|| panic!("an open tag: {tag}"));
@@ -184,7 +194,7 @@ fn a_page_for_every_result() {
     folder.dedup(&["in.jsonl"], "out", &["-q"]).expect(0);
     let html = folder.results("out").text("report.html");
     assert!(html.contains("No two documents are near duplicates."));
-    folder.file("in.jsonl", crate::support::corpus());
+    folder.file("in.jsonl", corpus());
     for (method, nearness) in
         [("sketch", "Scores of the pairs"), ("simhash", "Distances of the pairs")]
     {
@@ -194,7 +204,11 @@ fn a_page_for_every_result() {
             nearness,
             "Sizes of the groups",
             "Largest groups",
-            "Examples",
+            "Borderline pairs",
+            "<span class=\"tag\">borderline</span>",
+            "More pairs, from the border inwards",
+            "class=\"limit\"",
+            "Terms",
             "metro-traditional",
             "<ins>",
             "<del>",
@@ -211,6 +225,101 @@ fn a_page_for_every_result() {
         assert!(report["examples"].as_array().is_some_and(|e| !e.is_empty()));
         assert!(report["sources"].is_null(), "one file is one source");
     }
+}
+
+/// The page says of which run it is and what was asked; the day only where one is given.
+#[test]
+fn a_report_begins_with_what_was_asked() {
+    let folder = Folder::new();
+    folder.file("in/a-folder-with-a-long-name/and-another-one-in-it/part-00001.jsonl", corpus());
+    let more = ["-q", "--keep", "longest", "--min-score", "0.7", "--date", "2026-11-28"];
+    folder.dedup(&["in"], "news of today", &more).expect(0);
+    let html = folder.results("news of today").text("report.html");
+    for part in [
+        "<title>news of today · nearsift report</title>",
+        "<span class=\"run\">news of today</span>",
+        "title=\"in/a-folder-with-a-long-name/and-another-one-in-it/part-00001.jsonl\">in/a-folder-with-a-l…/and-another-one-in-it/part-00001.jsonl</code>",
+        "near duplicates score 0.7 or more",
+        ">--min-score 0.7</code>",
+        ">--keep longest</code>",
+        ">2026-11-28</td>",
+        "threshold 0.7",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    folder.dedup(&["in"], "default", &["-q"]).expect(0);
+    let html = folder.results("default").text("report.html");
+    assert!(!html.contains("Settings other than") && !html.contains(">Date<"));
+}
+
+/// The language of the locale decides about the page, and about nothing else.
+#[test]
+fn the_locale_decides_the_language_of_the_page_alone() {
+    let folder = Folder::new();
+    folder.file("in.jsonl", corpus());
+    let run = |output: &str, variables: &[(&str, &str)], more: &[&str]| {
+        let arguments = [&["dedup", "in.jsonl", "-o", output, "-q"], more].concat();
+        let mut command = folder.command(arguments);
+        command.env_remove("LC_ALL").envs(variables.iter().copied());
+        crate::support::Run::of(&command.output().expect("the program runs")).expect(0);
+        let mut tree = folder.tree(output);
+        let html = tree.remove(std::path::Path::new("report.html")).expect("a report");
+        (String::from_utf8(html).expect("UTF-8"), tree)
+    };
+    let (english, others) = run("0", &[], &[]);
+    assert!(english.contains("<html lang=\"en\">"));
+    let chinese = run("1", &[("LANG", "zh_CN.UTF-8")], &[]);
+    assert!(chinese.0.contains("<html lang=\"zh-CN\">") && chinese.0.contains("最大的组"));
+    assert!(chinese.1 == others);
+    for (output, variables, more, expect) in [
+        ("2", &[("LANG", "zh_TW"), ("LC_ALL", "C")][..], &[][..], &english),
+        ("3", &[("LANG", "en_US.UTF-8"), ("LC_MESSAGES", "zh_CN")], &[], &chinese.0),
+        ("4", &[("LC_ALL", "en_US"), ("NEARSIFT_LANGUAGE", "zh")], &[], &chinese.0),
+        ("5", &[("LC_ALL", "zh_CN")], &["--language", "en"], &english),
+        ("6", &[], &["--language", "zh"], &chinese.0),
+    ] {
+        let got = run(output, variables, more);
+        assert!(got.0 == *expect && got.1 == others, "{output}");
+    }
+}
+
+/// What lies below the threshold is counted, and shown beside what is near.
+#[test]
+fn what_lies_below_the_threshold_is_shown() {
+    let folder = Folder::new();
+    folder.file("in.jsonl", corpus());
+    folder.dedup(&["in.jsonl"], "out", &["-q", "--min-score", "0.9"]).expect(0);
+    let html = folder.results("out").text("report.html");
+    assert!(html.contains("Pairs just below the threshold") && html.contains("class=\"below\""));
+    let report: serde_json::Value =
+        serde_json::from_str(&folder.results("out").text("report.json")).expect("JSON");
+    let refused = &report["nearness"]["refused"];
+    let bins = refused["bins"].as_array().expect("bins");
+    let sum: u64 = bins.iter().filter_map(|bin| bin["pairs"].as_u64()).sum();
+    assert_eq!(refused["pairs"], sum, "few pairs are all measured");
+    assert_eq!(refused["measured"], sum);
+    let is_below = |example: &&serde_json::Value| example["place"] == "refused";
+    let examples = report["examples"].as_array().expect("examples");
+    assert!(examples.iter().filter(is_below).count() > 0);
+    // Where sketches decide, nothing is searched for below.
+    folder.dedup(&["in.jsonl"], "off", &["-q", "--verify", "off"]).expect(0);
+    let html = folder.results("off").text("report.html");
+    assert!(html.contains("Pairs below the threshold are not searched for."));
+}
+
+#[test]
+fn a_report_in_chinese() {
+    let folder = Folder::new();
+    let row = |id: &str, site: &str, text: &str| {
+        serde_json::json!({ "id": id, "site": site, "text": text }).to_string() + "\n"
+    };
+    let near = |n: u64| article(n) + "。";
+    folder.file("in.jsonl", row("a1", "x", &article(1)) + &row("b1", "y", &near(1)) + "{\n");
+    let more = ["-q", "--source-field", "site", "--language", "zh", "--date", "2026-11-28"];
+    folder.dedup(&["in.jsonl"], "out", &more).expect(3);
+    let html = folder.results("out").text("report.html");
+    let body = html.split_once("</style>").expect("a style").1;
+    insta::assert_snapshot!(body.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
 }
 
 /// Documents of three folders, and of two sites: who was a duplicate of whom.
@@ -329,7 +438,7 @@ fn a_browser_runs_nothing_and_asks_nobody() {
     folder.dedup(&["in"], "out", &["-q"]).expect(0);
     let page = folder.path("out/report.html");
     let shown = open(&browser, &folder, &page);
-    assert!(shown.contains("<title>nearsift report</title>"), "{shown}");
+    assert!(shown.contains("<title>out · nearsift report</title>"), "{shown}");
     assert!(shown.contains("&lt;script&gt;"), "the texts are shown");
     for element in ["<script", "<img", "<link", "<iframe", "http-equiv=\"refresh"] {
         assert!(!shown.contains(element), "{element}");

@@ -19,6 +19,13 @@ fn shared(folder: &Folder, output: &str) -> (BTreeMap<PathBuf, Vec<u8>>, String)
     let mut report: serde_json::Value =
         serde_json::from_str(&results.text("report.json")).expect("JSON");
     report.as_object_mut().expect("an object").remove("sources");
+    // Sources are files here, and so are those of the members of groups.
+    for group in report["largest"].as_array_mut().expect("groups") {
+        group.as_object_mut().expect("an object").remove("source");
+        for member in group["removed"].as_array_mut().expect("members") {
+            member.as_object_mut().expect("an object").remove("source");
+        }
+    }
     report["settings"].as_array_mut().expect("settings").retain(|s| s["name"] != "Input");
     // It has the names of the files that are kept.
     files.remove(&PathBuf::from(".files"));

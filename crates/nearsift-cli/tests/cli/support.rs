@@ -16,6 +16,10 @@ pub fn program() -> Command {
     for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "RAYON_NUM_THREADS"] {
         command.env_remove(variable);
     }
+    for variable in ["NEARSIFT_LANGUAGE", "LC_MESSAGES", "LANG"] {
+        command.env_remove(variable);
+    }
+    command.env("LC_ALL", "C");
     command.stdin(Stdio::null());
     command
 }
@@ -83,7 +87,18 @@ impl Folder {
     }
 }
 
-/// Every file below a folder with its bytes.
+/// The report of a run without the name of the folder that it is in.
+pub fn unnamed(html: &str) -> String {
+    let Some((_, named)) = html.split_once("<span class=\"run\">") else { return html.to_owned() };
+    let name = named.split("</span>").next().unwrap_or_default();
+    html.replacen(&format!("<title>{name} · "), "<title>", 1).replacen(
+        &format!("<span class=\"run\">{name}</span> "),
+        "",
+        1,
+    )
+}
+
+/// Every file below a folder with its bytes; a report of a run without the name of the folder.
 pub fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -94,7 +109,11 @@ pub fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
                 folders.push(path);
             } else {
                 let below = path.strip_prefix(folder).expect("below").to_owned();
-                files.insert(below, fs::read(&path).expect("a file"));
+                let mut bytes = fs::read(&path).expect("a file");
+                if below.ends_with("report.html") {
+                    bytes = unnamed(&String::from_utf8(bytes).expect("UTF-8")).into_bytes();
+                }
+                files.insert(below, bytes);
             }
         }
     }

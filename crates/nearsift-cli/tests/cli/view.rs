@@ -28,6 +28,7 @@ impl Served {
             .args(["view", "out", "--listen", "127.0.0.1:0"])
             .args(args)
             .current_dir(folder.path("."))
+            .env("NEARSIFT_LANGUAGE", "en")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

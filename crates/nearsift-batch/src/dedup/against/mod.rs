@@ -54,14 +54,18 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// What the comparison with it left out, if anything.
-    pub fn skipped(&self) -> Option<String> {
+    /// What the comparison with it left out, if anything, in English and in Chinese.
+    pub fn skipped(&self) -> Option<[String; 2]> {
+        let (skipped, reference) = (grouped(self.comparisons_skipped), &self.reference);
         (self.comparisons_skipped > 0).then(|| {
-            format!(
-                "{} comparisons with {} were not made, of keys that very many of its documents have; most pairs that are alike share another key.",
-                grouped(self.comparisons_skipped),
-                self.reference
-            )
+            [
+                format!(
+                    "{skipped} comparisons with {reference} were not made, of keys that very many of its documents have; most pairs that are alike share another key."
+                ),
+                format!(
+                    "与 {reference} 的比较跳过了 {skipped} 次，其键为许多文档所共有；相似的对大多还有别的共同键。"
+                ),
+            ]
         })
     }
 }

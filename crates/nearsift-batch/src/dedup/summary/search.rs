@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use crate::corpus::{Id, Ids};
 use crate::error::Error;
-use crate::report::is_zero;
-use crate::search::{Decision, OfOneForm};
+use crate::report::{PageLanguage, is_zero};
+use crate::search::{Decision, OfOneForm, SCORE_BINS, score_bin};
 
 /// How near duplicates were searched for, and how near they are.
 #[derive(Debug, Serialize)]
@@ -94,15 +94,16 @@ impl SameForm {
     }
 
     /// The two, and what of them differs.
-    pub(super) fn example(&self) -> String {
+    pub(super) fn example(&self, language: PageLanguage) -> String {
         let Facts { agree, differ, .. } = self.facts;
         let [a, b] = [&self.a, &self.b].map(Id::shown);
-        format!("such as {a} and {b}: {differ} of {} values differ", agree + differ)
+        let values = agree + differ;
+        language.pick([
+            format!("such as {a} and {b}: {differ} of {values} values differ"),
+            format!("例如 {a} 与 {b}：{values} 个值中有 {differ} 个不同"),
+        ])
     }
 }
-
-/// The bins of the scores' histogram.
-const SCORE_BINS: usize = 20;
 
 impl Search {
     /// # Errors
@@ -190,9 +191,4 @@ impl Search {
             scores[score_bin(score)] += 1;
         }
     }
-}
-
-/// The bin of a score: 0.05 each, but for rounding.
-pub(super) fn score_bin(score: f64) -> usize {
-    ((score * SCORE_BINS as f64 + 1e-9) as usize).min(SCORE_BINS - 1)
 }

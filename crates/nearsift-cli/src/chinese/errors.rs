@@ -1,0 +1,432 @@
+//! Errors and warnings in Chinese.
+//!
+//! The library writes its messages in English. The catalogue has a pair of templates for each, in which `{}` stands for a value.
+//! A message that the catalogue does not have stays in English, and so do names and messages of the system.
+
+/// Messages as the program prints them, with settings as options. A value may be a message itself.
+const CATALOGUE: &[(&str, &str)] = &[
+    // The input.
+    (
+        "no input: name files, folders or patterns, or - for standard input",
+        "没有输入：请给出文件、文件夹或通配模式，或用 - 表示标准输入",
+    ),
+    (
+        "{}: no such file or folder; check the spelling, and quote a pattern",
+        "{}：没有这个文件或文件夹；请检查拼写，通配模式要加引号",
+    ),
+    (
+        "{}: no file matches this pattern; `*` stays inside one folder, `**` does not",
+        "{}：没有文件符合此模式；`*` 只在一个文件夹之内，`**` 可跨文件夹",
+    ),
+    (
+        "{}: unknown format: neither the extension nor the content tells it; give --format jsonl, json, csv, tsv, parquet, arrow, warc, text or html",
+        "{}：格式未知，扩展名和内容都无法判断；请给出 --format jsonl、json、csv、tsv、parquet、arrow、warc、text 或 html",
+    ),
+    ("{}: cannot be read: {}; {}", "{}：无法读取：{}；{}"),
+    ("{}: cannot be listed: {}; what it holds is not read", "{}：无法列出：{}；其中的内容没有读取"),
+    ("{}: cannot be opened: {}", "{}：无法打开：{}"),
+    ("{}: the same file as one before it; read once", "{}：与前面的一个文件相同；只读取一次"),
+    (
+        "{}: UTF-16 text; convert the file to UTF-8 first, as with `iconv -f UTF-16 -t UTF-8`",
+        "{}：UTF-16 文本；请先把文件转换为 UTF-8，例如用 `iconv -f UTF-16 -t UTF-8`",
+    ),
+    (
+        "{}: a record of {} bytes, the limit is {}: skipped; raise --max-record-bytes to read it",
+        "{}：记录长 {} 字节，上限为 {}：已跳过；要读取请提高 --max-record-bytes",
+    ),
+    ("{}: not valid JSON at byte {}: {}", "{}：第 {} 字节处不是有效的 JSON：{}"),
+    ("{}: expected an object, got {}", "{}：应为对象，实为 {}"),
+    (
+        "{}: grows more than {}-fold when decompressed: not read further; raise --max-ratio if that is no accident",
+        "{}：解压后超过原来的 {} 倍：不再读取；如属正常，请提高 --max-ratio",
+    ),
+    (
+        "{}: gives more than {} bytes: not read further; raise --max-file-bytes if that is no accident",
+        "{}：内容超过 {} 字节：不再读取；如属正常，请提高 --max-file-bytes",
+    ),
+    (
+        "{}: needs a {} window of more than 2^{} bytes: not read; raise --max-window-log, up to 31",
+        "{}：{} 窗口超过 2^{} 字节：没有读取；请提高 --max-window-log，最高为 31",
+    ),
+    (
+        "{}: {} data that unfolds to too much: not read further; raise --max-ratio if that is no accident",
+        "{}：{} 数据展开后过大：不再读取；如属正常，请提高 --max-ratio",
+    ),
+    (
+        "{}: damaged {} data from here on: {}; what comes before is kept, fetch the file again",
+        "{}：从此处起 {} 数据损坏：{}；之前的内容已保留，请重新获取该文件",
+    ),
+    (
+        "{}: damaged {} member: {}; the others are read, fetch the file again",
+        "{}：{} 成员损坏：{}；其他成员已读取，请重新获取该文件",
+    ),
+    (
+        "{}: not a readable {} file: {}; it is put aside whole",
+        "{}：不是可读的 {} 文件：{}；整个文件已放到一边",
+    ),
+    ("{}: not a readable WARC record: {}", "{}：不是可读的 WARC 记录：{}"),
+    (
+        "{}: an archive inside an archive: not read, kept as in the input; unpack it first",
+        "{}：压缩包中的压缩包：没有读取，按原样保留；请先解包",
+    ),
+    (
+        "{}: encrypted: not read, and only in the input; decrypt it first",
+        "{}：已加密：没有读取，只在输入中；请先解密",
+    ),
+    (
+        "{}: no text: the field {} is {}; name the right one with --text-field",
+        "{}：没有文本：字段 {} {}；请用 --text-field 指明正确的字段",
+    ),
+    (
+        "{}: no text: expected a string in the field {}, got {}",
+        "{}：没有文本：字段 {} 应为字符串，实为 {}",
+    ),
+    (
+        "{}: no column {}, there are {}; name the right one with --text-field",
+        "{}：没有列 {}，现有 {}；请用 --text-field 指明正确的列",
+    ),
+    (
+        "{}: expected {} fields as in the header, got {}; quote a field that holds a delimiter",
+        "{}：按表头应有 {} 个字段，实有 {} 个；含分隔符的字段请加引号",
+    ),
+    (
+        "{}: cannot be converted: {}; the row is put aside as it is, in the input's format",
+        "{}：无法转换：{}；该行以输入的格式原样放到一边",
+    ),
+    (
+        "{}: changed while it was being read: expected {} {}, got {}; run again when nothing writes to it",
+        "{}：读取过程中有变化：应有 {} {}，实有 {}；请在没有程序写入时重新运行",
+    ),
+    ("{}: could be read before and now cannot: {}", "{}：先前可以读取，现在不能：{}"),
+    // The output.
+    ("{}: cannot be written: {}; {}", "{}：无法写入：{}；{}"),
+    ("{}: cannot be written: {}", "{}：无法写入：{}"),
+    ("{}: cannot write: {}", "{}：无法写入：{}"),
+    (
+        "{}: the output folder is not empty; choose a new one, or empty it",
+        "{}：输出文件夹不为空；请另选一个，或将其清空",
+    ),
+    (
+        "{}: the output must be a folder, and this is a file; choose another name",
+        "{}：输出应为文件夹，而这是文件；请换一个名字",
+    ),
+    (
+        "{}: is there already; choose another name, or remove it",
+        "{}：已经存在；请换一个名字，或将其删除",
+    ),
+    (
+        "{}: the output {} the input {}; inputs are never written to: choose a place beside it",
+        "{}：输出{}输入 {}；输入从不写入：请选择旁边的位置",
+    ),
+    (
+        "--output-file: expected {}, or name the format by --output-format, got {}",
+        "--output-file：应为 {}，或用 --output-format 指明格式，实为 {}",
+    ),
+    (
+        "{}: {}, unlike {}: tables that become one file must have the same columns; give --output-format jsonl or a name that ends in .jsonl, whose lines may have any fields, or write a file for each input",
+        "{}：{}，与 {} 不同：合成一个文件的表必须有相同的列；请给出 --output-format jsonl 或以 .jsonl 结尾的名字（各行可有任意字段），或为每个输入写一个文件",
+    ),
+    (
+        "{}: holds {}, which the earlier run did not write: --overwrite replaces only results of an earlier run; move it away, or choose another folder",
+        "{}：其中有 {}，不是上一次运行所写：--overwrite 只替换上一次运行的结果；请将其移走，或另选文件夹",
+    ),
+    (
+        "{}: holds {}, and no run of nearsift wrote a list of its files there: --overwrite replaces only results of an earlier run; move it away, or choose another folder",
+        "{}：其中有 {}，而没有一次 nearsift 运行在那里写过文件清单：--overwrite 只替换上一次运行的结果；请将其移走，或另选文件夹",
+    ),
+    (
+        "--mark-names: {}: it has a column {} already; give the added one another name",
+        "--mark-names：{}：已有列 {}；请为新增的列另取名字",
+    ),
+    (
+        "the results are files and need a folder, not standard output: name a new folder; `nearsift pairs` prints pairs (a folder of this name is ./-)",
+        "结果是文件，需要文件夹而不是标准输出：请给出新文件夹；`nearsift pairs` 可输出各对（名为 - 的文件夹写作 ./-）",
+    ),
+    // Settings.
+    ("invalid value '{}' for '{}': {}", "'{}' 不是 '{}' 的有效值：{}"),
+    ("'{}' is not a score: expected a number from 0 to 1", "'{}' 不是得分：应为 0 至 1 的数"),
+    (
+        "{}: '{}' has no effect with features={} and weight={}: its parameters are {}",
+        "{}：'{}' 在 features={}、weight={} 时不起作用：其参数为 {}",
+    ),
+    (
+        "'{}' has no effect with features={} and weight={}: its parameters are {}",
+        "'{}' 在 features={}、weight={} 时不起作用：其参数为 {}",
+    ),
+    (
+        "the join of {} sketches needs {} bytes at least and may use {}: raise the memory limit to {} bytes",
+        "连接 {} 个草图至少需要 {} 字节，而只可用 {}：请把内存上限提高到 {} 字节",
+    ),
+    (
+        "--memory {} is too little for {}: they take at least {} bytes; give --memory {}",
+        "--memory {} 对 {} 来说太小：至少需要 {} 字节；请给出 --memory {}",
+    ),
+    // Decontamination.
+    (
+        "{}: no item has {}; it has: {}; name the fields of the texts with --benchmark-fields",
+        "{}：没有题目含有 {}；现有：{}；请用 --benchmark-fields 指明文本的字段",
+    ),
+    ("--benchmarks: there are no items in {}", "--benchmarks：{} 中没有题目"),
+    (
+        "{} is a benchmark and among the documents: its items are found in themselves",
+        "{} 既是测试集又在文档之中：其题目会在自身中找到",
+    ),
+    (
+        "--save-index {}: there is such a file; name a new one",
+        "--save-index {}：已有此文件；请给出新的名字",
+    ),
+    (
+        "{}: the saved benchmarks are damaged; make the file again from the benchmarks, by --save-index",
+        "{}：保存的测试集已损坏；请用 --save-index 由测试集重新生成",
+    ),
+    (
+        "{}: saved benchmarks of another version of nearsift; make the file again from the benchmarks, by --save-index",
+        "{}：由另一版本的 nearsift 保存的测试集；请用 --save-index 由测试集重新生成",
+    ),
+    // References.
+    ("{}: cannot read the reference: {}", "{}：无法读取对照：{}"),
+    (
+        "{}: the reference was sketched by the recipe '{}' (digest {}), and this run's is '{}' (digest {}): give --recipe {}, or its folder kept/ as the reference",
+        "{}：对照的草图由配方 '{}'（摘要 {}）生成，而此次运行的是 '{}'（摘要 {}）：请给出 --recipe {}，或以其 kept/ 文件夹为对照",
+    ),
+    (
+        "{}: the store holds documents of recipe {} and {} is asked: fingerprints of two recipes cannot be compared; use the store's recipe and dictionaries, or make a new store",
+        "{}：库中的文档使用配方 {}，而要求的是 {}：两种配方的指纹不能比较；请使用库的配方和词典，或新建一个库",
+    ),
+    (
+        "{}: the output would lie in the reference {}: choose another folder",
+        "{}：输出会落在对照 {} 之中：请另选文件夹",
+    ),
+    (
+        "{}: the kept documents are not those that were sketched ({}): give the folder kept/ as the reference, whose documents are then sketched again",
+        "{}：保留的文档不是生成草图时的文档（{}）：请以 kept/ 文件夹为对照，其文档会重新生成草图",
+    ),
+    (
+        "{}: damaged: give the folder kept/ as the reference, whose documents are then sketched again",
+        "{}：已损坏：请以 kept/ 文件夹为对照，其文档会重新生成草图",
+    ),
+    // Trim.
+    (
+        "{}: the text of {} cannot be rewritten in its place: convert it first, by `nearsift dedup --output-format jsonl`",
+        "{}：{} 的文本不能就地改写：请先用 `nearsift dedup --output-format jsonl` 转换",
+    ),
+    (
+        "--substrings {} bytes is no length of a repeat: expected {} to {} bytes",
+        "--substrings {} 字节不是重复段的长度：应为 {} 至 {} 字节",
+    ),
+    // Measuring.
+    (
+        "{}: none of its ids is the id of a document, such as '{}'; see --id-field",
+        "{}：其中没有一个 id 是文档的 id，例如 '{}'；见 --id-field",
+    ),
+    (
+        "{}: the truth has no pair of near duplicates: with one class only, nothing can be measured",
+        "{}：真值中没有近似重复的对：只有一类，无法衡量",
+    ),
+    (
+        "{}: '{}' and '{}' are labelled both {} and {}: keep one of the two",
+        "{}：'{}' 与 '{}' 同时标为 {} 和 {}：请保留其一",
+    ),
+    // Finished runs.
+    ("interrupted: nothing was written", "已中断：没有写入任何内容"),
+    (
+        "interrupted: the work so far is kept; go on with --resume",
+        "已中断：已完成的工作保留；用 --resume 接续",
+    ),
+    ("{}: the run has not finished: go on with --resume", "{}：运行尚未完成：用 --resume 接续"),
+    (
+        "{}: no results of `nearsift dedup`: expected summary.json in the folder",
+        "{}：不是 `nearsift dedup` 的结果：文件夹中应有 summary.json",
+    ),
+    ("{}: no results of `nearsift dedup`", "{}：不是 `nearsift dedup` 的结果"),
+    (
+        "{}: lookup.idx is damaged, or of other results than those beside it: run `nearsift dedup` again",
+        "{}：lookup.idx 已损坏，或属于另外的结果：请重新运行 `nearsift dedup`",
+    ),
+    (
+        "{}: not a loopback address, and a view asks for no key: listen on 127.0.0.1 or [::1]",
+        "{}：不是回环地址，而查看页面不要求密钥：请监听 127.0.0.1 或 [::1]",
+    ),
+    (
+        "{}: expected judgements of --review, found another line at byte {}: {}",
+        "{}：应为 --review 的判断，第 {} 字节处为其他内容：{}",
+    ),
+    (
+        "{}: not the table that {} is of: it was changed, or is no table of `nearsift clusters`; give another name, and add all runs again",
+        "{}：不是 {} 所属的表：它被修改过，或不是 `nearsift clusters` 的表；请换一个名字，重新加入所有运行",
+    ),
+    // Parts.
+    (
+        "{}: no complete part, for it has no part.json: give the folder that `sketch` wrote, or begin it again to complete it",
+        "{}：不是完整的部分，因为没有 part.json：请给出 `sketch` 所写的文件夹，或重新运行以完成",
+    ),
+    (
+        "{}: this part is given twice, also as {}: leave one of them out",
+        "{}：此部分给出了两次，另一次为 {}：请去掉其一",
+    ),
+    (
+        "{}: this part was made with {} {}, and {} with {}: make one of them again by `sketch`",
+        "{}：此部分以 {} {} 生成，而 {} 以 {} 生成：请用 `sketch` 重新生成其一",
+    ),
+    (
+        "{}: this part was made by the recipe '{}' (digest {}), and '{}' (digest {}) was asked: give --recipe {}, with the dictionaries that it was made with",
+        "{}：此部分由配方 '{}'（摘要 {}）生成，而要求的是 '{}'（摘要 {}）：请给出 --recipe {}，并使用生成时的词典",
+    ),
+    (
+        "--verify exact compares texts, and these parts have none: make them again by `sketch` with texts, or let sketches decide by --verify off",
+        "--verify exact 要比较文本，而这些部分没有文本：请用 `sketch` 连同文本重新生成，或用 --verify off 按草图判定",
+    ),
+    (
+        "{}: with this part there are {} documents, and one join takes {}: join fewer parts at a time",
+        "{}：加上此部分共有 {} 篇文档，而一次连接最多 {} 篇：请减少一次连接的部分",
+    ),
+    (
+        "{}: this part has {} of its {} shards: copy it again as a whole, or make it again by `sketch`",
+        "{}：此部分只有 {} 个分片，应有 {} 个：请完整地重新复制，或用 `sketch` 重新生成",
+    ),
+    (
+        "{}: damaged: remove the part {} and make it again by `sketch`",
+        "{}：已损坏：请删除部分 {}，用 `sketch` 重新生成",
+    ),
+    (
+        "{}: no decisions about parts: give the folder that `join` wrote, once it is complete",
+        "{}：没有关于各部分的判定：请给出 `join` 写完的文件夹",
+    ),
+    (
+        "{}: nothing was decided here about the part {}: these are decisions about {} ({}); give the part that was joined, as it was then",
+        "{}：此处没有关于部分 {} 的判定：这些是关于 {}（{}）的判定；请给出当时连接的部分",
+    ),
+    (
+        "{}: of this part these are not the files that were read: {} was there, and {} is in its place; name the same files, folders or patterns, in the same order",
+        "{}：这些不是此部分所读的文件：原为 {}，现为 {}；请按同样的顺序给出同样的文件、文件夹或模式",
+    ),
+    (
+        "{}: not the folder of a run that can be decided anew: run it with --keep-pairs-from",
+        "{}：不是可以重新判定的运行的文件夹：请用 --keep-pairs-from 运行",
+    ),
+    (
+        "--keep {}: the run kept the values of {}, and of no other policy: give that one or first, or run it again",
+        "--keep {}：该运行只保存了 {} 的值，没有其他规则的值：请用该规则或 first，或重新运行",
+    ),
+    (
+        "{}: damaged ({}): remove the part and make it again by `sketch`",
+        "{}：已损坏（{}）：请删除该部分，用 `sketch` 重新生成",
+    ),
+    (
+        "--keep-pairs-from {} is above --min-score {}, from which on pairs are kept anyway: give a score from 0 to that",
+        "--keep-pairs-from {} 高于 --min-score {}，而从后者起各对本来就会保存：请给出不高于它的得分",
+    ),
+    (
+        "--keep-pairs-from and --against: the groups that are made anew know no reference: leave out one of them",
+        "--keep-pairs-from 与 --against：重新成组时没有对照：请去掉其一",
+    ),
+    (
+        "--keep-pairs-from needs files that can be read again: not standard input or pipes",
+        "--keep-pairs-from 需要可以再次读取的文件：不能是标准输入或管道",
+    ),
+    // Parts of other messages.
+    ("ask for permission, or choose another place", "请取得权限，或另选位置"),
+    ("free some space, or choose another place", "请腾出空间，或另选位置"),
+    ("check that the folder exists", "请检查文件夹是否存在"),
+    ("choose a place that can be written to", "请选择可以写入的位置"),
+    ("check the place and try again", "请检查位置后重试"),
+    ("is", "就是"),
+    ("lies inside", "位于"),
+    ("contains", "包含"),
+    ("missing", "缺失"),
+    ("null", "为 null"),
+    ("cut short", "被截断"),
+    ("a damaged header", "头部损坏"),
+    ("its directory is missing, what is left of its members is read", "缺少目录，其余成员已读取"),
+    (
+        "its last bytes are not PAR1: it is cut short, or another format",
+        "末尾不是 PAR1：被截断，或为其他格式",
+    ),
+    ("it is shorter than its Content-Length", "比其 Content-Length 短"),
+];
+
+/// A message may stand in a message in a message, and no deeper.
+const DEPTH: u32 = 3;
+
+/// The message in Chinese, where the catalogue has it.
+pub fn translated(message: &str) -> Option<String> {
+    in_depth(message, DEPTH)
+}
+
+fn in_depth(message: &str, depth: u32) -> Option<String> {
+    let (values, chinese) = CATALOGUE
+        .iter()
+        .find_map(|(english, chinese)| Some((values_of(english, message)?, chinese)))?;
+    let mut values = values.into_iter();
+    let mut parts = chinese.split("{}");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let value = values.next().unwrap_or_default();
+        let own = if depth > 0 { in_depth(value, depth - 1) } else { None };
+        out += own.as_deref().unwrap_or(value);
+        out += part;
+    }
+    Some(out)
+}
+
+/// The values of a template in a message, if it is made by that template: each as short as it can be, but for the last.
+fn values_of<'m>(template: &str, message: &'m str) -> Option<Vec<&'m str>> {
+    let mut parts = template.split("{}");
+    let mut rest = message.strip_prefix(parts.next()?)?;
+    let mut values = Vec::new();
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        let place = match parts.peek() {
+            // What ends the template ends the message.
+            None => rest.len().checked_sub(part.len()).filter(|_| rest.ends_with(part))?,
+            Some(_) => rest.find(part)?,
+        };
+        values.push(&rest[..place]);
+        rest = &rest[place + part.len()..];
+    }
+    rest.is_empty().then_some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_of_one_shape() {
+        for (english, chinese) in CATALOGUE {
+            assert_eq!(english.matches("{}").count(), chinese.matches("{}").count(), "{english}");
+            assert!(english.is_ascii(), "{english}");
+            assert!(chinese.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c)), "{chinese}");
+        }
+        let mut all: Vec<_> = CATALOGUE.iter().map(|(english, _)| english).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), CATALOGUE.len(), "a message is there twice");
+    }
+
+    #[test]
+    fn messages_are_found_by_their_templates() {
+        let check = |message: &str, expect: Option<&str>| {
+            assert_eq!(translated(message).as_deref(), expect, "{message}");
+        };
+        check("", None);
+        check("what nobody says", None);
+        check(
+            "in/closed: cannot be read: Permission denied (os error 13); ask for permission, or choose another place",
+            Some("in/closed：无法读取：Permission denied (os error 13)；请取得权限，或另选位置"),
+        );
+        check(
+            "in: the output is the input in; inputs are never written to: choose a place beside it",
+            Some("in：输出就是输入 in；输入从不写入：请选择旁边的位置"),
+        );
+        check(
+            "invalid value '1.5' for '--min-score <S>': '1.5' is not a score: expected a number from 0 to 1",
+            Some("'1.5' 不是 '--min-score <S>' 的有效值：'1.5' 不是得分：应为 0 至 1 的数"),
+        );
+        // Names stay as they are, whatever they look like.
+        check(
+            "a: {}: b: no such file or folder; check the spelling, and quote a pattern",
+            Some("a: {}: b：没有这个文件或文件夹；请检查拼写，通配模式要加引号"),
+        );
+    }
+}
