@@ -713,9 +713,10 @@ fn compact(number: u64) -> String {
     }
     for (unit, letter) in units {
         let tenths = (u128::from(number) * 10 + unit / 2) / unit;
-        match tenths {
-            0..100 => return format!("{}.{}{letter}", tenths / 10, tenths % 10),
-            100..9_995 => return format!("{}{letter}", (u128::from(number) + unit / 2) / unit),
+        let whole = (u128::from(number) + unit / 2) / unit;
+        match (tenths, whole) {
+            (..100, _) => return format!("{}.{}{letter}", tenths / 10, tenths % 10),
+            (_, ..1_000) => return format!("{whole}{letter}"),
             _ => {}
         }
     }

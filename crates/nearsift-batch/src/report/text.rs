@@ -114,22 +114,19 @@ const SNIPPET_CHARS: usize = 160;
 /// The first words of a text in one line.
 pub fn snippet(text: &str) -> String {
     let mut line = String::new();
-    let mut chars = 0;
     for word in text.split_whitespace() {
-        if chars > 0 {
+        if !line.is_empty() {
             line.push(' ');
         }
-        let room = SNIPPET_CHARS.saturating_sub(chars);
-        let cut = word.char_indices().nth(room).map(|(at, _)| at);
-        line += &word[..cut.unwrap_or(word.len())];
-        chars += word.chars().count() + 1;
-        if cut.is_some() || chars > SNIPPET_CHARS {
-            line.truncate(line.trim_end().len());
-            line.push('…');
+        line.extend(word.chars().take(SNIPPET_CHARS + 1));
+        if line.chars().count() > SNIPPET_CHARS {
             break;
         }
     }
-    visible(&line)
+    match line.char_indices().nth(SNIPPET_CHARS) {
+        Some((end, _)) => visible(line[..end].trim_end()) + "…",
+        None => visible(&line),
+    }
 }
 
 /// A name with so many characters at most: a longer one loses its middle, because paths differ at their ends.

@@ -317,8 +317,12 @@ const CATALOGUE: &[(&str, &str)] = &[
         "--keep-pairs-from {} 高于 --min-score {}，而从后者起各对本来就会保存：请给出不高于它的得分",
     ),
     (
-        "--keep-pairs-from and --against: the groups that are made anew know no reference: leave out one of them",
-        "--keep-pairs-from 与 --against：重新成组时没有对照：请去掉其一",
+        "{}: this run was made against references, and groups that are made anew know none: run it again with the other settings",
+        "{}：该运行用了对照，而重新成组时没有对照：请用新的设置重新运行",
+    ),
+    (
+        "{}: this run kept all documents, with marks, and --against-kept-only asks for those that stayed: leave it out, or give a run without --mark",
+        "{}：该运行保留了全部文档并加了标记，而 --against-kept-only 只要当时保留的：请去掉它，或给出没有 --mark 的运行",
     ),
     (
         "--keep-pairs-from needs files that can be read again: not standard input or pipes",
