@@ -313,7 +313,7 @@ impl Inputs {
         self.output_path(file).to_string_lossy().into_owned()
     }
 
-    /// How a file differs from what the first pass read, when a reader [past changes](crate::Reader::past_changes) has come
+    /// How a file differs from what the first pass read, when a reader [past changes](crate::Reader::again) has come
     /// upon that: an [`Error::Changed`].
     pub fn change(&self, file: usize) -> Option<Error> {
         let file = self.files.get(file)?;

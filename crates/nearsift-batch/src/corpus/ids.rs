@@ -189,7 +189,7 @@ impl Ids {
     ///
     /// # Errors
     /// When the disk is full or refuses, or an id cannot be read back.
-    pub fn append(&mut self, other: Ids) -> Result<(), Error> {
+    pub fn append(&mut self, other: &Ids) -> Result<(), Error> {
         (0..other.len() as u32).try_for_each(|document| self.push(&other.get(document)?))
     }
 

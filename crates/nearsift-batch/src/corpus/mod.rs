@@ -473,13 +473,17 @@ pub fn collect<C: Columns>(
         let writer = state.map(|state| shard::Writer::start(scope, state)).transpose()?;
         let fields = Fields::of(inputs, wanted);
         let mut lanes = lanes_of(context, inputs);
-        let columns = |id_bytes| columns_of(corpus.empty(), wanted, state, id_bytes);
-        let all = columns(context.bounds.id_bytes);
-        let of_lane = || CollectedLane::new(columns(context.bounds.id_bytes / ID_SHARES), wanted);
+        let columns = |corpus, id_bytes| columns_of(corpus, wanted, state, id_bytes);
+        let of_lane = |_: &Lane| {
+            let own = columns(corpus.empty(), context.bounds.id_bytes / ID_SHARES);
+            Some(CollectedLane::new(own, wanted))
+        };
+        let of_lanes = lanes.iter().map(of_lane).collect();
+        let all = columns(corpus, context.bounds.id_bytes);
         let mut collecting = Collecting {
             context,
             all,
-            lanes: lanes.iter().map(|_| Some(of_lane())).collect(),
+            lanes: of_lanes,
             done: Vec::new(),
             documents: 0,
             shared: &shared,
@@ -891,7 +895,7 @@ impl<C: Columns> Collected<C> {
         other.records.unreadable.iter().for_each(|&record| self.records.skip(before + record));
         self.seen += records;
         self.corpus.append(other.corpus);
-        self.ids.append(other.ids)?;
+        self.ids.append(&other.ids)?;
         self.counts = self.counts + other.counts;
         if let (Some(keys), Some(other)) = (&mut self.keys, other.keys) {
             keys.append(other);

@@ -255,7 +255,7 @@ fn values(arg: &Arg) -> String {
         return shown;
     }
     let possible = arg.get_possible_values();
-    let possible: Vec<&str> = possible.iter().map(|value| value.get_name()).collect();
+    let possible: Vec<&str> = possible.iter().map(clap::builder::PossibleValue::get_name).collect();
     if !possible.is_empty() {
         shown += &format!(" [可选：{}]", possible.join("、"));
     }
