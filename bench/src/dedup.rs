@@ -182,6 +182,9 @@ fn files_below(root: &Path) -> std::io::Result<BTreeSet<PathBuf>> {
 }
 
 fn same(a: &Path, b: &Path) -> std::io::Result<bool> {
+    if a.ends_with("report.html") {
+        return Ok(testkit::result_bytes(a)? == testkit::result_bytes(b)?);
+    }
     let (mut a, mut b) = (File::open(a)?, File::open(b)?);
     if a.metadata()?.len() != b.metadata()?.len() {
         return Ok(false);

@@ -19,6 +19,24 @@ pub fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
+/// The bytes of a result of a run, to be compared with those of another run into another folder: of a report without the name of
+/// its folder, by which it names the run.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn result_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let bytes = std::fs::read(path)?;
+    if path.file_name().is_none_or(|name| name != "report.html") {
+        return Ok(bytes);
+    }
+    let html = String::from_utf8_lossy(&bytes);
+    let Some((_, named)) = html.split_once("<span class=\"run\">") else { return Ok(bytes) };
+    let name = named.split("</span>").next().unwrap_or_default();
+    let html = html.replacen(&format!("<title>{name} · "), "<title>", 1);
+    let html = html.replacen(&format!("<span class=\"run\">{name}</span> "), "", 1);
+    Ok(html.into_bytes())
+}
+
 /// The evaluation data's folder: the variable `NEARSIFT_DATA`, else `../shared/data` beside the
 /// repository. `None`, with a line on standard error, where there is none: the calling test skips.
 pub fn data_dir() -> Option<PathBuf> {

@@ -67,7 +67,7 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
                 walk(root, &path, all);
             } else if path.file_name().is_some_and(|name| name != "run.json") {
                 let name = path.strip_prefix(root).expect("below").to_owned();
-                all.insert(name, fs::read(&path).expect("read"));
+                all.insert(name, testkit::result_bytes(&path).expect("read"));
             }
         }
     }

@@ -154,7 +154,7 @@ fn tree(folder: &Path) -> std::io::Result<BTreeMap<PathBuf, Vec<u8>>> {
             } else if path.file_name() != Some("run.json".as_ref()) {
                 files.insert(
                     path.strip_prefix(folder).unwrap_or(&path).to_owned(),
-                    fs::read(&path)?,
+                    testkit::result_bytes(&path)?,
                 );
             }
         }

@@ -87,17 +87,6 @@ impl Folder {
     }
 }
 
-/// The report of a run without the name of the folder that it is in.
-pub fn unnamed(html: &str) -> String {
-    let Some((_, named)) = html.split_once("<span class=\"run\">") else { return html.to_owned() };
-    let name = named.split("</span>").next().unwrap_or_default();
-    html.replacen(&format!("<title>{name} · "), "<title>", 1).replacen(
-        &format!("<span class=\"run\">{name}</span> "),
-        "",
-        1,
-    )
-}
-
 /// Every file below a folder with its bytes; a report of a run without the name of the folder.
 pub fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
@@ -109,11 +98,7 @@ pub fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
                 folders.push(path);
             } else {
                 let below = path.strip_prefix(folder).expect("below").to_owned();
-                let mut bytes = fs::read(&path).expect("a file");
-                if below.ends_with("report.html") {
-                    bytes = unnamed(&String::from_utf8(bytes).expect("UTF-8")).into_bytes();
-                }
-                files.insert(below, bytes);
+                files.insert(below, testkit::result_bytes(&path).expect("a file"));
             }
         }
     }
