@@ -84,7 +84,7 @@ pub fn run(settings: &Settings) -> Result<Report, String> {
     Ok(report)
 }
 
-/// The input, made by `cargo xtask generate-corpus` unless it is there, in files of so many documents each.
+/// The input, made by `cargo xtask generate-corpus` unless it is there, with `file_documents` in each file if that is given.
 pub fn generate(
     settings: &Settings,
     documents: u64,

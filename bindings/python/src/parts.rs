@@ -62,6 +62,14 @@ pub struct Joining {
     date: Option<String>,
 }
 
+impl Joining {
+    fn output(&self) -> Output {
+        let mut output = Output::new(&self.output);
+        output.resume = self.resume;
+        output
+    }
+}
+
 /// Decides about the documents of parts.
 #[pyfunction]
 pub fn join_parts(
@@ -77,9 +85,8 @@ pub fn join_parts(
     let mut settings = grouping.settings(matching.method()?)?;
     settings.parquet_tables = joining.parquet_tables;
     settings.language = language(&joining.language)?;
-    settings.date = joining.date;
-    let mut output = Output::new(joining.output);
-    output.resume = joining.resume;
+    settings.date.clone_from(&joining.date);
+    let output = joining.output();
     job::run(py, &options, move |context| {
         dedup::join(&parts, &settings, &output, context).map(drop)
     })
@@ -111,9 +118,8 @@ pub fn regroup_run(
     changes.keep = regrouping.keep.as_deref().map(keep).transpose()?;
     changes.parquet_tables = joining.parquet_tables;
     changes.language = language(&joining.language)?;
-    changes.date = joining.date;
-    let mut output = Output::new(joining.output);
-    output.resume = joining.resume;
+    changes.date.clone_from(&joining.date);
+    let output = joining.output();
     job::run(py, &options, move |context| {
         dedup::regroup(&run, &changes, &output, context).map(drop)
     })

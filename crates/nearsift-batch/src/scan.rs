@@ -64,10 +64,11 @@ impl Lane {
         Lane { files: 0..inputs.files().len(), skip: 0 }
     }
 
-    /// All files, cut into lanes of at least `bytes` each as stored, but for the last one. The cut depends on the sizes of the
-    /// files alone, and not on the machine: a job goes on with the lanes of the job that it resumes.
-    pub fn cut(inputs: &Inputs, bytes: u64) -> Vec<Lane> {
-        let least = bytes.max(inputs.total_bytes() / LANES).max(1);
+    /// All files, cut into lanes of at least [`lane_bytes`](crate::Bounds::lane_bytes) each as stored, but for the last one. The
+    /// cut depends on the sizes of the files alone, and not on the machine: a job goes on with the lanes of the job that it
+    /// resumes.
+    pub fn cut(context: &Context<'_>, inputs: &Inputs) -> Vec<Lane> {
+        let least = context.bounds.lane_bytes.max(inputs.total_bytes() / LANES).max(1);
         let mut lanes = Vec::new();
         let (mut start, mut size) = (0, 0);
         for (file, after) in inputs.files().iter().zip(1..) {
@@ -110,7 +111,7 @@ pub enum Reads {
     First,
     /// Once more: records have their numbers in the whole input.
     Again,
-    /// As [`Reads::Again`], also where a file is not what an earlier pass read: [`Inputs::change`] tells which.
+    /// As [`Reads::Again`], also where a file is not what an earlier pass read: [`Inputs::change`] reports which.
     PastChanges,
 }
 

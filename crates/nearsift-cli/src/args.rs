@@ -464,6 +464,25 @@ pub struct SketchPart {
     pub progress: Option<ProgressForm>,
 }
 
+/// How decisions about parts are written.
+#[derive(Debug, Args)]
+pub struct Deciding {
+    /// Also write removed, pairs and clusters in this format, beside the JSON lines.
+    #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
+    pub tables: TableFormat,
+    #[command(flatten)]
+    pub report: ReportArgs,
+    /// Go on with a job into the same folder that was stopped, if there is one.
+    #[arg(help_heading = "What comes out", long)]
+    pub resume: bool,
+    /// Replace the results of an earlier job in that folder.
+    #[arg(help_heading = "What comes out", long)]
+    pub overwrite: bool,
+    /// How far the work is, on standard error.
+    #[arg(long, value_name = "FORM")]
+    pub progress: Option<ProgressForm>,
+}
+
 /// Decides about the documents of parts that `nearsift sketch` made, as `nearsift dedup` does of all their files.
 ///
 /// No document is read from its file. The folder gets the tables and the report of `dedup`, and what was decided about each part;
@@ -488,20 +507,8 @@ pub struct Join {
     /// With majority: the most different texts that a document stands for. Of n that are alike about n / N stay.
     #[arg(help_heading = "What comes out", long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u32).range(2..))]
     pub max_cluster: u32,
-    /// Also write removed, pairs and clusters in this format, beside the JSON lines.
-    #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
-    pub tables: TableFormat,
     #[command(flatten)]
-    pub report: ReportArgs,
-    /// Go on with a job into the same folder that was stopped, if there is one.
-    #[arg(help_heading = "What comes out", long)]
-    pub resume: bool,
-    /// Replace the results of an earlier job in that folder.
-    #[arg(help_heading = "What comes out", long)]
-    pub overwrite: bool,
-    /// How far the work is, on standard error.
-    #[arg(long, value_name = "FORM")]
-    pub progress: Option<ProgressForm>,
+    pub deciding: Deciding,
 }
 
 /// Decides anew about the documents of a run of `nearsift dedup --keep-pairs-from`, as a new run with these settings would.
@@ -531,20 +538,8 @@ pub struct Regroup {
     /// How much memory it may take, such as 4GB.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub memory: Option<u64>,
-    /// Also write removed, pairs and clusters in this format, beside the JSON lines.
-    #[arg(help_heading = "What comes out", long, value_name = "FORMAT", default_value = "jsonl")]
-    pub tables: TableFormat,
     #[command(flatten)]
-    pub report: ReportArgs,
-    /// Go on with a job into the same folder that was stopped, if there is one.
-    #[arg(help_heading = "What comes out", long)]
-    pub resume: bool,
-    /// Replace the results of an earlier job in that folder.
-    #[arg(help_heading = "What comes out", long)]
-    pub overwrite: bool,
-    /// How far the work is, on standard error.
-    #[arg(long, value_name = "FORM")]
-    pub progress: Option<ProgressForm>,
+    pub deciding: Deciding,
 }
 
 /// Writes what stays of the files of a part, by what `nearsift join` decided.

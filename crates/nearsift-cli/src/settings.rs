@@ -36,7 +36,7 @@ pub fn command_line(arguments: &[OsString]) -> Result<Cli, Failure> {
     Cli::from_arg_matches(&matches).map_err(|error| error.exit())
 }
 
-/// Ends the program with what clap says, in Chinese where that is asked for and known.
+/// Ends the program with clap's message, in Chinese where that is asked for and known.
 fn end(error: &clap::Error) -> ! {
     let text = error.to_string();
     // The remedy and the usage follow behind an empty line.

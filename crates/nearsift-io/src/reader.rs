@@ -67,14 +67,14 @@ impl Reader {
     /// As [`in_background`](Reader::in_background), for a later pass: every record has the index that it has in the whole input.
     ///
     /// With `past_changes` it goes on where a file is not what the first pass read: every other record has the index that it
-    /// had, and of that file no more are read than there were. [`Inputs::change`] tells which files these are; nothing of them
+    /// had, and of that file no more are read than there were. [`Inputs::change`] reports which files these are; nothing of them
     /// can be written.
     ///
     /// # Errors
-    /// As there; [`Error::NotRead`] before the files in front of the range have been read to their ends.
+    /// As [`in_background`](Reader::in_background); [`Error::NotRead`] before the files in front of the range have been read to their ends.
     ///
     /// # Panics
-    /// As there.
+    /// When the range ends behind the last file.
     pub fn again(
         inputs: &Inputs,
         files: Range<usize>,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearsift import _native, _settings
-from nearsift._dedup import _grouping
+from nearsift._dedup import _grouping, _joining
 from nearsift._errors import InputError, SettingError
 from nearsift._settings import Method
 
@@ -122,7 +122,7 @@ class Parts:
         if not self.order:
             raise InputError("no row has a text: name the column of the texts by text=")
         grouping = _grouping("first", options.pop("cluster"), options.pop("max_cluster"), None, ())
-        joining = {"output": output, "resume": False, "parquet_tables": False, "language": "en", "date": None}
+        joining = _joining(output)
         _native.join_parts(self.folders, matching, grouping, joining, _settings.options(**options))
         summary: dict[str, Any] = json.loads((output / "summary.json").read_text(encoding="utf-8"))
         if summary["duplicate_ids"] > 0:

@@ -270,6 +270,23 @@ def dedup(
     return Deduplicated(decided.table(), json.loads(decided.summary()), decided, settings)
 
 
+def _joining(
+    output: PathLike,
+    *,
+    resume: bool = False,
+    tables: Literal["jsonl", "parquet"] = "jsonl",
+    language: Language = "en",
+    date: str | None = None,
+) -> dict[str, object]:
+    return {
+        "output": Path(output),
+        "resume": resume,
+        "parquet_tables": tables == "parquet",
+        "language": language,
+        "date": date,
+    }
+
+
 def _grouping(
     keep: str,
     cluster: str | None,
@@ -399,13 +416,7 @@ class Run:
         _native.regroup_run(
             self.folder,
             {"min_score": min_score, "cluster": cluster, "max_cluster": max_cluster, "keep": keep},
-            {
-                "output": Path(output),
-                "resume": resume,
-                "parquet_tables": tables == "parquet",
-                "language": language,
-                "date": date,
-            },
+            _joining(output, resume=resume, tables=tables, language=language, date=date),
             _settings.options(threads=threads, memory=memory, progress=progress),
         )
         return Run(output)

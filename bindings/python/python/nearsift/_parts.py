@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nearsift import _native, _settings
-from nearsift._dedup import Run, _grouping
+from nearsift._dedup import Run, _grouping, _joining
 from nearsift._settings import ClusterRule, Language, PathLike, Progress
 
 
@@ -103,13 +103,7 @@ def join_parts(
             verify=verify,
         ),
         _grouping("first", cluster, max_cluster, None, ()),
-        {
-            "output": Path(output),
-            "resume": resume,
-            "parquet_tables": tables == "parquet",
-            "language": language,
-            "date": date,
-        },
+        _joining(output, resume=resume, tables=tables, language=language, date=date),
         _settings.options(threads=threads, memory=memory, progress=progress),
     )
     return Run(output)

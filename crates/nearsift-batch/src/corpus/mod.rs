@@ -472,7 +472,7 @@ pub fn collect<C: Columns>(
     let mut collected = std::thread::scope(|scope| {
         let writer = state.map(|state| shard::Writer::start(scope, state)).transpose()?;
         let fields = Fields::of(inputs, wanted);
-        let mut lanes = lanes_of(context, inputs);
+        let mut lanes = Lane::cut(context, inputs);
         let columns = |corpus, id_bytes| columns_of(corpus, wanted, state, id_bytes);
         let of_lane = |_: &Lane| {
             let own = columns(corpus.empty(), context.bounds.id_bytes / ID_SHARES);
@@ -513,11 +513,6 @@ pub fn collect<C: Columns>(
     })?;
     collected.corpus.take_sample(shared);
     Ok(collected)
-}
-
-/// The lanes in which the files of a first pass are read.
-pub fn lanes_of(context: &Context<'_>, inputs: &Inputs) -> Vec<Lane> {
-    Lane::cut(inputs, context.bounds.lane_bytes)
 }
 
 /// The ids of lanes that are not put together yet may take as many times less memory as those of all.

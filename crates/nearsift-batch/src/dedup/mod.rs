@@ -44,7 +44,7 @@ use crate::folder::{Destination, Folder, OpenedFolder, Start, Table, Untouched};
 use crate::lock;
 use crate::notice::{Level, Topic};
 use crate::parts::Parts;
-use crate::scan::Opened;
+use crate::scan::{Lane, Opened};
 use budget::{Forecast, write_took};
 use nearsift::search::Method;
 use origin::Origin;
@@ -311,7 +311,7 @@ fn work(
     };
     // The batch that the forecast looks at is the first of the first pass.
     let inputs = origin.files().filter(|_| folder.state().is_some());
-    let first_lane = |inputs: &Inputs| corpus::lanes_of(&context, inputs).swap_remove(0);
+    let first_lane = |inputs: &Inputs| Lane::cut(&context, inputs).swap_remove(0);
     let opened = inputs.map(|inputs| Opened::at(inputs, &first_lane(inputs))).transpose()?;
     let first = inputs.zip(opened.as_ref().and_then(Opened::first));
     let forecast =

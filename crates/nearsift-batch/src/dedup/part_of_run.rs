@@ -1,7 +1,7 @@
 //! What a run leaves for other decisions about its documents, and these decisions.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nearsift::dedup::{Clustering, Keep};
 use nearsift::recipe::Recipe;
@@ -152,7 +152,7 @@ fn is_of_part(path: &Path) -> bool {
 }
 
 /// Gives a file another name; where the file system has no second names, copies it.
-fn link_or_copy(from: &Path, to: &PathBuf) -> std::io::Result<()> {
+fn link_or_copy(from: &Path, to: &Path) -> std::io::Result<()> {
     match fs::hard_link(from, to) {
         Err(_) => fs::copy(from, to).map(drop),
         linked => linked,

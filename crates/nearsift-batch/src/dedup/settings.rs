@@ -172,21 +172,17 @@ impl Settings {
 
     fn check_pairs_from(&self, from: f64) -> Result<(), Error> {
         let problem = match &self.method {
-            Method::Sketch { acceptance: Acceptance::Verified(min_score), .. } => {
-                if (0.0..=*min_score).contains(&from) {
-                    String::new()
-                } else {
-                    format!(
-                        " {from} is above `min-score` {min_score}, from which on pairs are kept anyway: give a score from 0 to that"
-                    )
-                }
+            Method::Sketch { acceptance: Acceptance::Verified(min_score), .. }
+                if (0.0..=*min_score).contains(&from) =>
+            {
+                return Ok(());
             }
+            Method::Sketch { acceptance: Acceptance::Verified(min_score), .. } => format!(
+                " {from} is above `min-score` {min_score}, from which on pairs are kept anyway: give a score from 0 to that"
+            ),
             _ => " keeps the scores of compared texts, and here none are compared: leave out `method` simhash, `max-distance`, and `verify` off".to_owned(),
         };
-        match problem.is_empty() {
-            true => Ok(()),
-            false => Err(Error::Setting { setting: "keep-pairs-from", problem }),
-        }
+        Err(Error::Setting { setting: "keep-pairs-from", problem })
     }
 
     /// Refuses what a job over parts cannot have: it has no files, and a few settings decided what is in the parts.

@@ -344,7 +344,7 @@ impl Summary {
         self.kept -= 1;
     }
 
-    /// Counts a group of so many documents.
+    /// Counts a group by its size, in documents.
     pub(super) fn count_group(&mut self, size: usize) {
         let size = size as u64;
         self.groups += 1;

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use askama::Template;
 use nearsift::compare::{Side, differences};
 
-use super::page::{Figure, Name, PassageShown, bytes, passages_shown, share};
+use super::page::{Figure, NAME_CHARS, Name, PassageShown, bytes, passages_shown, share};
 use super::words::{Words, counted, fill};
 use super::{PageLanguage, Passage, grouped, passages, visible_line};
 use crate::context::Context;
@@ -16,8 +16,6 @@ use crate::error::Error;
 const SHOWN: usize = 200;
 /// Rows of a table that are shown.
 const ROWS: usize = 30;
-/// The most characters of a path or an id that are shown.
-const NAME_CHARS: usize = 60;
 
 /// The passages to show: of few all, of many those that cover least of their item.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The most characters of a path or an id that are shown; the whole is its title.
-const NAME_CHARS: usize = 60;
+pub(super) const NAME_CHARS: usize = 60;
 /// The same in a table of sources.
 const SOURCE_CHARS: usize = 40;
 

@@ -43,44 +43,44 @@ fn print_part(summary: &PartSummary, out: &mut Out) -> Result<(), Failure> {
 
 /// Decides about the documents of parts.
 pub fn join(args: &Join, global: &Global) -> Result<Status, Failure> {
-    terminal::show(args.progress);
+    terminal::show(args.deciding.progress);
     let parts = Parts::open(&args.parts)?;
     let mut settings = Settings::default();
     settings.method = method(args, &parts)?;
     settings.clustering = args.cluster.map(resolve::clustering);
     settings.max_cluster = args.max_cluster;
-    settings.language = language::given(args.report.language);
-    settings.date.clone_from(&args.report.date);
-    settings.parquet_tables = args.tables == args::TableFormat::Parquet;
+    settings.language = language::given(args.deciding.report.language);
+    settings.date.clone_from(&args.deciding.report.date);
+    settings.parquet_tables = args.deciding.tables == args::TableFormat::Parquet;
     let mut context = terminal::context(global, args.searching.memory);
-    context.earlier = resolve::earlier(args.overwrite);
+    context.earlier = resolve::earlier(args.deciding.overwrite);
     if let Method::Simhash { recipe, .. } = &settings.method {
         context.join_speed = calibration::join_speed(recipe.bits());
     }
     interrupt::listen(&context.interrupt);
     let mut output = Output::new(&args.output);
-    output.resume = args.resume;
+    output.resume = args.deciding.resume;
     let done = dedup::join(&parts, &settings, &output, &context)?;
     sum_up_decisions(done, global, &args.output, "next, for each part: nearsift apply PART")
 }
 
 /// Decides anew about the documents of a run.
 pub fn regroup(args: &args::Regroup, global: &Global) -> Result<Status, Failure> {
-    terminal::show(args.progress);
+    terminal::show(args.deciding.progress);
     let keep = args.keep.as_deref().map(str::parse).transpose();
     let mut changes = dedup::Regroup::default();
     changes.min_score = args.min_score;
     changes.clustering = args.cluster.map(resolve::clustering);
     changes.max_cluster = args.max_cluster;
     changes.keep = keep.map_err(|e| Failure::new(format!("--keep: {e}")))?;
-    changes.parquet_tables = args.tables == args::TableFormat::Parquet;
-    changes.language = language::given(args.report.language);
-    changes.date.clone_from(&args.report.date);
+    changes.parquet_tables = args.deciding.tables == args::TableFormat::Parquet;
+    changes.language = language::given(args.deciding.report.language);
+    changes.date.clone_from(&args.deciding.report.date);
     let mut context = terminal::context(global, args.memory);
-    context.earlier = resolve::earlier(args.overwrite);
+    context.earlier = resolve::earlier(args.deciding.overwrite);
     interrupt::listen(&context.interrupt);
     let mut output = Output::new(&args.output);
-    output.resume = args.resume;
+    output.resume = args.deciding.resume;
     let done = dedup::regroup(&args.run, &changes, &output, &context)?;
     let next = format!("next: nearsift apply {}", escaped(&args.run.display().to_string()));
     sum_up_decisions(done, global, &args.output, &next)

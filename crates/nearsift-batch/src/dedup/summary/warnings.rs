@@ -40,17 +40,33 @@ impl Summary {
     /// Of what was read and written.
     fn warn_of_files(&self, warnings: &mut Warnings) {
         warnings.add(
-            u64::from(self.documents + self.unreadable == 0), ["The input holds no document: check it, and give `format` if its name tells another."
-                .into(), "输入中没有文档：请检查输入；如果文件名对应另一种格式，请给出 `format`。".into()]);
+            u64::from(self.documents + self.unreadable == 0),
+            [
+                "The input holds no document: check it, and give `format` if its name tells another.".into(),
+                "输入中没有文档：请检查输入；如果文件名对应另一种格式，请给出 `format`。".into(),
+            ],
+        );
         warnings.add(
-            self.unreadable, [format!(
-                "{} could not be read: {}.",
-                plural_of(self.unreadable, ["document or file", "documents or files"]),
-                match self.place {
-                    Place::Stream => "unreadable.jsonl says where and why, of a run with a folder for its results",
-                    _ => "unreadable.jsonl says where and why, unreadable/ has what there was to read",
-                }
-            ), format!("{} 篇文档或文件无法读取：{}。", grouped(self.unreadable), match self.place { Place::Stream => "结果写入文件夹时，unreadable.jsonl 会说明位置和原因", _ => "unreadable.jsonl 说明位置和原因，unreadable/ 中是能读到的内容" })]);
+            self.unreadable,
+            [
+                format!(
+                    "{} could not be read: {}.",
+                    plural_of(self.unreadable, ["document or file", "documents or files"]),
+                    match self.place {
+                        Place::Stream => "unreadable.jsonl says where and why, of a run with a folder for its results",
+                        _ => "unreadable.jsonl says where and why, unreadable/ has what there was to read",
+                    }
+                ),
+                format!(
+                    "{} 篇文档或文件无法读取：{}。",
+                    grouped(self.unreadable),
+                    match self.place {
+                        Place::Stream => "结果写入文件夹时，unreadable.jsonl 会说明位置和原因",
+                        _ => "unreadable.jsonl 说明位置和原因，unreadable/ 中是能读到的内容",
+                    }
+                ),
+            ],
+        );
         warnings.add(
             self.carried_over,
             [
@@ -76,43 +92,81 @@ impl Summary {
             ],
         );
         warnings.add(
-            self.unmarked, [format!(
-                "{} of the name of an added column already, and stayed as it was: give that column another name with `mark-names`.",
-                plural_of(self.unmarked, ["document has a field", "documents have a field"])
-            ), format!("{} 篇文档已有与新增列同名的字段，保持原样：请用 `mark-names` 为该列另取名字。", grouped(self.unmarked))]);
+            self.unmarked,
+            [
+                format!(
+                    "{} of the name of an added column already, and stayed as it was: give that column another name with `mark-names`.",
+                    plural_of(self.unmarked, ["document has a field", "documents have a field"])
+                ),
+                format!("{} 篇文档已有与新增列同名的字段，保持原样：请用 `mark-names` 为该列另取名字。", grouped(self.unmarked)),
+            ],
+        );
         warnings.add(
-            self.numbers_as_null, [format!(
-                "{} that JSON does not have, NaN or Infinity, became null in the converted files: without `output-format` records stay as they are.",
-                plural(self.numbers_as_null, "number")
-            ), format!("JSON 没有的数（NaN 或 Infinity）有 {} 个，在转换后的文件中成为 null：不用 `output-format` 时记录保持原样。", grouped(self.numbers_as_null))]);
+            self.numbers_as_null,
+            [
+                format!(
+                    "{} that JSON does not have, NaN or Infinity, became null in the converted files: without `output-format` records stay as they are.",
+                    plural(self.numbers_as_null, "number")
+                ),
+                format!("JSON 没有的数（NaN 或 Infinity）有 {} 个，在转换后的文件中成为 null：不用 `output-format` 时记录保持原样。", grouped(self.numbers_as_null)),
+            ],
+        );
         warnings.add(
-            self.changed_files.len() as u64, [format!(
-                "{} changed while the run read the input, and nothing of them is in kept/: summary.json lists them; run again on files that stay as they are.",
-                plural_of(self.changed_files.len() as u64, ["file was", "files were"])
-            ), format!("{} 个文件在读取过程中有变化，其内容不在 kept/ 中：summary.json 列出了它们；请在文件不再变化时重新运行。", grouped(self.changed_files.len() as u64))]);
+            self.changed_files.len() as u64,
+            [
+                format!(
+                    "{} changed while the run read the input, and nothing of them is in kept/: summary.json lists them; run again on files that stay as they are.",
+                    plural_of(self.changed_files.len() as u64, ["file was", "files were"])
+                ),
+                format!(
+                    "{} 个文件在读取过程中有变化，其内容不在 kept/ 中：summary.json 列出了它们；请在文件不再变化时重新运行。",
+                    grouped(self.changed_files.len() as u64)
+                ),
+            ],
+        );
     }
 
     /// Of documents that lack something.
     fn warn_of_documents(&self, warnings: &mut Warnings) {
         warnings.add(
-            self.duplicate_ids, [format!(
-                "{} had an id that another one has too: tell them apart by the number of their record.",
-                plural(self.duplicate_ids, "document")
-            ), format!("{} 篇文档的 id 与另一篇相同：请按记录号区分。", grouped(self.duplicate_ids))]);
+            self.duplicate_ids,
+            [
+                format!(
+                    "{} had an id that another one has too: tell them apart by the number of their record.",
+                    plural(self.duplicate_ids, "document")
+                ),
+                format!("{} 篇文档的 id 与另一篇相同：请按记录号区分。", grouped(self.duplicate_ids)),
+            ],
+        );
         warnings.add(
-            self.replaced_characters, [format!(
-                "{} could not be decoded, in {}: compared as U+FFFD, kept byte for byte, and the same text only where the bytes are the same. {}",
-                plural(self.replaced_characters, "character"),
-                plural(self.documents_with_replaced_characters, "document"),
-                match self.likely_charset {
-                    Some(charset) => format!(
-                        "The bytes look like {charset}: give `charset` {}.",
-                        charset.to_lowercase()
-                    ),
-                    None =>
-                        "If the input is not in UTF-8, name its charset with `charset`.".to_owned(),
-                }
-            ), format!("{} 个字符无法解码，在 {} 篇文档中：比较时作 U+FFFD，保留时字节不变，只有字节相同才算文本相同。{}", grouped(self.replaced_characters), grouped(self.documents_with_replaced_characters), match self.likely_charset { Some(charset) => format!("字节看上去是 {charset}：请给出 `charset` {}。", charset.to_lowercase()), None => "如果输入不是 UTF-8，请用 `charset` 指明字符集。".to_owned() })]);
+            self.replaced_characters,
+            [
+                format!(
+                    "{} could not be decoded, in {}: compared as U+FFFD, kept byte for byte, and the same text only where the bytes are the same. {}",
+                    plural(self.replaced_characters, "character"),
+                    plural(self.documents_with_replaced_characters, "document"),
+                    match self.likely_charset {
+                        Some(charset) => format!(
+                            "The bytes look like {charset}: give `charset` {}.",
+                            charset.to_lowercase()
+                        ),
+                        None => "If the input is not in UTF-8, name its charset with `charset`.".to_owned(),
+                    }
+                ),
+                format!(
+                    "{} 个字符无法解码，在 {} 篇文档中：比较时作 U+FFFD，保留时字节不变，只有字节相同才算文本相同。{}",
+                    grouped(self.replaced_characters),
+                    grouped(self.documents_with_replaced_characters),
+                    match self.likely_charset {
+                        Some(charset) => format!(
+                            "字节看上去是 {charset}：请给出 `charset` {}。",
+                            charset.to_lowercase()
+                        ),
+                        None => "如果输入不是 UTF-8，请用 `charset` 指明字符集。".to_owned(),
+                    }
+                ),
+            ],
+        );
         warnings.add(
             self.without_keep_value,
             [
@@ -135,22 +189,42 @@ impl Summary {
         let unjudged =
             self.without_text + self.navigation_only + self.too_few_features + self.undecodable;
         warnings.add(
-            unjudged, [format!(
-                "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features{}): such documents match only where the text is the same.",
-                plural(unjudged, "document"),
-                grouped(self.without_text),
-                grouped(self.navigation_only),
-                grouped(self.too_few_features),
-                match self.undecodable {
-                    0 => String::new(),
-                    n => format!(", {} of which too much could not be decoded", grouped(n)),
-                }
-            ), format!("{} 篇文档没有指纹（无文本 {}，只有导航 {}，特征过少 {}{}）：这样的文档只有文本相同才会匹配。", grouped(unjudged), grouped(self.without_text), grouped(self.navigation_only), grouped(self.too_few_features), match self.undecodable { 0 => String::new(), n => format!("，大部分无法解码 {}", grouped(n)) })]);
+            unjudged,
+            [
+                format!(
+                    "{} had no fingerprint ({} without text, {} with navigation only, {} with too few features{}): such documents match only where the text is the same.",
+                    plural(unjudged, "document"),
+                    grouped(self.without_text),
+                    grouped(self.navigation_only),
+                    grouped(self.too_few_features),
+                    match self.undecodable {
+                        0 => String::new(),
+                        n => format!(", {} of which too much could not be decoded", grouped(n)),
+                    }
+                ),
+                format!(
+                    "{} 篇文档没有指纹（无文本 {}，只有导航 {}，特征过少 {}{}）：这样的文档只有文本相同才会匹配。",
+                    grouped(unjudged),
+                    grouped(self.without_text),
+                    grouped(self.navigation_only),
+                    grouped(self.too_few_features),
+                    match self.undecodable {
+                        0 => String::new(),
+                        n => format!("，大部分无法解码 {}", grouped(n)),
+                    }
+                ),
+            ],
+        );
         warnings.add(
-            self.too_long, [format!(
-                "{} had a text of more than 1 GiB and was compared with none: split such records into documents.",
-                plural(self.too_long, "document")
-            ), format!("{} 篇文档的文本超过 1 GiB，没有与任何文档比较：请把这样的记录拆成多篇文档。", grouped(self.too_long))]);
+            self.too_long,
+            [
+                format!(
+                    "{} had a text of more than 1 GiB and was compared with none: split such records into documents.",
+                    plural(self.too_long, "document")
+                ),
+                format!("{} 篇文档的文本超过 1 GiB，没有与任何文档比较：请把这样的记录拆成多篇文档。", grouped(self.too_long)),
+            ],
+        );
         warnings.add(
             self.skipped_files,
             [
@@ -169,11 +243,20 @@ impl Summary {
     /// Of groups at the largest size, and of references.
     fn warn_of_groups(&self, warnings: &mut Warnings) {
         warnings.add(
-            u64::from(self.capped_groups), [format!(
-                "{} for as many documents as `max-cluster` allows, and more are like them ({}), of which others stay: look at the largest groups, a page template may hold them together.",
-                plural_of(self.capped_groups.into(), ["document stands", "documents stand"]),
-                plural(self.capped_links, "link")
-            ), format!("{} 篇文档各自代表的文档已达 `max-cluster` 的上限，与之相似的还有（{} 条链接），其中一些因此保留：请查看最大的组，它们可能由网页模板连在一起。", grouped(self.capped_groups.into()), grouped(self.capped_links))]);
+            u64::from(self.capped_groups),
+            [
+                format!(
+                    "{} for as many documents as `max-cluster` allows, and more are like them ({}), of which others stay: look at the largest groups, a page template may hold them together.",
+                    plural_of(self.capped_groups.into(), ["document stands", "documents stand"]),
+                    plural(self.capped_links, "link")
+                ),
+                format!(
+                    "{} 篇文档各自代表的文档已达 `max-cluster` 的上限，与之相似的还有（{} 条链接），其中一些因此保留：请查看最大的组，它们可能由网页模板连在一起。",
+                    grouped(self.capped_groups.into()),
+                    grouped(self.capped_links)
+                ),
+            ],
+        );
         for skipped in self.against.iter().filter_map(Reference::skipped) {
             warnings.add(1, skipped);
         }
@@ -183,9 +266,12 @@ impl Summary {
     fn warn_of_search(&self, warnings: &mut Warnings) {
         match &self.search {
             Search::Simhash { chance_neighbours, max_distance, .. } => warnings.add(
-                u64::from(*chance_neighbours > CHANCE_WARNING), [format!(
-                    "A document has {chance_neighbours:.2} neighbours within distance {max_distance} by chance alone: use a smaller distance or more bits."
-                ), format!("仅凭偶然，一篇文档在距离 {max_distance} 以内就有 {chance_neighbours:.2} 个邻居：请用更小的距离或更多的位。")]),
+                u64::from(*chance_neighbours > CHANCE_WARNING),
+                [
+                    format!("A document has {chance_neighbours:.2} neighbours within distance {max_distance} by chance alone: use a smaller distance or more bits."),
+                    format!("仅凭偶然，一篇文档在距离 {max_distance} 以内就有 {chance_neighbours:.2} 个邻居：请用更小的距离或更多的位。"),
+                ],
+            ),
             Search::Sketch {
                 candidates_skipped,
                 hot_keys,
@@ -196,33 +282,69 @@ impl Summary {
             } => {
                 if let Some(form) = same_form_together {
                     warnings.add(
-                        form.groups, [format!(
-                            "{} of {} may have only a form in common ({}): look at them in report.html. Where they are different documents, run 'nearsift tune' on the input, or give a higher `min-score`.",
-                            plural(form.groups, "group"),
-                            plural(form.documents, "document"),
-                            form.example(PageLanguage::English)
-                        ), format!("{} 组共 {} 篇文档可能只是格式相同（{}）：请在 report.html 中查看。如果它们是不同的文档，请对输入运行 'nearsift tune'，或提高 `min-score`。", grouped(form.groups), grouped(form.documents), form.example(PageLanguage::Chinese))]);
+                        form.groups,
+                        [
+                            format!(
+                                "{} of {} may have only a form in common ({}): look at them in report.html. Where they are different documents, run 'nearsift tune' on the input, or give a higher `min-score`.",
+                                plural(form.groups, "group"),
+                                plural(form.documents, "document"),
+                                form.example(PageLanguage::English)
+                            ),
+                            format!(
+                                "{} 组共 {} 篇文档可能只是格式相同（{}）：请在 report.html 中查看。如果它们是不同的文档，请对输入运行 'nearsift tune'，或提高 `min-score`。",
+                                grouped(form.groups),
+                                grouped(form.documents),
+                                form.example(PageLanguage::Chinese)
+                            ),
+                        ],
+                    );
                 }
                 if let Some(form) = same_form_apart {
                     warnings.add(
-                        form.pairs, [format!(
-                            "{} of one form {} no near duplicates, because their values differ ({}).",
-                            plural(form.pairs, "pair"),
-                            if form.pairs == 1 { "is" } else { "are" },
-                            form.example(PageLanguage::English)
-                        ), format!("{} 对文档格式相同但数值不同，不算近似重复（{}）。", grouped(form.pairs), form.example(PageLanguage::Chinese))]);
+                        form.pairs,
+                        [
+                            format!(
+                                "{} of one form {} no near duplicates, because their values differ ({}).",
+                                plural(form.pairs, "pair"),
+                                if form.pairs == 1 { "is" } else { "are" },
+                                form.example(PageLanguage::English)
+                            ),
+                            format!(
+                                "{} 对文档格式相同但数值不同，不算近似重复（{}）。",
+                                grouped(form.pairs),
+                                form.example(PageLanguage::Chinese)
+                            ),
+                        ],
+                    );
                 }
                 warnings.add(
-                    *candidates_skipped, [format!(
-                        "{} of documents that are like many others were compared only where a group depends on it: the nearest of each were.",
-                        plural(*candidates_skipped, "pair")
-                    ), format!("有些文档与许多文档相似，其中 {} 对只在成组需要时才比较：每篇最近的都已比较。", grouped(*candidates_skipped))]);
+                    *candidates_skipped,
+                    [
+                        format!(
+                            "{} of documents that are like many others were compared only where a group depends on it: the nearest of each were.",
+                            plural(*candidates_skipped, "pair")
+                        ),
+                        format!(
+                            "有些文档与许多文档相似，其中 {} 对只在成组需要时才比较：每篇最近的都已比较。",
+                            grouped(*candidates_skipped)
+                        ),
+                    ],
+                );
                 warnings.add(
-                    *comparisons_skipped, [format!(
-                        "{} hot, shared by very many documents: {} among these skipped; most pairs that are alike share another key.",
-                        plural_of(*hot_keys, ["key is", "keys are"]),
-                        plural_of(*comparisons_skipped, ["comparison was", "comparisons were"])
-                    ), format!("{} 个热键为许多文档所共有：跳过了其中 {} 次比较；相似的对大多还有别的共同键。", grouped(*hot_keys), grouped(*comparisons_skipped))]);
+                    *comparisons_skipped,
+                    [
+                        format!(
+                            "{} hot, shared by very many documents: {} among these skipped; most pairs that are alike share another key.",
+                            plural_of(*hot_keys, ["key is", "keys are"]),
+                            plural_of(*comparisons_skipped, ["comparison was", "comparisons were"])
+                        ),
+                        format!(
+                            "{} 个热键为许多文档所共有：跳过了其中 {} 次比较；相似的对大多还有别的共同键。",
+                            grouped(*hot_keys),
+                            grouped(*comparisons_skipped)
+                        ),
+                    ],
+                );
             }
         }
     }
