@@ -123,6 +123,11 @@ class Bench:
                 )
         assert made.to_pylist()[:300] == [ns.fingerprint(text) for text in few]
 
+    def column(self, rows: int) -> None:
+        program = [sys.executable, __file__, str(self.path), "--memory-of-column", str(rows)]
+        figures = json.loads(subprocess.run(program, capture_output=True, check=True, text=True).stdout)
+        self.say("memory of a column and its fingerprints", **figures)
+
     def sketches(self) -> None:
         column = pyarrow.array(self.texts, pyarrow.large_string())
         seconds, _ = timed(lambda: ns.sketch(column, threads=self.threads))
@@ -188,8 +193,8 @@ class Bench:
 
     def dedup(self) -> None:
         seconds, found = timed(lambda: ns.dedup({"id": self.ids, "text": self.texts}, id="id", threads=self.threads))
-        figures = ns.evaluate(self.path, "fields", replicates=0)["measured"]
-        self.say("dedup", seconds=seconds, removed=len(found) - sum(found.keep_mask), f1=figures["f1"]["value"])
+        quality = f1(ns.evaluate(self.path, "fields", replicates=0))
+        self.say("dedup", seconds=seconds, removed=len(found) - sum(found.keep_mask), **quality)
         for name, pipeline in [("rensa", by_rensa), ("datasketch", by_datasketch)]:
             try:
                 peer, pairs = timed(lambda pipeline=pipeline: pipeline(self.texts))
@@ -201,18 +206,27 @@ class Bench:
                 with table.open("w", encoding="utf-8") as out:
                     for a, b in pairs:
                         out.write(json.dumps({"a": self.ids[a], "b": self.ids[b], "score": 1.0}) + "\n")
-                figures = ns.evaluate(self.path, "fields", pairs=table, replicates=0)["measured"]
-            self.say(f"pairs by {name}", seconds=peer, pairs=len(pairs), times=peer / seconds, f1=figures["f1"]["value"])
+                quality = f1(ns.evaluate(self.path, "fields", pairs=table, replicates=0))
+            self.say(f"pairs by {name}", seconds=peer, pairs=len(pairs), times=peer / seconds, **quality)
+
+
+def f1(evaluated: dict[str, Any]) -> dict[str, float]:
+    """Of pairs, most of which are in the largest families, and of documents that have a near-duplicate."""
+    figures = evaluated["measured"]
+    return {"f1": figures["f1"]["value"], "f1_of_documents": figures["documents"]["duplicate_f1"]}
 
 
 def by_rensa(texts: list[str]) -> list[tuple[int, int]]:
     import rensa
 
-    matrix = rensa.RMinHash.digest_matrix_from_token_sets([list(shingles(text)) for text in texts], 128, 1)
+    chunk = 10_000  # The shingles of all texts at once do not fit into memory.
     lsh = rensa.RMinHashLSH(threshold=0.7, num_perm=128, num_bands=16)
-    lsh.insert_matrix(matrix, 0)
+    signatures: list[Any] = []
+    for start in range(0, len(texts), chunk):
+        tokens = [list(shingles(text)) for text in texts[start : start + chunk]]
+        lsh.insert_matrix(rensa.RMinHash.digest_matrix_from_token_sets(tokens, 128, 1), start)
+        signatures += rensa.RMinHash.from_token_sets(tokens, 128, 1)
     pairs: set[tuple[int, int]] = set()
-    signatures = rensa.RMinHash.from_token_sets([list(shingles(text)) for text in texts], 128, 1)
     for a, signature in enumerate(signatures):
         pairs.update((min(a, b), max(a, b)) for b in lsh.query(signature) if a != b)
     return sorted(pairs)
@@ -248,6 +262,27 @@ def memory_of(package: str, texts: list[str]) -> float:
     return (memory() - before) / len(items)
 
 
+def memory_of_column(rows: int) -> None:
+    """What the fingerprints of a column take beside it, in a process of its own: in the end, and at most on the way."""
+    made_up = (f"第 {number} 号文件 of the archive, folder {number * 7919 % 10_007}" for number in range(rows))
+    texts = pyarrow.array(made_up, pyarrow.large_string())
+    ns.fingerprint(texts.slice(0, 1000), recipe="simhash64")
+    before, most_before = memory(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    seconds, made = timed(lambda: ns.fingerprint(texts, recipe="simhash64"))
+    after, most = memory(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    figures = {
+        "rows": rows,
+        "column_mb": texts.nbytes / 1e6,
+        "fingerprints_mb": pyarrow.array(made).nbytes / 1e6,
+        "before_mb": before / 1e6,
+        "after_mb": after / 1e6,
+        "most_mb": max(most, most_before) / 1e6,
+        "most_before_mb": most_before / 1e6,
+        "seconds": seconds,
+    }
+    print(json.dumps(figures))
+
+
 def memory() -> int:
     """Bytes that this process has in memory."""
     with open("/proc/self/statm") as file:
@@ -260,8 +295,13 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=50_000)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--column-rows", type=int, default=10_000_000, help="rows of the column whose memory is measured")
+    parser.add_argument("--memory-of-column", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--memory-of", choices=["nearsift", "datasketch"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.memory_of_column:
+        memory_of_column(arguments.memory_of_column)
+        return
     documents = [row for _, row in zip(range(arguments.documents), rows(arguments.corpus))]
     if arguments.memory_of:
         print(memory_of(arguments.memory_of, [row["text"] for row in documents[:5000]]))
@@ -271,6 +311,7 @@ def main() -> None:
         path.write_text("".join(json.dumps(row) + "\n" for row in documents), encoding="utf-8")
         bench = Bench(documents, path, arguments.threads)
         bench.fingerprints()
+        bench.column(arguments.column_rows)
         bench.sketches()
         bench.lsh()
         bench.dedup()

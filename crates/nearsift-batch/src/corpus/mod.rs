@@ -3,7 +3,7 @@
 use std::ops::Add;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use nearsift::dedup::{Corpus, Entry, Keep, MAX_DOCUMENTS, SketchCorpus, SketchEntry};
 use nearsift::feature::sample::FrequencySample;
@@ -196,7 +196,8 @@ pub trait Columns {
     /// What the workers share while the columns are filled.
     type Shared: Sync + Default;
 
-    /// What a worker keeps of a document, and why there is no fingerprint or sketch.
+    /// What a worker keeps of a document, and why there is no fingerprint or sketch. What is counted over a sample of the
+    /// documents is counted here.
     fn entry(
         shared: &Self::Shared,
         fingerprinter: &mut Fingerprinter<'_>,
@@ -204,7 +205,7 @@ pub trait Columns {
     ) -> (Self::Entry, Option<NoFingerprint>);
 
     /// Appends a document, with what the keep policy compares.
-    fn push(&mut self, shared: &Self::Shared, entry: Self::Entry, value: Option<f64>);
+    fn push(&mut self, entry: Self::Entry, value: Option<f64>);
 
     /// The number of documents.
     fn len(&self) -> usize;
@@ -263,7 +264,7 @@ impl Columns for Corpus {
         (Entry { fingerprint, text_key: document.text.key(fingerprinter), value: None }, why_not)
     }
 
-    fn push(&mut self, (): &(), entry: Entry, value: Option<f64>) {
+    fn push(&mut self, entry: Entry, value: Option<f64>) {
         Corpus::push(self, Entry { value, ..entry });
     }
 
@@ -325,53 +326,82 @@ pub struct Sketched {
     pub sample: FrequencySample,
 }
 
-/// A sample that is being counted. What it holds in the end does not depend on the order of the documents.
+/// A sample that the workers count. What it holds in the end depends neither on the order of the documents nor on whether some come
+/// twice: so it may be ahead of the columns, and a job that resumes another one counts again what that one had not kept.
 #[derive(Default)]
 pub struct SharedSample {
     /// The lowest level that is wanted: what a worker reads late it hands over in vain.
     least_level: AtomicU32,
+    waiting: Mutex<Waiting>,
     sample: Mutex<FrequencySample>,
 }
 
+/// Texts that are not counted yet: their keys and features.
+#[derive(Default)]
+struct Waiting {
+    texts: Vec<(u128, Vec<u64>)>,
+    /// Of all texts.
+    features: usize,
+}
+
+/// From so many features on that wait, 8 MB, workers wait, too.
+const FEATURES_WAITING: usize = 1 << 20;
+
 impl SharedSample {
-    fn add(&self, key: u128, features: &[u64]) {
-        let mut sample = lock(&self.sample);
-        sample.add(key, features);
+    /// Counts a text, now or soon: one worker counts at a time, and the others leave it their texts.
+    fn add(&self, key: u128, features: Vec<u64>) {
+        let waiting = {
+            let mut waiting = lock(&self.waiting);
+            waiting.features += features.len();
+            waiting.texts.push((key, features));
+            waiting.features
+        };
+        match self.sample.try_lock() {
+            Ok(mut sample) => self.count(&mut sample),
+            Err(TryLockError::WouldBlock) if waiting < FEATURES_WAITING => {}
+            Err(_) => self.count(&mut lock(&self.sample)),
+        }
+    }
+
+    /// Counts all texts that wait.
+    fn count(&self, sample: &mut FrequencySample) {
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        for (key, features) in waiting.texts {
+            sample.add(key, &features);
+        }
         self.least_level.store(sample.least_level(), Ordering::Relaxed);
+    }
+
+    /// The sample with all texts that were added.
+    fn counted(&self) -> MutexGuard<'_, FrequencySample> {
+        let mut sample = lock(&self.sample);
+        self.count(&mut sample);
+        sample
     }
 }
 
-/// A document with a sketch, and its features when the sample wants them.
-pub struct SketchedEntry {
-    entry: SketchEntry,
-    features: Option<Vec<u64>>,
-}
-
 impl Columns for Sketched {
-    type Entry = SketchedEntry;
+    type Entry = SketchEntry;
     type Shared = SharedSample;
 
     fn entry(
         shared: &SharedSample,
         fingerprinter: &mut Fingerprinter<'_>,
         document: &Seen<'_>,
-    ) -> (SketchedEntry, Option<NoFingerprint>) {
+    ) -> (SketchEntry, Option<NoFingerprint>) {
         let sketched = document.text.sketch(fingerprinter);
         let text_key = document.text.key(fingerprinter);
-        let wanted = text_key.is_some_and(|key| {
+        if let (Some(key), Ok(_)) = (text_key, &sketched) {
             let least_level = shared.least_level.load(Ordering::Relaxed);
-            sketched.is_ok() && FrequencySample::wants_at(least_level, key)
-        });
-        let features = wanted.then(|| fingerprinter.sketched_features());
-        let entry = SketchEntry { sketched: sketched.ok(), text_key, value: None };
-        (SketchedEntry { entry, features }, sketched.err())
+            if FrequencySample::wants_at(least_level, key) {
+                shared.add(key, fingerprinter.sketched_features());
+            }
+        }
+        (SketchEntry { sketched: sketched.ok(), text_key, value: None }, sketched.err())
     }
 
-    fn push(&mut self, shared: &SharedSample, entry: SketchedEntry, value: Option<f64>) {
-        if let (Some(key), Some(features)) = (entry.entry.text_key, &entry.features) {
-            shared.add(key, features);
-        }
-        self.corpus.push(SketchEntry { value, ..entry.entry });
+    fn push(&mut self, entry: SketchEntry, value: Option<f64>) {
+        self.corpus.push(SketchEntry { value, ..entry });
     }
 
     fn len(&self) -> usize {
@@ -422,7 +452,7 @@ impl Columns for Sketched {
     }
 
     fn sample(shared: &SharedSample) -> Option<Vec<u8>> {
-        Some(lock(&shared.sample).to_bytes())
+        Some(shared.counted().to_bytes())
     }
 
     fn restore_sample(shared: &SharedSample, sample: &[u8]) -> Option<()> {
@@ -433,6 +463,7 @@ impl Columns for Sketched {
     }
 
     fn take_sample(&mut self, shared: SharedSample) {
+        drop(shared.counted());
         self.sample = shared.sample.into_inner().unwrap_or_else(PoisonError::into_inner);
     }
 }
@@ -738,8 +769,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Take<Row<C::Entry>>
         place: Place,
         done: Result<Row<C::Entry>, Note>,
     ) -> Result<(), Error> {
-        let (context, keep, shared, keeps_work) =
-            (self.context, self.keep, self.shared, self.state.is_some());
+        let (context, keep, keeps_work) = (self.context, self.keep, self.state.is_some());
         let documents = self.documents;
         let lane = self.lane(lane);
         match done {
@@ -748,7 +778,7 @@ impl<C: Columns, F: FnMut(&str) -> Result<(), Error>> Take<Row<C::Entry>>
                 if let Some((texts, text)) = lane.texts.as_mut().zip(row.text.as_ref()) {
                     texts.push(text)?;
                 }
-                lane.own.add(shared, row, keep)?;
+                lane.own.add(row, keep)?;
                 self.documents += 1;
                 Ok(())
             }
@@ -938,7 +968,7 @@ impl<C: Columns> Collected<C> {
         Ok(taken)
     }
 
-    fn add(&mut self, shared: &C::Shared, row: Row<C::Entry>, keep: &Keep) -> Result<(), Error> {
+    fn add(&mut self, row: Row<C::Entry>, keep: &Keep) -> Result<(), Error> {
         let counts = &mut self.counts;
         match row.why_not {
             Some(NoFingerprint::Empty) => counts.without_text += 1,
@@ -960,7 +990,7 @@ impl<C: Columns> Collected<C> {
         if let Some(sources) = &mut self.sources {
             sources.push(row.source.as_deref());
         }
-        self.corpus.push(shared, row.entry, row.value);
+        self.corpus.push(row.entry, row.value);
         Ok(())
     }
 }

@@ -166,7 +166,7 @@ impl<'a> Different<'a> {
                 for (piece, entry) in done.unwrap_or_default() {
                     // Of a file that has changed, pieces may be missing.
                     skip_to(&mut sketched, piece);
-                    sketched.push(&shared, entry, None);
+                    sketched.push(entry, None);
                 }
                 Ok(())
             },
