@@ -289,12 +289,22 @@ def memory() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+PARTS: dict[str, Callable[[Bench, argparse.Namespace], None]] = {
+    "fingerprints": lambda bench, _: bench.fingerprints(),
+    "column": lambda bench, arguments: bench.column(arguments.column_rows),
+    "sketches": lambda bench, _: bench.sketches(),
+    "lsh": lambda bench, _: bench.lsh(),
+    "dedup": lambda bench, _: bench.dedup(),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, help="a file of cargo xtask generate-corpus")
     parser.add_argument("--documents", type=int, default=50_000)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="parts of the benchmark")
     parser.add_argument("--column-rows", type=int, default=10_000_000, help="rows of the column whose memory is measured")
     parser.add_argument("--memory-of-column", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--memory-of", choices=["nearsift", "datasketch"], help=argparse.SUPPRESS)
@@ -310,11 +320,8 @@ def main() -> None:
         path = Path(folder) / "corpus.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in documents), encoding="utf-8")
         bench = Bench(documents, path, arguments.threads)
-        bench.fingerprints()
-        bench.column(arguments.column_rows)
-        bench.sketches()
-        bench.lsh()
-        bench.dedup()
+        for part in arguments.only or PARTS:
+            PARTS[part](bench, arguments)
     if arguments.json:
         arguments.json.write_text(json.dumps(bench.record, indent=2) + "\n")
 
