@@ -29,8 +29,8 @@ const LEAST_SHIFT: u32 = 64;
 /// A slot varies when its most frequent value is in at most this share of the documents that have it: 9 of 20.
 const MOST_FREQUENT: (usize, usize) = (9, 20);
 
-/// Where this many times as many slots are walked through as are wanted, each is looked up instead.
-const FEW: usize = 16;
+/// A slot is looked for among so many beside the one where it is likely to be, and by halving only then.
+const BESIDE_LIKELY: usize = 64;
 
 /// Fewer values that differ than this say nothing.
 const FEWEST_DIFFERENT: u32 = 3;
@@ -85,10 +85,12 @@ impl Slot {
 
 /// The slots of a document, with their values.
 ///
-/// 24 bytes for each number or word, twice; an unspaced letter counts as a word.
+/// 28 bytes for each number or word, twice; an unspaced letter counts as a word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Slots {
     slots: Box<[Slot]>,
+    /// Their places, once more: a look for one takes few lines of memory.
+    places: Box<[u32]>,
     letters: usize,
     /// By how many letters a value may stand elsewhere in another text and still be at an equal place.
     shift: u32,
@@ -149,12 +151,41 @@ impl Slots {
         }
         let end = tokens.last().map_or(0, |token| token.at);
         let shift = (end / SHIFT).max(LEAST_SHIFT);
-        Slots { slots: slots.into(), letters: reduced.text().chars().count(), shift }
+        let places = slots.iter().map(|slot| slot.place).collect();
+        Slots { slots: slots.into(), places, letters: reduced.text().chars().count(), shift }
     }
 
     /// The memory that they take beside their own size, in bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.slots)
+        size_of_val(&*self.slots) + size_of_val(&*self.places)
+    }
+
+    /// The slots from the first one on that does not come before a place.
+    ///
+    /// # Complexity
+    /// Expected O(sqrt(n)) for n slots, nearly always within one or two lines of memory, because places are hashes; O(log n) more where many
+    /// are alike.
+    fn from_place(&self, place: u32) -> &[Slot] {
+        let places = &*self.places;
+        // Hashes are spread evenly.
+        let likely = (u64::from(place) * places.len() as u64) >> u32::BITS;
+        let likely = likely as usize;
+        let (before, after) = places.split_at(likely);
+        let is_before = |other: &u32| *other < place;
+        let beyond =
+            before.iter().rev().take(BESIDE_LIKELY).take_while(|other| !is_before(other)).count();
+        let at = if beyond == BESIDE_LIKELY {
+            before.partition_point(is_before)
+        } else if beyond > 0 {
+            likely - beyond
+        } else {
+            let short =
+                after.iter().take(BESIDE_LIKELY).take_while(|other| is_before(other)).count();
+            let far = &after[short..];
+            let more = if short == BESIDE_LIKELY { far.partition_point(is_before) } else { 0 };
+            likely + short + more
+        };
+        &self.slots[at..]
     }
 
     /// The letters and digits of the text.
@@ -196,7 +227,7 @@ impl Varying {
     /// The slots of a document that vary in it and its neighbours: documents that are near it in form.
     ///
     /// # Complexity
-    /// O(slots x neighbours); where most neighbours agree in most slots, the others are looked up in O(log slots) each.
+    /// O(slots x neighbours); where most neighbours agree in most slots, only the others are looked up.
     pub fn among(own: &Slots, neighbours: &[&Slots]) -> Varying {
         let documents = neighbours.len() + 1;
         if documents < FEWEST {
@@ -208,17 +239,9 @@ impl Varying {
         let mut counts = vec![0; places.len()];
         let mut open: Vec<usize> = (0..places.len()).collect();
         for slots in std::iter::once(&own).chain(neighbours) {
-            let mut rest = &*slots.slots;
-            let are_few = open.len() * FEW < rest.len();
             open.retain(|&nth| {
-                let place = places[nth].place;
-                let is_before = |slot: &Slot| slot.place < place;
-                let before = match are_few {
-                    true => rest.partition_point(is_before),
-                    false => rest.iter().take_while(|slot| is_before(slot)).count(),
-                };
-                rest = &rest[before..];
-                let Some(value) = only_value(rest, places[nth], own.shift) else { return true };
+                let there = slots.from_place(places[nth].place);
+                let Some(value) = only_value(there, places[nth], own.shift) else { return true };
                 let seen = &mut values[nth * documents..][..=counts[nth]];
                 seen[counts[nth]] = value;
                 counts[nth] += 1;
@@ -543,6 +566,25 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn places_are_found_wherever_they_crowd(
+            places in prop::collection::vec(
+                prop_oneof![any::<u32>(), 0u32..300, u32::MAX - 300..=u32::MAX, 1u32 << 30..(1 << 30) + 300],
+                0..700,
+            ),
+            asked in any::<u32>(),
+        ) {
+            let mut places = places;
+            places.sort_unstable();
+            let slot = |&place: &u32| Slot { place, value: 0, letters: 0, at: 0, is_alone: false };
+            let all = Slots { slots: places.iter().map(slot).collect(), places: places.clone().into(), letters: 0, shift: 0 };
+            let beside = places.iter().flat_map(|&p| [p.saturating_sub(1), p, p.saturating_add(1)]);
+            for place in beside.chain([asked, 0, u32::MAX]) {
+                let expect = places.partition_point(|&other| other < place);
+                prop_assert_eq!(places.len() - all.from_place(place).len(), expect, "{}", place);
+            }
+        }
+
         #[test]
         fn slots_vary_as_defined(
             documents in prop::collection::vec(
