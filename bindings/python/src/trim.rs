@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use nearsift::substrings::MinBytes;
+use nearsift_batch::EarlierResults;
 use nearsift_batch::trim::substrings::{self, Action, Boundary, Compared, Ends, Settings};
 use pyo3::prelude::*;
 
-use crate::errors::{Class, exception};
+use crate::errors::{Class, exception, of_job};
 use crate::job::{self, Options};
 use crate::settings::Reading;
 
@@ -19,7 +20,11 @@ pub struct Trimming {
     unit: String,
     widen: Option<String>,
     narrow: Option<String>,
+    keep: String,
     mark: bool,
+    /// Other names of the columns, where all documents stay.
+    names: Vec<(String, String)>,
+    overwrite: bool,
 }
 
 impl Trimming {
@@ -46,6 +51,10 @@ impl Trimming {
             (None, Some(narrow)) => Ends::Narrowed(boundary(narrow)?),
             _ => return Err(wrong("widen and narrow exclude each other: give one".to_owned())),
         };
+        settings.keep = self.keep.parse().map_err(|e| wrong(format!("keep: {e}")))?;
+        for (column, name) in &self.names {
+            settings.marks.rename(column, name).map_err(|error| of_job(&error))?;
+        }
         settings.action = if self.mark { Action::Mark } else { Action::Remove };
         Ok(settings)
     }
@@ -61,10 +70,14 @@ pub fn trim_substrings(
     options: Options,
 ) -> PyResult<String> {
     let settings = trimming.settings()?;
-    let read = reading.options(Vec::new())?;
+    let read = reading.options(settings.fields())?;
     let summary = job::run(py, &options, move |context| {
         let inputs = nearsift_batch::open(&paths, read)?;
-        substrings::run(&inputs, &settings, &trimming.output, context)
+        let mut context = context.clone();
+        if trimming.overwrite {
+            context.earlier = EarlierResults::Replace;
+        }
+        substrings::run(&inputs, &settings, &trimming.output, &context)
     })?;
     serde_json::to_string(&summary).map_err(|e| exception(Class::Error, e))
 }

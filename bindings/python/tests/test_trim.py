@@ -46,11 +46,37 @@ def test_marks_and_ends(tmp_path: Path) -> None:
     assert kept == [f"甲{STRETCH}乙", "丁戊"]
 
 
+def test_the_copy_of_the_preferred_document_stays(tmp_path: Path) -> None:
+    docs = tmp_path / "docs.jsonl"
+    texts = [(1, f"甲{STRETCH}"), (3, f"{STRETCH}乙"), (2, f"丙{STRETCH}丁")]
+    docs.write_text("".join(json.dumps({"id": n, "rank": n, "text": text}) + "\n" for n, text in texts))
+    out = tmp_path / "out"
+    for keep, expect in [("first", [texts[0][1], "乙", "丙丁"]), ("highest:rank", ["甲", texts[1][1], "丙丁"])]:
+        ns.trim_substrings(docs, out, min_bytes=100, keep=keep, overwrite=True)
+        assert [json.loads(line)["text"] for line in (out / "kept/docs.jsonl").open()] == expect
+    summary = ns.trim_substrings(docs, tmp_path / "marks", min_bytes=100, keep="highest:rank", mark={"repeats": "spans"})
+    assert (summary["keep"], summary["repeats"]) == ("highest:rank", 2)
+    rows = [json.loads(line) for line in (tmp_path / "marks/marked/docs.jsonl").open()]
+    assert [row["text"] for row in rows] == [text for _, text in texts]
+    for row in rows:
+        for span in row["spans"]:
+            begin, end = span["characters"]
+            assert row["text"][begin:end] == STRETCH
+            begin, end = span["bytes"]
+            assert row["text"].encode()[begin:end] == STRETCH.encode()
+            assert span["first"] == {"id": 3, "record": 2, "byte": 0}
+    assert [row["repeated_bytes"] for row in rows] == [len(STRETCH.encode()), 0, len(STRETCH.encode())]
+    assert not any(row["only_repeats"] for row in rows)
+    with pytest.raises(ns.SettingError, match="text"):
+        ns.trim_substrings(docs, tmp_path / "other", mark={"repeats": "text"})
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
         ({"min_bytes": 31}, "31 bytes is no length of a repeat: expected 32 to 65535 bytes"),
         ({"widen": "line", "narrow": "line"}, "exclude each other"),
+        ({"keep": "last"}, "'last' is not a keep policy"),
         ({"unit": "words"}, "expected 'bytes' or 'letters'"),
         ({"widen": "page"}, "expected 'line' or 'sentence'"),
     ],

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
-use crate::corpus::Id;
+use crate::corpus::{Id, Ids, Records};
 use crate::error::Error;
 use crate::folder::Folder;
 
@@ -87,6 +87,51 @@ impl MarkColumns {
             }
             error => error.into(),
         })
+    }
+}
+
+/// Documents in the order of the input, as a table lists them.
+pub struct Listed<'a> {
+    pub count: u32,
+    pub ids: &'a Ids,
+    pub records: &'a Records,
+}
+
+impl MarkColumns {
+    /// Writes [`TABLE`] of the documents whose files cannot have the columns, if there are any: WARC, text, HTML, archives. `cells` gives the cells of
+    /// a document; the documents come in order. The input must have been read.
+    ///
+    /// # Errors
+    /// What `cells` returns, an id that cannot be read back, or a disk that is full or refuses.
+    pub fn write_table(
+        &self,
+        folder: &Folder,
+        inputs: &Inputs,
+        documents: &Listed<'_>,
+        mut cells: impl FnMut(u32) -> Result<Vec<Cell>, Error>,
+    ) -> Result<(), Error> {
+        let has_columns = |file: usize| inputs.files()[file].format().has_fields();
+        let ends: Vec<(u64, usize)> = inputs.ends().collect();
+        if ends.iter().all(|&(_, file)| has_columns(file)) {
+            return Ok(());
+        }
+        let mut table = folder.table(TABLE)?;
+        let mut at = 0;
+        for document in 0..documents.count {
+            let record = documents.records.of(document);
+            while ends[at].0 <= record {
+                at += 1;
+            }
+            if !has_columns(ends[at].1) {
+                table.line(&MarkLine {
+                    id: documents.ids.get(document)?,
+                    record: record + 1,
+                    names: &self.names,
+                    cells: &cells(document)?,
+                })?;
+            }
+        }
+        table.finish()
     }
 }
 

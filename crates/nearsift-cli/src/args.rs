@@ -603,15 +603,6 @@ pub enum Boundary {
     Sentence,
 }
 
-/// Which of equal pieces stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Stays {
-    /// The first in the order of the input.
-    First,
-    /// None.
-    None,
-}
-
 #[derive(Debug, Args)]
 pub struct Trim {
     #[command(flatten)]
@@ -632,9 +623,10 @@ pub struct Trim {
     /// Pieces with fewer bytes of letters and digits (in UTF-8: a Chinese character has 3) always stay.
     #[arg(help_heading = "What repeats", long, value_name = "BYTES", default_value = "24")]
     pub min_bytes: usize,
-    /// Which of equal pieces stays.
-    #[arg(help_heading = "What repeats", long, value_name = "WHICH", default_value = "first")]
-    pub keep: Stays,
+    /// Which of equal pieces stays: first or none. With --substrings the document whose copy of a repeat stays: first, longest,
+    /// newest:FIELD, highest:FIELD, or ranked:FIELD=VALUE,VALUE,... as dedup has it.
+    #[arg(help_heading = "What repeats", long, value_name = "POLICY", default_value = "first")]
+    pub keep: String,
     /// Pieces that are nearly the same count as the same, as near-duplicate documents do: found by their sketches,
     /// and compared by their letters.
     #[arg(help_heading = "What repeats", long)]
@@ -654,7 +646,7 @@ pub struct Trim {
         value_name = "BYTES",
         num_args = 0..=1,
         default_missing_value = "500",
-        conflicts_with_all = ["min_count", "min_bytes", "keep", "near"]
+        conflicts_with_all = ["min_count", "min_bytes", "near"]
     )]
     pub substrings: Option<usize>,
     /// Remove the lines or sentences in which a repeat begins and ends, too, if their ends are at most BYTES bytes away.
@@ -674,9 +666,18 @@ pub struct Trim {
         requires = "substrings"
     )]
     pub narrow: Option<Boundary>,
-    /// List the repeats in repeats.jsonl, and write no documents.
+    /// Keep every document: repeats.jsonl lists the repeats, and marked/ has all documents in the input's format and order, each with the
+    /// columns repeats (what would go, in bytes and characters, and where the copy is that stays), repeated_bytes and only_repeats.
     #[arg(help_heading = "Exact repeats of any length", long, requires = "substrings")]
     pub mark: bool,
+    /// Other names for these columns, as repeats=exact_repeats.
+    #[arg(
+        help_heading = "Exact repeats of any length",
+        long,
+        value_name = "COLUMN=NAME,...",
+        requires = "mark"
+    )]
+    pub mark_names: Option<String>,
 }
 
 #[derive(Debug, Args)]

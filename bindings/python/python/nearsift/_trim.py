@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,9 @@ def trim_substrings(
     unit: Literal["bytes", "letters"] = "bytes",
     widen: Literal["line", "sentence"] | None = None,
     narrow: Literal["line", "sentence"] | None = None,
-    mark: bool = False,
+    keep: str = "first",
+    mark: bool | Mapping[str, str] = False,
+    overwrite: bool = False,
     text: str = "text",
     id: str = "id",
     format: str | None = None,
@@ -29,9 +31,11 @@ def trim_substrings(
 ) -> dict[str, Any]:
     """Cuts every stretch of `min_bytes` bytes and more that stands earlier out of the documents of files and folders.
 
-    The first copy of a stretch stays, and so does every other byte. `kept/` in the folder `output` has the files in their own formats,
-    `removed.jsonl` a line for each cut. With `mark`, the repeats are listed in `repeats.jsonl` and no document is written. Returns the
-    summary.
+    One copy of a stretch stays, and so does every other byte: the copy of the document that `keep` prefers (`first`, `longest`,
+    `newest:FIELD`, `highest:FIELD` or `ranked:FIELD=VALUE,...`, as in `dedup_files`), and in it the first. `kept/` in the folder `output`
+    has the files in their own formats, `removed.jsonl` a line for each cut. With `mark`, every document stays: `repeats.jsonl` lists the
+    repeats, and `marked/` has all documents with the columns `repeats`, `repeated_bytes` and `only_repeats`; a mapping gives them other
+    names. `overwrite` replaces the results of an earlier run in that folder. Returns the summary.
 
     >>> import json, nearsift as ns, tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -48,7 +52,8 @@ def trim_substrings(
     `widen` removes the lines or sentences in which a repeat begins and ends, too; `narrow` only those that it holds whole.
 
     Raises:
-        ValueError: `min_bytes` is not from 32 to 65,535, or `widen` and `narrow` are given together.
+        ValueError: `min_bytes` is not from 32 to 65,535, `keep` is no policy, or `widen` and `narrow` are given together.
+        SettingError: A name of a column that a file has already.
         InputError: An input that cannot be read or rewritten, or an output folder that is not empty.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) or not isinstance(inputs, Sequence) else list(inputs)
@@ -61,7 +66,10 @@ def trim_substrings(
             "unit": unit,
             "widen": widen,
             "narrow": narrow,
-            "mark": mark,
+            "keep": keep,
+            "mark": mark is not False,
+            "names": list(mark.items()) if isinstance(mark, Mapping) else [],
+            "overwrite": overwrite,
         },
         _settings.options(threads=threads, progress=progress),
     )

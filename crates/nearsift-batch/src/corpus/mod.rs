@@ -852,15 +852,7 @@ fn row<C: Columns>(
 ) -> Row<C::Entry> {
     let field = |place: Option<usize>| document.fields.get(place?)?.as_ref();
     let (entry, why_not) = C::entry(shared, fingerprinter, document);
-    let value = match keep {
-        Keep::First => None,
-        Keep::Longest => Some(f64::from(fingerprinter.length())),
-        Keep::Newest(_) => field(fields.keep).and_then(time),
-        Keep::Highest(_) => field(fields.keep).and_then(Value::as_f64),
-        Keep::Ranked(_, values) => {
-            field(fields.keep).and_then(|value| Keep::rank(values, value.as_str()))
-        }
-    };
+    let value = keep_value(keep, field(fields.keep), || f64::from(fingerprinter.length()));
     Row {
         id: Id::of(document.id).into_owned(),
         entry,
@@ -875,6 +867,21 @@ fn row<C: Columns>(
         bytes: document.text.text.len() as u64,
         source: field(fields.source).map(|value| value.as_str().to_owned()),
         text: None,
+    }
+}
+
+/// The number that a policy compares, of a document with this value of its field; `length` gives its characters. `None` where it has none.
+pub fn keep_value(
+    keep: &Keep,
+    field: Option<&Value<'_>>,
+    length: impl FnOnce() -> f64,
+) -> Option<f64> {
+    match keep {
+        Keep::First => None,
+        Keep::Longest => Some(length()),
+        Keep::Newest(_) => field.and_then(time),
+        Keep::Highest(_) => field.and_then(Value::as_f64),
+        Keep::Ranked(_, values) => field.and_then(|value| Keep::rank(values, value.as_str())),
     }
 }
 

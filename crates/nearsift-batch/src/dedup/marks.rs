@@ -12,7 +12,7 @@ use super::{Job, Judgement};
 use crate::corpus::Id;
 use crate::error::Error;
 use crate::folder::Folder;
-use crate::marks::{Column, MarkColumns, MarkLine, TABLE};
+use crate::marks::{Column, Listed, MarkColumns};
 
 /// The columns, in the order in which they are added.
 const COLUMNS: [Column; 6] = [
@@ -158,29 +158,9 @@ impl Job<'_> {
         marks: &Marks,
         marking: &Marking<'_, J>,
     ) -> Result<(), Error> {
-        let Decided { ids, records, .. } = marking.decided;
-        let inputs = self.files();
-        let has_columns = |file: usize| inputs.files()[file].format().has_fields();
-        let ends: Vec<(u64, usize)> = inputs.ends().collect();
-        if ends.iter().all(|&(_, file)| has_columns(file)) {
-            return Ok(());
-        }
-        let mut table = folder.table(TABLE)?;
-        let mut at = 0;
-        for document in 0..marking.decided.found.clusters().documents() as u32 {
-            let record = records.of(document);
-            while ends[at].0 <= record {
-                at += 1;
-            }
-            if !has_columns(ends[at].1) {
-                table.line(&MarkLine {
-                    id: ids.get(document)?,
-                    record: record + 1,
-                    names: marks.names(),
-                    cells: &marking.cells(document)?,
-                })?;
-            }
-        }
-        table.finish()
+        let Decided { ids, records, found, .. } = marking.decided;
+        let count = found.clusters().documents() as u32;
+        let documents = Listed { count, ids, records };
+        marks.0.write_table(folder, self.files(), &documents, |document| marking.cells(document))
     }
 }

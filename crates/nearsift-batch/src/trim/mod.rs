@@ -8,7 +8,9 @@ pub mod substrings;
 use std::collections::HashMap;
 use std::path::Path;
 
-use nearsift_io::{Decide, Decision, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting};
+use nearsift_io::{
+    AddedColumn, Decide, Decision, Format, Inputs, KeptWriter, Place, ReadOptions, Rewriting,
+};
 use serde::Serialize;
 
 use documents::{Documents, read_documents};
@@ -182,40 +184,50 @@ fn write(
         summary,
         failure: None,
     };
-    let changed = write_files(inputs, folder, context, &mut trimming)?;
-    trimming.summary.changed_files = changed;
+    let written = write_files(inputs, folder, ("kept", Vec::new()), context, &mut trimming)?;
+    trimming.summary.changed_files = written.changed;
     trimming.table.finish()
 }
 
-/// Shortens documents, in the order of the input.
-trait Shorten: Decide {
+/// Decides about documents in the order of the input.
+trait InOrder: Decide {
     /// What ends the run: it is taken once a file is written.
     fn failure(&mut self) -> Option<Error>;
 }
 
-/// Writes every file in its own format with what is left of its texts. Returns the files that had changed since they were read.
+/// What was written.
+struct WrittenFiles {
+    /// Files that had changed since they were read.
+    changed: Vec<ChangedFile>,
+    /// Documents without the added columns, because they have a field of such a name.
+    unmarked: u64,
+}
+
+/// Writes every file in its own format into a folder of the results, with other texts or more columns.
 fn write_files(
     inputs: &Inputs,
     folder: &Folder,
+    (name, columns): (&str, Vec<AddedColumn>),
     context: &Context<'_>,
-    shorten: &mut impl Shorten,
-) -> Result<Vec<ChangedFile>, Error> {
-    folder.make("kept")?;
-    let writer = KeptWriter::new(inputs, folder.path("kept"), folder.path("unreadable"));
-    let writer = writer.compressing_by(rayon::current_num_threads());
-    let mut changed = Vec::new();
+    decide: &mut impl InOrder,
+) -> Result<WrittenFiles, Error> {
+    folder.make(name)?;
+    let writer = KeptWriter::new(inputs, folder.path(name), folder.path("unreadable"));
+    let writer = writer.adding(columns).compressing_by(rayon::current_num_threads());
+    let (mut changed, mut unmarked) = (Vec::new(), 0);
     for (number, file) in inputs.files().iter().enumerate() {
         context.check()?;
-        let done = writer.write_file_by(number, shorten);
-        if let Some(failure) = shorten.failure() {
+        let done = writer.write_file_by(number, decide);
+        if let Some(failure) = decide.failure() {
             return Err(failure);
         }
-        if let Err(error) = done {
-            changed.push(ChangedFile::of(context, file, error)?);
+        match done {
+            Ok(written) => unmarked += written.unmarked,
+            Err(error) => changed.push(ChangedFile::of(context, file, error)?),
         }
     }
     writer.copy_companions()?;
-    Ok(changed)
+    Ok(WrittenFiles { changed, unmarked })
 }
 
 /// Takes the pieces out of the documents, in the order of the input.
@@ -303,7 +315,7 @@ impl Trimming<'_> {
     }
 }
 
-impl Shorten for Trimming<'_> {
+impl InOrder for Trimming<'_> {
     fn failure(&mut self) -> Option<Error> {
         self.failure.take()
     }

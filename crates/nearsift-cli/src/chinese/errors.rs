@@ -214,6 +214,18 @@ const CATALOGUE: &[(&str, &str)] = &[
         "--substrings {} bytes is no length of a repeat: expected {} to {} bytes",
         "--substrings {} 字节不是重复段的长度：应为 {} 至 {} 字节",
     ),
+    (
+        "--keep {}: expected first or none; other policies are for --substrings",
+        "--keep {}：应为 first 或 none；其他规则用于 --substrings",
+    ),
+    (
+        "documents without a value for the keep policy '{}': {}; they come after all others",
+        "没有保留规则“{}”所需的值的文档：{} 篇；它们排在其他文档之后",
+    ),
+    (
+        "documents with a field of the name of an added column: {}; they stayed as they were; give the column another name with --mark-names",
+        "已有与新增列同名的字段的文档：{} 篇；它们保持原样；请用 --mark-names 为该列另取名字",
+    ),
     // Measuring.
     (
         "{}: none of its ids is the id of a document, such as '{}'; see --id-field",

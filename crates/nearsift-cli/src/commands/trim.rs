@@ -32,9 +32,14 @@ fn run_pieces(args: &Trim, global: &Global) -> Result<Status, Failure> {
             ));
         }
     };
-    settings.keep = match args.keep {
-        args::Stays::First => Stays::First,
-        args::Stays::None => Stays::None,
+    settings.keep = match args.keep.as_str() {
+        "first" => Stays::First,
+        "none" => Stays::None,
+        other => {
+            return Err(Failure::new(format!(
+                "--keep {other}: expected first or none; other policies are for --substrings"
+            )));
+        }
     };
     settings.min_count = args.min_count;
     settings.min_bytes = args.min_bytes;
@@ -74,12 +79,14 @@ fn run_substrings(args: &Trim, bytes: usize, global: &Global) -> Result<Status, 
         (None, Some(narrow)) => Ends::Narrowed(boundary(narrow)),
         (None, None) => Ends::Character,
     };
+    settings.keep = args.keep.parse().map_err(|e| Failure::new(format!("--keep: {e}")))?;
     settings.action = if args.mark { Action::Mark } else { Action::Remove };
-    let reading = resolve::read_options(&args.input.reading, Vec::new());
+    settings.marks.rename_all(args.mark_names.as_deref().unwrap_or_default())?;
+    let reading = resolve::read_options(&args.input.reading, settings.fields());
     if settings.action == Action::Remove {
         trim::check(&reading)?;
     }
-    let inputs = resolve::open(&args.input, Vec::new())?;
+    let inputs = resolve::open(&args.input, settings.fields())?;
     let mut context = terminal::context(global, None);
     context.earlier = resolve::earlier(args.overwrite);
     interrupt::listen(&context.interrupt);
@@ -106,7 +113,7 @@ fn print_substrings(
 ) -> Result<(), Failure> {
     let (done, tables) = match summary.action {
         Action::Remove => ("removed from", "kept/, removed.jsonl, summary.json"),
-        Action::Mark => ("found in", "repeats.jsonl, summary.json"),
+        Action::Mark => ("marked in", "marked/, repeats.jsonl, summary.json"),
     };
     out.line(&format!(
         "{} ({} bytes of {}) {done} {}: {} with some, {} with nothing else",

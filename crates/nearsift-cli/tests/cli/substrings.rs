@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use testkit::random::Random;
 
-use crate::answers::{REPEAT_TOO_SHORT, TEXT_NOT_REWRITTEN};
+use crate::answers::{COLUMN_TAKEN, REPEAT_TOO_SHORT, TEXT_NOT_REWRITTEN};
 use crate::support::{Folder, article};
 
 fn lines(texts: &[String]) -> String {
@@ -125,6 +125,202 @@ fn what_is_left_is_what_a_table_of_all_windows_leaves() {
     assert_eq!(of("text_bytes_repeated"), repeated as u64);
 }
 
+/// Lines with what policies ask for: some documents without it, and of equal ones several.
+fn ranked_lines(texts: &[String]) -> (String, Vec<Value>) {
+    let row = |(n, text): (u64, &String)| {
+        let mut random = Random::of_item(77, n);
+        let sources = ["wiki", "web", "news"];
+        let mut row = json!({"id": n, "text": text, "site": sources[random.below(3)]});
+        if random.below(4) > 0 {
+            row["score"] = json!(random.below(6) as f64 - 2.5);
+            row["date"] = json!(format!("2024-0{}-11", 1 + random.below(9)));
+        }
+        row
+    };
+    let rows: Vec<Value> = (0..).zip(texts).map(row).collect();
+    (rows.iter().map(|row| format!("{row}\n")).collect(), rows)
+}
+
+/// The documents by a policy, of equal ones the first.
+fn by_policy(rows: &[Value], policy: &str) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    let number = |row: &Value| row["score"].as_f64().unwrap_or(f64::NEG_INFINITY);
+    match policy {
+        "longest" => {
+            let length = |row: &Value| row["text"].as_str().map_or(0, |text| text.chars().count());
+            order.sort_by_key(|&n| std::cmp::Reverse(length(&rows[n])));
+        }
+        "highest:score" => order.sort_by(|&a, &b| number(&rows[b]).total_cmp(&number(&rows[a]))),
+        "newest:date" => {
+            order.sort_by_key(|&n| std::cmp::Reverse(rows[n]["date"].as_str().unwrap_or("")));
+        }
+        "ranked:site=wiki,news" => {
+            let place = |row: &Value| match row["site"].as_str() {
+                Some("wiki") => 0,
+                Some("news") => 1,
+                _ => 2,
+            };
+            order.sort_by_key(|&n| place(&rows[n]));
+        }
+        _ => {}
+    }
+    order
+}
+
+#[test]
+fn the_copy_of_the_preferred_document_stays() {
+    let folder = Folder::new();
+    let mut all = texts(300);
+    // Stretches of many equal samples, some of which overlap in one document.
+    for n in (0..300).step_by(7) {
+        let equal = "哈哈 ha ".repeat(20 + n % 30);
+        all[n] += &equal;
+    }
+    let (lines, rows) = ranked_lines(&all);
+    folder.file("in/d.jsonl", &lines);
+    let policies = ["first", "longest", "highest:score", "newest:date", "ranked:site=wiki,news"];
+    for policy in policies {
+        let order = by_policy(&rows, policy);
+        let ordered: Vec<String> = order.iter().map(|&n| all[n].clone()).collect();
+        for window in [32, 60, 500] {
+            let mut expect: Vec<(u64, String)> = oracle(&ordered, window)
+                .into_iter()
+                .map(|(place, text)| (order[place as usize] as u64, text))
+                .collect();
+            expect.sort_unstable();
+            let window = window.to_string();
+            let trim = ["trim", "in", "--substrings", &window, "--keep", policy, "--overwrite"];
+            folder.run([&trim[..], &["-o", "out", "-q"]].concat()).expect(0);
+            assert_eq!(kept(&folder, "out"), expect, "{policy}, {window}");
+            // By one thread, with all that can lie on the disk there.
+            let disk = ["--threads", "1", "--bounds", "sort=7,ids=50,hulls=100"];
+            folder.run([&trim[..], &disk, &["-o", "disk", "-q"]].concat()).expect(0);
+            assert_eq!(folder.tree("out"), folder.tree("disk"), "{policy}, {window}");
+        }
+        // The first bytes of a cut are those of the place that its line names, in a document before its own.
+        let place = |id: &Value| {
+            let id = id.as_u64().expect("a number") as usize;
+            order.iter().position(|&n| n == id).expect("a document")
+        };
+        let trim = ["trim", "in", "--substrings", "60", "--keep", policy, "-o", "lines"];
+        folder.run([&trim[..], &["--overwrite", "-q"]].concat()).expect(0);
+        for line in folder.results("lines").lines("removed.jsonl") {
+            if line["reason"] == "repeated" {
+                assert!(place(&line["first"]["id"]) <= place(&line["id"]), "{policy}: {line}");
+            }
+        }
+        let expect = match policy {
+            "highest:score" => rows.iter().filter(|row| row["score"].is_null()).count(),
+            "newest:date" => rows.iter().filter(|row| row["date"].is_null()).count(),
+            "ranked:site=wiki,news" => rows.iter().filter(|row| row["site"] == "web").count(),
+            _ => 0,
+        };
+        let summary = summary(&folder, "lines");
+        assert_eq!(summary["keep"], policy);
+        assert_eq!(summary.get("without_keep_value").map_or(json!(0), Value::clone), expect);
+    }
+}
+
+#[test]
+fn every_row_stays_with_its_repeats() {
+    let folder = Folder::new();
+    let all = texts(80);
+    let (lines, rows) = ranked_lines(&all);
+    folder.file("in/d.jsonl", &lines);
+    let trim = ["trim", "in", "--substrings", "60", "--keep", "highest:score", "-q"];
+    folder.run([&trim[..], &["-o", "cut"]].concat()).expect(0);
+    folder.run([&trim[..], &["-o", "out", "--mark"]].concat()).expect(0);
+    let read = |path: &str| std::fs::read_to_string(folder.path(path)).expect("a file");
+    let marked = crate::support::json_lines(&read("out/marked/d.jsonl"));
+    let repeats = folder.results("out").lines("repeats.jsonl");
+    let kept: HashMap<u64, String> = kept(&folder, "cut").into_iter().collect();
+    assert_eq!(marked.len(), rows.len());
+    let pair = |value: &Value| [0, 1].map(|n| value[n].as_u64().expect("a number") as usize);
+    for (row, marked) in rows.iter().zip(&marked) {
+        let (id, text) = (row["id"].as_u64(), row["text"].as_str().expect("a text"));
+        let mut own = row.clone();
+        let listed = |line: &&Value| line["id"] == row["id"];
+        let spans: Vec<Value> = repeats
+            .iter()
+            .filter(listed)
+            .filter(|line| line["reason"] == "repeated")
+            .map(|line| json!({"bytes": line["bytes"], "characters": line["characters"], "first": line["first"]}))
+            .collect();
+        let sizes = spans.iter().map(|span| pair(&span["bytes"]));
+        own["repeated_bytes"] = json!(sizes.map(|[start, end]| end - start).sum::<usize>());
+        own["only_repeats"] = json!(!kept.contains_key(&id.expect("a number")));
+        // Without the spans the text is what stays.
+        let mut left = text.to_owned();
+        for span in spans.iter().rev() {
+            let [start, end] = pair(&span["bytes"]);
+            let [first, last] = pair(&span["characters"]);
+            let stretch: String = text.chars().skip(first).take(last - first).collect();
+            assert_eq!(text[start..end], stretch);
+            left.replace_range(start..end, "");
+        }
+        if let Some(kept) = kept.get(&id.expect("a number")) {
+            assert_eq!(&left, kept);
+        }
+        own["repeats"] = json!(spans);
+        assert_eq!(*marked, own);
+    }
+    assert!(marked.iter().filter(|row| row["only_repeats"] == true).count() > 0);
+    assert!(!folder.path("out/kept").exists());
+
+    // Every format has the columns, and what has none a table.
+    for format in ["json", "csv", "tsv", "parquet", "arrow"] {
+        let converted = ["--output-format", format, "--min-score", "1", "-q"];
+        let by_format = format!("as-{format}");
+        folder.dedup(&["in"], &by_format, &converted).expect(0);
+        let input = format!("{by_format}/kept");
+        let names = "repeats=spans,only_repeats=whole";
+        let marks = ["trim", &input, "-o", format, "--mark", "--mark-names", names, "-q"];
+        let same = ["--substrings", "60", "--keep", "highest:score"];
+        folder.run([&marks[..], &same].concat()).expect(0);
+        let back = ["--output-format", "jsonl", "--min-score", "1", "-q"];
+        let from = format!("from-{format}");
+        folder.dedup(&[&format!("{format}/marked")], &from, &back).expect(0);
+        for (row, expect) in
+            crate::support::json_lines(&read(&format!("{from}/kept/d.jsonl"))).iter().zip(&marked)
+        {
+            let mut spans = match &row["spans"] {
+                Value::String(text) => serde_json::from_str(text).expect("JSON"),
+                list => list.clone(),
+            };
+            // CSV has no numbers.
+            let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+            for span in spans.as_array_mut().expect("a list") {
+                span["first"]["id"] = json!(number(&span["first"]["id"]));
+            }
+            assert_eq!(spans, expect["repeats"], "{format}");
+            assert_eq!(number(&row["repeated_bytes"]), expect["repeated_bytes"].as_u64());
+            let whole = row["whole"].as_bool().map_or(row["whole"] == "true", |whole| whole);
+            assert_eq!(json!(whole), expect["only_repeats"], "{format}");
+        }
+    }
+    folder.file("texts/a.txt", &all[3]);
+    folder.file("texts/b.txt", &all[all.len() - 1]);
+    folder.run(["trim", "texts", "-o", "by-file", "--substrings", "60", "--mark"]).expect(0);
+    let table = folder.results("by-file").lines("marks.jsonl");
+    assert_eq!(table.len(), 2);
+    assert_eq!((&table[0]["record"], &table[0]["repeats"]), (&json!(1), &json!([])));
+    assert_eq!(table[1]["repeats"][0]["first"]["record"], 1);
+    assert_eq!(read("by-file/marked/b.txt"), all[all.len() - 1]);
+    // A name that is taken is an error before the run.
+    folder.file("taken/d.jsonl", lines.replace("\"site\"", "\"repeats\""));
+    let mark = ["trim", "taken", "-o", "none", "--substrings", "60", "--mark"];
+    let run = folder.run(mark).expect(COLUMN_TAKEN.status);
+    assert!(
+        run.stderr.contains("taken/d.jsonl: it has a column \"repeats\" already"),
+        "{}",
+        run.stderr
+    );
+    assert!(folder.tree("none").is_empty());
+    let run = folder.run([&mark[..], &["--mark-names", "repeats=r,x=y"]].concat()).expect(2);
+    assert!(run.stderr.contains("repeats, repeated_bytes, only_repeats"), "{}", run.stderr);
+    folder.run([&mark[..], &["--mark-names", "repeats=r", "-q"]].concat()).expect(0);
+}
+
 #[test]
 fn a_licence_in_two_files_stays_once() {
     let folder = Folder::new();
@@ -222,6 +418,7 @@ fn repeats_are_listed_when_documents_stay() {
     assert_eq!(repeats[0]["characters"], json!([2, 2 + length]));
     assert_eq!(repeats[1]["characters"], json!([0, length]));
     assert!(!folder.path("out/kept").exists());
+    assert_eq!(folder.results("out").lines("marks.jsonl").len(), 1);
 }
 
 #[test]
@@ -256,6 +453,8 @@ fn wrong_settings_are_refused() {
         &["a.jsonl", "--substrings", "--unit", "line"],
         "--unit line cannot be used with --substrings: expected bytes or letters",
     );
+    check(&["a.jsonl", "--substrings", "--keep", "none"], "--keep: 'none' is not a keep policy");
+    check(&["a.jsonl", "--keep", "longest"], "--keep longest: expected first or none");
     check(&["a.jsonl", "--unit", "letters"], "--unit letters is for --substrings");
     check(&["a.jsonl", "--widen", "line"], "--substrings");
     check(&["a.jsonl", "--substrings", "--min-count", "3"], "--min-count");

@@ -44,7 +44,7 @@ pub enum Cell {
     Number(f64),
     /// True or false.
     Boolean(bool),
-    /// A JSON string or number: as it is written there, and elsewhere the text that it says.
+    /// JSON: as it is written there. Elsewhere a string is the text that it says, and any other value is its JSON as text.
     Json(String),
 }
 

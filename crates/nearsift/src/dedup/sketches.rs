@@ -335,10 +335,7 @@ impl SketchCorpus {
     ) -> Result<Found<'_>, J::Error> {
         let keep = match self.values.is_empty() {
             true => KeepOrder::first(self.len()),
-            false => {
-                let value = |value: &f64| Some(*value).filter(|value| !value.is_nan());
-                grouping.keep.order(&self.values.iter().map(value).collect::<Vec<_>>())
-            }
+            false => grouping.keep.order_of(&self.values),
         };
         // The best document of each text leads all that share it: groups are made of leaders, and the
         // others follow theirs. So equal documents are never apart.

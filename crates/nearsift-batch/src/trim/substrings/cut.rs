@@ -14,7 +14,7 @@ use crate::bits::Bits;
 use crate::context::{Context, Phase};
 use crate::corpus::Id;
 use crate::error::Error;
-use crate::external_sort::{Sorted, Sorter, Stored};
+use crate::external_sort::{RowsOf, Sorted, Sorter, Stored};
 use crate::folder::{Folder, Table};
 use crate::scan::{Pass, scan};
 
@@ -41,32 +41,43 @@ pub enum Ends {
     Narrowed(Boundary),
 }
 
-/// Bytes that go from a document.
+/// Bytes that go from a document, and where those that stay in their place are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     pub document: u32,
+    /// In bytes of UTF-8.
     pub start: u32,
     pub end: u32,
+    /// The same range in characters.
+    pub characters: [u32; 2],
+    /// The document with the copy that stays of the longest part.
+    pub first_document: u32,
+    /// Where that copy begins, in bytes of what is compared.
+    pub first_start: u32,
 }
 
 impl Stored for Cut {
     type Key = (u32, u32);
-    const BYTES: usize = 12;
+    const BYTES: usize = 28;
 
     fn key(&self) -> (u32, u32) {
         (self.document, self.start)
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
-        let numbers = [self.document, self.start, self.end];
+        let &Cut { document, start, end, characters: [from, to], first_document, first_start } =
+            self;
+        let numbers = [document, start, end, from, to, first_document, first_start];
         numbers.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     }
 
     fn read(bytes: &[u8]) -> Option<Cut> {
         let (numbers, []) = bytes.as_chunks::<4>() else { return None };
-        let &[document, start, end] = numbers else { return None };
-        let [document, start, end] = [document, start, end].map(u32::from_le_bytes);
-        Some(Cut { document, start, end })
+        let numbers: &[[u8; 4]; 7] = numbers.try_into().ok()?;
+        let [document, start, end, from, to, first_document, first_start] =
+            numbers.map(u32::from_le_bytes);
+        let characters = [from, to];
+        Some(Cut { document, start, end, characters, first_document, first_start })
     }
 }
 
@@ -84,7 +95,7 @@ pub fn without(text: &str, cuts: &[Cut]) -> String {
 
 /// What goes from all documents.
 pub struct Cuts {
-    /// By document and start.
+    /// By document and start; those of documents that go are among them only if all documents stay.
     pub cuts: Sorted<Cut>,
     /// The documents that have neither letters nor digits without their repeats.
     pub emptied: Bits,
@@ -93,6 +104,13 @@ pub struct Cuts {
     pub text_bytes: u64,
     pub documents_changed: u64,
     pub documents_emptied: u64,
+}
+
+impl Cuts {
+    /// Those of one document after another.
+    pub fn rows(&self) -> RowsOf<'_, Cut> {
+        self.cuts.rows_of(|cut| cut.document)
+    }
 }
 
 /// Reads the texts that have repeats, finds where they are cut, and lists that.
@@ -170,24 +188,41 @@ struct CutLine<'a> {
     id: Id<'a>,
     /// The number of the record over the whole input, from 1.
     record: u64,
-    /// What of the text goes, in bytes of UTF-8 and in characters; none when the document goes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes: Option<[usize; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    characters: Option<[usize; 2]>,
+    #[serde(flatten)]
+    repeat: Option<RepeatCell<'a>>,
     reason: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    first: Option<First<'a>>,
 }
 
-/// Where the longest part of a stretch stands first.
+/// A stretch that repeats, as tables and columns have it.
+#[derive(Serialize)]
+pub struct RepeatCell<'a> {
+    /// What of the text goes, in bytes of UTF-8 and in characters: begin, and behind the end.
+    bytes: [u32; 2],
+    characters: [u32; 2],
+    first: First<'a>,
+}
+
+/// Where the longest part of a stretch stands in the document whose copy stays.
 #[derive(Serialize)]
 struct First<'a> {
     id: Id<'a>,
+    /// The number of the record over the whole input, from 1.
     record: u64,
     /// The byte of the text, where bytes were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     byte: Option<u32>,
+}
+
+impl<'a> RepeatCell<'a> {
+    /// # Errors
+    /// When an id cannot be read back.
+    pub fn of(cut: &Cut, found: &'a Found, compared: Compared) -> Result<RepeatCell<'a>, Error> {
+        let byte = (compared == Compared::Bytes).then_some(cut.first_start);
+        let record = found.documents.records.of(cut.first_document) + 1;
+        let id = found.documents.ids.get(cut.first_document)?;
+        let (bytes, characters) = ([cut.start, cut.end], cut.characters);
+        Ok(RepeatCell { bytes, characters, first: First { id, record, byte } })
+    }
 }
 
 impl List<'_> {
@@ -198,56 +233,38 @@ impl List<'_> {
         letters: &Letters,
         repeats: Vec<Repeat>,
     ) -> Result<(), Error> {
-        let min_bytes = self.settings.min_bytes.get();
+        let &mut List { found, settings, .. } = self;
         let mut stretches = stretches(repeats);
-        let ranges: Vec<Range<usize>> = match self.settings.compared {
+        let ranges: Vec<Range<usize>> = match settings.compared {
             Compared::Bytes => stretches.iter().map(|s| whole_characters(text, s)).collect(),
             Compared::Letters => whole_letters(text, letters, &stretches),
         };
         stretches.iter_mut().zip(ranges).for_each(|(stretch, range)| stretch.range = range);
         stretches.retain(|stretch| !stretch.range.is_empty());
-        move_ends(text, &mut stretches, self.settings.ends, min_bytes);
-        let (id, record) = (
-            self.found.documents.ids.get(document)?,
-            self.found.documents.records.of(document) + 1,
-        );
-        let cuts: Vec<Cut> = stretches.iter().map(|stretch| stretch.cut(document)).collect();
-        let is_emptied = !without(text, &cuts).chars().any(char::is_alphanumeric);
-        let (mut byte, mut character) = (0, 0);
-        for Stretch { range, longest } in &stretches {
-            let mut characters_to = |to: usize| {
-                character += text[byte..to].chars().count();
-                byte = to;
-                character
-            };
-            let first_byte =
-                (self.settings.compared == Compared::Bytes).then_some(longest.first_start);
-            self.table.line(&CutLine {
-                id: id.clone(),
-                record,
-                bytes: Some([range.start, range.end]),
-                characters: Some([characters_to(range.start), characters_to(range.end)]),
-                reason: "repeated",
-                first: Some(First {
-                    id: self.found.documents.ids.get(longest.first_document)?,
-                    record: self.found.documents.records.of(longest.first_document) + 1,
-                    byte: first_byte,
-                }),
-            })?;
-            self.text_bytes += range.len() as u64;
-        }
-        self.repeats += stretches.len() as u64;
+        move_ends(text, &mut stretches, settings.ends, settings.min_bytes.get());
         if stretches.is_empty() {
             return Ok(());
         }
-        if is_emptied {
+        let cuts = cuts(document, text, &stretches);
+        let id = found.documents.ids.get(document)?;
+        let record = found.documents.records.of(document) + 1;
+        for cut in &cuts {
+            let repeat = Some(RepeatCell::of(cut, found, settings.compared)?);
+            let line = CutLine { id: id.clone(), record, repeat, reason: "repeated" };
+            self.table.line(&line)?;
+            self.text_bytes += u64::from(cut.end - cut.start);
+        }
+        self.repeats += cuts.len() as u64;
+        if is_emptied(text, &cuts) {
             self.emptied.set(document.into());
             self.documents_emptied += 1;
-            let reason = "nothing-left";
-            let gone = CutLine { id, record, bytes: None, characters: None, reason, first: None };
-            return self.table.line(&gone);
+            self.table.line(&CutLine { id, record, repeat: None, reason: "nothing-left" })?;
+            if settings.action == Action::Remove {
+                return Ok(());
+            }
+        } else {
+            self.documents_changed += 1;
         }
-        self.documents_changed += 1;
         cuts.into_iter().try_for_each(|cut| self.cuts.push(cut))
     }
 
@@ -264,6 +281,31 @@ impl List<'_> {
     }
 }
 
+/// Whether neither a letter nor a digit is left.
+fn is_emptied(text: &str, cuts: &[Cut]) -> bool {
+    !without(text, cuts).chars().any(char::is_alphanumeric)
+}
+
+/// The stretches of a text as cuts, ascending.
+fn cuts(document: u32, text: &str, stretches: &[Stretch]) -> Vec<Cut> {
+    let (mut byte, mut character) = (0, 0);
+    let mut characters_to = |to: usize| {
+        character += text[byte..to].chars().count() as u32;
+        byte = to;
+        character
+    };
+    let cut = |Stretch { range, longest }: &Stretch| Cut {
+        document,
+        // Texts are shorter than 4 GiB.
+        start: range.start as u32,
+        end: range.end as u32,
+        characters: [characters_to(range.start), characters_to(range.end)],
+        first_document: longest.first_document,
+        first_start: longest.first_start,
+    };
+    stretches.iter().map(cut).collect()
+}
+
 /// Bytes in a row that repeat, and the longest repeat among those that make them up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stretch {
@@ -272,11 +314,6 @@ struct Stretch {
 }
 
 impl Stretch {
-    fn cut(&self, document: u32) -> Cut {
-        // Texts are shorter than 4 GiB.
-        Cut { document, start: self.range.start as u32, end: self.range.end as u32 }
-    }
-
     /// Takes in a stretch that does not begin before it, if the two touch.
     fn append(&mut self, next: &Stretch) -> bool {
         let is_one = next.range.start <= self.range.end;

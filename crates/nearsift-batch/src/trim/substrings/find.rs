@@ -11,6 +11,7 @@ use nearsift_io::Inputs;
 use rayon::prelude::*;
 
 use super::super::documents::{Documents, read_documents};
+use super::order::{DocumentOrder, PolicyValues, value_of};
 use super::stored::{DocumentSample, KeptHull, OpenOccurrence};
 use super::{Action, Compared, Settings};
 use crate::bits::Bits;
@@ -27,6 +28,8 @@ pub struct Found {
     /// By document and place, in what is compared.
     pub repeats: Sorted<Repeat>,
     pub documents: Documents,
+    /// Documents without a value for the policy.
+    pub without_keep_value: u64,
 }
 
 /// Finds all repeats.
@@ -41,15 +44,18 @@ pub fn find(
 ) -> Result<Found, Error> {
     let search = Search { inputs, settings, aside: &folder.path(""), context };
     let mut repeats = search.sorter();
-    let (samples, documents) = search.samples(folder, &mut repeats)?;
-    let open = search.open_occurrences(&samples, &mut repeats)?;
+    let mut values = PolicyValues::new(&settings.keep, inputs);
+    let (samples, documents) = search.samples(folder, &mut repeats, &mut values)?;
+    let without_keep_value = values.missing();
+    let order = values.order();
+    let open = search.open_occurrences(&samples, &order, &mut repeats)?;
     drop(samples);
     if open.len() > 0 {
-        let hulls = search.hulls(&open, &documents.records)?;
+        let hulls = search.hulls(&open, &documents.records, &order)?;
         drop(open);
-        search.resolve(&hulls, &mut repeats)?;
+        search.resolve(&hulls, &order, &mut repeats)?;
     }
-    Ok(Found { repeats: repeats.finish()?, documents })
+    Ok(Found { repeats: repeats.finish()?, documents, without_keep_value })
 }
 
 struct Search<'a> {
@@ -90,14 +96,16 @@ impl Search<'_> {
         Sorter::new(self.aside, self.context.bounds.sorted_records)
     }
 
-    /// The first pass: takes the samples of all documents, and repeats within one.
+    /// The first pass: takes the samples of all documents, repeats within one, and what the policy compares.
     fn samples(
         &self,
         folder: &Folder,
         repeats: &mut Sorter<Repeat>,
+        values: &mut PolicyValues<'_>,
     ) -> Result<(Sorted<DocumentSample>, Documents), Error> {
         let settings = self.settings;
         let mut samples = self.sorter();
+        let reading = values.reading();
         let documents = read_documents(
             self.context,
             self.inputs,
@@ -107,9 +115,10 @@ impl Search<'_> {
             |(sampler, text), seen| {
                 sampler.sample(text.of(settings, seen)).map_err(Error::invalid)?;
                 let own: Vec<Repeat> = sampler.own_repeats(0).collect();
-                Ok((sampler.samples().to_vec(), own))
+                Ok((sampler.samples().to_vec(), own, value_of(reading, seen)))
             },
-            |document, (own_samples, own_repeats)| {
+            |document, (own_samples, own_repeats, value)| {
+                values.push(value);
                 own_repeats.into_iter().try_for_each(|repeat| {
                     repeats.push(Repeat { document, first_document: document, ..repeat })
                 })?;
@@ -120,15 +129,16 @@ impl Search<'_> {
         Ok((samples.finish()?, documents))
     }
 
-    /// Places the samples: those that equal an earlier one are repeats, and what shares its gram with others is returned.
+    /// Places the samples: those that equal one of a document before theirs are repeats, and what shares its gram with others is returned.
     fn open_occurrences(
         &self,
         samples: &Sorted<DocumentSample>,
+        order: &DocumentOrder,
         repeats: &mut Sorter<Repeat>,
     ) -> Result<Sorted<OpenOccurrence>, Error> {
         let mut groups = Groups::new(self.settings.min_bytes);
         let mut open = self.sorter();
-        for (number, placed) in samples.iter().enumerate() {
+        for (number, placed) in order.samples(samples).enumerate() {
             if number.is_multiple_of(1 << 16) {
                 self.context.check()?;
             }
@@ -146,7 +156,12 @@ impl Search<'_> {
     }
 
     /// The second pass: the hulls of open occurrences.
-    fn hulls(&self, open: &Sorted<OpenOccurrence>, records: &Records) -> Result<Hulls<'_>, Error> {
+    fn hulls(
+        &self,
+        open: &Sorted<OpenOccurrence>,
+        records: &Records,
+        order: &DocumentOrder,
+    ) -> Result<Hulls<'_>, Error> {
         let settings = self.settings;
         let mut wanted = Bits::default();
         for open in open.iter() {
@@ -168,7 +183,8 @@ impl Search<'_> {
                 let Some(document) = records.document(place.index) else { return Ok(()) };
                 for open in rows.of(document)? {
                     let address = kept.keep(&open.own, &text)?;
-                    by_group.push(KeptHull { open, address })?;
+                    let own = Occurrence { document: order.rank(document), ..open.own };
+                    by_group.push(KeptHull { open: OpenOccurrence { own, ..open }, address })?;
                 }
                 Ok(())
             },
@@ -183,7 +199,12 @@ impl Search<'_> {
     }
 
     /// Finds what open occurrences share.
-    fn resolve(&self, hulls: &Hulls<'_>, repeats: &mut Sorter<Repeat>) -> Result<(), Error> {
+    fn resolve(
+        &self,
+        hulls: &Hulls<'_>,
+        order: &DocumentOrder,
+        repeats: &mut Sorter<Repeat>,
+    ) -> Result<(), Error> {
         let min_bytes = self.settings.min_bytes;
         let mut batch = Batch::default();
         let mut group: Vec<KeptHull> = Vec::new();
@@ -204,7 +225,8 @@ impl Search<'_> {
                         .into_par_iter()
                         .map(|group| hulls.resolve(&group, min_bytes))
                         .collect::<Result<_, _>>()?;
-                    done.into_iter().flatten().try_for_each(|repeat| repeats.push(repeat))?;
+                    let mut found = done.into_iter().flatten();
+                    found.try_for_each(|repeat| repeats.push(order.of_ranks(repeat)))?;
                 }
             }
             match next {
@@ -224,6 +246,7 @@ struct Batch {
 
 /// The hulls of open occurrences, on disk.
 struct Hulls<'a> {
+    /// With the ranks of their documents in place of the documents.
     by_group: Sorted<KeptHull>,
     file: File,
     /// Bytes that are in memory at once. A group of more is read from the disk again and again.

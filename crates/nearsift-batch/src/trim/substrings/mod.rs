@@ -1,28 +1,35 @@
-//! Removes the stretches of texts that stand earlier in the corpus, or only lists them.
+//! Removes the stretches of texts that stand earlier in the corpus, or marks the documents that have some.
 //!
 //! The input is read four times: for samples, for the hulls of samples that share a gram and not all bytes, for the texts that have repeats, and to
 //! write. Between the passes samples and repeats are sorted on disk. Neither texts nor positions of all of them are kept.
 
 mod cut;
 mod find;
+mod order;
 mod stored;
 
 use std::path::Path;
 
+use nearsift::dedup::Keep;
 use nearsift::substrings::MinBytes;
-use nearsift_io::{Decide, Decision, Inputs, Place, Rewriting};
+use nearsift_io::{Cell, CellKind, Decide, Decision, Inputs, Place, Rewriting};
 use serde::Serialize;
 
 pub use cut::{Boundary, Ends};
-use cut::{Cut, Cuts};
+use cut::{Cut, Cuts, RepeatCell};
+use find::Found;
 
-use super::{Shorten, check_inputs, write_files};
+use super::documents::Documents;
+use super::{InOrder, check_inputs, write_files};
 use crate::context::Context;
-use crate::corpus::Records;
 use crate::dedup::ChangedFile;
 use crate::error::Error;
 use crate::external_sort::RowsOf;
 use crate::folder::Folder;
+pub use crate::marks::MarkColumns;
+use crate::marks::{Column, Listed};
+use crate::notice::{Level, Topic};
+use crate::numbers::grouped;
 
 /// What of two texts is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -42,8 +49,30 @@ pub enum Action {
     /// They are cut out of the documents.
     #[default]
     Remove,
-    /// They are listed, and no document is written.
+    /// They are listed, and every document stays, each with the columns of [`mark_columns`].
     Mark,
+}
+
+/// The columns, in the order in which they are added.
+const COLUMNS: [Column; 3] = [
+    ("repeats", CellKind::Text),
+    ("repeated_bytes", CellKind::Integer),
+    ("only_repeats", CellKind::Boolean),
+];
+
+/// The columns that every document gets where all stay, under their usual names: `repeats`, a list of the stretches that would go, each with its `bytes`
+/// of UTF-8 and its `characters` (begin, and behind the end) and the `first` copy, which would stay (`id`, `record` and where bytes are compared `byte`): in
+/// JSON lines a list, elsewhere its JSON as text; `repeated_bytes`, how many bytes would go; `only_repeats`, whether the whole document would, because nothing
+/// but signs would be left.
+///
+/// ```
+/// let mut columns = nearsift_batch::trim::substrings::mark_columns();
+/// columns.rename_all("repeats=exact_repeats")?;
+/// assert_eq!(columns.names(), ["exact_repeats", "repeated_bytes", "only_repeats"]);
+/// # Ok::<(), nearsift_batch::Error>(())
+/// ```
+pub fn mark_columns() -> MarkColumns {
+    MarkColumns::new(&COLUMNS)
 }
 
 /// Which repeats are found, and what becomes of them.
@@ -56,8 +85,12 @@ pub struct Settings {
     pub compared: Compared,
     /// Where cuts end.
     pub ends: Ends,
+    /// The document whose copy of a repeat stays; of those that the policy holds equal the first. [`Keep::Longest`] counts the characters of the text.
+    pub keep: Keep,
     /// What becomes of repeats.
     pub action: Action,
+    /// The names of the columns, where all documents stay.
+    pub marks: MarkColumns,
 }
 
 impl Settings {
@@ -67,12 +100,20 @@ impl Settings {
             min_bytes,
             compared: Compared::default(),
             ends: Ends::default(),
+            keep: Keep::default(),
             action: Action::default(),
+            marks: mark_columns(),
         }
+    }
+
+    /// The fields of documents that are read beside their texts.
+    pub fn fields(&self) -> Vec<String> {
+        self.keep.field().map(str::to_owned).into_iter().collect()
     }
 }
 
-/// Writes the documents without their repeats, or lists the repeats, into a folder, which must be empty or not exist. The first copy of a stretch stays.
+/// Writes the documents of `inputs`, which must have been opened with the settings' [fields](Settings::fields), without their repeats or with marks, into a
+/// folder, which must be empty or not exist. Of a stretch one copy stays: that of the document which the policy prefers, and in it the first.
 ///
 /// # Errors
 /// An input whose texts cannot be rewritten or read, an output folder that is not empty, a full disk, or an interruption. Nothing stays in the folder
@@ -87,6 +128,9 @@ pub fn run(
         check_inputs(inputs)?;
     }
     let folder = Folder::begin_afresh(context, output, inputs)?;
+    if settings.action == Action::Mark {
+        settings.marks.check(inputs, &folder)?;
+    }
     let found = find::find(inputs, settings, &folder, context)?;
     let cuts = cut::cut(inputs, settings, &folder, &found, context)?;
     let mut summary = Summary {
@@ -94,6 +138,7 @@ pub fn run(
         substrings: settings.min_bytes.get(),
         unit: settings.compared,
         ends: settings.ends,
+        keep: settings.keep.to_string(),
         action: settings.action,
         documents: found.documents.count,
         text_bytes: found.documents.text_bytes,
@@ -101,61 +146,111 @@ pub fn run(
         text_bytes_repeated: cuts.text_bytes,
         documents_changed: cuts.documents_changed,
         documents_removed: cuts.documents_emptied,
+        without_keep_value: found.without_keep_value,
         unreadable: found.documents.problems.count(),
         input_files: inputs.files().len(),
+        unmarked: 0,
         changed_files: Vec::new(),
     };
-    if settings.action == Action::Remove {
-        let rows = cuts.cuts.rows_of(|cut| cut.document);
-        let mut cutting =
-            Cutting { records: &found.documents.records, cuts: &cuts, rows, failure: None };
-        summary.changed_files = write_files(inputs, &folder, context, &mut cutting)?;
+    let mut writing =
+        Writing { settings, found: &found, cuts: &cuts, rows: cuts.rows(), failure: None };
+    let (name, columns) = match settings.action {
+        Action::Remove => ("kept", Vec::new()),
+        Action::Mark => ("marked", settings.marks.added()),
+    };
+    let written = write_files(inputs, &folder, (name, columns), context, &mut writing)?;
+    (summary.changed_files, summary.unmarked) = (written.changed, written.unmarked);
+    if settings.action == Action::Mark {
+        let mut writing = Writing { rows: cuts.rows(), ..writing };
+        let Documents { count, ids, records, .. } = &found.documents;
+        // A number of a document has 32 bits.
+        let documents = Listed { count: *count as u32, ids, records };
+        settings
+            .marks
+            .write_table(&folder, inputs, &documents, |document| writing.marks(document))?;
     }
     context.check()?;
+    summary.warn(context);
     let json = serde_json::to_string_pretty(&summary).map_err(Error::invalid)?;
     folder.text("summary.json", &(json + "\n"))?;
     folder.publish()?;
     Ok(summary)
 }
 
-/// Cuts repeats out of the documents, in the order of the input.
-struct Cutting<'a> {
-    records: &'a Records,
+/// Cuts repeats out of the documents or marks them, in the order of the input.
+struct Writing<'a> {
+    settings: &'a Settings,
+    found: &'a Found,
     cuts: &'a Cuts,
     rows: RowsOf<'a, Cut>,
     /// What ends the run, once the writer returns.
     failure: Option<Error>,
 }
 
-impl Shorten for Cutting<'_> {
+impl Writing<'_> {
+    /// The cells of a document. Documents come in order.
+    fn marks(&mut self, document: u32) -> Result<Vec<Cell>, Error> {
+        let cuts = self.rows.of(document)?;
+        let repeat = |cut| RepeatCell::of(cut, self.found, self.settings.compared);
+        let repeats: Vec<RepeatCell<'_>> = cuts.iter().map(repeat).collect::<Result<_, _>>()?;
+        let bytes: u32 = cuts.iter().map(|cut| cut.end - cut.start).sum();
+        Ok(vec![
+            Cell::Json(serde_json::to_string(&repeats).map_err(Error::invalid)?),
+            Cell::Integer(bytes.into()),
+            Cell::Boolean(self.cuts.emptied.has(document.into())),
+        ])
+    }
+
+    fn fail(&mut self, failure: Error) {
+        self.failure.get_or_insert(failure);
+    }
+}
+
+impl InOrder for Writing<'_> {
     fn failure(&mut self) -> Option<Error> {
         self.failure.take()
     }
 }
 
-impl Decide for Cutting<'_> {
+impl Decide for Writing<'_> {
     fn decide(&mut self, place: Place) -> Decision {
-        match self.records.document(place.index) {
+        let is_marked = self.settings.action == Action::Mark;
+        match self.found.documents.records.document(place.index) {
             None => Decision::Unreadable,
-            Some(document) if self.cuts.emptied.has(document.into()) => Decision::Drop,
+            Some(document) if !is_marked && self.cuts.emptied.has(document.into()) => {
+                Decision::Drop
+            }
             Some(_) => Decision::Keep,
         }
     }
 
     fn rewriting(&self) -> Rewriting {
-        Rewriting::Some
+        match self.settings.action {
+            Action::Remove => Rewriting::Some,
+            Action::Mark => Rewriting::None,
+        }
     }
 
     fn rewrite(&mut self, place: Place, text: &str) -> Option<String> {
-        let document = self.records.document(place.index)?;
+        let document = self.found.documents.records.document(place.index)?;
         match self.rows.of(document) {
             Ok(cuts) if cuts.is_empty() => None,
             Ok(cuts) => Some(cut::without(text, &cuts)),
             Err(failure) => {
-                self.failure.get_or_insert(failure);
+                self.fail(failure);
                 None
             }
         }
+    }
+
+    fn cells(&mut self, place: Place) -> Vec<Cell> {
+        let Some(document) = self.found.documents.records.document(place.index) else {
+            return Vec::new();
+        };
+        self.marks(document).unwrap_or_else(|failure| {
+            self.fail(failure);
+            Vec::new()
+        })
     }
 }
 
@@ -171,6 +266,8 @@ pub struct Summary {
     pub unit: Compared,
     /// Where cuts end.
     pub ends: Ends,
+    /// The policy that decided which copy stays.
+    pub keep: String,
     /// What became of repeats.
     pub action: Action,
     /// Documents that were read.
@@ -185,11 +282,41 @@ pub struct Summary {
     pub documents_changed: u64,
     /// Documents of repeats alone, and signs between them: nothing is left of them.
     pub documents_removed: u64,
+    /// Documents without a value for the policy: they come after all others.
+    #[serde(skip_serializing_if = "crate::report::is_zero")]
+    pub without_keep_value: u64,
     /// Documents and files that could not be read.
     pub unreadable: u64,
     /// Files of the input.
     pub input_files: usize,
+    /// Documents without the columns, because they have a field of such a name.
+    #[serde(skip_serializing_if = "crate::report::is_zero")]
+    pub unmarked: u64,
     /// Files that were not written, because they had changed since they were read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<ChangedFile>,
+}
+
+impl Summary {
+    /// Reports what the settings may not have meant.
+    fn warn(&self, context: &Context<'_>) {
+        let warn = |count: u64, message: &dyn Fn() -> String| {
+            if count > 0 {
+                context.notice(Level::Warning, Topic::Result, &message());
+            }
+        };
+        warn(self.without_keep_value, &|| {
+            format!(
+                "documents without a value for the keep policy '{}': {}; they come after all others",
+                self.keep,
+                grouped(self.without_keep_value)
+            )
+        });
+        warn(self.unmarked, &|| {
+            format!(
+                "documents with a field of the name of an added column: {}; they stayed as they were; give the column another name with `mark-names`",
+                grouped(self.unmarked)
+            )
+        });
+    }
 }

@@ -11,6 +11,14 @@ pub struct DocumentSample {
     pub document: u32,
 }
 
+impl DocumentSample {
+    /// What is the same in samples that are equal in all their windows.
+    pub fn key_of_bytes(&self) -> (u64, [u8; 12], u16, u16) {
+        let Sample { gram, hull, least, most, .. } = self.sample;
+        (gram, hull, least, most)
+    }
+}
+
 impl Stored for DocumentSample {
     type Key = SampleOrder;
     const BYTES: usize = 36;
@@ -148,6 +156,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 mod tests {
     use std::fmt::Debug;
 
+    use super::super::cut::Cut;
     use super::*;
 
     fn check<T: Stored + PartialEq + Debug>(record: T) {
@@ -171,5 +180,7 @@ mod tests {
         check(open);
         check(KeptHull { open, address: 1 << 40 | 1 });
         check(Repeat { document: 1, start: 2, end: 3, first_document: 4, first_start: 5 });
+        let (document, start, end, characters) = (1, 2, 3, [4, 5]);
+        check(Cut { document, start, end, characters, first_document: 6, first_start: 7 });
     }
 }
