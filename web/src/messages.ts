@@ -271,6 +271,13 @@ const en = {
   route: "Route",
   count: "Count",
   mean_ms: "Mean, ms",
+  slow_requests: "Slowest requests",
+  slow_about: "Of the last hour, at most 32. Texts and keys are never kept.",
+  slow_none: "No request has been answered in the last hour.",
+  took_ms: "Took, ms",
+  status: "Status",
+  body_size: "Body",
+  answered: "Answered",
   waiting_points: "Two points are needed for a rate: wait a moment.",
 } as const;
 
@@ -535,6 +542,13 @@ const zh: Record<Key, string> = {
   route: "路由",
   count: "次数",
   mean_ms: "平均，毫秒",
+  slow_requests: "最慢的请求",
+  slow_about: "最近一小时内，最多 32 条。从不保留文本和密钥。",
+  slow_none: "最近一小时内没有应答过请求。",
+  took_ms: "用时，毫秒",
+  status: "状态",
+  body_size: "正文大小",
+  answered: "应答时间",
   waiting_points: "需要两个点才能计算速率，请稍候。",
 };
 

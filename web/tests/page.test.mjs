@@ -444,6 +444,9 @@ describe("a service", () => {
     await page.getByText(/^Taken: /).waitFor();
     await page.locator(".plain-list li").waitFor();
     await page.getByText(/Requests per second: \d/).waitFor();
+    const slow = page.getByRole("group", { name: "Slowest requests" });
+    await slow.getByText("POST /v1/documents").waitFor();
+    assert.match(await slow.locator("tr", { hasText: "POST /v1/documents" }).first().innerText(), /200.*B.*default/s);
     assert.deepEqual(await axe(page), []);
     for (const hash of ["#/compare", "#/check", "#/operate"]) {
       await page.setViewportSize({ width: 360, height: 800 });
