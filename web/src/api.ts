@@ -156,6 +156,24 @@ export type Cluster = ClusterHead & { members: Member[]; pairs?: Pair[] };
 
 export type FoundId = { id: Id; record: number; cluster: number | null; beginning?: string };
 
+export type SnippetPiece = { text: string; is_hit: boolean };
+
+export type FoundText = {
+  id: Id;
+  record: number;
+  cluster: number | null;
+  snippet: { pieces: SnippetPiece[]; cut_before: boolean; cut_behind: boolean };
+};
+
+/** A part of a search of the texts: it goes on at `next`. */
+export type TextsFound = {
+  found: FoundText[];
+  searched: number;
+  records: number;
+  next: number | null;
+  texts: Texts;
+};
+
 export type OneDocument = {
   id: Id;
   record: number;
@@ -165,7 +183,13 @@ export type OneDocument = {
   beginning: string | null;
 };
 
-export type Piece = { side: "both" | "a" | "b"; text: string; is_equal?: boolean };
+export type Piece = {
+  side: "both" | "a" | "b";
+  text: string;
+  is_equal?: boolean;
+  /** The number of a passage that the other text has elsewhere. */
+  moved?: number;
+};
 
 export type Measures = {
   score: number;

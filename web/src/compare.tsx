@@ -517,6 +517,7 @@ function DifferencesView({ comparison, names }: { comparison: Comparison; names:
   const [isWhole, setIsWhole] = useState(false);
   const { differences } = comparison;
   const counts = differences.some((piece) => piece.side !== "both" && !piece.is_equal);
+  const hasMoved = differences.some((piece) => piece.moved !== undefined);
   const hasEqual = differences.some((piece) => piece.side !== "both" && piece.is_equal);
   return (
     <Section title={t("differences")}>
@@ -527,6 +528,11 @@ function DifferencesView({ comparison, names }: { comparison: Comparison; names:
         <span>
           <ins>{t("only_second")}</ins>
         </span>
+        {hasMoved && (
+          <span>
+            <ins class="moved">{t("moved_legend")}</ins>
+          </span>
+        )}
         {hasEqual && (
           <label class="tick">
             <input type="checkbox" checked={showsEqual} onChange={(e) => setShowsEqual(e.currentTarget.checked)} />{" "}
@@ -566,7 +572,8 @@ function joined(pieces: Piece[]): Piece[] {
   for (const [nth, piece] of pieces.entries()) {
     const last = result.at(-1);
     const isSpace = piece.side === "both" && /^[^\S\n]+$/.test(piece.text);
-    if (last && marks(last) && (marks(piece) || (isSpace && marks(pieces[nth + 1])))) {
+    const isSame = (other: Piece | undefined) => marks(other) && other?.moved === last?.moved;
+    if (last && marks(last) && (isSame(piece) || (isSpace && isSame(pieces[nth + 1])))) {
       result[result.length - 1] = { ...last, text: last.text + piece.text };
     } else {
       result.push(piece);
@@ -590,10 +597,20 @@ function Pieces({
   const own = joined(pieces.filter((piece) => piece.side === "both" || piece.side === side));
   const shown = own.slice(0, PIECES);
   const Mark = side === "a" ? "del" : "ins";
+  const first = new Map<number, Piece>();
+  for (const piece of shown) if (piece.moved !== undefined && !first.has(piece.moved)) first.set(piece.moved, piece);
   return (
     <>
       {shown.map((piece, nth) => {
         if (piece.side !== "both") {
+          if (piece.moved !== undefined) {
+            return (
+              <Mark key={nth} class="moved">
+                {first.get(piece.moved) === piece && <MovedTo number={piece.moved} side={side} />}
+                {visible(piece.text)}
+              </Mark>
+            );
+          }
           if (!piece.is_equal) return <Mark key={nth}>{visible(piece.text)}</Mark>;
           if (!showsEqual) return visible(piece.text);
           return (
@@ -619,6 +636,29 @@ function Pieces({
       })}
       {own.length > PIECES && <span class="fold"> … {t("truncated")}</span>}
     </>
+  );
+}
+
+/** The number of a moved passage: a button that shows the passage in the other text. */
+function MovedTo({ number, side }: { number: number; side: "a" | "b" }) {
+  const { t } = useWords();
+  return (
+    <button
+      type="button"
+      class="move"
+      data-move={`${side}${number}`}
+      aria-label={t(side === "a" ? "moved_to_second" : "moved_to_first", { n: number })}
+      onClick={(event) => {
+        const other = side === "a" ? "b" : "a";
+        const sides = event.currentTarget.closest(".sides");
+        const found = sides?.querySelector<HTMLElement>(`[data-move="${other}${number}"]`);
+        found?.scrollIntoView({ block: "center" });
+        found?.focus({ preventScroll: true });
+      }}
+    >
+      {side === "a" ? "↷" : "↶"}
+      {number}
+    </button>
   );
 }
 

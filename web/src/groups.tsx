@@ -5,14 +5,17 @@ import {
   type Cluster,
   type ClusterHead,
   type FoundId,
+  type FoundText,
   type Id,
   type Member,
   type Overview,
   type Pair,
+  Problem,
+  type TextsFound,
   ask,
   path,
 } from "./api";
-import { Empty, Field, IdText, OpenLink, Section, Shares, Waiting, useAsked, valueOf } from "./parts";
+import { Empty, Field, IdText, OpenLink, ProblemBox, Section, Shares, Waiting, useAsked, valueOf } from "./parts";
 import { link, useKeys } from "./route";
 import { bytes, grouped, line, percent, rounded, time, visible } from "./text";
 import { useWords } from "./words";
@@ -235,7 +238,10 @@ function List({
         )}
       </form>
       {query ? (
-        <Found query={query} parameters={parameters} />
+        <>
+          <Found query={query} parameters={parameters} />
+          <FoundInTexts key={query} query={query} parameters={parameters} />
+        </>
       ) : (
         <>
           <Waiting asked={asked} retry={retry} />
@@ -335,6 +341,7 @@ function Found({ query, parameters }: { query: string; parameters: Parameters })
   const found = valueOf(asked);
   return (
     <>
+      <h2>{t("search_ids")}</h2>
       <Waiting asked={asked} retry={retry} />
       <div role="status">
         {found && (
@@ -354,12 +361,12 @@ function Found({ query, parameters }: { query: string; parameters: Parameters })
               {one.cluster === null ? (
                 <div class="row">
                   <span class="count">·</span>
-                  <FoundText one={one} />
+                  <IdHit one={one} />
                 </div>
               ) : (
                 <a class="row" href={link("groups", { ...parameters, group: one.cluster, member: JSON.stringify(one.id) })}>
                   <span class="count">#{one.cluster}</span>
-                  <FoundText one={one} />
+                  <IdHit one={one} />
                 </a>
               )}
             </li>
@@ -370,7 +377,130 @@ function Found({ query, parameters }: { query: string; parameters: Parameters })
   );
 }
 
-function FoundText({ one }: { one: FoundId }) {
+/** What a search of the texts has come to. */
+type TextSearch = {
+  state: "searching" | "paused" | "done" | "failed";
+  found: FoundText[];
+  last: TextsFound | null;
+  problem: Problem | null;
+};
+
+/** Texts of a page of the search, and milliseconds between two questions while the texts are still read. */
+const FOUND = 50;
+const READING = 1000;
+
+/** Documents whose texts have all words: asked for part by part, so that what is found is shown while the rest is searched. */
+function FoundInTexts({ query, parameters }: { query: string; parameters: Parameters }) {
+  const { t } = useWords();
+  const [search, setSearch] = useState<TextSearch>({ state: "searching", found: [], last: null, problem: null });
+  const [pages, setPages] = useState(1);
+  const [attempts, setAttempts] = useState(1);
+  useEffect(() => {
+    const abort = new AbortController();
+    let { found, last } = search;
+    const run = async () => {
+      try {
+        while (found.length < pages * FOUND && (last === null || last.next !== null)) {
+          const before: number = last?.next ?? 0;
+          const address = path("/v1/run/search/texts", { q: query, from: before });
+          const part = await ask<TextsFound>(address, { signal: abort.signal });
+          if (abort.signal.aborted) return;
+          found = [...found, ...part.found];
+          last = part;
+          setSearch({ state: "searching", found, last, problem: null });
+          if (part.next === before) await new Promise((done) => setTimeout(done, READING));
+          if (abort.signal.aborted) return;
+        }
+        setSearch({ state: last?.next === null ? "done" : "paused", found, last, problem: null });
+      } catch (error) {
+        if (abort.signal.aborted) return;
+        const problem = error instanceof Problem ? error : new Problem("page", 0, String(error));
+        setSearch({ state: "failed", found, last, problem });
+      }
+    };
+    setSearch({ ...search, state: "searching", problem: null });
+    void run();
+    return () => abort.abort();
+  }, [pages, attempts]);
+  const { state, found, last, problem } = search;
+  const far = { n: grouped(last?.searched ?? 0), all: grouped(last?.records ?? 0) };
+  const isAbsent = last?.texts.state === "absent";
+  const goOn = () => (state === "failed" ? setAttempts((n) => n + 1) : setPages((n) => n + 1));
+  return (
+    <section class="in-texts" aria-label={t("search_texts")} aria-busy={state === "searching"}>
+      <h2>{t("search_texts")}</h2>
+      {found.length > 0 && (
+        <ol class="rows">
+          {found.map((one) => {
+            const inside = <HitText one={one} />;
+            return (
+              <li key={one.record}>
+                {one.cluster === null ? (
+                  <div class="row">
+                    <span class="count">·</span>
+                    {inside}
+                  </div>
+                ) : (
+                  <a class="row" href={link("groups", { ...parameters, group: one.cluster, member: JSON.stringify(one.id) })}>
+                    <span class="count">#{one.cluster}</span>
+                    {inside}
+                  </a>
+                )}
+              </li>
+            );
+          })}
+        </ol>
+      )}
+      <div role="status">
+        {state === "searching" && (
+          <p class="soft">
+            <span class="spinner" aria-hidden="true" /> {last ? t("search_searching", far) : t("loading")}
+          </p>
+        )}
+        {state === "done" && isAbsent && found.length === 0 && <p class="soft">{t("search_texts_absent")}</p>}
+        {state === "done" && !isAbsent && found.length === 0 && <p class="soft">{t("search_texts_none")}</p>}
+        {(state === "paused" || (state === "done" && found.length > 0)) && (
+          <p class="soft">
+            {t("search_found", { n: grouped(found.length) })} · {t("search_searched", far)}
+          </p>
+        )}
+      </div>
+      {problem?.kind === "busy" && (
+        <p class="notice" role="alert">
+          {t("search_busy")}
+        </p>
+      )}
+      {problem && problem.kind !== "busy" && <ProblemBox problem={problem} />}
+      {(state === "paused" || state === "failed") && (
+        <button type="button" class="button" onClick={goOn}>
+          {t(state === "paused" ? "search_more" : "retry")}
+        </button>
+      )}
+    </section>
+  );
+}
+
+function HitText({ one }: { one: FoundText }) {
+  const { t } = useWords();
+  const { pieces, cut_before, cut_behind } = one.snippet;
+  return (
+    <span class="what">
+      <span class="title">
+        <IdText id={one.id} />
+      </span>
+      <span class="under">
+        <span>{one.cluster === null ? t("alone") : t("in_group", { n: grouped(one.cluster) })}</span>
+        <span class="snippet" dir="auto">
+          {cut_before && "…"}
+          {pieces.map((piece, nth) => (piece.is_hit ? <mark key={nth}>{visible(piece.text)}</mark> : visible(piece.text)))}
+          {cut_behind && "…"}
+        </span>
+      </span>
+    </span>
+  );
+}
+
+function IdHit({ one }: { one: FoundId }) {
   const { t } = useWords();
   return (
     <span class="what">

@@ -5,7 +5,7 @@ import uPlot from "uplot";
 import { Problem, ask, askText } from "./api";
 import { type Collection, CollectionField, routeOf } from "./collections";
 import { ProblemBox, Section } from "./parts";
-import { bytes, clock, grouped, line, rounded } from "./text";
+import { bytes, clock, grouped, line, rounded, time } from "./text";
 import { useWords } from "./words";
 
 /** Milliseconds between two points, and the points that are kept: twenty minutes. */
@@ -41,7 +41,17 @@ function sum(all: Samples, name: string): number {
 
 type Point = { at: number; requests: number; seconds: number; documents: number; memory: number };
 
-type State = { collections: Collection[]; isReady: boolean; said: string; metrics: Samples };
+type SlowRequest = {
+  method: string;
+  route: string;
+  collection?: string;
+  status: number;
+  milliseconds: number;
+  body_bytes?: number;
+  answered: string;
+};
+
+type State = { collections: Collection[]; isReady: boolean; said: string; metrics: Samples; slow: SlowRequest[] };
 
 export function OperateView() {
   const { t } = useWords();
@@ -62,14 +72,15 @@ export function OperateView() {
             throw error;
           },
         );
-        const [said, listed, text] = await Promise.all([
+        const [said, listed, text, slow] = await Promise.all([
           ready,
           ask<Listed>("/v1/collections", { signal }),
           askText("/metrics", { signal }),
+          ask<{ requests: SlowRequest[] }>("/slow-requests", { signal }),
         ]);
         const collections = listed.collections.filter((one) => "documents" in one);
         const metrics = samples(text);
-        setState({ collections, isReady: said === "", said, metrics });
+        setState({ collections, isReady: said === "", said, metrics, slow: slow.requests });
         setProblem(null);
         const point: Point = {
           at: Date.now() / 1000,
@@ -112,6 +123,7 @@ export function OperateView() {
             <RouteTable metrics={state.metrics} />
             <ProblemTable metrics={state.metrics} />
           </div>
+          <SlowTable requests={state.slow} />
           <CollectionField collections={state.collections} name={name} onName={setName} />
           <Snapshots key={name} collection={name} />
         </>
@@ -286,6 +298,55 @@ function RouteTable({ metrics }: { metrics: Samples }) {
           </tbody>
         </table>
       </div>
+    </Section>
+  );
+}
+
+/** The slowest requests, one by one. */
+function SlowTable({ requests }: { requests: SlowRequest[] }) {
+  const { t } = useWords();
+  return (
+    <Section title={t("slow_requests")} about={t("slow_about")}>
+      {requests.length === 0 ? (
+        <p class="soft">{t("slow_none")}</p>
+      ) : (
+        <div class="scroll slow" tabIndex={0} role="group" aria-label={t("slow_requests")}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{t("route")}</th>
+                <th scope="col" class="number">
+                  {t("took_ms")}
+                </th>
+                <th scope="col" class="number">
+                  {t("status")}
+                </th>
+                <th scope="col" class="number">
+                  {t("body_size")}
+                </th>
+                <th scope="col">{t("collection")}</th>
+                <th scope="col">{t("answered")}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {requests.map((one, nth) => (
+                <tr key={nth}>
+                  <th scope="row">
+                    <code>
+                      {one.method} {one.route}
+                    </code>
+                  </th>
+                  <td class="number">{rounded(one.milliseconds, 1)}</td>
+                  <td class="number">{one.status}</td>
+                  <td class="number">{one.body_bytes === undefined ? "·" : bytes(one.body_bytes)}</td>
+                  <td>{one.collection ?? "·"}</td>
+                  <td>{time(one.answered)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
     </Section>
   );
 }

@@ -145,6 +145,69 @@ describe("a run", () => {
     await end();
   });
 
+  test("texts are searched by their words, and hits lead to their group", async () => {
+    const { page, end } = await open("#/groups");
+    await page.locator(".row").first().waitFor();
+    await page.keyboard.press("/");
+    // Traditional characters count as equal.
+    await page.keyboard.type("換乘 地鐵");
+    await page.keyboard.press("Enter");
+    const texts = page.getByRole("region", { name: "In texts" });
+    await texts.getByText(/Searched/).waitFor();
+    await page.getByText("No document of the run has this in its id.").waitFor();
+    const hits = texts.locator(".row");
+    assert.ok((await hits.count()) > 1);
+    const marked = await hits.first().locator("mark").allInnerTexts();
+    assert.ok(marked.some((text) => /地铁|地鐵|换乘|換乘/.test(text)), String(marked));
+    assert.deepEqual(await axe(page), []);
+    await texts.locator("a.row").first().focus();
+    await page.keyboard.press("Enter");
+    await page.locator(".member.wanted").waitFor();
+    await page.getByLabel("Search ids and texts").fill("words that no text has");
+    await page.keyboard.press("Enter");
+    await texts.getByText("No text has all of these words.").waitFor();
+    await end();
+  });
+
+  test("a search of texts that fails can be tried again, and goes on part by part", async () => {
+    const { page } = await openPage(browser.context, origin);
+    page.expectsProblems = true;
+    let asked = 0;
+    const hit = (record) => ({ id: `d${record}`, record, cluster: null, snippet: { pieces: [{ text: "词", is_hit: true }], cut_before: false, cut_behind: true } });
+    await page.route(/search\/texts/, (route) => {
+      asked += 1;
+      const from = Number(new URL(route.request().url()).searchParams.get("from"));
+      if (asked === 2) return route.fulfill({ status: 503, contentType: "application/problem+json", body: JSON.stringify({ type: "urn:nearsift:problem:busy", detail: "busy" }) });
+      const found = from === 0 ? [hit(1)] : from === 10 ? Array.from({ length: 49 }, (_, nth) => hit(11 + nth)) : [hit(99)];
+      const next = from === 0 ? 10 : from === 10 ? 60 : null;
+      return route.fulfill({ json: { found, searched: next ?? 100, records: 100, next, texts: { state: "ready" } } });
+    });
+    await page.goto(`${origin}/#/groups?q=x`);
+    const texts = page.getByRole("region", { name: "In texts" });
+    await texts.getByText(/Another search/).waitFor();
+    assert.equal(await texts.locator(".row").count(), 1);
+    await texts.getByRole("button", { name: "Try again" }).click();
+    await texts.getByText("50 documents · Searched 60 of 100.").waitFor();
+    await texts.getByRole("button", { name: "Search on" }).click();
+    await texts.getByText("51 documents · Searched 100 of 100.").waitFor();
+    await page.close();
+  });
+
+  test("moved passages are numbered on both sides, and lead to each other", async () => {
+    const { page, end } = await open("#/compare?by=text");
+    const one = "据新华社报导，沿海地区预计降雨将持续至周日晚上，请注意防范。";
+    const other = "委员会将于明年春天发表最终报告，所有成员都可以在此之前对草案提出意见和建议。";
+    await page.locator("textarea").nth(0).fill(`${one}${other}`);
+    await page.locator("textarea").nth(1).fill(`${other}${one}`);
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.locator("del.moved").waitFor();
+    assert.equal(await page.locator(".sides .moved").count(), 2);
+    await page.getByRole("button", { name: "Passage 1 was moved: show it in the second text" }).press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement?.getAttribute("data-move")), "b1");
+    assert.deepEqual(await axe(page), []);
+    await end();
+  });
+
   test("texts and files: pasted, dropped, too large, binary", async () => {
     const { page, end } = await open("#/compare?by=text");
     await page.locator("textarea").nth(0).fill("漢語：今天下午的阅读活动共有三十个家庭参加。");
@@ -381,6 +444,9 @@ describe("a service", () => {
     await page.getByText(/^Taken: /).waitFor();
     await page.locator(".plain-list li").waitFor();
     await page.getByText(/Requests per second: \d/).waitFor();
+    const slow = page.getByRole("group", { name: "Slowest requests" });
+    await slow.getByText("POST /v1/documents").waitFor();
+    assert.match(await slow.locator("tr", { hasText: "POST /v1/documents" }).first().innerText(), /200.*B.*default/s);
     assert.deepEqual(await axe(page), []);
     for (const hash of ["#/compare", "#/check", "#/operate"]) {
       await page.setViewportSize({ width: 360, height: 800 });

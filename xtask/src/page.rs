@@ -13,7 +13,8 @@ const BUILT: &str = "crates/nearsift-server/src/page/dist";
 /// The most that the files may have in all, packed by gzip, in bytes.
 const MOST_BYTES: u64 = 150_000;
 
-/// Builds the page again, compares it with what is committed, and runs its tests in Chromium.
+/// Builds the page again, compares it with what is committed, runs its tests in Chromium, and takes pictures of every view in both
+/// languages and themes, at 390 and 1280 px.
 pub fn step() -> Outcome {
     let mut node = Command::new("node");
     node.arg("--version");
@@ -23,7 +24,8 @@ pub fn step() -> Outcome {
     let web = repository().join("web");
     npm(&web, &["ci", "--no-audit", "--no-fund", "--ignore-scripts"])?;
     npm(&web, &["run", "check"])?;
-    let built = repository().join("target/page");
+    let made = repository().join("target/page");
+    let built = made.join("built");
     let mut build = Command::new("npm");
     build.args(["run", "build"]).current_dir(&web).env("NEARSIFT_PAGE_OUT", &built);
     quiet(build)?;
@@ -39,7 +41,12 @@ pub fn step() -> Outcome {
     browser.args(["run", "browser"]).current_dir(&web);
     browser.env("NEARSIFT_BIN", program("nearsift")?);
     loud(browser)?;
-    Ok(note)
+    // Pictures of every view, for people to look at.
+    let mut pictures = Command::new("npm");
+    pictures.args(["run", "pictures", "--"]).arg(made.join("pictures")).current_dir(&web);
+    pictures.env("NEARSIFT_BIN", program("nearsift")?);
+    quiet(pictures)?;
+    Ok(format!("{note}; pictures in target/page/pictures"))
 }
 
 fn npm(web: &Path, arguments: &[&str]) -> Result<(), String> {

@@ -314,7 +314,14 @@ pub fn compared(
                 Side::OnlyA => "a",
                 Side::OnlyB => "b",
             };
-            json!({"side": side, "text": piece.text})
+            let mut marked = json!({"side": side, "text": piece.text});
+            if piece.side != Side::Both && piece.is_equal {
+                marked["is_equal"] = json!(true);
+            }
+            if let Some(number) = piece.moved {
+                marked["moved"] = json!(number);
+            }
+            marked
         })
         .collect();
     let wanted = match method {

@@ -120,6 +120,13 @@ def test_a_comparison_is_that_of_the_program(tmp_path: Path, corpus: Path) -> No
         for name, figure in found.figures.items():
             assert figure == figures.get(name), name
     assert ns.compare(texts[pair["a"]], texts[pair["b"]], like=tmp_path / "out").score == pair["score"]
+    one, other = "据新华社报导，沿海地区预计降雨将持续至周日晚上。", "委员会将于明年春天发表最终报告，所有成员都可以提出意见。"
+    moved = ns.compare(one + other, other + one)
+    assert {(piece.side, piece.moved) for piece in moved.differences if piece.moved} == {("a", 1), ("b", 1)}
+    assert moved.marked().count("~1: ") == 2
+    equal = ns.compare("漢語", "汉语")
+    assert equal.differences == [ns.Difference("a", "漢語", True), ns.Difference("b", "汉语", True)]
+    assert equal.marked() == "漢語"
     assert ns.compare("x", "").score is None
     with pytest.raises(ns.InputError, match="no results"):
         ns.compare("a", "b", like=tmp_path)

@@ -128,6 +128,9 @@ pub struct Marked {
     /// Whether the difference counts as none: see [`nearsift::compare::Piece`].
     #[serde(skip_serializing_if = "is_counted")]
     pub is_equal: bool,
+    /// The number of the passage that it is part of, where the other text has it elsewhere: see [`nearsift::compare::Piece`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<u32>,
 }
 
 /// Differences that count are the usual ones, and carry no mark.
@@ -187,6 +190,7 @@ impl PairOfTexts {
                     },
                     text: piece.text.to_owned(),
                     is_equal: piece.side != Side::Both && piece.is_equal,
+                    moved: piece.moved,
                 })
                 .collect(),
             differences_truncated: marked.truncated,

@@ -181,6 +181,8 @@ impl Severity {
 pub const REMOVED: Style = AnsiColor::Red.on_default();
 /// What only the other has.
 pub const ADDED: Style = AnsiColor::Green.on_default();
+/// What stands elsewhere in the other text.
+pub const MOVED: Style = AnsiColor::Blue.on_default();
 
 /// A name made harmless for one line of a terminal: control characters and those that turn the
 /// direction of writing are escaped. It must not steer the terminal, nor look like another line.

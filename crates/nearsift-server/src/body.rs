@@ -135,7 +135,8 @@ impl Rest {
     }
 }
 
-fn content_length(headers: &HeaderMap) -> Option<u64> {
+/// The length of a body as its head announces it, in bytes.
+pub(crate) fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok())
 }
 

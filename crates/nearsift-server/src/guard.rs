@@ -14,11 +14,13 @@ use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 
 use crate::answer;
-use crate::api::App;
-use crate::body::Rest;
+use crate::api::{App, COLLECTION};
+use crate::body::{Rest, content_length};
+use crate::collections::DEFAULT;
 use crate::keys::{Key, Scope};
 use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
+use crate::slow::SlowRequest;
 
 /// Whom a route answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,9 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let presence = request.extensions().get::<Arc<Presence>>().cloned();
+    let body_bytes = content_length(request.headers());
+    let collection =
+        route.as_deref().and_then(|route| collection(&app, route, request.uri().path()));
     let (mut request, rest) = Rest::of(request, &app);
     let mut by = None;
     let mut under_way = None;
@@ -72,6 +77,17 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let known = app.rights.contains_key(&(method.as_str().to_owned(), route.to_owned()));
     let method = if known || method == Method::HEAD { method.as_str() } else { "(other)" };
     app.metrics.request(method, route, status, took);
+    if known {
+        app.slow.add(SlowRequest {
+            method: method.to_owned(),
+            route: route.to_owned(),
+            collection,
+            status,
+            milliseconds: (took.as_secs_f64() * 1e6).round() / 1e3,
+            body_bytes,
+            answered: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        });
+    }
     let problem = response.extensions().get::<Kind>().map(|kind| kind.about().0);
     if let Some(problem) = problem {
         app.metrics.problem(problem);
@@ -87,6 +103,16 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         "answered"
     );
     response
+}
+
+/// The name of the collection that a request is for, where there is such a one.
+fn collection(app: &App, route: &str, path: &str) -> Option<String> {
+    let name = match route {
+        own if own.starts_with(COLLECTION) => path.split('/').nth(3)?,
+        own if own.starts_with("/v1/") && !own.starts_with("/v1/collections") => DEFAULT,
+        _ => return None,
+    };
+    Some(app.collections.get(name).ok()?.name.to_string())
 }
 
 /// Sets the headers that every answer has, but for those that a file of the page sets itself.

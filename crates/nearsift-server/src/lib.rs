@@ -39,7 +39,7 @@
 //! | `problem` | errors, RFC 9457 |
 //! | [`page`] | the web page: its files, embedded |
 //! | `local` | a server for one person on this machine: the same connections, checks and headers, without keys |
-//! | `metrics`, `log` | what is counted and told |
+//! | `metrics`, `slow`, `log` | what is counted, the slowest requests, a line for each |
 //!
 //! # What never happens
 //!
@@ -67,6 +67,7 @@ mod presence;
 mod problem;
 mod queue;
 mod scratch;
+mod slow;
 mod tls;
 mod writer;
 

@@ -1,6 +1,7 @@
 //! The questions of the page. Each answer is bounded; each question is answered on a thread that may wait for the disk.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
@@ -9,9 +10,11 @@ use axum::routing::get;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use nearsift_batch::dedup::{ClusterOrder, Explanation, Member, PairExplanation};
+use nearsift_batch::dedup::{
+    ClusterOrder, Explanation, Member, PairExplanation, Snippet, TextSearch, WantedWords,
+};
 use nearsift_batch::eval::{JudgedLabel, Judgement};
-use nearsift_batch::{Error, Text, compare::Comparison};
+use nearsift_batch::{Error, Interrupt, Text, compare::Comparison};
 use nearsift_server::{Problem, ProblemKind, json, page};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -27,6 +30,13 @@ const AT_ONCE: usize = 8;
 /// Members whose pairs are shown all: more make a table that nobody reads.
 const PAIRED: u64 = 40;
 
+/// Documents that a search answers at once.
+const FOUND: usize = 50;
+
+/// How long a search of texts works for one answer, and how long one waits for another that is at work.
+const SEARCH_TIME: Duration = Duration::from_millis(800);
+const SEARCH_WAIT: Duration = Duration::from_millis(400);
+
 /// The longest body, in bytes: two documents.
 const BODY: usize = 96 << 20;
 
@@ -34,16 +44,23 @@ const BODY: usize = 96 << 20;
 struct App {
     run: Arc<Run>,
     turns: Arc<Semaphore>,
+    /// Searches of texts take all threads: one at a time.
+    text_search: Arc<Semaphore>,
 }
 
 /// The routes of a run.
 pub fn router(run: &Arc<Run>) -> Router {
-    let app = App { run: Arc::clone(run), turns: Arc::new(Semaphore::new(AT_ONCE)) };
+    let app = App {
+        run: Arc::clone(run),
+        turns: Arc::new(Semaphore::new(AT_ONCE)),
+        text_search: Arc::new(Semaphore::new(1)),
+    };
     let routes = Router::new()
         .route("/v1/run", get(overview))
         .route("/v1/run/clusters", get(clusters))
         .route("/v1/run/clusters/{number}", get(cluster))
         .route("/v1/run/search", get(search))
+        .route("/v1/run/search/texts", get(search_texts))
         .route("/v1/run/document", get(document))
         .route("/v1/run/compare", get(compare).post(compare_texts))
         .route("/v1/run/curve", get(curve))
@@ -167,9 +184,8 @@ async fn cluster(
 
 async fn search(State(app): State<App>, RawQuery(raw): RawQuery) -> Response {
     app.answer(move |run| {
-        const MOST: usize = 50;
         let query = Query::parse(raw.as_deref())?;
-        let found = run.results.search(query.text("q").unwrap_or_default(), MOST);
+        let found = run.results.search(query.text("q").unwrap_or_default(), FOUND);
         let found = found.map_err(unreadable)?;
         let found = found.into_iter().map(|own| {
             let beginning = run.beginning(&own.id, own.record);
@@ -178,6 +194,83 @@ async fn search(State(app): State<App>, RawQuery(raw): RawQuery) -> Response {
         Ok(found.collect::<Vec<_>>())
     })
     .await
+}
+
+/// A document whose text has what was searched for.
+#[derive(Serialize)]
+struct FoundText {
+    id: Value,
+    record: u64,
+    cluster: Option<u64>,
+    snippet: Snippet,
+}
+
+#[derive(Serialize)]
+struct TextsFound {
+    found: Vec<FoundText>,
+    /// Records that have been searched so far, of all.
+    searched: u64,
+    records: u64,
+    /// Where the search goes on; none where all texts have been searched.
+    next: Option<u64>,
+    texts: Texts,
+}
+
+/// Asks a search to stop when nobody waits for its answer any more.
+struct StopWhenGone(Interrupt);
+
+impl Drop for StopWhenGone {
+    fn drop(&mut self) {
+        self.0.request();
+    }
+}
+
+async fn search_texts(State(app): State<App>, RawQuery(raw): RawQuery) -> Response {
+    let turn = Arc::clone(&app.text_search).acquire_owned();
+    let Ok(Ok(turn)) = tokio::time::timeout(SEARCH_WAIT, turn).await else {
+        let detail = "Another search of the texts is at work in this view.";
+        return Problem::new(ProblemKind::Busy, detail).into_response();
+    };
+    let interrupt = Interrupt::default();
+    let _waiting = StopWhenGone(interrupt.clone());
+    app.answer(move |run| {
+        let answer = find_texts(run, raw.as_deref(), &interrupt);
+        drop(turn);
+        answer
+    })
+    .await
+}
+
+fn find_texts(run: &Run, raw: Option<&str>, interrupt: &Interrupt) -> Result<TextsFound, Problem> {
+    let query = Query::parse(raw)?;
+    let words = WantedWords::of(query.text("q").unwrap_or_default());
+    let words = words.map_err(|error| wrong("q", &error.to_string(), "1 to 16 words"))?;
+    let from = query.number("from")?.unwrap_or(0);
+    // Before the search: what is read meanwhile is searched by the next question.
+    let texts = run.texts();
+    let search = TextSearch::new(from, FOUND, SEARCH_TIME, interrupt);
+    let Some(found) = run.search_texts(&words, &search).map_err(unreadable)? else {
+        let records = run.results.documents();
+        return Ok(TextsFound { found: Vec::new(), searched: 0, records, next: None, texts });
+    };
+    let is_more = found.next < found.read || matches!(texts, Texts::Reading { .. });
+    let (next, read) = (is_more.then_some(found.next), found.read);
+    let hit = |hit: nearsift_batch::dedup::TextHit| {
+        let (id, record, snippet) = (hit.id, hit.record, hit.snippet);
+        let own = run.results.at(&id, record).map_err(unreadable)?.ok_or_else(|| {
+            let detail = format!("Record {record} of the input is no document of the run.");
+            Problem::new(ProblemKind::RunUnreadable, detail)
+        })?;
+        let cluster = own.cluster.map(|cluster| cluster.cluster);
+        Ok(FoundText { id, record, cluster, snippet })
+    };
+    Ok(TextsFound {
+        searched: found.next.min(read),
+        records: read.max(if is_more { run.results.documents() } else { 0 }),
+        next,
+        found: found.hits.into_iter().map(hit).collect::<Result<_, Problem>>()?,
+        texts,
+    })
 }
 
 /// The document that two parameters name: an id, and where several have it the record.
@@ -384,4 +477,45 @@ async fn judge(State(app): State<App>, body: Bytes) -> Response {
         judgements.figures().map_err(unreadable)
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+    use nearsift_batch::{Context, dedup};
+
+    use super::*;
+    use crate::ViewSettings;
+
+    #[test]
+    fn one_search_of_texts_works_at_a_time() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let input = folder.path().join("in.jsonl");
+        std::fs::write(&input, "{\"id\":1,\"text\":\"words\"}\n").expect("an input");
+        let inputs = nearsift_batch::open(&[input], nearsift_io::ReadOptions::default());
+        let output = dedup::Output::new(folder.path().join("run"));
+        let settings = dedup::Settings::default();
+        dedup::run(&inputs.expect("inputs"), &settings, &output, &Context::default())
+            .expect("a run");
+        let run = Run::open(ViewSettings::new(folder.path().join("run"))).expect("an opened run");
+        let app = App {
+            run: Arc::new(run),
+            turns: Arc::new(Semaphore::new(1)),
+            text_search: Arc::new(Semaphore::new(1)),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(async {
+            let ask = || search_texts(State(app.clone()), RawQuery(Some("q=words".to_owned())));
+            let turn = Arc::clone(&app.text_search).acquire_owned().await.expect("a turn");
+            assert_eq!(ask().await.status(), StatusCode::SERVICE_UNAVAILABLE);
+            drop(turn);
+            assert_eq!(ask().await.status(), StatusCode::OK);
+            // One whose client goes while it waits gives its turn back.
+            let others = Arc::clone(&app.turns).acquire_owned().await.expect("a turn");
+            let gone = tokio::time::timeout(Duration::from_millis(20), ask()).await;
+            assert!(gone.is_err());
+            drop(others);
+            assert_eq!(ask().await.status(), StatusCode::OK);
+        });
+    }
 }

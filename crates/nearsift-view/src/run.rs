@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use nearsift_batch::compare::{Comparison, PairOfTexts};
-use nearsift_batch::dedup::{Explanation, RunOfSketches, RunResults, RunTexts, TextsState};
+use nearsift_batch::dedup::{
+    Explanation, FoundTexts, RunOfSketches, RunResults, RunTexts, TextSearch, TextsState,
+    WantedWords,
+};
 use nearsift_batch::eval::Judgements;
 use nearsift_batch::{Error, Method, Text};
 use nearsift_io::ReadOptions;
@@ -142,6 +145,18 @@ impl Run {
         const CHARACTERS: usize = 240;
         let texts = self.texts.as_ref().ok()?;
         texts.beginning(id, record, CHARACTERS).ok().flatten()
+    }
+
+    /// Documents whose texts have all words; `None` where there are no texts.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn search_texts(
+        &self,
+        words: &WantedWords,
+        search: &TextSearch<'_>,
+    ) -> Result<Option<FoundTexts>, Error> {
+        self.texts.as_ref().ok().map(|texts| texts.search(words, search)).transpose()
     }
 
     /// Two documents compared as the run did; `None` while a text is not at hand.

@@ -231,6 +231,65 @@ fn ids_are_found_whole_and_in_part() {
 }
 
 #[test]
+fn texts_are_found_by_their_words_with_what_stands_around() {
+    let corpus = Corpus::usual();
+    let shown = corpus.show(corpus.settings());
+    let found = |query: &str| shown.get(&format!("/v1/run/search/texts?q={query}"));
+    // Traditional characters and full width count as equal; all words are wanted.
+    let near = found("%E5%9C%96%E6%9B%B8%E9%A4%A8+%E7%BB%98%E6%9C%AC");
+    let hits = near["found"].as_array().expect("hits");
+    assert_eq!(hits.iter().map(|hit| &hit["id"]).collect::<Vec<_>>(), ["a", "b"], "{near}");
+    assert!(hits[0]["cluster"].is_u64() && hits[0]["cluster"] == hits[1]["cluster"]);
+    let marked: Vec<_> = hits[1]["snippet"]["pieces"]
+        .as_array()
+        .expect("pieces")
+        .iter()
+        .filter(|piece| piece["is_hit"] == true)
+        .map(|piece| piece["text"].clone())
+        .collect();
+    assert_eq!(marked, ["图书馆", "绘本"]);
+    assert_eq!(
+        (&near["searched"], &near["records"], &near["next"], &near["texts"]["state"]),
+        (&json!(31), &json!(31), &json!(null), &json!("ready"))
+    );
+    let alone = found("%E5%9C%B0%E9%93%81");
+    assert_eq!(
+        (&alone["found"][0]["id"], &alone["found"][0]["cluster"]),
+        (&json!(17), &json!(null))
+    );
+    assert_eq!(found("nothing")["found"], json!([]));
+    let later = shown.get("/v1/run/search/texts?q=%E5%9B%BE%E4%B9%A6%E9%A6%86&from=1");
+    assert_eq!(later["found"].as_array().map(Vec::len), Some(1), "{later}");
+    for wrong in ["q=", "q=+", "q=x&from=y", "q=1+2+3+4+5+6+7+8+9+10+11+12+13+14+15+16+17"] {
+        shown.problem(&format!("/v1/run/search/texts?{wrong}"), None, 422, "invalid-field");
+    }
+    // Searches at the same time wait for each other.
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert_eq!(found("%E5%9C%B0%E9%93%81"), alone));
+        }
+    });
+    fs::remove_file(corpus.input()).expect("removed");
+    let shown = corpus.show(corpus.settings());
+    let none = shown.get("/v1/run/search/texts?q=x");
+    assert_eq!((&none["texts"]["state"], &none["next"]), (&json!("absent"), &json!(null)));
+}
+
+#[test]
+fn a_page_of_found_texts_is_bounded_and_goes_on() {
+    let documents: Vec<_> = (0..120).map(|n| (json!(n), format!("{OTHER} 第{n}版"))).collect();
+    let corpus = Corpus::new(&documents, &dedup::Settings::default());
+    let shown = corpus.show(corpus.settings());
+    let (mut from, mut pages) = (json!(0), Vec::new());
+    while from.is_u64() {
+        let page = shown.get(&format!("/v1/run/search/texts?q=%E5%A4%A7%E9%9B%A8&from={from}"));
+        pages.push(page["found"].as_array().expect("hits").len());
+        from = page["next"].clone();
+    }
+    assert_eq!((pages.iter().sum::<usize>(), pages[0]), (120, 50), "{pages:?}");
+}
+
+#[test]
 fn two_documents_are_compared_as_the_run_did() {
     let corpus = Corpus::usual();
     let shown = corpus.show(corpus.settings());

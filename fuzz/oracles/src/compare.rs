@@ -20,6 +20,11 @@ pub fn differences_of_texts(data: &[u8]) {
             assert_same(&joined, text, "the pieces of a side");
         }
     }
+    let moved = |side| -> std::collections::BTreeSet<u32> {
+        found.pieces.iter().filter(|p| p.side == side).filter_map(|p| p.moved).collect()
+    };
+    assert_eq!(moved(Side::OnlyA), moved(Side::OnlyB), "the moved passages of a side");
+    assert!(moved(Side::Both).is_empty(), "what both have was moved");
     if a == b {
         assert!(found.pieces.iter().all(|p| p.side == Side::Both), "equal texts differ");
     }
@@ -31,6 +36,10 @@ pub fn differences_seeds() -> Vec<Vec<u8>> {
         ("今天北京晴。明天有雨。", "今天上海晴。明天有雨。"),
         ("The cat sat. It ran away!", "It ran away! The cat sat down."),
         ("", "one two three"),
+        (
+            "沿海地区预计降雨将持续至周日晚上，请注意防范。One more sentence stands behind the first one.",
+            "One more sentence stands behind the first one. 沿海地区预计降雨将持续至周日晚上,请注意防范。",
+        ),
         ("同一个句子。", "同一个句子。"),
     ];
     let seed = |(a, b): (&str, &str)| {

@@ -204,6 +204,10 @@ class Difference(NamedTuple):
     #: `both`, or `a` or `b` where only one has it.
     side: Literal["both", "a", "b"]
     text: str
+    #: Whether the difference counts as none: letter case, width, script, white space, punctuation. `False` where both have it.
+    is_equal: bool = False
+    #: The number of the passage that it is part of, where the other text has it elsewhere; the same in both.
+    moved: int | None = None
 
 
 class Comparison:
@@ -232,9 +236,21 @@ class Comparison:
         return score
 
     def marked(self) -> str:
-        """The differences as a text: `[-only in a-]`, `{+only in b+}`."""
+        """The differences as a text: `[-only in a-]`, `{+only in b+}`; `[~1: from here~]` and `{~1: to here~}` for what moved.
+
+        What counts as equal is not marked, and written as `a` has it.
+        """
         marks = {"both": "{}", "a": "[-{}-]", "b": "{{+{}+}}"}
-        return "".join(marks[piece.side].format(piece.text) for piece in self.differences)
+        moved = {"a": "[~{}: {}~]", "b": "{{~{}: {}~}}"}
+        parts = []
+        for side, text, is_equal, number in self.differences:
+            if is_equal:
+                parts.append(text if side == "a" else "")
+            elif number is not None:
+                parts.append(moved[side].format(number, text))
+            else:
+                parts.append(marks[side].format(text))
+        return "".join(parts)
 
     def __repr__(self) -> str:
         verdict = "the same text" if self.is_same_text else "near duplicates" if self.is_near else "not near duplicates"

@@ -22,6 +22,7 @@ mod settings;
 mod sources;
 mod summary;
 mod tables;
+mod text_search;
 mod texts_of_run;
 mod totals;
 mod why;
@@ -62,7 +63,8 @@ pub use run::RunOfSketches;
 pub use settings::{OutputFormat, Settings};
 pub(crate) use settings::{clustering_of, name_of, reading};
 pub use summary::{ChangedFile, Removals, SameForm, Search, Summary};
-pub use texts_of_run::{RunTexts, TextsState};
+pub use text_search::{Snippet, SnippetPiece, WantedWords};
+pub use texts_of_run::{FoundTexts, RunTexts, TextHit, TextSearch, TextsState};
 pub use totals::{ClusterTotal, TotalsSummary, add_runs};
 pub use why::{ClusterLine, Explanation, PairExplanation, RunResults, RunSettings, Verdict};
 

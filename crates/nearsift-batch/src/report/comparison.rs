@@ -2,18 +2,20 @@
 
 use askama::Template;
 
+use super::page::{PassageShown, passages_shown};
 use super::{PageLanguage, Passage, visible, visible_line};
 use crate::compare::{Comparison, Wanted};
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
-struct Page {
+struct Page<'p> {
     words: &'static Words,
     verdict: &'static str,
     lead: String,
     names: [String; 2],
-    left: Vec<Passage>,
-    right: Vec<Passage>,
+    left: Vec<PassageShown<'p>>,
+    right: Vec<PassageShown<'p>>,
+    has_moved: bool,
     truncated: bool,
     figures: Vec<MeasuredFigure>,
 }
@@ -37,6 +39,8 @@ struct Words {
     only_first: &'static str,
     only_second: &'static str,
     equal: &'static str,
+    moved: &'static str,
+    moved_about: &'static str,
     truncated: &'static str,
     figures: &'static str,
     /// Score, cosine, alignment, Jaccard, containment, sketch score, Hamming distance: names and meanings.
@@ -55,6 +59,8 @@ const ENGLISH: Words = Words {
     only_first: "What only the first has",
     only_second: "what only the second has",
     equal: "Letter case, width, script, white space and punctuation count as equal and are not marked.",
+    moved: "moved",
+    moved_about: "A passage that stands elsewhere in the other text has a number on both sides.",
     truncated: "The texts are longer than what is compared here: the rest is not shown.",
     figures: "Figures",
     measures: [
@@ -83,6 +89,8 @@ const CHINESE: Words = Words {
     only_first: "只在第一篇",
     only_second: "只在第二篇",
     equal: "大小写、全半角、繁简、空白和标点视为相同，不作标记。",
+    moved: "移动",
+    moved_about: "在另一篇中位于别处的段落，两侧以同一编号标出。",
     truncated: "文本超出此处比较的长度，其余未显示。",
     figures: "数字",
     measures: [
@@ -103,6 +111,7 @@ impl Comparison {
     /// What the template engine says; with a string as output there is nothing that it could say.
     pub fn page(&self, language: PageLanguage) -> Result<String, askama::Error> {
         let words = language.pick([&ENGLISH, &CHINESE]);
+        let [left, right] = ["b", "a"].map(|other| self.side(other));
         let page = Page {
             words,
             verdict: match (self.near_duplicates, self.same_text) {
@@ -112,8 +121,9 @@ impl Comparison {
             },
             lead: self.lead(words),
             names: [&self.a, &self.b].map(|side| visible_line(&side.file)),
-            left: self.side("b"),
-            right: self.side("a"),
+            left: passages_shown(&left),
+            right: passages_shown(&right),
+            has_moved: self.differences.iter().any(|piece| piece.moved.is_some()),
             truncated: self.differences_truncated,
             figures: self.figures(words),
         };
@@ -137,6 +147,7 @@ impl Comparison {
         let passage = |piece: &crate::compare::Marked| Passage {
             text: visible(&piece.text),
             changed: piece.side != "both" && !piece.is_equal,
+            moved: piece.moved.map_or(0, u64::from),
             left_out: 0,
         };
         own.map(passage).collect()
@@ -167,6 +178,30 @@ mod tests {
     use super::*;
     use crate::compare::PairOfTexts;
     use crate::documents::Text;
+
+    #[test]
+    fn moved_passages_have_a_number_on_both_sides() {
+        let (one, other) = (
+            "据新华社报导，沿海地区预计降雨将持续至周日晚上！",
+            "委员会将于明年春天发表最终报告，所有成员都可以在此之前提出意见和建议。",
+        );
+        let pair = PairOfTexts {
+            names: ["a".to_owned(), "b".to_owned()],
+            texts: [format!("{one}{other}"), format!("{other}{one}")]
+                .map(|text| Text::plain(text.into())),
+        };
+        let comparison =
+            pair.compare(&nearsift::search::Method::default(), None).expect("compared");
+        for (language, moved) in [(PageLanguage::English, "moved"), (PageLanguage::Chinese, "移动")]
+        {
+            let html = comparison.page(language).expect("a page");
+            for mark in ["del", "ins"] {
+                let passage =
+                    format!("<{mark} class=\"moved\"><sup>{moved} 1</sup> {one}</{mark}>");
+                assert_eq!(html.matches(&passage).count(), 1, "{html}");
+            }
+        }
+    }
 
     #[test]
     fn hostile_documents_stay_text_in_both_languages() {

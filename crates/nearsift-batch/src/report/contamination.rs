@@ -5,7 +5,9 @@ use std::collections::BinaryHeap;
 use askama::Template;
 use nearsift::compare::{Side, differences};
 
-use super::page::{Figure, NAME_CHARS, Name, PassageShown, bytes, passages_shown, share};
+use super::page::{
+    Figure, NAME_CHARS, Name, PassageShown, bytes, has_moved, passages_shown, share,
+};
 use super::words::{Words, counted, fill};
 use super::{PageLanguage, Passage, grouped, passages, visible_line};
 use crate::context::Context;
@@ -80,6 +82,12 @@ struct Table {
 struct Row {
     name: Name,
     values: [String; 3],
+}
+
+impl Page<'_> {
+    fn has_moved(&self) -> bool {
+        self.examples.iter().any(|example| has_moved(&example.left))
+    }
 }
 
 /// A passage of a document beside one of an item.

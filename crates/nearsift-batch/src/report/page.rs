@@ -188,6 +188,18 @@ struct ExamplesShown<'a> {
     examples: Vec<ExampleShown<'a>>,
 }
 
+impl ExamplesShown<'_> {
+    /// Whether a passage of one stands elsewhere in the other document.
+    fn has_moved(&self) -> bool {
+        self.examples.iter().any(|example| has_moved(&example.left))
+    }
+}
+
+/// Whether a passage stands elsewhere in the other text.
+pub(super) fn has_moved(passages: &[PassageShown<'_>]) -> bool {
+    passages.iter().any(|passage| passage.moved)
+}
+
 pub(super) struct ExampleShown<'a> {
     pub nearness: String,
     pub measures: String,
@@ -200,6 +212,10 @@ pub(super) struct ExampleShown<'a> {
 pub(super) struct PassageShown<'a> {
     pub text: &'a str,
     pub changed: bool,
+    /// Whether the other text has it elsewhere.
+    pub moved: bool,
+    /// The number of a moved passage, where it begins.
+    pub number: String,
     /// How much is left out behind it.
     pub left_out: String,
 }
@@ -576,11 +592,18 @@ impl Example {
 
 /// Passages with what is left out between them.
 pub(super) fn passages_shown(passages: &[Passage]) -> Vec<PassageShown<'_>> {
+    let mut last = 0;
     passages
         .iter()
         .map(|passage| PassageShown {
             text: &passage.text,
             changed: passage.changed,
+            moved: passage.moved > 0,
+            number: match passage.moved {
+                0 => String::new(),
+                number if number == std::mem::replace(&mut last, number) => String::new(),
+                number => number.to_string(),
+            },
             left_out: match passage.left_out {
                 0 => String::new(),
                 characters => grouped(characters),
@@ -839,7 +862,7 @@ mod tests {
                 measured: Measured::Sketches(0.7),
                 a: visible_line(name),
                 b: visible_line(name),
-                left: vec![Passage { text: visible(name), changed: true, left_out: 3 }],
+                left: vec![Passage { text: visible(name), changed: true, moved: 0, left_out: 3 }],
                 right: vec![],
             }],
             settings: vec![Setting {

@@ -18,6 +18,9 @@ pub struct Passage {
     pub text: String,
     /// Whether the other text has it not.
     pub changed: bool,
+    /// The number of the passage that it is part of, where the other text has it elsewhere; 0 for none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub moved: u64,
     /// Characters that both texts have and that are not shown, behind the text.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: u64,
@@ -49,7 +52,8 @@ pub fn passages(differences: &Differences<'_>, other: Side) -> Vec<Passage> {
         left = left.saturating_sub(text.chars().count());
         let (left_out, rest) = behind.unwrap_or_default();
         let text = visible(&text[..end.unwrap_or(text.len())]);
-        passages.push(Passage { text, changed, left_out });
+        let moved = piece.moved.map_or(0, u64::from);
+        passages.push(Passage { text, changed, moved, left_out });
         if end.is_some() {
             passages.push(Passage::shared(" […]"));
             break;

@@ -164,6 +164,8 @@ words! {
     only_first: "What only the first has", "只在第一篇";
     only_second: "what only the second has", "只在第二篇";
     counts_as_equal: "Letter case, width, script, white space and punctuation count as equal and are not marked.", "大小写、全半角、繁简、空白和标点视为相同，不作标记。";
+    moved: "moved", "移动";
+    moved_about: "A passage that stands elsewhere in the other text has a number on both sides.", "在另一篇中位于别处的段落，两侧以同一编号标出。";
     score: "score {}", "得分 {}";
     measures: "cosine {}, alignment {}, containment {}", "余弦 {}，对齐 {}，包含度 {}";
     distance_of_bits: "distance {} of {} bits", "距离 {}（共 {} 位）";

@@ -77,6 +77,12 @@ fn marked(found: &Differences<'_>) -> String {
             Side::OnlyB if piece.is_equal => {}
             Side::OnlyA if piece.is_equal => line += &middle_left_out(piece.text),
             Side::Both => line += &middle_left_out(piece.text),
+            Side::OnlyA if let Some(n) = piece.moved => {
+                line += &format!("[~{n}: {}~]", middle_left_out(piece.text));
+            }
+            Side::OnlyB if let Some(n) = piece.moved => {
+                line += &format!("{{~{n}: {}~}}", middle_left_out(piece.text));
+            }
             Side::OnlyA => line += &format!("[-{}-]", middle_left_out(piece.text)),
             Side::OnlyB => line += &format!("{{+{}+}}", middle_left_out(piece.text)),
         }

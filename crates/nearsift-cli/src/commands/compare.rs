@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 
 use crate::args::{self, Compare, Global, Reading};
 use crate::failure::Failure;
-use crate::output::{ADDED, Out, REMOVED, escaped, escaped_text};
+use crate::output::{ADDED, MOVED, Out, REMOVED, escaped, escaped_text};
 use crate::resolve::{method, read_one, read_options};
 use crate::{Status, language, terminal};
 
@@ -177,6 +177,12 @@ pub(super) fn print(out: &mut Out, c: &Comparison, verbose: bool) -> Result<(), 
             // What counts as equal is shown once, as the first text writes it.
             "a" if piece.is_equal => text.push_str(&piece_text),
             "b" if piece.is_equal => {}
+            "a" if let Some(n) = piece.moved => {
+                text.push_str(&out.styled(MOVED, &format!("[~{n}: {piece_text}~]")));
+            }
+            "b" if let Some(n) = piece.moved => {
+                text.push_str(&out.styled(MOVED, &format!("{{~{n}: {piece_text}~}}")));
+            }
             "a" => text.push_str(&out.styled(REMOVED, &format!("[-{piece_text}-]"))),
             "b" => text.push_str(&out.styled(ADDED, &format!("{{+{piece_text}+}}"))),
             _ => text.push_str(&piece_text),
@@ -185,6 +191,9 @@ pub(super) fn print(out: &mut Out, c: &Comparison, verbose: bool) -> Result<(), 
     out.line(&text)?;
     if c.differences.iter().any(|piece| piece.is_equal) {
         out.line("(not marked: differences of case, width, script, white space and punctuation, which do not count)")?;
+    }
+    if c.differences.iter().any(|piece| piece.moved.is_some()) {
+        out.line("([~1: ...~] stands at {~1: ...~} in the second text)")?;
     }
     if c.differences_truncated {
         out.line("(the texts are longer than what is compared here: the rest is not shown)")?;

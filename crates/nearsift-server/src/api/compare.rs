@@ -81,6 +81,9 @@ struct MarkedPiece {
     /// Present where the difference counts as none: letter case, width, script, white space, punctuation.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_equal: bool,
+    /// Present where the other text has the passage elsewhere: its number, the same on both sides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved: Option<u32>,
 }
 
 impl From<Piece<'_>> for MarkedPiece {
@@ -91,7 +94,7 @@ impl From<Piece<'_>> for MarkedPiece {
             Side::OnlyB => "b",
         };
         let is_equal = piece.side != Side::Both && piece.is_equal;
-        MarkedPiece { side, text: piece.text.to_owned(), is_equal }
+        MarkedPiece { side, text: piece.text.to_owned(), is_equal, moved: piece.moved }
     }
 }
 

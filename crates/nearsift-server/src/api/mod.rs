@@ -37,6 +37,7 @@ use crate::page;
 use crate::pool::Pool;
 use crate::presence::Connections;
 use crate::problem::{Kind, Problem};
+use crate::slow::SlowRequests;
 
 /// What all requests share.
 pub(crate) struct State {
@@ -49,6 +50,7 @@ pub(crate) struct State {
     /// Threads that read what is stored.
     pub(crate) stores: Pool,
     pub(crate) metrics: Metrics,
+    pub(crate) slow: SlowRequests,
     pub(crate) connections: Connections,
     /// Requests with a body that are worked on.
     pub(crate) turns: Arc<Semaphore>,
@@ -94,6 +96,7 @@ impl State {
             turns: Arc::new(Semaphore::new(config.max_requests)),
             body_memory: crate::body::memory(config.max_body_memory),
             metrics: Metrics::new(collections.write_times()),
+            slow: SlowRequests::default(),
             connections: Connections::new(
                 config.max_connections,
                 config.max_connections_per_address,
@@ -124,7 +127,7 @@ struct Route {
 }
 
 /// Where a collection's own routes begin.
-const COLLECTION: &str = "/v1/collections/{name}";
+pub(crate) const COLLECTION: &str = "/v1/collections/{name}";
 
 /// All routes. Those of a collection are there twice: below its name, and right below `/v1` for the collection
 /// `default`.
@@ -152,6 +155,7 @@ fn table() -> Vec<Route> {
         (&on_get, "/healthz", Access::Public, get(operate::healthz)),
         (&on_get, "/readyz", Access::Public, get(operate::readyz)),
         (&on_get, "/metrics", Access::Needs(Read), get(operate::metrics)),
+        (&on_get, "/slow-requests", Access::Needs(Read), get(operate::slow_requests)),
         (&on_get, "/openapi.json", Access::Public, get(operate::openapi)),
     ];
     let mut all = Vec::new();

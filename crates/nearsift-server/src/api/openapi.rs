@@ -32,6 +32,7 @@ use super::{COLLECTION, check, collections, compare, documents, operate, snapsho
         operate::healthz,
         operate::readyz,
         operate::metrics,
+        operate::slow_requests,
         operate::openapi
     ),
     components(schemas(crate::document::Document)),
@@ -49,7 +50,7 @@ impl Modify for Keys {
         components.add_security_scheme("key", SecurityScheme::Http(scheme));
         for (path, item) in &mut api.paths.paths {
             for operation in operations(item) {
-                if path.starts_with("/v1") || path == "/metrics" {
+                if path.starts_with("/v1") || path == "/metrics" || path == "/slow-requests" {
                     operation.security = Some(vec![SecurityRequirement::new("key", [""; 0])]);
                 }
             }

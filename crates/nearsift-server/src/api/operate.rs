@@ -15,6 +15,7 @@ use crate::collections::{Collection, Name};
 use crate::metrics::Held;
 use crate::pool::{Interest, Undone};
 use crate::problem::{Kind, Problem, ProblemDetails};
+use crate::slow::SlowRequest;
 
 /// A collection, and how large it is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -165,6 +166,20 @@ pub(super) async fn metrics(State(app): State<App>) -> Result<Response, Problem>
     let text = app.stores.run(work).await?;
     Ok(([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
         .into_response())
+}
+
+/// The slowest requests of the last hour.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Slow {
+    /// At most 32, the slowest first.
+    requests: Vec<SlowRequest>,
+}
+
+/// The slowest requests of the last hour, one by one: at most 32, without anything of their documents.
+#[utoipa::path(get, path = "/slow-requests", operation_id = "slow_requests", tag = "operation",
+    responses((status = 200, body = Slow), (status = "default", body = ProblemDetails, content_type = "application/problem+json")))]
+pub(super) async fn slow_requests(State(app): State<App>) -> Response {
+    ok(&Slow { requests: app.slow.list() })
 }
 
 fn held(collection: &Collection) -> Held {

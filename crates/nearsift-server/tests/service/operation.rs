@@ -107,6 +107,42 @@ fn metrics_and_openapi_can_be_read() {
 }
 
 #[test]
+fn slow_requests_are_listed_without_anything_of_their_documents() {
+    let keys = TestKeys::new();
+    let service = Service::with(|config| config.keys = keys.lines.clone());
+    let secret = format!("{} 秘密", text(1));
+    let check = json!({"text": secret});
+    let asked = |path: &str| {
+        let request = Request::new("POST", path).key(&keys.read).body(check.to_string());
+        service.send(&request);
+    };
+    asked("/v1/check");
+    asked("/v1/collections/default/check");
+    asked("/v1/collections/%E7%A7%98%E5%AF%86/check");
+    asked("/nowhere/secret");
+    service.send(&Request::new("GET", "/slow-requests")).problem("no-key");
+    let answer = service.send(&Request::new("GET", "/slow-requests").key(&keys.read));
+    let listed = answer.ok();
+    let requests = listed["requests"].as_array().unwrap();
+    let of = |route: &str| {
+        let own = requests.iter().filter(|one| one["route"] == route);
+        own.map(|one| (one["status"].clone(), one["collection"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(of("/v1/check"), [(json!(200), json!("default"))]);
+    let mut named = of("/v1/collections/{name}/check");
+    named.sort_by_key(|(status, _)| status.as_u64());
+    assert_eq!(named, [(json!(200), json!("default")), (json!(404), json!(null))]);
+    let length = check.to_string().len();
+    assert!(requests.iter().any(|one| one["body_bytes"] == length), "{listed}");
+    let took = |nth: usize| requests[nth]["milliseconds"].as_f64().unwrap();
+    assert!((1..requests.len()).all(|nth| took(nth - 1) >= took(nth)));
+    let written = listed.to_string();
+    for hidden in ["秘密", "secret", "nsk_", "%E7"] {
+        assert!(!written.contains(hidden), "{hidden}: {written}");
+    }
+}
+
+#[test]
 fn a_service_that_stops_finishes_what_is_under_way() {
     let service = Service::start();
     let mut stream = service.connect();

@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
+use super::moved;
 use crate::text::normalise::normalise_into;
 use crate::text::script::{Class, class, is_sign};
 
@@ -30,12 +31,17 @@ pub struct Piece<'t> {
     /// Simplified characters and invisible ones, or the piece is only white space and punctuation. Always true of
     /// [`Side::Both`].
     pub is_equal: bool,
+    /// The number of the passage that it is part of, where one text has it here and the other has it elsewhere: from 1 in the
+    /// order of the first text, the same in both. `None` for what was not moved, and always of [`Side::Both`] and of what is
+    /// equal.
+    pub moved: Option<u32>,
 }
 
 /// The differences of two texts.
 ///
 /// The pieces of [`Side::Both`] and [`Side::OnlyA`] in order are the first text, those of
-/// [`Side::Both`] and [`Side::OnlyB`] the second: whole, unless `truncated`.
+/// [`Side::Both`] and [`Side::OnlyB`] the second: whole, unless `truncated`. [`Piece::moved`] is a label of pieces that are there
+/// without it too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Differences<'t> {
     /// The pieces in reading order; what was replaced stands before what replaces it.
@@ -52,7 +58,8 @@ const FINE_TOKENS: usize = 3_000;
 const MAX_SENTENCES: usize = 4_000;
 
 /// Finds the differences of two texts: by sentence, then by word (by character in scripts without
-/// spaces) inside the sentences that differ. Words are aligned by their normalised form.
+/// spaces) inside the sentences that differ. Words are aligned by their normalised form. A passage of at least 8 words, or 16
+/// characters of such scripts, that one text has here and the other elsewhere is labelled as moved.
 ///
 /// The cap on time is a cap on work, so that the same texts give the same pieces on every machine:
 /// each text is cut after 100,000 characters, and the quadratic comparison never sees more than 4,000
@@ -67,6 +74,11 @@ const MAX_SENTENCES: usize = 4_000;
 /// // What normalisation makes equal is a difference that counts as none.
 /// let found = differences("漢語，OK", "汉语,ok!");
 /// assert!(found.pieces.iter().all(|piece| piece.is_equal));
+///
+/// // A sentence that changed its place is not gone.
+/// let found = differences("会议改在下周三下午两点举行，地点不变。请各部门准时参加并提前提交材料，逾期不再受理，也不另行通知。",
+///     "请各部门准时参加并提前提交材料，逾期不再受理，也不另行通知。会议改在下周三下午两点举行，地点不变。");
+/// assert!(found.pieces.iter().all(|piece| piece.side == Side::Both || piece.moved == Some(1)));
 /// ```
 ///
 /// # Complexity
@@ -75,6 +87,13 @@ const MAX_SENTENCES: usize = 4_000;
 /// # References
 /// Myers, 'An O(ND) difference algorithm and its variations', Algorithmica 1986.
 pub fn differences<'t>(a: &'t str, b: &'t str) -> Differences<'t> {
+    let ([a, b], mut compared) = compared(a, b);
+    moved::label(&mut compared.pieces);
+    Differences { pieces: join(a, b, &compared.pieces), truncated: compared.truncated }
+}
+
+/// The texts as far as they are compared, and their tokens side by side.
+fn compared<'t>(a: &'t str, b: &'t str) -> ([&'t str; 2], Collector<'t>) {
     let (a, cut_a) = cut(a);
     let (b, cut_b) = cut(b);
     let mut out = Collector { truncated: cut_a || cut_b, ..Collector::default() };
@@ -97,8 +116,7 @@ pub fn differences<'t>(a: &'t str, b: &'t str) -> Differences<'t> {
         out.alike(a_end, b_end);
     }
     out.truncated |= !whole;
-    let joined = join(a, b, &out.pieces);
-    Differences { pieces: joined, truncated: out.truncated }
+    ([a, b], out)
 }
 
 /// A word, a run of white space or a character. Tokens are equal when their normalised forms are.
@@ -153,26 +171,34 @@ impl Forms {
 
 /// Whether a token that the other text lacks makes no difference: white space, invisible characters, or punctuation that
 /// never carries meaning.
-fn is_empty_of_meaning(token: &str) -> bool {
+pub(super) fn is_empty_of_meaning(token: &str) -> bool {
     let may_carry = |c| is_sign(c) || "#*&@/\\_^-.\u{2010}\u{2013}\u{2212}".contains(c);
     token.chars().all(|c| class(c) == Class::Separator && !may_carry(c))
 }
 
+/// A piece of one token.
+pub(super) struct TokenPiece<'t> {
+    pub piece: Piece<'t>,
+    /// The number of the token's normalised form.
+    pub form: u32,
+}
+
 #[derive(Default)]
 struct Collector<'t> {
-    pieces: Vec<Piece<'t>>,
+    pieces: Vec<TokenPiece<'t>>,
     truncated: bool,
 }
 
 impl<'t> Collector<'t> {
-    fn push(&mut self, side: Side, text: &'t str, is_equal: bool) {
-        self.pieces.push(Piece { side, text, is_equal });
+    fn push(&mut self, side: Side, token: &Token<'t>, is_equal: bool) {
+        let piece = Piece { side, text: token.text, is_equal, moved: None };
+        self.pieces.push(TokenPiece { piece, form: token.form });
     }
 
     /// Tokens that one text alone has. Punctuation and spaces among words belong to them.
     fn only(&mut self, side: Side, tokens: &[Token<'t>]) {
         let is_equal = tokens.iter().all(|token| is_empty_of_meaning(token.text));
-        tokens.iter().for_each(|token| self.push(side, token.text, is_equal));
+        tokens.iter().for_each(|token| self.push(side, token, is_equal));
     }
 
     /// Tokens of equal forms: those that are written in two ways are a piece of each side.
@@ -180,10 +206,10 @@ impl<'t> Collector<'t> {
         let pairs: Vec<_> = a.iter().zip(b).collect();
         for run in pairs.chunk_by(|x, y| (x.0.text == x.1.text) == (y.0.text == y.1.text)) {
             if run[0].0.text == run[0].1.text {
-                run.iter().for_each(|(a, _)| self.push(Side::Both, a.text, true));
+                run.iter().for_each(|(a, _)| self.push(Side::Both, a, true));
             } else {
-                run.iter().for_each(|(a, _)| self.push(Side::OnlyA, a.text, true));
-                run.iter().for_each(|(_, b)| self.push(Side::OnlyB, b.text, true));
+                run.iter().for_each(|(a, _)| self.push(Side::OnlyA, a, true));
+                run.iter().for_each(|(_, b)| self.push(Side::OnlyB, b, true));
             }
         }
     }
@@ -270,14 +296,17 @@ fn sentences<'s, 't>(tokens: &'s [Token<'t>]) -> Vec<&'s [Token<'t>]> {
 }
 
 /// Neighbouring pieces of one side that touch in their text become one.
-fn join<'t>(a: &'t str, b: &'t str, pieces: &[Piece<'t>]) -> Vec<Piece<'t>> {
+fn join<'t>(a: &'t str, b: &'t str, pieces: &[TokenPiece<'t>]) -> Vec<Piece<'t>> {
     let mut joined: Vec<Piece<'t>> = Vec::new();
     let (mut at_a, mut at_b) = (0, 0);
     let mut rest = pieces;
-    while let Some(first) = rest.first() {
-        let is_same = |p: &&Piece<'_>| (p.side, p.is_equal) == (first.side, first.is_equal);
+    while let Some(first) = rest.first().map(|token| token.piece) {
+        let is_same = |token: &&TokenPiece<'_>| {
+            let Piece { side, is_equal, moved, .. } = token.piece;
+            (side, is_equal, moved) == (first.side, first.is_equal, first.moved)
+        };
         let run = rest.iter().take_while(is_same).count();
-        let length: usize = rest[..run].iter().map(|p| p.text.len()).sum();
+        let length: usize = rest[..run].iter().map(|token| token.piece.text.len()).sum();
         let text = match first.side {
             Side::OnlyB => &b[at_b..at_b + length],
             _ => &a[at_a..at_a + length],
@@ -288,7 +317,7 @@ fn join<'t>(a: &'t str, b: &'t str, pieces: &[Piece<'t>]) -> Vec<Piece<'t>> {
         if first.side != Side::OnlyA {
             at_b += length;
         }
-        joined.push(Piece { side: first.side, text, is_equal: first.is_equal });
+        joined.push(Piece { text, ..first });
         rest = &rest[run..];
     }
     joined
@@ -389,7 +418,150 @@ mod tests {
         check("-5", "5", "[---]5");
     }
 
+    #[test]
+    fn passages_that_changed_their_place_are_moved() {
+        let check = |a: &str, b: &str, expect: &str| {
+            let shown = |p: &Piece<'_>| match (p.side, p.moved) {
+                (Side::Both, _) => p.text.to_owned(),
+                (Side::OnlyA, Some(number)) => format!("<{number}:{}>", p.text),
+                (Side::OnlyB, Some(number)) => format!("<+{number}:{}>", p.text),
+                (Side::OnlyA, None) => format!("[-{}-]", p.text),
+                (Side::OnlyB, None) => format!("[+{}+]", p.text),
+            };
+            let found = differences(a, b);
+            assert_eq!(found.pieces.iter().map(shown).collect::<String>(), expect);
+            assert_eq!(side(&found, Side::OnlyB), a);
+            assert_eq!(side(&found, Side::OnlyA), b);
+        };
+        let long = "The committee will publish its final report in spring, and every member may comment on the draft before";
+        let short = "Rain is expected along the whole coast until Sunday evening";
+        // The punctuation around a passage belongs to it where one text alone has it.
+        check(
+            &format!("{short}. {long}. "),
+            &format!("{long}. {short}. "),
+            &format!("<1:{short}. >{long}<+1:. {short}>. "),
+        );
+        // Case, width, script and punctuation within a passage count as equal.
+        let traditional = "據新華社報導，沿海地區預計降雨將持續至週日晚上，請注意防範！";
+        let simplified = "据新华社报导 沿海地区预计降雨将持续至周日晚上,请注意防范！";
+        let between = "委员会将于明年春天发表最终报告，所有成员都可以在此之前对草案提出意见和建议，也可以书面反映。";
+        check(
+            &format!("{traditional}{between}"),
+            &format!("{between}{simplified}"),
+            &format!("<1:{traditional}>{between}<+1:{simplified}>"),
+        );
+        // Too short.
+        let shorter = "Rain is expected on Sunday";
+        check(
+            &format!("{shorter}. {long}. "),
+            &format!("{long}. {shorter}. "),
+            &format!("[-{shorter}. -]{long}[+. {shorter}+]. "),
+        );
+        // Of what stands twice in the second text one is new.
+        let (a, b) = (format!("{short}. {long}."), format!("{long}. {short}. {short}."));
+        let found = differences(&a, &b);
+        let trimmed = |p: &Piece<'_>| p.text.trim_matches(['.', ' ']).to_owned();
+        let moved = found.pieces.iter().filter(|p| p.moved.is_some()).map(trimmed);
+        assert_eq!(moved.collect::<Vec<_>>(), [short, short]);
+        let is_new = |p: &&Piece<'_>| p.side == Side::OnlyB && p.moved.is_none();
+        assert_eq!(found.pieces.iter().find(is_new).map(trimmed).as_deref(), Some(short));
+    }
+
+    #[test]
+    fn moved_passages_of_long_texts_are_found() {
+        let sentence = |i: usize| format!("这是第{i}句话，它说的是第{}件事情。", i * 7);
+        let a: String = (0..1_500).map(sentence).collect();
+        let b: String = (1_000..1_500).chain(0..1_000).map(sentence).collect();
+        let found = differences(&a, &b);
+        assert!(!found.truncated);
+        let moved = |side| -> usize {
+            let of_side = found.pieces.iter().filter(|p| p.side == side && p.moved.is_some());
+            of_side.map(|p| p.text.len()).sum()
+        };
+        let all: usize = (1_000..1_500).map(|i| sentence(i).len()).sum();
+        assert!(moved(Side::OnlyA) >= all * 9 / 10, "{} of {all}", moved(Side::OnlyA));
+        assert!(moved(Side::OnlyB) >= all * 9 / 10, "{} of {all}", moved(Side::OnlyB));
+    }
+
+    #[test]
+    fn hostile_passages_end_soon() {
+        // Each gram is everywhere, and each passage is nearly long enough.
+        let a = "甲".repeat(90_000) + "。" + &"一二三四五六七八九十一二三四五。甲".repeat(500);
+        let b = "乙".repeat(90_000) + "。" + &"一二三四五六七八九十一二三四五。乙".repeat(500);
+        differences(&a, &b);
+        differences(
+            &("x y ".repeat(25_000) + "z"),
+            &("w ".repeat(25_000) + &"x y ".repeat(12_500)),
+        );
+    }
+
+    /// Without labels, and with what they parted as one again.
+    fn without_labels(found: &Differences<'_>) -> Vec<(Side, String, bool)> {
+        let mut joined: Vec<(Side, String, bool)> = Vec::new();
+        for piece in &found.pieces {
+            match joined.last_mut() {
+                Some((side, text, is_equal))
+                    if (*side, *is_equal) == (piece.side, piece.is_equal) =>
+                {
+                    text.push_str(piece.text);
+                }
+                _ => joined.push((piece.side, piece.text.to_owned(), piece.is_equal)),
+            }
+        }
+        joined
+    }
+
+    fn check_labels(a: &str, b: &str) {
+        let found = differences(a, b);
+        let ([cut_a, cut_b], unlabelled) = compared(a, b);
+        let before = Differences {
+            pieces: join(cut_a, cut_b, &unlabelled.pieces),
+            truncated: unlabelled.truncated,
+        };
+        assert_eq!(without_labels(&found), without_labels(&before));
+        assert_eq!(before.pieces.len(), without_labels(&before).len());
+        let mut numbers: Vec<(u32, Side)> = found
+            .pieces
+            .iter()
+            .filter_map(|piece| {
+                assert!(piece.moved.is_none() || piece.side != Side::Both && !piece.is_equal);
+                Some((piece.moved?, piece.side))
+            })
+            .collect();
+        numbers.dedup();
+        let most = numbers.iter().map(|(number, _)| *number).max().unwrap_or(0);
+        for number in 1..=most {
+            for side in [Side::OnlyA, Side::OnlyB] {
+                assert!(numbers.contains(&(number, side)), "{number} of {most}: {side:?}");
+            }
+        }
+        assert_eq!(found, differences(a, b));
+    }
+
     proptest! {
+        #[test]
+        fn labels_of_moved_passages_change_no_difference(
+            a in prop::collection::vec(0usize..6, 0..8),
+            b in prop::collection::vec(0usize..6, 0..8),
+            noise in "[甲a 。]{0,4}",
+        ) {
+            const PARTS: [&str; 6] = [
+                "沿海地区预计降雨将持续至周日晚上，请注意防范。",
+                "Rain is expected along the whole coast until Sunday evening. ",
+                "甲乙丙丁甲乙丙丁甲乙丙丁甲乙丙丁甲乙丙丁。",
+                "yes, no. ",
+                "委员会将于明年春天发表最终报告，所有成员都可以提出意见\n",
+                "語",
+            ];
+            let text = |order: &[usize]| order.iter().map(|&nth| PARTS[nth]).collect::<Vec<_>>().join(&noise);
+            check_labels(&text(&a), &text(&b));
+        }
+
+        #[test]
+        fn labels_of_few_letters_change_no_difference(a in "[ab甲 。]{0,80}", b in "[ab甲 。]{0,80}") {
+            check_labels(&a, &b);
+        }
+
         #[test]
         fn both_texts_can_be_read_back(a in "[abAB 。.甲乙語语，\n]{0,60}", b in "[abAB 。.甲乙語语,\n]{0,60}") {
             let differences = differences(&a, &b);

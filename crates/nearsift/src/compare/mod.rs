@@ -1,6 +1,7 @@
 //! Two documents side by side: how alike they are by every measure, and where they differ.
 
 mod difference;
+mod moved;
 
 pub use difference::{Differences, Piece, Side, differences};
 

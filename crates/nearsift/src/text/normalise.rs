@@ -180,6 +180,39 @@ pub fn normalise_into(text: &str, out: &mut String) {
     }
 }
 
+/// The text in pieces whose normalised forms joined are the normalised form of the text. They say where in a text a part of its
+/// normalised form stands. Most are single characters; what may combine with the character before it, goes, or becomes several is in
+/// one piece with that character.
+///
+/// ```
+/// use nearsift::text::normalise::{normalise, stretches};
+/// let text = "e\u{301}漢A";
+/// let parts: Vec<_> = stretches(text).map(|part| (part, normalise(part))).collect();
+/// let expect = [("e\u{301}", "é"), ("漢", "汉"), ("A", "a")];
+/// assert!(parts.iter().map(|(part, form)| (*part, form.as_str())).eq(expect));
+/// ```
+///
+/// # Complexity
+/// O(bytes) over the whole iteration; no allocation.
+pub fn stretches(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut last = rest.chars().next()?;
+        let mut end = last.len_utf8();
+        for c in rest[end..].chars() {
+            // A joiner looks at the character behind it.
+            if last != JOINER && (c.is_ascii() || map(c).is_some()) {
+                break;
+            }
+            last = c;
+            end += c.len_utf8();
+        }
+        let (stretch, after) = rest.split_at(end);
+        rest = after;
+        Some(stretch)
+    })
+}
+
 /// What `c` becomes whatever stands beside it, or `None` where that cannot be said.
 #[inline]
 fn map(c: char) -> Option<char> {
@@ -666,6 +699,13 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn stretches_normalise_by_themselves(text in nasty_text()) {
+            let parts: Vec<&str> = stretches(&text).collect();
+            prop_assert_eq!(parts.concat(), text.as_str());
+            prop_assert_eq!(parts.iter().map(|part| normalise(part)).collect::<String>(), normalise(&text));
+        }
 
         #[test]
         fn the_table_equals_the_definition(text in nasty_text()) {
