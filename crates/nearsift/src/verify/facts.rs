@@ -165,7 +165,7 @@ impl Slots {
     /// # Complexity
     /// Expected O(sqrt(n)) for n slots, nearly always within one or two lines of memory, because places are hashes; O(log n) more where many
     /// are alike.
-    fn from_place(&self, place: u32) -> &[Slot] {
+    fn starting_at(&self, place: u32) -> &[Slot] {
         let places = &*self.places;
         // Hashes are spread evenly.
         let likely = (u64::from(place) * places.len() as u64) >> u32::BITS;
@@ -240,7 +240,7 @@ impl Varying {
         let mut open: Vec<usize> = (0..places.len()).collect();
         for slots in std::iter::once(&own).chain(neighbours) {
             open.retain(|&nth| {
-                let there = slots.from_place(places[nth].place);
+                let there = slots.starting_at(places[nth].place);
                 let Some(value) = only_value(there, places[nth], own.shift) else { return true };
                 let seen = &mut values[nth * documents..][..=counts[nth]];
                 seen[counts[nth]] = value;
@@ -581,7 +581,7 @@ mod tests {
             let beside = places.iter().flat_map(|&p| [p.saturating_sub(1), p, p.saturating_add(1)]);
             for place in beside.chain([asked, 0, u32::MAX]) {
                 let expect = places.partition_point(|&other| other < place);
-                prop_assert_eq!(places.len() - all.from_place(place).len(), expect, "{}", place);
+                prop_assert_eq!(places.len() - all.starting_at(place).len(), expect, "{}", place);
             }
         }
 
