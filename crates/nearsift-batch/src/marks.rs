@@ -98,7 +98,7 @@ pub struct Listed<'a> {
 }
 
 impl MarkColumns {
-    /// Writes [`TABLE`] of the documents whose files cannot have the columns, if there are any: WARC, text, HTML, archives. `cells` gives the cells of
+    /// Writes `marks.jsonl`, a table of the documents whose files cannot have the columns, if there are any: WARC, text, HTML, archives. `cells` gives the cells of
     /// a document; the documents come in order. The input must have been read.
     ///
     /// # Errors
