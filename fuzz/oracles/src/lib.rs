@@ -178,7 +178,7 @@ pub const TARGETS: &[Target] = &[
     },
     Target {
         name: "differences",
-        about: "the pieces of each side join to that side's text",
+        about: "the pieces of each side join to that side's text; each number of a moved passage is on both sides",
         oracle: compare::differences_of_texts,
         seeds: compare::differences_seeds,
         inputs: 40_000,
