@@ -243,14 +243,13 @@ impl Observer for Damaging<'_> {
 #[test]
 fn a_read_that_fails_in_the_middle_of_columns_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
-    let input = corpus(folder.path(), 11, 1000);
+    // So many that their keys are read.
+    let input = corpus(folder.path(), 11, 40_000);
     let output = output(folder.path(), "out", false);
     let observer = Damaging(&output.folder);
     let mut context = Context::observed_by(&observer);
     small_bounds(&mut context);
-    // The sketches of what is kept are written with their keys.
-    let mut settings = Settings::default();
-    settings.keep_state = true;
+    let settings = Settings::default();
     let error = dedup::run(&open(&input), &settings, &output, &context);
     let Err(Error::Io { path, .. }) = error else { panic!("{error:?}") };
     assert!(path.ends_with("000-00000000.keys"), "{}", path.display());

@@ -501,7 +501,8 @@ def dedup_files(
     `report.html` is in English, or in Chinese with `language="zh"`, whatever the locale is. It names a day only where `date` gives one, as
     `YYYY-MM-DD`: the same input gives the same report.
 
-    With `keep_pairs_from` the folder has what :meth:`Run.regroup` needs to decide anew.
+    With `keep_state` a later run `against` this one need not read its input again; with `keep_pairs_from` the folder has, too, what
+    :meth:`Run.regroup` needs to decide anew.
 
     >>> kept = ns.dedup_files(news, folder / "kept", keep_pairs_from=0.5)
     >>> kept.regroup(folder / "strict", min_score=0.9).summary["kept"]

@@ -117,24 +117,6 @@ impl Reader {
     }
 }
 
-/// The length of a file's content, when all of it is what was written.
-///
-/// # Errors
-/// What the system says.
-pub fn checked_len(path: &Path) -> io::Result<Option<u64>> {
-    let mut reader = match Reader::open(path) {
-        Err(e) if e.kind() == io::ErrorKind::InvalidData => return Ok(None),
-        reader => reader?,
-    };
-    let len = reader.left();
-    let mut bytes = vec![0; 1 << 18];
-    while reader.left() > 0 {
-        let take = reader.left().min(bytes.len() as u64) as usize;
-        reader.read(&mut bytes[..take])?;
-    }
-    Ok(reader.finish()?.then_some(len))
-}
-
 /// What a file is called until it is whole.
 pub fn partial(path: &Path) -> PathBuf {
     path.with_extension("partial")
@@ -235,7 +217,6 @@ mod tests {
             damaged[at] ^= 1;
             fs::write(&path, &damaged).expect("written");
             assert_eq!(read(&path).expect("read"), None, "byte {at}");
-            assert_eq!(checked_len(&path).expect("read"), None, "byte {at}");
             fs::write(&path, &whole[..at]).expect("written");
             assert_eq!(read(&path).expect("read"), None, "{at} bytes");
         }

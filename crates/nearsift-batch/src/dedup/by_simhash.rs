@@ -81,8 +81,7 @@ impl Job<'_> {
             Some(Judgement { score, facts: None })
         };
         let against = &Against::default();
-        let decided =
-            Decided { ids, records, lacking, sources, found: &found, against, sketches: None };
+        let decided = Decided { ids, records, lacking, sources, found: &found, against };
         self.finish(decided, pairs, summary, judged)
     }
 }

@@ -8,7 +8,6 @@ use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Recipe;
 use nearsift::search::{Acceptance, Candidates, Near, PairScope, TextSource, join_settings};
 
-use super::against::kept::KeptSketches;
 use super::budget::Budget;
 use super::examples::Offered;
 use super::finish::Decided;
@@ -76,12 +75,9 @@ impl Job<'_> {
             let score = decision.score_of(a, b, &first)?;
             Some(Judgement { score, facts: facts.of(a, b, &first) })
         };
-        let Collected { ids, records, lacking, sources, keys, .. } = collected;
-        let keys = CorpusKeys::of(&keys, corpus);
-        let sketches =
-            settings.keep_state.then_some(KeptSketches { corpus, keys, recipe: &recipe });
+        let Collected { ids, records, lacking, sources, .. } = collected;
         let (found, against) = (&found, &against);
-        let decided = Decided { ids, records, lacking, sources, found, against, sketches };
+        let decided = Decided { ids, records, lacking, sources, found, against };
         self.leave_part(part.as_ref())?;
         let outcome = self.finish(decided, pairs, summary, judged)?;
         Ok(match (outcome, acceptance) {

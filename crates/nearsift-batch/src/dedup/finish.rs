@@ -4,7 +4,6 @@ use nearsift::dedup::Found;
 use nearsift_io::Inputs;
 
 use super::against::Against;
-use super::against::kept::KeptSketches;
 use super::decisions::Decisions;
 use super::examples::ShownTexts;
 use super::groups::{LargestGroup, largest_groups};
@@ -31,8 +30,6 @@ pub(super) struct Decided<'a> {
     pub sources: Option<SourceColumn>,
     pub found: &'a Found<'a>,
     pub against: &'a Against,
-    /// What is left for later jobs that are compared with this one, where that is wanted.
-    pub sketches: Option<KeptSketches<'a>>,
 }
 
 impl Decided<'_> {
@@ -67,9 +64,6 @@ impl Job<'_> {
             return Ok(Outcome::Found(Box::new(decisions)));
         };
         let summary = self.write(folder, &decided, pairs, summary, judged)?;
-        if let Some(sketches) = &decided.sketches {
-            sketches.write(folder, self.files(), &decided)?;
-        }
         Ok(Outcome::Written(Box::new(summary)))
     }
 

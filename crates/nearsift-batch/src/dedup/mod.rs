@@ -144,15 +144,15 @@ pub fn run(
     let file = output.file.as_deref();
     file.map_or(Ok(()), |file| against::check_output(&settings.against, file))?;
     let manifest = Manifest::new(inputs, settings.identity(reading(inputs.options()))?);
-    let context = &match settings.keep_pairs_from {
+    let context = &match settings.part_setting() {
         // What is left for later is the work that is kept.
         Some(_) if manifest.is_some() => {
             let bounds = Bounds { resumable_bytes: 0, ..context.bounds };
             Context { bounds, ..context.clone() }
         }
-        Some(_) => {
+        Some(setting) => {
             let problem = " needs files that can be read again: not standard input or pipes";
-            return Err(Error::Setting { setting: "keep-pairs-from", problem: problem.to_owned() });
+            return Err(Error::Setting { setting, problem: problem.to_owned() });
         }
         None => context.clone(),
     };
@@ -440,7 +440,7 @@ impl Job<'_> {
             keep: &settings.keep,
             source_field: settings.source_field.as_deref(),
             opened: Some(&self.opened),
-            texts: settings.keep_pairs_from.is_some(),
+            texts: settings.part_setting().is_some(),
         };
         let mut collected = match origin {
             Origin::Parts(parts) => {

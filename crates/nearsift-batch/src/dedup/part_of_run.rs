@@ -56,15 +56,21 @@ pub fn regroup(
     context: &Context<'_>,
 ) -> Result<Done, Error> {
     let part = run.join(PART);
-    if !PartManifest::is_in(&part) {
-        return Err(Error::invalid(format!(
+    let without_scores = || {
+        Error::invalid(format!(
             "{}: not the folder of a run that can be decided anew: run it with `keep-pairs-from`",
             run.display()
-        )));
+        ))
+    };
+    if !PartManifest::is_in(&part) {
+        return Err(without_scores());
     }
     let parts = Parts::open(&[part])?;
     let damaged = || Error::invalid(format!("{}: its part is of no run", run.display()));
     let was = parts.run().ok_or_else(damaged)?;
+    if was.from.is_none() {
+        return Err(without_scores());
+    }
     if was.against {
         return Err(Error::invalid(format!(
             "{}: this run was made against references, and groups that are made anew know none: run it again with the other settings",
@@ -103,9 +109,8 @@ impl Job<'_> {
         recipe: &Recipe,
         collected: &Collected<C>,
     ) -> Result<Option<PartManifest>, Error> {
-        let Some((from, inputs)) = self.settings.keep_pairs_from.zip(self.origin.files()) else {
-            return Ok(None);
-        };
+        let inputs = self.origin.files().filter(|_| self.settings.part_setting().is_some());
+        let Some(inputs) = inputs else { return Ok(None) };
         let mut settings = parts::Settings::new(recipe.clone());
         settings.keep = self.settings.keep.clone();
         settings.source_field.clone_from(&self.settings.source_field);
@@ -114,7 +119,7 @@ impl Job<'_> {
             min_score: acceptance.min_score(),
             cluster: name_of(self.clustering()).to_owned(),
             max_cluster: self.settings.max_cluster,
-            from,
+            from: self.settings.keep_pairs_from,
             against: !self.settings.against.is_empty(),
         });
         Ok(Some(manifest))
@@ -128,10 +133,11 @@ impl Job<'_> {
         };
         folder.make(PART)?;
         let part = folder.path(PART);
+        let with_scores = self.settings.keep_pairs_from.is_some();
         let work = || -> std::io::Result<()> {
             for entry in fs::read_dir(state.path(""))? {
                 let entry = entry?;
-                if is_of_part(&entry.path()) {
+                if is_of_part(&entry.path(), with_scores) {
                     link_or_copy(&entry.path(), &part.join(entry.file_name()))?;
                 }
             }
@@ -142,12 +148,12 @@ impl Job<'_> {
     }
 }
 
-/// Whether a file of the work that is kept belongs to a part.
-fn is_of_part(path: &Path) -> bool {
-    const KINDS: [&str; 5] = ["columns", "keys", "texts", "sample", "pairs"];
+/// Whether a file of the work that is kept belongs to a part, with the scores of pairs or without.
+fn is_of_part(path: &Path, with_scores: bool) -> bool {
+    const KINDS: [&str; 4] = ["columns", "keys", "texts", "sample"];
     match path.extension() {
-        Some(kind) => KINDS.iter().any(|of| kind == *of),
-        None => path.file_name().is_some_and(|name| name == CANDIDATES),
+        Some(kind) => KINDS.iter().any(|of| kind == *of) || (with_scores && kind == "pairs"),
+        None => with_scores && path.file_name().is_some_and(|name| name == CANDIDATES),
     }
 }
 

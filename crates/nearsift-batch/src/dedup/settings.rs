@@ -54,14 +54,14 @@ pub struct Settings {
     pub mark: Option<Marks>,
     /// Whether of a reference that is a run only those documents count that it kept, also where others are at hand.
     pub against_kept_only: bool,
-    /// Whether to write the sketches of what is kept beside it.
+    /// Whether to leave a [part](crate::parts) of all documents beside the results, for later runs against them.
     pub keep_state: bool,
     /// The language of `report.html`; all other results are the same in every language.
     pub language: PageLanguage,
     /// The day that `report.html` names. A job reads no clock: the same input gives the same report.
     pub date: Option<String>,
-    /// Whether to leave beside the results what [`regroup`](super::regroup) needs to decide anew: a [part](crate::parts) of all
-    /// documents, and the scores of all compared pairs from this one on, at most that of near duplicates.
+    /// Whether to leave beside the results what [`regroup`](super::regroup) needs to decide anew: the part of
+    /// [`keep_state`](Settings::keep_state) with the scores of all compared pairs from this one on, at most that of near duplicates.
     pub keep_pairs_from: Option<f64>,
 }
 
@@ -144,12 +144,6 @@ impl Settings {
         if let Some(from) = self.keep_pairs_from {
             self.check_pairs_from(from)?;
         }
-        if self.mark.is_some() && self.keep_state {
-            return setting(
-                "keep-state",
-                " is of documents that are kept, and with `mark` all are: leave out one of them",
-            );
-        }
         let of_sketches = match (self.against.is_empty(), self.keep_state) {
             (false, _) => "against",
             (true, true) => "keep-state",
@@ -161,13 +155,15 @@ impl Settings {
                 " is of `method` sketch, and SimHash was asked by `method`, `max-distance`, `bits` or `recipe`: leave one of them out",
             );
         }
-        if self.keep_state && (self.dry_run || self.output_format.is_some()) {
-            return setting(
-                "keep-state",
-                " is of documents that are kept in the input's format: leave out `dry-run` and `output-format`",
-            );
-        }
         Ok(())
+    }
+
+    /// The setting by which a part is left beside the results, if one is.
+    pub(super) fn part_setting(&self) -> Option<&'static str> {
+        match self.keep_pairs_from {
+            Some(_) => Some("keep-pairs-from"),
+            None => self.keep_state.then_some("keep-state"),
+        }
     }
 
     fn check_pairs_from(&self, from: f64) -> Result<(), Error> {
@@ -227,11 +223,6 @@ impl Settings {
         if self.dry_run {
             return setting(
                 " is of documents, and with `dry-run` none are written: leave out one of them",
-            );
-        }
-        if self.keep_state {
-            return setting(
-                " and `keep-state`: sketches are kept of files in the input's format: leave out one of them",
             );
         }
         let named = Conversion::of_name(file);
@@ -467,10 +458,6 @@ mod tests {
         check(
             by_simhash,
             "--against is of --method sketch, and SimHash was asked by --method, --max-distance, --bits or --recipe: leave one of them out",
-        );
-        check(
-            |settings| (settings.keep_state, settings.dry_run) = (true, true),
-            "--keep-state is of documents that are kept in the input's format: leave out --dry-run and --output-format",
         );
     }
 }

@@ -181,6 +181,21 @@ impl RunResults {
         lines.lines().map(file).collect::<Result<_, _>>().map_err(Error::invalid)
     }
 
+    /// Calls `each` with the record of each document that went, from 0, in order.
+    ///
+    /// # Errors
+    /// A table that cannot be read or is damaged.
+    pub(super) fn each_removed(&self, mut each: impl FnMut(u64)) -> Result<(), Error> {
+        #[derive(Deserialize)]
+        struct RemovedLine {
+            record: u64,
+        }
+        each_line(self.folder(), Results::Removed, |line: RemovedLine| {
+            each(line.record.saturating_sub(1));
+            Ok(())
+        })
+    }
+
     /// `summary.json`.
     pub fn summary(&self) -> &Map<String, Value> {
         &self.summary

@@ -66,8 +66,8 @@ pub(crate) struct PartOfRun {
     pub min_score: f64,
     pub cluster: String,
     pub max_cluster: u32,
-    /// Pairs are kept whose form scores this or more.
-    pub from: f64,
+    /// Pairs are kept whose form scores this or more; none where it is not there.
+    pub from: Option<f64>,
     /// Whether references took documents out of the search: what is kept of it is not that of all documents.
     pub against: bool,
 }
@@ -171,14 +171,14 @@ impl PartManifest {
         })?;
         let damaged = |e: serde_json::Error| {
             Error::invalid(format!(
-                "{}: damaged ({e}): remove the part and make it again by `sketch`",
+                "{}: damaged ({e}): make the part again, by `sketch` or by the run that left it",
                 path.display()
             ))
         };
         let Versioned { version } = serde_json::from_slice(&json).map_err(damaged)?;
         if version != VERSION {
             return Err(Error::invalid(format!(
-                "{}: of version {version}, and this program reads version {VERSION}: make the part again by `sketch`",
+                "{}: of version {version}, and this program reads version {VERSION}: make the part again, by `sketch` or by the run that left it",
                 path.display()
             )));
         }

@@ -136,7 +136,7 @@ impl Part {
 
     fn damaged(&self, path: &Path) -> Error {
         Error::invalid(format!(
-            "{}: damaged: remove the part {} and make it again by `sketch`",
+            "{}: damaged: make the part {} again, by `sketch` or by the run that left it",
             path.display(),
             self.folder.display()
         ))
@@ -168,7 +168,7 @@ pub(crate) fn records_of(part: &Part) -> Result<(Records, Lacking), Error> {
 
 fn cut_short(part: &Part, shards: usize) -> Error {
     Error::invalid(format!(
-        "{}: this part has {shards} of its {} shards: copy it again as a whole, or make it again by `sketch`",
+        "{}: this part has {shards} of its {} shards: copy it again as a whole, or make it again, by `sketch` or by the run that left it",
         part.folder.display(),
         part.manifest.shards()
     ))
@@ -253,7 +253,7 @@ impl Parts {
         let was = (Acceptance::Verified(run.min_score), clustering_of(&run.cluster)?);
         let is_kept = !run.against
             && Candidates::are_same(was, (acceptance, clustering))
-            && acceptance.min_score() >= run.from;
+            && run.from.is_some_and(|from| acceptance.min_score() >= from);
         is_kept.then_some(&self.parts[0].folder)
     }
 

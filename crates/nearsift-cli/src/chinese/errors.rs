@@ -186,10 +186,6 @@ const CATALOGUE: &[(&str, &str)] = &[
     // References.
     ("{}: cannot read the reference: {}", "{}：无法读取对照：{}"),
     (
-        "{}: the reference was sketched by the recipe '{}' (digest {}), and this run's is '{}' (digest {}): give --recipe {}, or its folder kept/ as the reference",
-        "{}：对照的草图由配方 '{}'（摘要 {}）生成，而此次运行的是 '{}'（摘要 {}）：请给出 --recipe {}，或以其 kept/ 文件夹为对照",
-    ),
-    (
         "{}: the store holds documents of recipe {} and {} is asked: fingerprints of two recipes cannot be compared; use the store's recipe and dictionaries, or make a new store",
         "{}：库中的文档使用配方 {}，而要求的是 {}：两种配方的指纹不能比较；请使用库的配方和词典，或新建一个库",
     ),
@@ -198,12 +194,16 @@ const CATALOGUE: &[(&str, &str)] = &[
         "{}：输出会落在对照 {} 之中：请另选文件夹",
     ),
     (
-        "{}: the kept documents are not those that were sketched ({}): give the folder kept/ as the reference, whose documents are then sketched again",
-        "{}：保留的文档不是生成草图时的文档（{}）：请以 kept/ 文件夹为对照，其文档会重新生成草图",
+        "{}: its input has changed: compared with the documents that this run kept, and what resembles only one that it removed stays; a run with --keep-state needs no input to be a reference",
+        "{}：其输入已改变：只与该运行保留的文档比较，只与其去除的文档相近的会留下来；用 --keep-state 的运行不需要输入即可作对照",
     ),
     (
-        "{}: damaged: give the folder kept/ as the reference, whose documents are then sketched again",
-        "{}：已损坏：请以 kept/ 文件夹为对照，其文档会重新生成草图",
+        "{}: its input {} is not there: compared with the documents that this run kept, and what resembles only one that it removed stays; a run with --keep-state needs no input to be a reference",
+        "{}：其输入 {} 已不存在：只与该运行保留的文档比较，只与其去除的文档相近的会留下来；用 --keep-state 的运行不需要输入即可作对照",
+    ),
+    (
+        "{}: a part knows of no document whether it stayed, and --against-kept-only asks for those that did: leave it out, or give the output of a run",
+        "{}：部分中没有哪些文档被保留的信息，而 --against-kept-only 只要保留的文档：请去掉它，或给出一次运行的输出",
     ),
     // Trim.
     (
@@ -293,12 +293,12 @@ const CATALOGUE: &[(&str, &str)] = &[
         "{}：加上此部分共有 {} 篇文档，而一次连接最多 {} 篇：请减少一次连接的部分",
     ),
     (
-        "{}: this part has {} of its {} shards: copy it again as a whole, or make it again by `sketch`",
-        "{}：此部分只有 {} 个分片，应有 {} 个：请完整地重新复制，或用 `sketch` 重新生成",
+        "{}: this part has {} of its {} shards: copy it again as a whole, or make it again, by `sketch` or by the run that left it",
+        "{}：此部分只有 {} 个分片，应有 {} 个：请完整地重新复制，或用 `sketch` 或留下它的运行重新生成",
     ),
     (
-        "{}: damaged: remove the part {} and make it again by `sketch`",
-        "{}：已损坏：请删除部分 {}，用 `sketch` 重新生成",
+        "{}: damaged: make the part {} again, by `sketch` or by the run that left it",
+        "{}：已损坏：请用 `sketch` 或留下它的运行重新生成部分 {}",
     ),
     (
         "{}: no decisions about parts: give the folder that `join` wrote, once it is complete",
@@ -321,8 +321,8 @@ const CATALOGUE: &[(&str, &str)] = &[
         "--keep {}：该运行只保存了 {} 的值，没有其他规则的值：请用该规则或 first，或重新运行",
     ),
     (
-        "{}: damaged ({}): remove the part and make it again by `sketch`",
-        "{}：已损坏（{}）：请删除该部分，用 `sketch` 重新生成",
+        "{}: damaged ({}): make the part again, by `sketch` or by the run that left it",
+        "{}：已损坏（{}）：请用 `sketch` 或留下它的运行重新生成该部分",
     ),
     (
         "--keep-pairs-from {} is above --min-score {}, from which on pairs are kept anyway: give a score from 0 to that",

@@ -138,13 +138,16 @@ const ARGUMENTS: &[(&str, &str)] = &[
     ),
     (
         "against",
-        "同时去除对照中已有的文档，对照本身不变：上一次运行的输出（有 --keep-pairs-from 或 --mark 则与其全部文档比较，包括当时去除的；有 --keep-state 则不必全部重读）、文档的文件或文件夹，或 `nearsift index` 的索引；索引不存文本，因此与 --verify off 一样按草图得分判定。可多次给出。",
+        "同时去除对照中已有的文档，对照本身不变：以前运行的输出（与其全部文档比较，包括当时去除的：重读其输入，有 --keep-state 则读其留下的数据）、文档的文件或文件夹，或 `nearsift index` 的索引；索引不存文本，因此与 --verify off 一样按草图得分判定。可多次给出。",
     ),
     (
         "against_kept_only",
         "对照为以前的运行时，只与其保留的文档比较：与被去除的文档相近的会留下来。",
     ),
-    ("keep_state", "另写 sketches/：以后 --against 所需的保留文档的数据，每篇约 230 字节。"),
+    (
+        "keep_state",
+        "另写 part/：以后 --against 所需的全部文档的数据，每篇 221 字节，另加约五分之二的文本。",
+    ),
     (
         "keep_pairs_from",
         "另写 part/：`nearsift regroup` 不读输入而重新判定所需的数据，含压缩的文本，以及从此得分起的各对的得分。",

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::answers::{
-    Answer, INDEX_OF_ANOTHER_RECIPE, NO_REFERENCE, OUTPUT_IN_REFERENCE, REFERENCE_CHANGED,
-    REFERENCE_DAMAGED, REFERENCE_OF_ANOTHER_RECIPE,
+    Answer, INDEX_OF_ANOTHER_RECIPE, NO_REFERENCE, OUTPUT_IN_REFERENCE, REFERENCE_DAMAGED,
+    REFERENCE_OF_ANOTHER_RECIPE,
 };
 use crate::support::{Folder, article, line};
 
@@ -93,35 +93,60 @@ fn check(folder: &Folder, output: &str, file: impl Fn(u64) -> &'static str) {
     assert_eq!(summary["kept"], 45);
 }
 
+/// The file of yesterday's input that a document is in.
+fn input_file(number: u64) -> &'static str {
+    if number < 60 { "yesterday/a.jsonl" } else { "yesterday/b.jsonl" }
+}
+
 fn kept_file(number: u64) -> &'static str {
     if number < 60 { "old/kept/a.jsonl" } else { "old/kept/b.jsonl" }
 }
 
 #[test]
-fn an_earlier_output_and_its_documents_remove_the_same() {
+fn an_earlier_run_removes_the_same_with_its_part_and_by_its_input() {
     let folder = Folder::new();
     days(&folder);
-    let before = folder.tree("old");
+    folder.dedup(&["yesterday"], "plain", &["-q"]).expect(0);
+    let before = [folder.tree("old"), folder.tree("plain"), folder.tree("yesterday")];
     folder.dedup(&["today"], "by-state", &["--against", "old", "-q"]).expect(0);
-    let kept_path = folder.results("by-state").lines("removed.jsonl");
-    let of_reference = kept_path.iter().find(|line| line.get("reference").is_some());
-    assert!(of_reference.is_some(), "{kept_path:?}");
-    folder.dedup(&["today"], "by-documents", &["--against", "old/kept", "-q"]).expect(0);
-    assert_eq!(folder.tree("old"), before);
+    folder.dedup(&["today"], "by-input", &["--against", "plain", "-q"]).expect(0);
+    assert_eq!([folder.tree("old"), folder.tree("plain"), folder.tree("yesterday")], before);
     for name in ["removed.jsonl", "clusters.jsonl", "pairs.jsonl"] {
-        assert_eq!(
-            folder.results("by-state").text(name),
-            folder.results("by-documents").text(name),
-            "{name}"
-        );
+        let by_input = folder.results("by-input").text(name);
+        let by_input = by_input.replace("\"reference_run\":\"plain\"", "\"reference_run\":\"old\"");
+        assert_eq!(folder.results("by-state").text(name), by_input, "{name}");
     }
-    check(&folder, "by-state", kept_file);
+    for (output, kind) in [("by-state", "part"), ("by-input", "run")] {
+        check(&folder, output, input_file);
+        let summary = folder.results(output).summary();
+        assert_eq!(summary["against"][0]["kind"], kind);
+        assert_eq!(summary["against"][0]["documents"], 120);
+        assert_eq!(summary["removed"]["exact_of_reference"], 15);
+        assert_eq!(summary["removed"]["near_of_reference"], 15);
+    }
+}
+
+#[test]
+fn what_an_earlier_run_kept_removes_the_same_with_its_part_and_as_documents() {
+    let folder = Folder::new();
+    days(&folder);
+    folder.dedup(&["today"], "by-documents", &["--against", "old/kept", "-q"]).expect(0);
     check(&folder, "by-documents", kept_file);
-    let summary = folder.results("by-state").summary();
-    assert_eq!(summary["against"][0]["kind"], "output");
-    assert_eq!(summary["against"][0]["documents"], 108);
-    assert_eq!(summary["removed"]["exact_of_reference"], 15);
-    assert_eq!(summary["removed"]["near_of_reference"], 15);
+    let kept_only = ["--against", "old", "--against-kept-only", "-q"];
+    folder.dedup(&["today"], "by-state", &kept_only).expect(0);
+    check(&folder, "by-state", input_file);
+    let lines = |output: &str| {
+        let mut lines = folder.results(output).lines("removed.jsonl");
+        for line in &mut lines {
+            let line = line.as_object_mut().expect("an object");
+            line.retain(|name, _| !["reference_file", "reference_run"].contains(&name.as_str()));
+        }
+        lines
+    };
+    assert_eq!(lines("by-state"), lines("by-documents"));
+    for output in ["by-state", "by-documents"] {
+        assert_eq!(folder.results(output).summary()["against"][0]["documents"], 108, "{output}");
+    }
 }
 
 #[test]
@@ -171,14 +196,13 @@ fn what_cannot_be_a_reference_is_refused() {
     answered(&["--against", "prints"], &INDEX_OF_ANOTHER_RECIPE);
     answered(&["--against", "nowhere"], &NO_REFERENCE);
     refused(&["--against", "old", "--method", "simhash"], &["--against", "sketch"]);
-    refused(&["--keep-state", "--dry-run"], &["--dry-run"]);
+    refused(&["--keep-state", "--method", "simhash"], &["--keep-state", "sketch"]);
     OUTPUT_IN_REFERENCE.check(&folder.dedup(&["today"], "old/kept/new", &["--against", "old"]));
-    // Sketches of documents that are others by now.
-    folder.file("old/kept/a.jsonl", line("y0", &article(7)));
-    answered(&["--against", "old"], &REFERENCE_CHANGED);
-    let mut columns = std::fs::read(folder.path("old/sketches/columns")).expect("read");
+    let path = "old/part/000-00000000.columns";
+    let mut columns = std::fs::read(folder.path(path)).expect("read");
     let middle = columns.len() / 2;
     columns[middle] ^= 1;
-    folder.file("old/sketches/columns", columns);
+    std::fs::remove_file(folder.path(path)).expect("removed");
+    folder.file(path, columns);
     answered(&["--against", "old"], &REFERENCE_DAMAGED);
 }

@@ -424,9 +424,9 @@ pub const NO_REFERENCE: Answer = answer(
     "Nothing is read or written.",
 );
 pub const REFERENCE_OF_ANOTHER_RECIPE: Answer = answer(
-    "`--against` an earlier output that another recipe has sketched",
+    "`--against` an earlier run with `--keep-state` that another recipe has sketched",
     2,
-    "error: old: the reference was sketched by the recipe '",
+    "error: old/part: this part was made by the recipe '",
     "Both recipes are named, and what to do: nothing is read or written.",
 );
 pub const INDEX_OF_ANOTHER_RECIPE: Answer = answer(
@@ -442,16 +442,28 @@ pub const OUTPUT_IN_REFERENCE: Answer = answer(
     "A reference is never changed; nothing is read or written.",
 );
 pub const REFERENCE_CHANGED: Answer = answer(
-    "`--against` an earlier output whose documents were changed since",
-    2,
-    "error: old: the kept documents are not those that were sketched (",
-    "The sketches beside them say nothing any more; nothing is written.",
+    "`--against` an earlier run without `--keep-state` whose input has changed since",
+    0,
+    "warning: kept: its input has changed: compared with the documents that this run kept, and what resembles only one that it removed stays; a run with --keep-state needs no input to be a reference",
+    "The number of documents, the bytes of their texts and how common each feature is must be those of the run.",
+);
+pub const REFERENCE_GONE: Answer = answer(
+    "`--against` an earlier run without `--keep-state` whose input is not there any more",
+    0,
+    "warning: kept: its input one/part.jsonl is not there: compared with the documents that this run kept, and what resembles only one that it removed stays; a run with --keep-state needs no input to be a reference",
+    "",
 );
 pub const REFERENCE_DAMAGED: Answer = answer(
-    "`--against` an earlier output whose sketches are damaged",
+    "`--against` an earlier run with `--keep-state` whose part is damaged",
     2,
-    "error: old/sketches/columns: damaged: give the folder kept/ as the reference, whose documents are then sketched again",
-    "Every file of them has a checksum; nothing is written.",
+    "error: old/part: this part has 0 of its 1 shards: copy it again as a whole, or make it again, by `sketch` or by the run that left it",
+    "Every file of it has a checksum; nothing is written.",
+);
+pub const KEPT_ONLY_OF_PART: Answer = answer(
+    "`--against-kept-only` with a part that no run left",
+    2,
+    "error: sketched: a part knows of no document whether it stayed, and --against-kept-only asks for those that did: leave it out, or give the output of a run",
+    "Nothing is written.",
 );
 pub const NOT_REWRITTEN: Answer = answer(
     "`trim`: file whose texts cannot be rewritten",
@@ -585,7 +597,7 @@ pub const PART_CUT_SHORT: Answer = answer(
 pub const PART_DAMAGED: Answer = answer(
     "`join`: a part with a damaged file",
     2,
-    "error: parts/1/000-00000000.texts: damaged: remove the part parts/1 and make it again by `sketch`",
+    "error: parts/1/000-00000000.texts: damaged: make the part parts/1 again, by `sketch` or by the run that left it",
     "Every file of a part has a checksum. Nothing gets its name.",
 );
 pub const DECISIONS_MISSING: Answer = answer(
@@ -723,6 +735,7 @@ pub const ALL: &[&Answer] = &[
     &INDEX_OF_ANOTHER_RECIPE,
     &OUTPUT_IN_REFERENCE,
     &REFERENCE_CHANGED,
+    &REFERENCE_GONE,
     &REFERENCE_DAMAGED,
     &NOT_REWRITTEN,
     &UNKNOWN_IDS,
@@ -753,6 +766,7 @@ pub const ALL: &[&Answer] = &[
     &RUN_WITHOUT_PART,
     &RUN_OF_OTHER_KEEP,
     &KEPT_ONLY_OF_MARKS,
+    &KEPT_ONLY_OF_PART,
     &RUN_DAMAGED,
     &KEEP_PAIRS_ABOVE,
     &RUN_AGAINST,

@@ -6,7 +6,10 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use serde_json::{Value, json};
 
-use crate::answers::{COLUMN_TAKEN, FIELD_TAKEN, KEPT_ONLY_OF_MARKS};
+use crate::answers::{
+    COLUMN_TAKEN, FIELD_TAKEN, KEPT_ONLY_OF_MARKS, KEPT_ONLY_OF_PART, REFERENCE_CHANGED,
+    REFERENCE_GONE,
+};
 use crate::support::{Folder, json_lines};
 
 const COLUMNS: [&str; 6] = ["cluster", "cluster_size", "representative", "score", "kept", "reason"];
@@ -250,28 +253,55 @@ fn what_resembles_a_removed_document_of_a_marked_run_goes() {
     folder.file("one/part.jsonl", row(0) + &row(1));
     folder.file("two/part.jsonl", row(2).replace("new2", "new1"));
     let all = [
-        ("kept", &[][..], 0),
-        ("marked", &["--mark"], 1),
-        ("part", &["--keep-pairs-from", "0.5"], 1),
+        ("kept", &[][..], ""),
+        ("dry", &["--dry-run"], ""),
+        ("one-file", &["--output-file", "one.parquet"], ""),
+        ("marked", &["--mark"], ""),
+        ("part", &["--keep-pairs-from", "0.5"], "part"),
+        ("state", &["--keep-state"], "part"),
+        ("marked-state", &["--keep-state", "--mark"], "part"),
+        ("by-sketches", &["--keep-state", "--verify", "off", "--dry-run"], "part"),
     ];
-    for (output, args, expect) in all {
+    for (output, args, part) in all {
         folder.dedup(&["one"], output, args).expect(0);
-        assert_eq!(folder.results(output).lines("removed.jsonl").len(), 1);
+        assert_eq!(folder.results(output).lines("removed.jsonl").len(), 1, "{output}");
+        assert_eq!(folder.path(output).join("part").is_dir(), part == "part", "{output}");
         let next = format!("{output}-next");
         folder.dedup(&["two"], &next, &["--against", output]).expect(0);
         let removed = folder.results(&next).lines("removed.jsonl");
-        assert_eq!(removed.len(), expect, "{output}: {removed:?}");
-        assert!(removed.iter().all(|line| line["reference"] == "v1"), "{removed:?}");
-        let is_file = |line: &Value| {
-            line["reference_file"].as_str().is_some_and(|file| file.ends_with("part.jsonl"))
-        };
-        assert!(removed.iter().all(is_file), "{removed:?}");
+        let [line] = &removed[..] else { panic!("{output}: {removed:?}") };
+        assert_eq!(line["reference"], "v1", "{output}");
+        let file = line["reference_file"].as_str().expect("a file");
+        assert!(file.ends_with("part.jsonl"), "{line}");
+        let lies_elsewhere = output != "marked";
+        assert_eq!(line.get("reference_run").is_some(), lies_elsewhere, "{line}");
     }
-    let kept_only =
-        |of| folder.dedup(&["two"], "kept-only", &["--against", of, "--against-kept-only"]);
-    KEPT_ONLY_OF_MARKS.check(&kept_only("marked"));
-    kept_only("part").expect(0);
-    assert!(folder.results("kept-only").lines("removed.jsonl").is_empty());
+    let against = |of: &str, next: &str, more: &[&str]| {
+        folder.dedup(&["two"], next, &[&["--against", of][..], more].concat())
+    };
+    let removes_none = |next: &str| {
+        assert!(folder.results(next).lines("removed.jsonl").is_empty(), "{next}");
+    };
+    KEPT_ONLY_OF_MARKS.check(&against("marked", "none", &["--against-kept-only"]));
+    folder.run(["sketch", "one", "-o", "sketched"]).expect(0);
+    KEPT_ONLY_OF_PART.check(&against("sketched", "none", &["--against-kept-only"]));
+    for of in ["kept", "part", "state", "marked-state", "part/part"] {
+        let next = format!("{}-kept-only", of.replace('/', "-"));
+        against(of, &next, &["--against-kept-only"]).expect(0);
+        removes_none(&next);
+        assert_eq!(folder.results(&next).summary()["against"][0]["documents"], 1, "{of}");
+    }
+    // Without its input, what a run kept is the reference; a part needs none.
+    folder.file("one/part.jsonl", row(0) + &row(1).replace("old59", "old58"));
+    REFERENCE_CHANGED.check(&against("kept", "changed", &[]));
+    removes_none("changed");
+    std::fs::remove_file(folder.path("one/part.jsonl")).expect("removed");
+    REFERENCE_GONE.check(&against("kept", "gone", &[]));
+    removes_none("gone");
+    let refused = against("dry", "none", &[]).expect(2);
+    assert!(refused.stderr.contains("left no documents in the folder"), "{}", refused.stderr);
+    against("state", "by-state", &[]).expect(0);
+    assert_eq!(folder.results("by-state").lines("removed.jsonl").len(), 1);
 }
 
 /// The rows of a Parquet file as JSON objects.

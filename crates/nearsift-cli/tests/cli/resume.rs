@@ -97,6 +97,8 @@ fn same(folder: &Folder, a: &str, b: &str) {
     for tree in [&mut a, &mut b] {
         tree.remove(Path::new("run.json"));
         tree.remove(Path::new(".files"));
+        // The shards of a part are those of the work that was kept.
+        tree.retain(|path, _| !path.starts_with("part"));
     }
     assert_eq!(a.keys().collect::<Vec<_>>(), b.keys().collect::<Vec<_>>());
     for (path, bytes) in &a {

@@ -10,8 +10,7 @@ use nearsift::recipe::Recipe;
 use nearsift::sketch::join::{CrossPair, CrossSettings, Keyed, Pair, cross};
 use nearsift_io::Inputs;
 
-use super::kept::Kept;
-use super::{Matched, Partner};
+use super::{Matched, PART, Partner, RunResults};
 use crate::checkpoint::{Checkpoint, CorpusKeys, FileKeys, Manifest};
 use crate::corpus::{self, Collected, Id, Ids, Records, Sketched, collect};
 use crate::dedup::Job;
@@ -22,7 +21,7 @@ use crate::search::{Bounded, Texts, Wanted};
 use nearsift::search::{Acceptance, Material, Templates, TextSource, verify};
 
 /// Candidates that are compared between two looks at whether to go on.
-const PART: usize = 1 << 17;
+const TOGETHER: usize = 1 << 17;
 
 /// What a part is called as a reference.
 pub(super) const PART_KIND: &str = "part";
@@ -32,23 +31,44 @@ struct Shelf<'a> {
     corpus: SketchCorpus,
     keys: Option<FileKeys>,
     ids: Ids,
+    records: Records,
+    /// Documents and files that could not be read.
+    unreadable: u64,
+    /// Documents that do not count, because their run removed them.
+    left_out: u64,
     origin: Origin<'a>,
 }
 
 /// Where their texts are.
 enum Origin<'a> {
     /// The last gives for each file with records the record behind its last.
-    Sketched {
-        inputs: Inputs,
-        records: Records,
-        ends: Vec<(u64, usize)>,
-    },
-    Kept(&'a Kept),
-    /// With their texts.
-    Part {
-        parts: &'a Parts,
-        records: Records,
-    },
+    Files { inputs: &'a Inputs, ends: Vec<(u64, usize)> },
+    /// Beside their sketches.
+    Part(&'a Parts),
+}
+
+impl<'a> Shelf<'a> {
+    fn of(read: Collected<Sketched>, origin: Origin<'a>) -> Shelf<'a> {
+        Shelf {
+            corpus: read.corpus.corpus,
+            keys: read.keys,
+            ids: read.ids,
+            records: read.records,
+            unreadable: read.problems.count(),
+            left_out: 0,
+            origin,
+        }
+    }
+
+    /// Leaves out the documents that their run removed.
+    fn keep_only_kept(&mut self, run: &RunResults) -> Result<(), Error> {
+        run.each_removed(|record| {
+            if let Some(document) = self.records.document(record) {
+                self.corpus.exclude(document);
+                self.left_out += 1;
+            }
+        })
+    }
 }
 
 impl Job<'_> {
@@ -62,46 +82,45 @@ impl Job<'_> {
         number: usize,
     ) -> Result<Matched, Error> {
         let inputs = Inputs::resolve(&[path], self.files().options().clone())?;
-        let manifest = Manifest::new(&inputs, vec![("recipe".to_owned(), recipe.to_string())]);
+        let read = self.read_reference(&inputs, recipe, &format!("reference-{number}"))?;
+        self.against_read(collected, acceptance, &inputs, read, "documents")
+    }
+
+    /// Sketches the documents of a reference; long work is kept under a name.
+    pub(super) fn read_reference(
+        &self,
+        inputs: &Inputs,
+        recipe: &Recipe,
+        name: &str,
+    ) -> Result<Collected<Sketched>, Error> {
+        let manifest = Manifest::new(inputs, vec![("recipe".to_owned(), recipe.to_string())]);
         let state = match self.state().zip(manifest) {
             Some((state, manifest)) => {
-                let path = state.path(&format!("reference-{number}"));
+                let path = state.path(name);
                 let bytes = state.shard_bytes();
                 Some(Checkpoint::open(&path, &manifest, bytes, state.has_work())?)
             }
             None => None,
         };
         let wanted = corpus::Wanted::by(recipe);
-        let read =
-            collect(self.context, Sketched::default(), &inputs, &wanted, state.as_ref(), |_| {
-                Ok(())
-            })?;
-        let unreadable = read.problems.count();
-        let ends = inputs.ends().collect();
-        let shelf = Shelf {
-            corpus: read.corpus.corpus,
-            keys: read.keys,
-            ids: read.ids,
-            origin: Origin::Sketched { inputs, records: read.records, ends },
-        };
-        self.matched(collected, acceptance, &shelf, "documents", unreadable)
+        collect(self.context, Sketched::default(), inputs, &wanted, state.as_ref(), |_| Ok(()))
     }
 
-    /// Against what an earlier run kept, whose sketches lie beside it.
-    pub(super) fn against_output(
+    /// Against documents that were sketched for it.
+    pub(super) fn against_read(
         &self,
         collected: &Collected<Sketched>,
         acceptance: Acceptance,
-        recipe: &Recipe,
-        path: &Path,
+        inputs: &Inputs,
+        read: Collected<Sketched>,
+        kind: &'static str,
     ) -> Result<Matched, Error> {
-        let kept = Kept::open(path, recipe)?;
-        let (corpus, ids, keys) = kept.load()?;
-        let shelf = Shelf { corpus, keys: Some(keys), ids, origin: Origin::Kept(&kept) };
-        self.matched(collected, acceptance, &shelf, "output", 0)
+        let ends = inputs.ends().collect();
+        let shelf = Shelf::of(read, Origin::Files { inputs, ends });
+        self.matched(collected, acceptance, &shelf, kind)
     }
 
-    /// Against all documents of a part, such as a run left.
+    /// Against all documents of a part, such as a run left, or those that the run kept.
     pub(super) fn against_part(
         &self,
         collected: &Collected<Sketched>,
@@ -117,16 +136,12 @@ impl Job<'_> {
                 path.display()
             )));
         }
-        let folder = self.scratch();
-        let read = parts.collect(self.context, Sketched::default(), &folder, |_| Ok(()))?;
-        let unreadable = read.problems.count();
-        let shelf = Shelf {
-            corpus: read.corpus.corpus,
-            keys: read.keys,
-            ids: read.ids,
-            origin: Origin::Part { parts: &parts, records: read.records },
-        };
-        self.matched(collected, acceptance, &shelf, PART_KIND, unreadable)
+        let read = parts.collect(self.context, Sketched::default(), &self.scratch(), |_| Ok(()))?;
+        let mut shelf = Shelf::of(read, Origin::Part(&parts));
+        if self.settings.against_kept_only {
+            shelf.keep_only_kept(&run_of_part(&parts, path)?)?;
+        }
+        self.matched(collected, acceptance, &shelf, PART_KIND)
     }
 
     fn matched(
@@ -135,7 +150,6 @@ impl Job<'_> {
         acceptance: Acceptance,
         shelf: &Shelf<'_>,
         kind: &'static str,
-        unreadable: u64,
     ) -> Result<Matched, Error> {
         let corpus = &collected.corpus.corpus;
         let (own, other) = (corpus.len() as u64, shelf.corpus.len() as u64);
@@ -186,8 +200,8 @@ impl Job<'_> {
             Some(id.map(|id| Partner { document, id, file, reason, score }))
         };
         let partners = (0..corpus.len() as u32).filter_map(partner).collect::<Result<_, _>>()?;
-        let (documents, skipped) = (other, work.skipped);
-        Ok(Matched { kind, documents, unreadable, skipped, partners })
+        let (documents, unreadable) = (other - shelf.left_out, shelf.unreadable);
+        Ok(Matched { kind, documents, unreadable, skipped: work.skipped, partners })
     }
 
     /// Compares the texts of candidates.
@@ -218,7 +232,7 @@ impl Job<'_> {
         let frequencies = collected.corpus.sample.table(DocumentFrequencies::shipped());
         let templates = Templates::default();
         let material = Material { texts: &both, frequencies: &frequencies, templates: &templates };
-        for part in candidates.chunks(PART) {
+        for part in candidates.chunks(TOGETHER) {
             self.context.check()?;
             let pair =
                 |of: &CrossPair| Pair { a: of.document, b: shift + of.reference, score: of.score };
@@ -262,65 +276,58 @@ fn same_texts(own: &SketchCorpus, other: &SketchCorpus, first: &[u32]) -> Vec<(u
     found.collect()
 }
 
+/// The run that left a part.
+///
+/// # Errors
+/// A part that no run left: none of its documents is known to have stayed.
+fn run_of_part(parts: &Parts, path: &Path) -> Result<RunResults, Error> {
+    // A run is given by its folder, or by that of its part.
+    let folder = if path.join(PART).is_dir() { Some(path) } else { path.parent() };
+    match (parts.run(), folder) {
+        (Some(_), Some(folder)) => RunResults::open(folder),
+        _ => Err(Error::invalid(format!(
+            "{}: a part knows of no document whether it stayed, and `against-kept-only` asks for those that did: leave it out, or give the output of a run",
+            path.display()
+        ))),
+    }
+}
+
 impl Shelf<'_> {
     /// The file that a document of the reference is in.
     fn file(&self, reference: u32) -> String {
+        let record = self.records.of(reference);
         match &self.origin {
-            Origin::Kept(kept) => kept.file(reference),
-            Origin::Sketched { inputs, records, ends } => {
-                let record = records.of(reference);
+            Origin::Files { inputs, ends } => {
                 let (_, number) = ends[ends.partition_point(|&(end, _)| end <= record)];
                 inputs.files()[number].name()
             }
-            Origin::Part { parts, records } => {
-                parts.file_of(records.of(reference)).unwrap_or_default().to_owned()
-            }
+            Origin::Part(parts) => parts.file_of(record).unwrap_or_default().to_owned(),
         }
     }
 
+    /// The texts of some documents, ascending.
     fn texts(
         &self,
         job: &Job<'_>,
         references: Vec<u32>,
         memory: Option<u64>,
         folder: &Path,
-    ) -> Result<Shelved, Error> {
+    ) -> Result<Texts, Error> {
         match &self.origin {
-            Origin::Sketched { inputs, records, .. } => {
-                let texts =
-                    Texts::read(job.context, inputs, records, references.clone(), memory, folder)?;
-                Ok(Shelved { numbers: references.clone(), references, texts })
+            Origin::Files { inputs, .. } => {
+                Texts::read(job.context, inputs, &self.records, references, memory, folder)
             }
-            Origin::Part { parts, .. } => {
-                let wanted = Wanted::from(references.clone());
-                let texts = parts.texts(job.context, wanted, memory, folder)?;
-                Ok(Shelved { numbers: references.clone(), references, texts })
-            }
-            Origin::Kept(kept) => {
-                let (inputs, numbers) = kept.inputs_of(&references, job.files().options())?;
-                let records = Records::default();
-                let texts =
-                    Texts::read(job.context, &inputs, &records, numbers.clone(), memory, folder)
-                        .map_err(|failure| kept.changed(failure))?;
-                Ok(Shelved { references, numbers, texts })
+            Origin::Part(parts) => {
+                parts.texts(job.context, Wanted::from(references), memory, folder)
             }
         }
     }
 }
 
-/// Texts of a reference.
-struct Shelved {
-    /// Ascending.
-    references: Vec<u32>,
-    /// What each is called among the texts.
-    numbers: Vec<u32>,
-    texts: Texts,
-}
-
 /// Texts of the input, and from `shift` on those of the reference.
 struct Both {
     own: Texts,
-    other: Shelved,
+    other: Texts,
     shift: u32,
 }
 
@@ -328,20 +335,16 @@ impl TextSource for Both {
     type Error = Error;
 
     fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Error> {
-        let Some(reference) = document.checked_sub(self.shift) else {
-            return self.own.with_text(document, f);
-        };
-        match self.other.references.binary_search(&reference) {
-            Ok(place) => self.other.texts.with_text(self.other.numbers[place], f),
-            Err(_) => Ok(f("")),
+        match document.checked_sub(self.shift) {
+            None => self.own.with_text(document, f),
+            Some(reference) => self.other.with_text(reference, f),
         }
     }
 
     fn len_of(&self, document: u32) -> usize {
-        let Some(reference) = document.checked_sub(self.shift) else {
-            return self.own.len_of(document);
-        };
-        let place = self.other.references.binary_search(&reference);
-        place.map_or(0, |place| self.other.texts.len_of(self.other.numbers[place]))
+        match document.checked_sub(self.shift) {
+            None => self.own.len_of(document),
+            Some(reference) => self.other.len_of(reference),
+        }
     }
 }

@@ -6,7 +6,7 @@
 
 mod documents;
 mod index;
-pub mod kept;
+mod run;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use super::why::RunResults;
 use crate::checkpoint::{Checkpoint, Stamp};
 use crate::corpus::{Collected, Id, Sketched};
 use crate::error::Error;
+use crate::folder::PART;
 use crate::notice::{Level, Topic};
 use crate::numbers::grouped;
 use crate::parts::Part;
@@ -42,7 +43,7 @@ pub struct Against {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reference {
     reference: String,
-    /// What it is: documents, an earlier output, or an index.
+    /// What it is: documents, an earlier run, a part, or an index.
     kind: String,
     documents: u64,
     /// Documents of it that could not be read.
@@ -144,7 +145,8 @@ impl Against {
     /// The run or part that a removal's partner is of, where the partner's file does not lie in it.
     pub fn run(&self, removal: &Removal) -> Option<&str> {
         let reference = &self.references[removal.reference as usize];
-        (reference.kind == documents::PART_KIND).then_some(&reference.reference)
+        let is_elsewhere = [documents::PART_KIND, run::KIND].contains(&&*reference.kind);
+        is_elsewhere.then_some(&reference.reference)
     }
 
     fn add(&mut self, path: &Path, matched: Matched) -> Result<(), Error> {
@@ -230,7 +232,9 @@ impl Job<'_> {
                     let matched = match Kind::of(path, self.settings.against_kept_only)? {
                         Kind::Part => self.against_part(collected, acceptance, recipe, path)?,
                         Kind::Index => self.against_index(collected, acceptance, recipe, path)?,
-                        Kind::Output => self.against_output(collected, acceptance, recipe, path)?,
+                        Kind::Run(run) => {
+                            self.against_run(collected, acceptance, recipe, &run, number)?
+                        }
                         Kind::Documents(place) => {
                             self.against_documents(collected, acceptance, recipe, &place, number)?
                         }
@@ -276,9 +280,9 @@ enum Kind {
     Index,
     /// Of an earlier run, all its documents, with sketches and texts; or a part of many.
     Part,
-    /// Of an earlier run, with the sketches of what it kept.
-    Output,
-    /// Files, or a folder of them: of an earlier run without sketches, what it kept or marked.
+    /// An earlier run that left no part, and removed documents that lie in its input alone.
+    Run(Box<RunResults>),
+    /// Files, or a folder of them: of an earlier run, what it kept or marked.
     Documents(PathBuf),
 }
 
@@ -290,29 +294,43 @@ impl Kind {
         if path.join("MANIFEST").is_file() {
             return Ok(Kind::Index);
         }
-        if !kept_only && Part::is_at(path) {
+        if Part::is_at(path) {
             return Ok(Kind::Part);
         }
-        if kept::is_in(path) {
-            return Ok(Kind::Output);
+        if !path.join("summary.json").is_file() {
+            return Ok(Kind::Documents(path.to_owned()));
         }
-        // All documents of a run that removed none, so that what is near one that would have gone is found, too.
-        let mut folders = ["kept", "marked"].map(|name| path.join(name)).into_iter();
-        let is_output = path.join("summary.json").is_file();
-        let documents = folders.find(|folder| is_output && folder.is_dir());
-        if kept_only && documents.as_ref().is_some_and(|folder| folder.ends_with("marked")) {
-            return Err(Error::invalid(format!(
+        let marked = path.join("marked");
+        match (marked.is_dir(), kept_only) {
+            (true, true) => Err(Error::invalid(format!(
                 "{}: this run kept all documents, with marks, and `against-kept-only` asks for those that stayed: leave it out, or give a run without `mark`",
                 path.display()
-            )));
+            ))),
+            // All documents of the run, and what is near one that would have gone is found, too.
+            (true, false) => Ok(Kind::Documents(marked)),
+            (false, true) => kept_by(path).map(Kind::Documents),
+            (false, false) => match RunResults::open(path) {
+                Ok(run) => Ok(Kind::Run(Box::new(run))),
+                // Of another command.
+                Err(_) => kept_by(path).map(Kind::Documents),
+            },
         }
-        if documents.is_none() && is_output && path.join(LIST).is_file() {
-            return Err(Error::invalid(format!(
-                "{}: this run left no documents in the folder: they went into one file, by `output-file`, which can be the reference, or none were written",
-                path.display()
-            )));
-        }
-        Ok(Kind::Documents(documents.unwrap_or_else(|| path.to_owned())))
+    }
+}
+
+/// The documents that a run kept, or a folder as it is, where no run of this program wrote it.
+///
+/// # Errors
+/// A run that wrote no documents into its folder.
+fn kept_by(output: &Path) -> Result<PathBuf, Error> {
+    let kept = output.join("kept");
+    match (kept.is_dir(), output.join(LIST).is_file()) {
+        (true, _) => Ok(kept),
+        (false, false) => Ok(output.to_owned()),
+        (false, true) => Err(Error::invalid(format!(
+            "{}: this run left no documents in the folder: they went into one file, by `output-file`, which can be the reference, or none were written",
+            output.display()
+        ))),
     }
 }
 
@@ -341,7 +359,7 @@ pub fn check_output(references: &[PathBuf], output: &Path) -> Result<(), Error> 
     Ok(())
 }
 
-/// What changes when a reference changes: the names and [`Stamp`]s of its files.
+/// What changes when a reference changes: the names and [`Stamp`]s of its files, and of those that an earlier run read.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -359,6 +377,10 @@ pub fn identity(path: &Path) -> Result<String, Error> {
     }
     let mut lines = Vec::new();
     walk(path, &mut lines).map_err(|e| Error::io(path, "read the reference", &e))?;
+    if let Ok(Kind::Run(run)) = Kind::of(path, false) {
+        // What is not there any more is no input.
+        run.inputs()?.iter().for_each(|file| drop(walk(file, &mut lines)));
+    }
     lines.sort_unstable();
     Ok(format!("{} ({:016x})", path.display(), xxh3_64(lines.join("\n").as_bytes())))
 }
