@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::folder::PART;
 use crate::parts::{self, PartManifest, PartOfRun, Parts};
 use crate::report::PageLanguage;
-use crate::search::CANDIDATES;
+use crate::search::{CANDIDATES, TEMPLATES};
 
 /// What a run is decided by anew; what is `None` stays as it was.
 #[derive(Debug, Clone, Default)]
@@ -153,7 +153,11 @@ fn is_of_part(path: &Path, with_scores: bool) -> bool {
     const KINDS: [&str; 4] = ["columns", "keys", "texts", "sample"];
     match path.extension() {
         Some(kind) => KINDS.iter().any(|of| kind == *of) || (with_scores && kind == "pairs"),
-        None => with_scores && path.file_name().is_some_and(|name| name == CANDIDATES),
+        None => {
+            let of_scores = [CANDIDATES, TEMPLATES];
+            with_scores
+                && of_scores.iter().any(|name| path.file_name().is_some_and(|own| own == *name))
+        }
     }
 }
 

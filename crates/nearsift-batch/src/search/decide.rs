@@ -8,8 +8,8 @@ use nearsift::cluster::{Clusters, Components};
 use nearsift::dedup::{Accepted, SketchCorpus};
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::search::{
-    Acceptance, Candidates, Least, Made, Material, Near, PairJudge, Templates, TextMeasures,
-    TextSource, by_neighbourhood, kept_slots, score_among, verify_in_order,
+    Acceptance, Candidates, Least, Made, Material, Near, Neighbourhoods, PairJudge, Templates,
+    TextMeasures, TextSource, by_neighbourhood, kept_slots, score_among, verify_in_order,
 };
 use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Plan, Work};
@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::bounded::Bounded;
 use super::refused::{Refused, RefusedSample, SCORE_BINS, score_bin};
-use super::stored::{OfComponent, load, save};
+use super::stored::{OfComponent, load, load_templates, save, save_templates};
 use super::texts::{PARTS, Wanted};
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::file::{self, ByteReader};
@@ -190,7 +190,7 @@ pub fn decide<'c, T: TextSource<Error = Error>>(
     let mut accepted = accepted_of(&near)?;
     let (mut templates, mut apart) = (Templates::default(), Apart::default());
     if let Acceptance::Verified(min_score) = acceptance {
-        templates = Templates::among(&accepted, &texts)?;
+        templates = templates_among(&accepted, &texts, workspace)?;
         (near, apart) = by_facts(&near, &templates, &texts, min_score, workspace)?;
         accepted = accepted_of(&near)?;
     }
@@ -319,6 +319,22 @@ fn accepted_of(pairs: &Sorted<Near>) -> Result<Vec<Accepted>, Error> {
         accepted.push(pair?.accepted());
     }
     Ok(accepted)
+}
+
+/// What varies among the documents of pairs, as an earlier job found it where it kept that; for later ones it is kept.
+fn templates_among(
+    accepted: &[Accepted],
+    texts: &impl TextSource<Error = Error>,
+    workspace: Workspace<'_>,
+) -> Result<Templates, Error> {
+    let Workspace { state, scores, .. } = workspace;
+    let known = scores.earlier.map(load_templates).transpose()?.unwrap_or_default();
+    let neighbourhoods = Neighbourhoods::of(accepted, texts);
+    let templates = Templates::of(&neighbourhoods, texts, &known)?;
+    if let Some(state) = state.filter(|_| scores.from.is_some()) {
+        save_templates(&neighbourhoods, &templates, state)?;
+    }
+    Ok(templates)
 }
 
 /// Pairs of one form that differ in their facts: they are no near duplicates.

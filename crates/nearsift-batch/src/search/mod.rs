@@ -10,5 +10,5 @@ mod texts;
 pub use bounded::Bounded;
 pub use decide::{Decision, KeptScores, OfOneForm, PairLine, Workspace, decide};
 pub use refused::{Refused, SCORE_BINS, score_bin};
-pub use stored::{CANDIDATES, load_candidates, save_candidates};
+pub use stored::{CANDIDATES, TEMPLATES, load_candidates, save_candidates};
 pub use texts::{IN_MEMORY, Segmentation, TextStore, Texts, Wanted};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use nearsift::search::{Candidates, Near, TextMeasures};
+use nearsift::search::{Candidates, KnownTemplates, Near, Neighbourhoods, Templates, TextMeasures};
 use nearsift::sketch::Score;
 use nearsift::sketch::join::{Pair, Plan, Work};
-use nearsift::verify::Facts;
+use nearsift::verify::{Facts, Varying};
 
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::file::{self, ByteReader};
@@ -131,6 +131,57 @@ pub fn save_candidates(found: &Candidates, state: &Checkpoint) -> Result<(), Err
     }
     writer.write(&content)?;
     writer.finish()
+}
+
+/// The name of their file in the state.
+pub const TEMPLATES: &str = "templates";
+
+/// What an earlier run found to vary around documents, and left in a folder; nothing where there is none, or it is damaged.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn load_templates(folder: &Path) -> Result<KnownTemplates, Error> {
+    let path = folder.join(TEMPLATES);
+    let content = file::read(&path).map_err(|e| Error::io(&path, "read", &e))?;
+    let known = content.and_then(|content| decode_templates(&mut ByteReader(&content)));
+    Ok(known.unwrap_or_default())
+}
+
+/// Keeps them for a later run: for each document its number, its neighbours, and the slots that vary among them.
+///
+/// # Errors
+/// When the disk is full or refuses.
+pub fn save_templates(
+    neighbourhoods: &Neighbourhoods,
+    templates: &Templates,
+    state: &Checkpoint,
+) -> Result<(), Error> {
+    let mut content = Vec::new();
+    let mut writer = state.begin(TEMPLATES)?;
+    for (document, neighbours) in neighbourhoods.iter() {
+        let varying = templates.varying(document).places();
+        let lens = [neighbours.len() as u32, varying.len() as u32];
+        let numbers = std::iter::once(document).chain(lens).chain(neighbours);
+        let numbers = numbers.chain(varying.iter().copied());
+        content.extend(numbers.flat_map(u32::to_le_bytes));
+        if content.len() >= 1 << 20 {
+            writer.write(&content)?;
+            content.clear();
+        }
+    }
+    writer.write(&content)?;
+    writer.finish()
+}
+
+fn decode_templates(content: &mut ByteReader<'_>) -> Option<KnownTemplates> {
+    let mut known = KnownTemplates::default();
+    while !content.0.is_empty() {
+        let (document, neighbours, varying) = (content.u32()?, content.u32()?, content.u32()?);
+        let mut numbers = |len| (0..len).map(|_| content.u32()).collect::<Option<Vec<u32>>>();
+        let (neighbours, varying) = (numbers(neighbours)?, numbers(varying)?);
+        known.add(document, neighbours.into(), Varying::of_places(varying)?);
+    }
+    Some(known)
 }
 
 fn decode_candidates(content: &mut ByteReader<'_>) -> Option<Candidates> {

@@ -24,7 +24,7 @@ pub use decision::{ComparedDocument, Decision, DecisionError, MethodValue, decid
 pub use lru::LruCache;
 pub use order::by_neighbourhood;
 pub use pair::{Near, TextMeasures, score_among};
-pub use templates::{KeptSlots, Templates, kept_slots};
+pub use templates::{KeptSlots, KnownTemplates, Neighbourhoods, Templates, kept_slots};
 pub use verify::{Least, Made, Material, PairJudge, judge_by_neighbours, verify, verify_in_order};
 
 /// Normalised texts by document.

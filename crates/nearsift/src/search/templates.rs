@@ -38,21 +38,27 @@ pub struct Templates {
 }
 
 impl Templates {
-    /// Those of documents that are in pairs. Documents with few neighbours have none.
-    ///
-    /// 24 bytes for each pair of a document with many neighbours while it runs, and some 100 for each such document.
+    /// Those of documents that are in pairs, as [`Templates::of`] finds them.
     ///
     /// # Errors
     /// When a text cannot be read back, or what [`TextSource::check`] returns.
     pub fn among<T: TextSource>(pairs: &[Accepted], texts: &T) -> Result<Templates, T::Error> {
-        let neighbours = nearest(pairs, |document| texts.len_of(document) <= LONGEST);
-        let mut groups: Vec<&[Neighbour]> = neighbours.chunk_by(|x, y| x.of == y.of).collect();
-        // Those of linked documents follow each other, so that the slots of each are made about once.
-        let last = neighbours.iter().map(|of| of.of.max(of.document)).max();
-        let mut components = Components::new(last.map_or(0, |last| last as usize + 1));
-        neighbours.iter().for_each(|of| components.link(of.of, of.document));
-        groups.sort_by_cached_key(|group| (components.root(group[0].of), group[0].of));
-        drop(components);
+        Templates::of(&Neighbourhoods::of(pairs, texts), texts, &KnownTemplates::default())
+    }
+
+    /// Those of documents and their near neighbours. Where an earlier search had a document with the same neighbours, no text
+    /// is read.
+    ///
+    /// 16 bytes for each neighbour while it runs, and some 100 for each document with any.
+    ///
+    /// # Errors
+    /// When a text cannot be read back, or what [`TextSource::check`] returns.
+    pub fn of<T: TextSource>(
+        neighbourhoods: &Neighbourhoods,
+        texts: &T,
+        known: &KnownTemplates,
+    ) -> Result<Templates, T::Error> {
+        let groups = neighbourhoods.by_component();
         let kept = kept_slots();
         let reader = || SlotReader::new(texts, &kept);
         let found = in_chunks(
@@ -62,6 +68,9 @@ impl Templates {
             reader,
             |reader, place| {
                 let group = groups[place];
+                if let Some(varying) = known.of(group) {
+                    return Ok((!varying.is_empty()).then(|| (group[0].of, varying.clone())));
+                }
                 let own = reader.slots(group[0].of)?;
                 let others = group.iter().map(|neighbour| reader.slots(neighbour.document));
                 let others: Vec<Arc<Slots>> = others.collect::<Result<_, T::Error>>()?;
@@ -71,6 +80,11 @@ impl Templates {
             },
         )?;
         Ok(Templates { varying: found.into_iter().collect(), none: Varying::default() })
+    }
+
+    /// The slots that vary among a document and its near neighbours.
+    pub fn varying(&self, document: u32) -> &Varying {
+        self.varying.get(&document).unwrap_or(&self.none)
     }
 
     /// Whether something is known to vary around one of two documents.
@@ -88,9 +102,8 @@ impl Templates {
         a: u32,
         b: u32,
     ) -> Result<Facts, T::Error> {
-        let varying = |document| self.varying.get(&document).unwrap_or(&self.none);
         let (x, y) = (reader.slots(a)?, reader.slots(b)?);
-        Ok(Facts::between(&x, &y, [varying(a), varying(b)]))
+        Ok(Facts::between(&x, &y, [self.varying(a), self.varying(b)]))
     }
 
     /// The facts of pairs, in their order, each with the letters of both texts; `None` for a pair about which
@@ -135,6 +148,55 @@ struct Neighbour {
     of: u32,
     strength: Reverse<u32>,
     document: u32,
+}
+
+/// The near neighbours of each document that has enough of them to tell what varies: at most 16, the nearest first.
+pub struct Neighbourhoods(Vec<Neighbour>);
+
+impl Neighbourhoods {
+    /// Those of documents that are in pairs.
+    ///
+    /// 24 bytes for each pair of a document with many neighbours while it runs.
+    pub fn of(pairs: &[Accepted], texts: &impl TextSource) -> Neighbourhoods {
+        Neighbourhoods(nearest(pairs, |document| texts.len_of(document) <= LONGEST))
+    }
+
+    /// Each document with its neighbours, in ascending order of the documents.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, impl ExactSizeIterator<Item = u32>)> {
+        self.groups().map(|group| (group[0].of, group.iter().map(|of| of.document)))
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &[Neighbour]> {
+        self.0.chunk_by(|x, y| x.of == y.of)
+    }
+
+    /// Those of linked documents one after the other, so that the slots of each are made about once.
+    fn by_component(&self) -> Vec<&[Neighbour]> {
+        let last = self.0.iter().map(|of| of.of.max(of.document)).max();
+        let mut components = Components::new(last.map_or(0, |last| last as usize + 1));
+        self.0.iter().for_each(|of| components.link(of.of, of.document));
+        let mut groups: Vec<&[Neighbour]> = self.groups().collect();
+        groups.sort_by_cached_key(|group| (components.root(group[0].of), group[0].of));
+        groups
+    }
+}
+
+/// What an earlier search over the same texts found to vary around documents, and among which neighbours.
+#[derive(Default)]
+pub struct KnownTemplates(HashMap<u32, (Box<[u32]>, Varying)>);
+
+impl KnownTemplates {
+    /// Adds a document with its neighbours in their order, and the slots that vary among them.
+    pub fn add(&mut self, document: u32, neighbours: Box<[u32]>, varying: Varying) {
+        self.0.insert(document, (neighbours, varying));
+    }
+
+    /// What varies around a document, if it had just these neighbours.
+    fn of(&self, group: &[Neighbour]) -> Option<&Varying> {
+        let (neighbours, varying) = self.0.get(&group[0].of)?;
+        let is_same = neighbours.iter().eq(group.iter().map(|of| &of.document));
+        is_same.then_some(varying)
+    }
 }
 
 /// The nearest wanted neighbours of each document that has enough of them, in the order of these documents.
@@ -203,5 +265,77 @@ impl<'t, T: TextSource> SlotReader<'t, T> {
         let slots = Arc::new(slots);
         self.kept.keep(document, Arc::clone(&slots));
         Ok(slots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::text::normalise::normalise;
+
+    /// Texts of one form, and which of them were read.
+    struct Forms {
+        texts: Vec<String>,
+        read: Mutex<HashSet<u32>>,
+    }
+
+    impl TextSource for Forms {
+        type Error = Infallible;
+
+        fn with_text<R>(&self, document: u32, f: impl FnOnce(&str) -> R) -> Result<R, Infallible> {
+            self.read.lock().expect("a lock").insert(document);
+            Ok(f(&normalise(&self.texts[document as usize])))
+        }
+
+        fn len_of(&self, document: u32) -> usize {
+            self.texts[document as usize].len()
+        }
+    }
+
+    /// Two families, of documents 0 to 9 and 10 to 19, whose members have other temperatures and winds.
+    fn forms() -> Forms {
+        let text = |document: u32| {
+            let place = if document < 10 { "harbour" } else { "airfield" };
+            format!(
+                "This evening the {place} expects a temperature of {} degrees and a wind of {} knots, and the ferry leaves at {} as usual.",
+                10 + document,
+                30 + document,
+                50 + document,
+            )
+        };
+        Forms { texts: (0..20).map(text).collect(), read: Mutex::default() }
+    }
+
+    fn pairs(family: std::ops::Range<u32>) -> Vec<Accepted> {
+        let pair = |a: u32, b: u32| Accepted { a, b, strength: 1000 - (b - a) };
+        family.clone().flat_map(|a| (a + 1..family.end).map(move |b| pair(a, b))).collect()
+    }
+
+    #[test]
+    fn what_is_known_of_the_same_neighbours_is_taken_up() {
+        let texts = forms();
+        let earlier: Vec<Accepted> = [pairs(0..10), pairs(10..18)].concat();
+        let neighbourhoods = Neighbourhoods::of(&earlier, &texts);
+        let found = Templates::among(&earlier, &texts).expect("texts in memory");
+        assert!(!found.varying(3).is_empty(), "the values vary");
+        let mut known = KnownTemplates::default();
+        for (document, neighbours) in neighbourhoods.iter() {
+            let varying = found.varying(document).clone();
+            known.add(document, neighbours.collect(), varying);
+        }
+
+        // The second family has two more members now, and is looked at again.
+        let now: Vec<Accepted> = [pairs(0..10), pairs(10..20)].concat();
+        let alone = Templates::among(&now, &texts).expect("texts in memory");
+        texts.read.lock().expect("a lock").clear();
+        let both = Templates::of(&Neighbourhoods::of(&now, &texts), &texts, &known);
+        let both = both.expect("texts in memory");
+        (0..20).for_each(|d| assert_eq!(both.varying(d), alone.varying(d), "document {d}"));
+        let read = texts.read.lock().expect("a lock");
+        assert_eq!(*read, (10..20).collect::<HashSet<u32>>(), "texts that were read");
     }
 }

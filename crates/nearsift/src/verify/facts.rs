@@ -264,6 +264,17 @@ impl Varying {
         self.0.is_empty()
     }
 
+    /// Their hashes, ascending, for [`of_places`](Varying::of_places).
+    pub fn places(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// Those of [`places`](Varying::places); `None` of hashes that do not ascend.
+    pub fn of_places(places: Vec<u32>) -> Option<Varying> {
+        let ascend = places.windows(2).all(|pair| pair[0] < pair[1]);
+        ascend.then(|| Varying(places.into()))
+    }
+
     fn contains(&self, place: u32) -> bool {
         self.0.binary_search(&place).is_ok()
     }
