@@ -16,7 +16,7 @@ import {
   path,
 } from "./api";
 import { Empty, Field, IdText, OpenLink, ProblemBox, Section, Shares, Waiting, useAsked, valueOf } from "./parts";
-import { link, useKeys } from "./route";
+import { change, link, parse, useKeys } from "./route";
 import { bytes, grouped, line, percent, rounded, time, visible } from "./text";
 import { useWords } from "./words";
 
@@ -186,9 +186,11 @@ function List({
   const here = (changed: Parameters) => link("groups", { ...parameters, ...changed });
   const move = (step: number) => {
     const clusters = page?.clusters ?? [];
-    const at = clusters.findIndex((one) => String(one.cluster) === parameters["group"]);
+    // Keys may come faster than the page is drawn: the group that is open is the one of the address.
+    const { group } = parse(location.hash).parameters;
+    const at = clusters.findIndex((one) => String(one.cluster) === group);
     const next = clusters[at < 0 ? 0 : Math.min(Math.max(at + step, 0), clusters.length - 1)];
-    if (next) location.hash = here({ group: String(next.cluster), member: "" });
+    if (next) change("groups", { group: next.cluster, member: "", member_from: "" });
   };
   useKeys({ "/": () => search.current?.focus(), j: () => move(1), k: () => move(-1) });
   return (
@@ -198,7 +200,7 @@ function List({
         role="search"
         onSubmit={(event) => {
           event.preventDefault();
-          location.hash = here({ q: search.current?.value.trim() ?? "" });
+          change("groups", { q: search.current?.value.trim() ?? "" });
         }}
       >
         <Field label={t("search")}>
@@ -214,7 +216,7 @@ function List({
         <Field label={t("order")}>
           <select
             value={order}
-            onChange={(event) => (location.hash = here({ order: event.currentTarget.value, from: "" }))}
+            onChange={(event) => change("groups", { order: event.currentTarget.value, from: "" })}
           >
             <option value="size">{t("order_size")}</option>
             <option value="nearness">{t("order_nearness")}</option>
@@ -225,7 +227,7 @@ function List({
           <Field label={t("source")}>
             <select
               value={source}
-              onChange={(event) => (location.hash = here({ source: event.currentTarget.value, from: "" }))}
+              onChange={(event) => change("groups", { source: event.currentTarget.value, from: "" })}
             >
               <option value="">{t("all_sources")}</option>
               {overview.sources.map((name) => (
@@ -253,7 +255,7 @@ function List({
                   <Row
                     key={one.cluster}
                     one={one}
-                    href={here({ group: String(one.cluster), member: "" })}
+                    href={here({ group: String(one.cluster), member: "", member_from: "" })}
                     isOpen={String(one.cluster) === parameters["group"]}
                     isDistance={overview.figures.max_distance !== undefined}
                   />
