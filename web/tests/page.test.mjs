@@ -321,6 +321,40 @@ describe("a run", () => {
     await end();
   });
 
+  test("the graph of a small group leads to its documents and pairs, by keys as well", async () => {
+    const { page, end } = await open("#/groups?group=11");
+    const group = await (await fetch(`${origin}/v1/run/clusters/11?len=60`)).json();
+    const nodes = page.locator(".graph a.node");
+    assert.equal(await nodes.count(), group.members.length);
+    assert.equal(await page.locator(".graph a.node rect").count(), group.members.filter((one) => one.removed).length);
+    assert.equal(await page.locator(".graph .ring").count(), 1 + 1, "the representative, and the legend");
+    const same = group.members.filter((one) => one.removed?.reason.startsWith("exact")).length;
+    const near = group.pairs.filter((pair) => pair.score < 1).length;
+    assert.ok((await page.locator(".graph a.edge").count()) >= near && near > 0);
+    assert.equal(await page.locator(".graph a.edge.same").count(), same);
+    // The policy of the page takes no styles in attributes.
+    assert.equal(await page.locator(".graph [style]").count(), 0);
+    // One stop of the tabulator; the arrows lead on from there.
+    assert.equal(await page.locator(".graph a[tabindex='0']").count(), 1);
+    await nodes.first().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    const third = group.members[2];
+    assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), new RegExp(`^3 · ${third.id}: `));
+    assert.match(await page.locator(".graph-said").innerText(), new RegExp(String(third.id)));
+    await page.keyboard.press("Enter");
+    await page.locator(".member.wanted:focus").waitFor();
+    assert.match(await page.locator(".member.wanted").innerText(), new RegExp(`^3\\s+${third.id}`));
+    await nodes.nth(2).focus();
+    await page.keyboard.press("ArrowDown");
+    const name = await page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+    assert.match(name, new RegExp(`${third.id}.*(: score 0\\.\\d{3}|: the same text)$`));
+    await page.keyboard.press("Enter");
+    await page.locator(".verdict h2").waitFor();
+    assert.match(decodeURIComponent(page.url()), new RegExp(`"${third.id}"`));
+    await end();
+  });
+
   test("nothing is wider than the window, from 360 to 2560 px", async () => {
     const { page, end } = await open("");
     for (const width of [360, 768, 2560]) {
@@ -332,6 +366,90 @@ describe("a run", () => {
       }
     }
     await end();
+  });
+});
+
+describe("a run of chains", () => {
+  let shown;
+  let origin;
+
+  before(async () => {
+    // Each text goes on where the one before is at three of its ten sentences: near the next one, and not near the one behind that.
+    const words = "river city council water bridge school market winter report budget train museum garden harbour storm farm teacher doctor island valley".split(" ");
+    let state = 7;
+    const word = () => words[(state = (state * 1_103_515_245 + 12_345) % 2_147_483_648) % words.length] + (state % 97);
+    const sentence = () => `${Array.from({ length: 12 }, word).join(" ")}.`;
+    const documents = [["short", 5], ["long", 18]].flatMap(([name, count]) => {
+      const sentences = Array.from({ length: 10 + 3 * count }, sentence);
+      return Array.from({ length: count }, (_, nth) => ({ id: `${name}-${nth + 1}`, text: sentences.slice(3 * nth, 3 * nth + 10).join(" ") }));
+    });
+    // In an order that says nothing of the chain.
+    documents.sort((a, b) => (a.text < b.text ? -1 : 1));
+    writeLines(join(folder, "chains.jsonl"), documents);
+    nearsift("dedup", join(folder, "chains.jsonl"), "--output", join(folder, "chains"), "--cluster", "components", "--quiet");
+    shown = await view(join(folder, "chains"));
+    origin = shown.origin;
+  });
+  after(() => shown?.stop());
+
+  /** Where the documents of a group are, by the number in their id. */
+  const places = async (page) => {
+    const nodes = await page.locator(".graph a.node").evaluateAll((all) =>
+      all.map((node) => {
+        const box = node.querySelector(".shape").getBBox();
+        return { number: Number(node.getAttribute("aria-label").match(/-(\d+): /)[1]), x: box.x + box.width / 2, y: box.y + box.height / 2 };
+      }),
+    );
+    return nodes.sort((a, b) => a.number - b.number);
+  };
+
+  test("a chain is drawn as a chain, whatever the order of its documents is", async () => {
+    const { page, check } = await openPage(browser.context, origin);
+    await page.goto(`${origin}/`);
+    await settle(page);
+    const { clusters } = await (await fetch(`${origin}/v1/run/clusters?order=size`)).json();
+    assert.deepEqual(clusters.map((one) => one.size), [18, 5]);
+    for (const { cluster, size } of clusters) {
+      await visit(page, `#/groups?group=${cluster}`);
+      const names = await page.locator(".graph a.edge").evaluateAll((all) => all.map((edge) => edge.getAttribute("aria-label")));
+      const steps = names.map((name) => name.match(/-(\d+) and .*-(\d+): score 0\.\d{3}$/).slice(1).map(Number)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)]);
+      assert.deepEqual(steps.sort(([a], [b]) => a - b), Array.from({ length: size - 1 }, (_, nth) => [nth + 1, nth + 2]));
+      // From one end to the other, each is farther on than the one before.
+      const nodes = await places(page);
+      const forth = Math.sign(nodes.at(-1).x - nodes[0].x);
+      for (const [nth, node] of nodes.entries()) {
+        if (nth > 0) assert.ok((node.x - nodes[nth - 1].x) * forth > 0, `${size}: ${JSON.stringify(nodes)}`);
+      }
+      // A matrix of a small group, a table of a larger one.
+      assert.deepEqual([await page.locator(".matrix").count(), await page.locator(".group .pairs").count()], size > 12 ? [0, 1] : [1, 0]);
+    }
+    assert.deepEqual(await check(), []);
+    await page.close();
+  });
+
+  test("the graph passes axe in both themes and languages, and is no wider than a small window", async () => {
+    const { page, check } = await openPage(browser.context, origin);
+    const { clusters } = await (await fetch(`${origin}/v1/run/clusters?order=size`)).json();
+    await page.goto(`${origin}/`);
+    for (const [nth, language, theme] of [[0, "en", "light"], [0, "zh", "dark"], [1, "en", "dark"], [1, "zh", "light"]]) {
+      await page.setViewportSize({ width: 360, height: 800 });
+      await page.evaluate(([language, theme]) => {
+        localStorage.setItem("nearsift-language", language);
+        localStorage.setItem("nearsift-theme", theme);
+      }, [language, theme]);
+      await page.goto(`${origin}/#/groups?group=${clusters[nth].cluster}`);
+      await page.reload();
+      await settle(page);
+      assert.deepEqual(await axe(page), [], `${nth} ${language} ${theme}`);
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360);
+      // The small one is whole, without scrolling; numbers are at least 9 px high in both.
+      const drawn = await page.locator(".graph svg").first().evaluate((svg) => [svg.getBoundingClientRect().width, svg.parentElement.clientWidth, svg.getScreenCTM().a * 11]);
+      if (nth === 1) assert.ok(drawn[0] < drawn[1] + 1, String(drawn));
+      assert.ok(drawn[2] >= 9, String(drawn));
+    }
+    await page.evaluate(() => localStorage.clear());
+    assert.deepEqual(await check(), []);
+    await page.close();
   });
 });
 
