@@ -552,3 +552,28 @@ fn whatever_was_changed_is_listed() {
     let html = folder.results("earlier").text("report.html");
     assert!(!html.contains("Settings other than the default"));
 }
+
+/// Where the locale is Chinese, so is all that `dedup` says of its own.
+#[test]
+fn notes_are_in_the_language_of_the_locale() {
+    let folder = Folder::new();
+    let rows: String = (0..12).map(|_| "broken\n").collect();
+    folder.file("in/a.jsonl", corpus() + &rows);
+    let run = |output: &str, more: &[&str]| {
+        let mut command = folder.command([&["dedup", "in", "-o", output], more].concat());
+        command.env("LC_ALL", "zh_CN.UTF-8");
+        crate::support::Run::of(&command.output().expect("the program runs")).expect(3)
+    };
+    let first = run("out", &["--partial", "--bounds", "checkpoint=1000"]);
+    for line in first.stderr.lines() {
+        assert!(line.starts_with("警告：") || line.starts_with("说明："), "{line}");
+    }
+    for said in ["其余同类情况只计数", "文档共有的片段：", "篇文档或文件无法读取"]
+    {
+        assert!(first.stderr.contains(said), "{said}: {}", first.stderr);
+    }
+    // What programs read stays as it is.
+    assert!(first.stdout.contains("results in out"), "{}", first.stdout);
+    let streamed = run("-", &[]);
+    assert!(streamed.stderr.contains("篇文档中有"), "{}", streamed.stderr);
+}
