@@ -142,7 +142,7 @@ function Frame({
         {view === "groups" && <GroupsView parameters={route.parameters} />}
         {view === "compare" && face.face === "run" && <RunCompare parameters={route.parameters} canReview={face.review} />}
         {view === "compare" && face.face === "service" && <WithKey>{() => <ServiceCompare />}</WithKey>}
-        {view === "threshold" && <ThresholdView parameters={route.parameters} />}
+        {view === "threshold" && face.face === "run" && <ThresholdView canReview={face.review} parameters={route.parameters} />}
         {view === "review" && face.face === "run" && <ReviewView canReview={face.review} parameters={route.parameters} />}
         {view === "check" && <WithKey>{() => <CheckView />}</WithKey>}
         {view === "operate" && <WithKey>{() => <OperateView />}</WithKey>}

@@ -18,6 +18,7 @@ export function ReviewView({ canReview, parameters }: { canReview: boolean; para
   return (
     <div class="review">
       <h1>{t("review_title")}</h1>
+      {parameters["at"] && <p class="soft">{t("review_at", { n: line(parameters["at"]) })}</p>}
       {canReview ? <Queue key={parameters["at"] ?? ""} parameters={parameters} /> : <Empty>{t("review_readonly")}</Empty>}
     </div>
   );

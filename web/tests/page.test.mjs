@@ -269,6 +269,24 @@ describe("a run", () => {
     await end();
   });
 
+  test("a threshold leads to the review of its pairs, and is there when one comes back", async () => {
+    const { page, end } = await open("#/threshold");
+    await page.getByRole("spinbutton", { name: "Threshold" }).fill("0.8");
+    await page.waitForURL(/at=0\.8$/);
+    const sample = await (await fetch(`${origin}/v1/run/borderline?threshold=0.8&len=20`)).json();
+    const scores = page.locator(".pairs tbody .number");
+    await scores.filter({ hasText: sample[0].score.toFixed(3) }).first().waitFor();
+    assert.deepEqual((await scores.allInnerTexts()).map(Number), sample.map((pair) => Number(pair.score.toFixed(3))));
+    await page.getByRole("link", { name: "Review pairs at this threshold" }).click();
+    await page.getByText("Pairs at the threshold 0.8").waitFor();
+    await page.locator(".judge-bar").waitFor();
+    assert.deepEqual(await axe(page), []);
+    await page.goBack();
+    await page.getByRole("slider").waitFor();
+    assert.equal(await page.getByRole("slider").inputValue(), "0.8");
+    await end();
+  });
+
   test("two reviewers at once lose nothing, and the last one counts", async () => {
     const one = await open("#/review");
     const two = await open("#/review");
