@@ -738,7 +738,7 @@ function Pairs({ cluster, pairs, limit, parameters }: PairsProps) {
             <table class="matrix">
               <thead>
                 <tr>
-                  <td />
+                  <td class="self" />
                   {ids.map((id, nth) => (
                     <th key={nth} scope="col" title={line(id)}>
                       {nth + 1}
