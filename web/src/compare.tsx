@@ -242,11 +242,11 @@ export function OfRun({
             <ComparisonView
               comparison={own.comparison}
               names={[own.a.id, own.b.id]}
-              note={<p>{t(own.between.verdict, { rule: "" })}</p>}
+              note={<p>{t(own.between.verdict)}</p>}
             />
           ) : (
             <Section title={t("figures")}>
-              <p>{t(own.between.verdict, { rule: "" })}</p>
+              <p>{t(own.between.verdict)}</p>
               <p class="notice" role="status">
                 {own.texts.state === "absent" ? t("texts_missing") : t("loading")}
               </p>

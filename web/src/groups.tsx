@@ -15,15 +15,20 @@ import {
   ask,
   path,
 } from "./api";
+import { GRAPH, Graph, type Limit } from "./graph";
 import { Empty, Field, IdText, OpenLink, ProblemBox, Section, Shares, Waiting, useAsked, valueOf } from "./parts";
-import { link, useKeys } from "./route";
+import { change, link, parse, useKeys } from "./route";
 import { bytes, grouped, line, percent, rounded, time, visible } from "./text";
 import { useWords } from "./words";
 
-/** Groups of a page of the list, and documents of a page of a group. */
+/** Groups of a page of the list. */
 const PAGE = 50;
+/** Documents of a page of a group: all where there is a graph of them. */
+const MEMBERS = GRAPH;
 /** A larger group has a table of its pairs and no matrix. */
 const MATRIX = 12;
+/** A larger matrix is below the graph and not beside it. */
+const BESIDE = 4;
 
 /** Documents that the user wants to stay, by the name of their group. */
 const choices = new Map<string, Id>();
@@ -61,7 +66,7 @@ export function GroupsView({ parameters }: { parameters: Parameters }) {
             number={group}
             parameters={parameters}
             textsState={texts?.state ?? ""}
-            isDistance={overview?.figures.max_distance !== undefined}
+            limit={limitOf(overview)}
             onChoice={() => setChosen(choices.size)}
           />
         ) : (
@@ -70,6 +75,11 @@ export function GroupsView({ parameters }: { parameters: Parameters }) {
       </div>
     </div>
   );
+}
+
+function limitOf(overview: Overview | null): Limit {
+  const { min_score, max_distance } = overview?.figures ?? {};
+  return max_distance === undefined ? { isDistance: false, limit: min_score ?? 0 } : { isDistance: true, limit: max_distance };
 }
 
 function OverviewCard({ overview }: { overview: Overview }) {
@@ -186,9 +196,11 @@ function List({
   const here = (changed: Parameters) => link("groups", { ...parameters, ...changed });
   const move = (step: number) => {
     const clusters = page?.clusters ?? [];
-    const at = clusters.findIndex((one) => String(one.cluster) === parameters["group"]);
+    // Keys may come faster than the page is drawn: the group that is open is the one of the address.
+    const { group } = parse(location.hash).parameters;
+    const at = clusters.findIndex((one) => String(one.cluster) === group);
     const next = clusters[at < 0 ? 0 : Math.min(Math.max(at + step, 0), clusters.length - 1)];
-    if (next) location.hash = here({ group: String(next.cluster), member: "" });
+    if (next) change("groups", { group: next.cluster, member: "", member_from: "" });
   };
   useKeys({ "/": () => search.current?.focus(), j: () => move(1), k: () => move(-1) });
   return (
@@ -198,7 +210,7 @@ function List({
         role="search"
         onSubmit={(event) => {
           event.preventDefault();
-          location.hash = here({ q: search.current?.value.trim() ?? "" });
+          change("groups", { q: search.current?.value.trim() ?? "" });
         }}
       >
         <Field label={t("search")}>
@@ -214,7 +226,7 @@ function List({
         <Field label={t("order")}>
           <select
             value={order}
-            onChange={(event) => (location.hash = here({ order: event.currentTarget.value, from: "" }))}
+            onChange={(event) => change("groups", { order: event.currentTarget.value, from: "" })}
           >
             <option value="size">{t("order_size")}</option>
             <option value="nearness">{t("order_nearness")}</option>
@@ -225,7 +237,7 @@ function List({
           <Field label={t("source")}>
             <select
               value={source}
-              onChange={(event) => (location.hash = here({ source: event.currentTarget.value, from: "" }))}
+              onChange={(event) => change("groups", { source: event.currentTarget.value, from: "" })}
             >
               <option value="">{t("all_sources")}</option>
               {overview.sources.map((name) => (
@@ -253,7 +265,7 @@ function List({
                   <Row
                     key={one.cluster}
                     one={one}
-                    href={here({ group: String(one.cluster), member: "" })}
+                    href={here({ group: String(one.cluster), member: "", member_from: "" })}
                     isOpen={String(one.cluster) === parameters["group"]}
                     isDistance={overview.figures.max_distance !== undefined}
                   />
@@ -309,14 +321,14 @@ function Row({
   );
 }
 
-function Pager({ total, from, href }: { total: number; from: number; href: (from: number) => string }) {
+function Pager({ total, from, most = PAGE, href }: { total: number; from: number; most?: number; href: (from: number) => string }) {
   const { t } = useWords();
-  if (total <= PAGE && from === 0) return null;
-  const to = Math.min(from + PAGE, total);
+  if (total <= most && from === 0) return null;
+  const to = Math.min(from + most, total);
   return (
     <nav class="pager" aria-label={t("page_of", { from: grouped(from + 1), to: grouped(to), total: grouped(total) })}>
       {from > 0 ? (
-        <a class="button" rel="prev" href={href(Math.max(from - PAGE, 0))}>
+        <a class="button" rel="prev" href={href(Math.max(from - most, 0))}>
           {t("previous")}
         </a>
       ) : (
@@ -324,7 +336,7 @@ function Pager({ total, from, href }: { total: number; from: number; href: (from
       )}
       <span class="soft">{t("page_of", { from: grouped(from + 1), to: grouped(to), total: grouped(total) })}</span>
       {to < total ? (
-        <a class="button" rel="next" href={href(from + PAGE)}>
+        <a class="button" rel="next" href={href(from + most)}>
           {t("next")}
         </a>
       ) : (
@@ -519,18 +531,19 @@ function GroupCard({
   number,
   parameters,
   textsState,
-  isDistance,
+  limit,
   onChoice,
 }: {
   number: string;
   parameters: Parameters;
   textsState: string;
-  isDistance: boolean;
+  limit: Limit;
   onChoice: () => void;
 }) {
   const { t } = useWords();
+  const { isDistance } = limit;
   const from = Math.max(Number(parameters["member_from"] ?? 0) || 0, 0);
-  const address = path(`/v1/run/clusters/${encodeURIComponent(number)}`, { from, len: PAGE });
+  const address = path(`/v1/run/clusters/${encodeURIComponent(number)}`, { from, len: MEMBERS });
   const { asked, retry } = useAsked(`${address} ${textsState}`, (signal) => ask<Cluster>(address, { signal }));
   const cluster = valueOf(asked);
   const back = { ...parameters, group: "", member: "", member_from: "" };
@@ -563,10 +576,11 @@ function GroupCard({
           )}
           <h3>{t("members")}</h3>
           <ol class="members">
-            {cluster.members.map((member) => (
+            {cluster.members.map((member, nth) => (
               <MemberRow
                 key={member.record}
                 member={member}
+                place={from + nth + 1}
                 cluster={cluster}
                 isDistance={isDistance}
                 isWanted={JSON.stringify(member.id) === parameters["member"]}
@@ -577,9 +591,10 @@ function GroupCard({
           <Pager
             total={cluster.size}
             from={from}
+            most={MEMBERS}
             href={(next) => link("groups", { ...parameters, member_from: next })}
           />
-          {cluster.pairs && <Pairs cluster={cluster} pairs={cluster.pairs} isDistance={isDistance} />}
+          {cluster.pairs && <Pairs cluster={cluster} pairs={cluster.pairs} limit={limit} parameters={parameters} />}
         </>
       )}
     </article>
@@ -588,12 +603,14 @@ function GroupCard({
 
 function MemberRow({
   member,
+  place,
   cluster,
   isDistance,
   isWanted,
   onChoice,
 }: {
   member: Member;
+  place: number;
   cluster: Cluster;
   isDistance: boolean;
   isWanted: boolean;
@@ -603,7 +620,10 @@ function MemberRow({
   const row = useRef<HTMLLIElement>(null);
   const { removed } = member;
   useEffect(() => {
-    if (isWanted) row.current?.scrollIntoView({ block: "center" });
+    if (!isWanted) return;
+    row.current?.scrollIntoView({ block: "center" });
+    // Where the keys go on from.
+    row.current?.focus({ preventScroll: true });
   }, [isWanted]);
   const isChosen = choices.get(cluster.name) === member.id;
   const partner: [Id, number] | null =
@@ -620,8 +640,9 @@ function MemberRow({
           id: line(removed.representative ?? ""),
         });
   return (
-    <li ref={row} class={`member ${removed ? "gone" : "stays"} ${isWanted ? "wanted" : ""}`}>
+    <li ref={row} tabIndex={-1} class={`member ${removed ? "gone" : "stays"} ${isWanted ? "wanted" : ""}`}>
       <div class="top">
+        <span class="place">{grouped(place)}</span>
         <IdText id={member.id} />
         <OpenLink id={member.id} />
         {isChosen && <span class="badge chosen">{t("keep_chosen")}</span>}
@@ -678,67 +699,84 @@ function nearness(pair: Pair, isDistance: boolean, digits: number): string {
   return pair.score === undefined ? "·" : rounded(pair.score, digits);
 }
 
-function Pairs({ cluster, pairs, isDistance }: { cluster: Cluster; pairs: Pair[]; isDistance: boolean }) {
+type PairsProps = { cluster: Cluster; pairs: Pair[]; limit: Limit; parameters: Parameters };
+
+/** How the documents of a group are near each other: as a graph, and as a matrix or a table. */
+function Pairs({ cluster, pairs, limit, parameters }: PairsProps) {
   const { t } = useWords();
+  const { isDistance } = limit;
   if (pairs.length === 0) return <p class="soft">{t("no_pairs")}</p>;
+  const to = (a: Member, b: Member) =>
+    link("compare", { a: JSON.stringify(a.id), record_a: a.record, b: JSON.stringify(b.id), record_b: b.record });
+  const { members } = cluster;
   const between = (pair: Pair) => {
-    const record = (id: Id) => cluster.members.find((member) => member.id === id)?.record;
-    return link("compare", {
-      a: JSON.stringify(pair.a),
-      record_a: record(pair.a),
-      b: JSON.stringify(pair.b),
-      record_b: record(pair.b),
-    });
+    const one = (id: Id) => members.find((member) => member.id === id);
+    const [a, b] = [one(pair.a), one(pair.b)];
+    return a && b ? to(a, b) : link("compare", { a: JSON.stringify(pair.a), b: JSON.stringify(pair.b) });
   };
-  const ids = cluster.members.map((member) => member.id);
+  const ids = members.map((member) => member.id);
   const isUnique = new Set(ids).size === ids.length;
-  if (cluster.size > 2 && cluster.size <= MATRIX && isUnique) {
+  const isWhole = isUnique && members.length === cluster.size && cluster.size > 2;
+  const graph = isWhole && cluster.size <= GRAPH && (
+    <Graph
+      cluster={cluster}
+      pairs={pairs}
+      limit={limit}
+      parameters={parameters}
+      href={(a, b) => to(members[a]!, members[b]!)}
+    />
+  );
+  if (isWhole && cluster.size <= MATRIX) {
     const of = (a: Id, b: Id) => pairs.find((pair) => (pair.a === a && pair.b === b) || (pair.a === b && pair.b === a));
     return (
-      <>
-        <h3>{t("all_pairs")}</h3>
-        <p class="about">{t("matrix_about")}</p>
-        <div class="scroll" tabIndex={0} role="group" aria-label={t("all_pairs")}>
-          <table class="matrix">
-            <thead>
-              <tr>
-                <td />
-                {ids.map((id, nth) => (
-                  <th key={nth} scope="col" title={line(id)}>
-                    {nth + 1}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {ids.map((a, row) => (
-                <tr key={row}>
-                  <th scope="row">
-                    {row + 1} <IdText id={a} />
-                  </th>
-                  {ids.map((b, column) => {
-                    const pair = row === column ? undefined : of(a, b);
-                    const heat = pair?.score === undefined ? 1 : Math.round(pair.score * 4);
-                    return (
-                      <td key={column} class={row === column ? "self" : pair ? `h${heat}` : ""}>
-                        {pair && (
-                          <a href={between(pair)} aria-label={`${nearness(pair, isDistance, 2)} ${line(a)}, ${line(b)}`}>
-                            {nearness(pair, isDistance, 2)}
-                          </a>
-                        )}
-                      </td>
-                    );
-                  })}
+      <div class="beside">
+        {graph}
+        <div class={cluster.size > BESIDE ? "wide" : ""}>
+          <h3>{t("all_pairs")}</h3>
+          <p class="about">{t("matrix_about")}</p>
+          <div class="scroll" tabIndex={0} role="group" aria-label={t("all_pairs")}>
+            <table class="matrix">
+              <thead>
+                <tr>
+                  <td class="self" />
+                  {ids.map((id, nth) => (
+                    <th key={nth} scope="col" title={line(id)}>
+                      {nth + 1}
+                    </th>
+                  ))}
                 </tr>
-              ))}
-            </tbody>
-          </table>
+              </thead>
+              <tbody>
+                {ids.map((a, row) => (
+                  <tr key={row}>
+                    <th scope="row">
+                      {row + 1} <IdText id={a} />
+                    </th>
+                    {ids.map((b, column) => {
+                      const pair = row === column ? undefined : of(a, b);
+                      const heat = pair?.score === undefined ? 1 : Math.round(pair.score * 4);
+                      return (
+                        <td key={column} class={row === column ? "self" : pair ? `h${heat}` : ""}>
+                          {pair && (
+                            <a href={between(pair)} aria-label={`${nearness(pair, isDistance, 2)} ${line(a)}, ${line(b)}`}>
+                              {nearness(pair, isDistance, 2)}
+                            </a>
+                          )}
+                        </td>
+                      );
+                    })}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
         </div>
-      </>
+      </div>
     );
   }
   return (
     <>
+      {graph}
       <h3>{t("all_pairs")}</h3>
       <p class="about">{t("pair_table_about")}</p>
       <PairTable pairs={pairs} isDistance={isDistance} href={between} />

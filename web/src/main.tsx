@@ -1,7 +1,7 @@
 // The frame of the page: which server it is of, the views that server has, the language, the theme and the key.
 
 import { render } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { type Face, Problem, ask, setKey } from "./api";
 import { CheckView } from "./check";
 import { ServiceCompare, RunCompare } from "./compare";
@@ -54,10 +54,11 @@ function App({ face }: { face: Face }) {
     return kept === "light" || kept === "dark" ? kept : "auto";
   });
   const words = useMemo(() => wordsOf(language), [language]);
-  useEffect(() => {
+  // Before the paint, so that no picture has the old language or theme.
+  useLayoutEffect(() => {
     document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
   }, [language]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.documentElement.dataset["theme"] = theme;
   }, [theme]);
   setLocale(language === "zh" ? "zh-CN" : "en");
@@ -97,7 +98,7 @@ function Frame({
   const [showsKeys, setShowsKeys] = useState(false);
   const views = VIEWS[face.face];
   const view = views.find((name) => name === route.view) ?? views[0];
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${t(view as Key)} · nearsift`;
   }, [view, language]);
   useKeys({ "?": () => setShowsKeys((shown) => !shown), Escape: () => setShowsKeys(false) });
@@ -141,7 +142,7 @@ function Frame({
         {view === "groups" && <GroupsView parameters={route.parameters} />}
         {view === "compare" && face.face === "run" && <RunCompare parameters={route.parameters} canReview={face.review} />}
         {view === "compare" && face.face === "service" && <WithKey>{() => <ServiceCompare />}</WithKey>}
-        {view === "threshold" && <ThresholdView parameters={route.parameters} />}
+        {view === "threshold" && face.face === "run" && <ThresholdView canReview={face.review} parameters={route.parameters} />}
         {view === "review" && face.face === "run" && <ReviewView canReview={face.review} parameters={route.parameters} />}
         {view === "check" && <WithKey>{() => <CheckView />}</WithKey>}
         {view === "operate" && <WithKey>{() => <OperateView />}</WithKey>}

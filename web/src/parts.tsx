@@ -1,7 +1,7 @@
 // Parts that several views share.
 
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Id, Problem } from "./api";
 import { line } from "./text";
 import { useWords } from "./words";
@@ -17,7 +17,8 @@ export function useAsked<T>(name: string | null, question: (signal: AbortSignal)
   const [asked, setAsked] = useState<Asked<T>>({ state: "loading", before: null });
   const [again, setAgain] = useState(0);
   const last = useRef<T | null>(null);
-  useEffect(() => {
+  // Before the paint, so that what is drawn is never the answer to an earlier question without saying so.
+  useLayoutEffect(() => {
     if (name === null) return;
     const abort = new AbortController();
     setAsked({ state: "loading", before: last.current });

@@ -1,6 +1,6 @@
 // Pairs at the threshold, one after another: same, different or unsure. Each answer is saved at once.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Label, Problem, type ReviewFigures, type ToReview, ask, path } from "./api";
 import { JudgeButtons, OfRun, labelKey } from "./compare";
 import { Empty, ProblemBox, Section, Waiting, useAsked, valueOf } from "./parts";
@@ -18,7 +18,8 @@ export function ReviewView({ canReview, parameters }: { canReview: boolean; para
   return (
     <div class="review">
       <h1>{t("review_title")}</h1>
-      {canReview ? <Queue parameters={parameters} /> : <Empty>{t("review_readonly")}</Empty>}
+      {parameters["at"] && <p class="soft">{t("review_at", { n: line(parameters["at"]) })}</p>}
+      {canReview ? <Queue key={parameters["at"] ?? ""} parameters={parameters} /> : <Empty>{t("review_readonly")}</Empty>}
     </div>
   );
 }
@@ -42,32 +43,42 @@ function Queue({ parameters }: { parameters: Parameters }) {
     while (skips && nth >= 0 && nth < pairs.length && labelOf(nth) !== null) nth += step;
     return nth;
   };
-  useEffect(() => {
+  // Before the paint: a key must not act on a pair that is about to go.
+  useLayoutEffect(() => {
     // The first that nobody has judged.
     if (pairs.length > 0 && labelOf(at) !== null && given.size === 0) setAt(Math.min(next(-1, 1), pairs.length));
   }, [pairs.length]);
   const pair = pairs[at];
-  const judge = async (label: Label) => {
-    if (!pair) return;
+  // What the drawing after an answer says comes next: more may have been judged meanwhile.
+  const following = useRef(next);
+  following.current = next;
+  // Judgements are sent one after another, so that the last one given is the last one written.
+  const sent = useRef<Promise<void>>(Promise.resolve());
+  const save = async (judged: number, pair: ToReview, label: Label) => {
     try {
       const figures = await ask<ReviewFigures>("/v1/run/review", { body: { a: pair.a, b: pair.b, label, who } });
-      setGiven(new Map(given).set(at, label));
+      setGiven((given) => new Map(given).set(judged, label));
       setFigures(figures);
       setProblem(null);
       setSaid(t("saved"));
-      const after = next(at, 1);
-      setAt(Math.min(after, pairs.length));
+      // Who has gone elsewhere meanwhile stays there.
+      setAt((at) => (at === judged ? Math.min(following.current(judged, 1), pairs.length) : at));
     } catch (error) {
       setSaid("");
       setProblem(error instanceof Problem ? error : new Problem("page", 0, String(error)));
     }
   };
+  const judge = (label: Label) => {
+    if (pair) sent.current = sent.current.then(() => save(at, pair, label));
+  };
+  const to = (step: number) =>
+    setAt((at) => Math.max(Math.min(Math.min(at, pairs.length) + step, Math.max(pairs.length - 1, 0)), 0));
   useKeys({
-    "1": () => void judge("POS"),
-    "2": () => void judge("NEG"),
-    "3": () => void judge("GREY"),
-    j: () => setAt(Math.min(at + 1, Math.max(pairs.length - 1, 0))),
-    k: () => setAt(Math.max(Math.min(at, pairs.length) - 1, 0)),
+    "1": () => judge("POS"),
+    "2": () => judge("NEG"),
+    "3": () => judge("GREY"),
+    j: () => to(1),
+    k: () => to(-1),
   });
   const shown = figures ?? valueOf(first.asked);
   return (
@@ -138,12 +149,12 @@ function Queue({ parameters }: { parameters: Parameters }) {
                 {said}
               </span>
             </span>
-            <JudgeButtons onJudge={(label) => void judge(label)} chosen={labelOf(at)} />
+            <JudgeButtons onJudge={judge} chosen={labelOf(at)} />
             <span class="row-of-buttons">
-              <button type="button" class="button" disabled={at === 0} onClick={() => setAt(at - 1)}>
+              <button type="button" class="button" disabled={at === 0} onClick={() => to(-1)}>
                 {t("previous_pair")}
               </button>
-              <button type="button" class="button" disabled={at >= pairs.length - 1} onClick={() => setAt(at + 1)}>
+              <button type="button" class="button" disabled={at >= pairs.length - 1} onClick={() => to(1)}>
                 {t("next_pair")}
               </button>
             </span>

@@ -1,10 +1,10 @@
 // What another threshold would do: a histogram with a line that can be moved, and pairs at the line.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { type Curve, type ToReview, ask, path } from "./api";
 import { PairTable } from "./groups";
 import { Empty, Section, Waiting, useAsked, valueOf } from "./parts";
-import { link } from "./route";
+import { link, parse } from "./route";
 import { grouped, rounded } from "./text";
 import { useWords } from "./words";
 
@@ -13,6 +13,9 @@ const COLUMNS = 40;
 
 type Parameters = Record<string, string>;
 
+/** Milliseconds after which a threshold that stays is in the address: browsers take no more than some addresses a second. */
+const SETTLED = 250;
+
 /** How many lie at the threshold or nearer. */
 function within(counts: number[], curve: Curve, threshold: number): number {
   const at = Math.round(threshold / curve.step);
@@ -20,7 +23,7 @@ function within(counts: number[], curve: Curve, threshold: number): number {
   return kept.reduce((sum, n) => sum + n, 0);
 }
 
-export function ThresholdView({ parameters }: { parameters: Parameters }) {
+export function ThresholdView({ parameters, canReview }: { parameters: Parameters; canReview: boolean }) {
   const { t } = useWords();
   const { asked, retry } = useAsked("curve", (signal) => ask<Curve>("/v1/run/curve", { signal }));
   const curve = valueOf(asked);
@@ -29,9 +32,17 @@ export function ThresholdView({ parameters }: { parameters: Parameters }) {
       <h1>{t("threshold_title")}</h1>
       <Waiting asked={asked} retry={retry} />
       {curve && curve.pairs.every((n) => n === 0) && <Empty>{t("border_none")}</Empty>}
-      {curve && curve.pairs.some((n) => n > 0) && <Movable curve={curve} first={Number(parameters["at"]) || curve.limit} />}
+      {curve && curve.pairs.some((n) => n > 0) && (
+        <Movable curve={curve} first={firstOf(parameters, curve)} canReview={canReview} />
+      )}
     </div>
   );
+}
+
+/** The threshold of the address, where it has one. */
+function firstOf(parameters: Parameters, curve: Curve): number {
+  const at = Number(parameters["at"] || NaN);
+  return Number.isFinite(at) && at >= 0 ? at : curve.limit;
 }
 
 type Column = { from: number; to: number; pairs: number };
@@ -63,9 +74,18 @@ function columns(curve: Curve): Column[] {
   return result;
 }
 
-function Movable({ curve, first }: { curve: Curve; first: number }) {
+function Movable({ curve, first, canReview }: { curve: Curve; first: number; canReview: boolean }) {
   const { t } = useWords();
   const [threshold, setThreshold] = useState(first);
+  // The address keeps the threshold, so that one comes back to it from a comparison.
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      const { view, parameters } = parse(location.hash);
+      const at = threshold === curve.limit ? undefined : Number(threshold.toFixed(3));
+      if (view === "threshold") history.replaceState(null, "", link(view, { ...parameters, at }));
+    }, SETTLED);
+    return () => clearTimeout(timer);
+  }, [threshold]);
   const isDistance = curve.measure === "distance";
   const shown = (n: number) => (isDistance ? String(n) : rounded(n, 3));
   const bars = columns(curve);
@@ -157,12 +177,14 @@ function Movable({ curve, first }: { curve: Curve; first: number }) {
           {t("command")}: <code>nearsift dedup … {flag}</code>
         </p>
       </Section>
-      <AtThreshold threshold={threshold} isDistance={isDistance} />
+      <AtThreshold threshold={threshold} isDistance={isDistance} canReview={canReview} />
     </>
   );
 }
 
-function AtThreshold({ threshold, isDistance }: { threshold: number; isDistance: boolean }) {
+type AtProps = { threshold: number; isDistance: boolean; canReview: boolean };
+
+function AtThreshold({ threshold, isDistance, canReview }: AtProps) {
   const { t } = useWords();
   const at = isDistance ? threshold : Math.round(threshold * 100) / 100;
   const address = path("/v1/run/borderline", { threshold: at, len: 20 });
@@ -173,11 +195,20 @@ function AtThreshold({ threshold, isDistance }: { threshold: number; isDistance:
       <Waiting asked={asked} retry={retry} />
       {pairs && pairs.length === 0 && <p>{t("border_none")}</p>}
       {pairs && pairs.length > 0 && (
-        <PairTable
-          pairs={pairs}
-          isDistance={isDistance}
-          href={(pair) => link("compare", { a: JSON.stringify(pair.a), b: JSON.stringify(pair.b) })}
-        />
+        <>
+          {canReview && (
+            <p>
+              <a class="button" href={link("review", { at })}>
+                {t("review_these")}
+              </a>
+            </p>
+          )}
+          <PairTable
+            pairs={pairs}
+            isDistance={isDistance}
+            href={(pair) => link("compare", { a: JSON.stringify(pair.a), b: JSON.stringify(pair.b) })}
+          />
+        </>
       )}
     </Section>
   );

@@ -5,6 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
+/** A folder of built files of the page, which are shown in place of those in the program: for work on the page without building the program. */
+const FILES = process.env.NEARSIFT_PAGE_FILES;
+
 const PATH = process.env.NEARSIFT_CHROMIUM ?? "/usr/bin/chromium";
 
 /** Opens a browser that keeps nothing and asks nobody. */
@@ -26,6 +29,12 @@ export async function openBrowser() {
     viewport: { width: 1280, height: 900 },
   });
   context.setDefaultTimeout(8000);
+  if (FILES) {
+    for (const name of ["page.js", "page.css"]) {
+      const contentType = name.endsWith("js") ? "text/javascript" : "text/css";
+      await context.route(`**/page/${name}`, (route) => route.fulfill({ path: join(FILES, name), contentType }));
+    }
+  }
   return {
     context,
     close: async () => {

@@ -3,13 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
-import { transformWithEsbuild } from "vite";
-
-async function load(name) {
-  const source = readFileSync(new URL(`../src/${name}`, import.meta.url), "utf8");
-  const { code } = await transformWithEsbuild(source, name, { format: "esm" });
-  return import(`data:text/javascript;base64,${Buffer.from(code).toString("base64")}`);
-}
+import { load } from "./load.mjs";
 
 const { tables, message } = await load("messages.ts");
 const { visible, line } = await load("text.ts");

@@ -33,8 +33,25 @@ async function axe(page) {
   return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(", ")}`);
 }
 
+/** Waits until nothing is loaded any more: neither where there was nothing before, nor where older answers are shown until then. */
 async function settle(page) {
-  await page.waitForFunction(() => document.querySelector("main") && !document.querySelector(".spinner"));
+  await page.waitForFunction(() => document.querySelector("main") && !document.querySelector(".spinner, [aria-busy=true]"));
+}
+
+/** Opens another view in a page that is open, and waits until it is drawn: a change of the hash alone is drawn some time after `goto`. */
+async function visit(page, hash) {
+  await page.evaluate(
+    (hash) =>
+      new Promise((done) => {
+        // The page's own listener was there first, and draws before a timer runs.
+        addEventListener("hashchange", () => setTimeout(done), { once: true });
+        const before = location.hash;
+        location.hash = hash;
+        if (location.hash === before) done();
+      }),
+    hash,
+  );
+  await settle(page);
 }
 
 describe("a run", () => {
@@ -74,12 +91,13 @@ describe("a run", () => {
   test("groups: listed, sorted, opened, compared", async () => {
     const { page, end } = await open("#/groups");
     assert.equal(await page.locator(".rows > li").count(), 19);
+    const first = page.locator(".rows > li").first();
     await page.getByLabel("Order").selectOption("nearness");
-    await page.waitForURL(/order=nearness/);
-    await settle(page);
-    assert.match(await page.locator(".rows > li").first().innerText(), /metro-original|least score 0\.7/);
+    await first.filter({ hasText: /metro-original|least score 0\.7/ }).waitFor();
+    assert.match(page.url(), /order=nearness/);
     await page.getByLabel("Order").selectOption("size");
-    await page.waitForURL(/order=size/);
+    await first.filter({ has: page.locator(".count", { hasText: /^8/ }) }).waitFor();
+    assert.match(page.url(), /order=size/);
     await page.locator(".row").first().click();
     await page.locator(".member").first().waitFor();
     assert.equal(await page.locator(".member").count(), 8);
@@ -94,15 +112,19 @@ describe("a run", () => {
   test("keys: search, next, previous, help", async () => {
     const { page, end } = await open("#/groups");
     await page.locator(".row").first().waitFor();
+    const list = await (await fetch(`${origin}/v1/run/clusters?order=size&len=50`)).json();
+    const isOpen = (nth) => page.waitForURL((url) => url.hash.endsWith(`group=${list.clusters[nth].cluster}`));
+    // No key is lost, however fast they come: nothing is waited for between them.
     await page.keyboard.press("j");
-    // The next key counts from the group that is open.
-    await page.locator(".row[aria-current]").waitFor();
-    const first = page.url();
     await page.keyboard.press("j");
-    await page.waitForFunction((before) => location.href !== before && document.querySelector(".row[aria-current]"), first);
-    await page.waitForTimeout(50);
+    await isOpen(1);
     await page.keyboard.press("k");
-    await page.waitForFunction((before) => location.href === before, first);
+    await isOpen(0);
+    // Not even where the page has no time at all to draw what the key before did.
+    const press = (...keys) => page.evaluate((keys) => keys.forEach((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))), keys);
+    await press("j", "j", "j", "k", "j");
+    await isOpen(3);
+    await page.locator(".row[aria-current]").filter({ hasText: String(list.clusters[3].representative) }).waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("harbour-h");
     await page.keyboard.press("Enter");
@@ -153,7 +175,7 @@ describe("a run", () => {
     await page.keyboard.type("換乘 地鐵");
     await page.keyboard.press("Enter");
     const texts = page.getByRole("region", { name: "In texts" });
-    await texts.getByText(/Searched/).waitFor();
+    await texts.getByText(/Searched \d+ of \d+\.$/).waitFor();
     await page.getByText("No document of the run has this in its id.").waitFor();
     const hits = texts.locator(".row");
     assert.ok((await hits.count()) > 1);
@@ -247,6 +269,24 @@ describe("a run", () => {
     await end();
   });
 
+  test("a threshold leads to the review of its pairs, and is there when one comes back", async () => {
+    const { page, end } = await open("#/threshold");
+    await page.getByRole("spinbutton", { name: "Threshold" }).fill("0.8");
+    await page.waitForURL(/at=0\.8$/);
+    const sample = await (await fetch(`${origin}/v1/run/borderline?threshold=0.8&len=20`)).json();
+    const scores = page.locator(".pairs tbody .number");
+    await scores.filter({ hasText: sample[0].score.toFixed(3) }).first().waitFor();
+    assert.deepEqual((await scores.allInnerTexts()).map(Number), sample.map((pair) => Number(pair.score.toFixed(3))));
+    await page.getByRole("link", { name: "Review pairs at this threshold" }).click();
+    await page.getByText("Pairs at the threshold 0.8").waitFor();
+    await page.locator(".judge-bar").waitFor();
+    assert.deepEqual(await axe(page), []);
+    await page.goBack();
+    await page.getByRole("slider").waitFor();
+    assert.equal(await page.getByRole("slider").inputValue(), "0.8");
+    await end();
+  });
+
   test("two reviewers at once lose nothing, and the last one counts", async () => {
     const one = await open("#/review");
     const two = await open("#/review");
@@ -254,15 +294,23 @@ describe("a run", () => {
     for (const [page, key] of [[one.page, "1"], [two.page, "2"], [one.page, "3"], [one.page, "1"]]) {
       await page.locator(".side").first().waitFor();
       await page.locator("h1").click();
+      const place = await page.locator(".judge-bar > span").first().innerText();
       const answered = page.waitForResponse((response) => response.url().endsWith("/v1/run/review") && response.request().method() === "POST");
       await page.keyboard.press(key);
       assert.equal((await answered).status(), 200);
+      // The next key is for the next pair.
+      await page.waitForFunction((before) => document.querySelector(".judge-bar > span")?.innerText !== before, place);
     }
     const lines = readFileSync(truth, "utf8").trim().split("\n").map((text) => JSON.parse(text));
     assert.deepEqual(lines.map((own) => own.label), ["POS", "NEG", "GREY", "POS"]);
     assert.equal(lines[0].who, "li");
     assert.deepEqual([lines[0].a, lines[0].b], [lines[1].a, lines[1].b]);
     await one.page.getByText("1 same, 1 different, 1 unsure").waitFor();
+    // Keys that come faster than the page is drawn go on pair by pair.
+    const place = () => one.page.locator(".judge-bar > span").first().innerText();
+    const before = Number((await place()).match(/\d+/)[0]);
+    await one.page.evaluate(() => ["j", "j", "k", "j"].forEach((key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }))));
+    assert.equal(Number((await place()).match(/\d+/)[0]), before + 2);
     await one.end();
     await two.end();
     const figures = JSON.parse(nearsift("eval", join(REPOSITORY, "examples/corpus.jsonl"), "--truth", truth, "--json").split("\n")[0]);
@@ -283,7 +331,6 @@ describe("a run", () => {
         await page.goto(`${origin}/${hash}`);
         await page.reload();
         await settle(page);
-        await page.waitForTimeout(60);
         assert.deepEqual(await axe(page), [], `${hash} ${language} ${theme}`);
       }
     }
@@ -292,18 +339,135 @@ describe("a run", () => {
     await end();
   });
 
+  test("the graph of a small group leads to its documents and pairs, by keys as well", async () => {
+    const { page, end } = await open("#/groups?group=11");
+    const group = await (await fetch(`${origin}/v1/run/clusters/11?len=60`)).json();
+    const nodes = page.locator(".graph a.node");
+    assert.equal(await nodes.count(), group.members.length);
+    assert.equal(await page.locator(".graph a.node rect").count(), group.members.filter((one) => one.removed).length);
+    assert.equal(await page.locator(".graph .ring").count(), 1 + 1, "the representative, and the legend");
+    const same = group.members.filter((one) => one.removed?.reason.startsWith("exact")).length;
+    const near = group.pairs.filter((pair) => pair.score < 1).length;
+    assert.ok((await page.locator(".graph a.edge").count()) >= near && near > 0);
+    assert.equal(await page.locator(".graph a.edge.same").count(), same);
+    // The policy of the page takes no styles in attributes.
+    assert.equal(await page.locator(".graph [style]").count(), 0);
+    // One stop of the tabulator; the arrows lead on from there.
+    assert.equal(await page.locator(".graph a[tabindex='0']").count(), 1);
+    await nodes.first().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    const third = group.members[2];
+    assert.match(await page.evaluate(() => document.activeElement.getAttribute("aria-label")), new RegExp(`^3 · ${third.id}: `));
+    assert.match(await page.locator(".graph-said").innerText(), new RegExp(String(third.id)));
+    await page.keyboard.press("Enter");
+    await page.locator(".member.wanted:focus").waitFor();
+    assert.match(await page.locator(".member.wanted").innerText(), new RegExp(`^3\\s+${third.id}`));
+    await nodes.nth(2).focus();
+    await page.keyboard.press("ArrowDown");
+    const name = await page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+    assert.match(name, new RegExp(`${third.id}.*(: score 0\\.\\d{3}|: the same text)$`));
+    await page.keyboard.press("Enter");
+    await page.locator(".verdict h2").waitFor();
+    assert.match(decodeURIComponent(page.url()), new RegExp(`"${third.id}"`));
+    await end();
+  });
+
   test("nothing is wider than the window, from 360 to 2560 px", async () => {
     const { page, end } = await open("");
     for (const width of [360, 768, 2560]) {
       await page.setViewportSize({ width, height: 800 });
       for (const hash of ["#/groups", "#/groups?group=11", "#/compare?a=%22metro-original%22&b=%22metro-heavy%22", "#/compare?by=text", "#/threshold", "#/review"]) {
-        await page.goto(`${origin}/${hash}`);
-        await settle(page);
+        await visit(page, hash);
         const own = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.ok(own <= width, `${hash}: ${own} of ${width}`);
       }
     }
     await end();
+  });
+});
+
+describe("a run of chains", () => {
+  let shown;
+  let origin;
+
+  before(async () => {
+    // Each text goes on where the one before is at three of its ten sentences: near the next one, and not near the one behind that.
+    const words = "river city council water bridge school market winter report budget train museum garden harbour storm farm teacher doctor island valley".split(" ");
+    let state = 7;
+    const word = () => words[(state = (state * 1_103_515_245 + 12_345) % 2_147_483_648) % words.length] + (state % 97);
+    const sentence = () => `${Array.from({ length: 12 }, word).join(" ")}.`;
+    const documents = [["short", 5], ["long", 18]].flatMap(([name, count]) => {
+      const sentences = Array.from({ length: 10 + 3 * count }, sentence);
+      return Array.from({ length: count }, (_, nth) => ({ id: `${name}-${nth + 1}`, text: sentences.slice(3 * nth, 3 * nth + 10).join(" ") }));
+    });
+    // In an order that says nothing of the chain.
+    documents.sort((a, b) => (a.text < b.text ? -1 : 1));
+    writeLines(join(folder, "chains.jsonl"), documents);
+    nearsift("dedup", join(folder, "chains.jsonl"), "--output", join(folder, "chains"), "--cluster", "components", "--quiet");
+    shown = await view(join(folder, "chains"));
+    origin = shown.origin;
+  });
+  after(() => shown?.stop());
+
+  /** Where the documents of a group are, by the number in their id. */
+  const places = async (page) => {
+    const nodes = await page.locator(".graph a.node").evaluateAll((all) =>
+      all.map((node) => {
+        const box = node.querySelector(".shape").getBBox();
+        return { number: Number(node.getAttribute("aria-label").match(/-(\d+): /)[1]), x: box.x + box.width / 2, y: box.y + box.height / 2 };
+      }),
+    );
+    return nodes.sort((a, b) => a.number - b.number);
+  };
+
+  test("a chain is drawn as a chain, whatever the order of its documents is", async () => {
+    const { page, check } = await openPage(browser.context, origin);
+    await page.goto(`${origin}/`);
+    await settle(page);
+    const { clusters } = await (await fetch(`${origin}/v1/run/clusters?order=size`)).json();
+    assert.deepEqual(clusters.map((one) => one.size), [18, 5]);
+    for (const { cluster, size } of clusters) {
+      await visit(page, `#/groups?group=${cluster}`);
+      const names = await page.locator(".graph a.edge").evaluateAll((all) => all.map((edge) => edge.getAttribute("aria-label")));
+      const steps = names.map((name) => name.match(/-(\d+) and .*-(\d+): score 0\.\d{3}$/).slice(1).map(Number)).map(([a, b]) => [Math.min(a, b), Math.max(a, b)]);
+      assert.deepEqual(steps.sort(([a], [b]) => a - b), Array.from({ length: size - 1 }, (_, nth) => [nth + 1, nth + 2]));
+      // From one end to the other, each is farther on than the one before.
+      const nodes = await places(page);
+      const forth = Math.sign(nodes.at(-1).x - nodes[0].x);
+      for (const [nth, node] of nodes.entries()) {
+        if (nth > 0) assert.ok((node.x - nodes[nth - 1].x) * forth > 0, `${size}: ${JSON.stringify(nodes)}`);
+      }
+      // A matrix of a small group, a table of a larger one.
+      assert.deepEqual([await page.locator(".matrix").count(), await page.locator(".group .pairs").count()], size > 12 ? [0, 1] : [1, 0]);
+    }
+    assert.deepEqual(await check(), []);
+    await page.close();
+  });
+
+  test("the graph passes axe in both themes and languages, and is no wider than a small window", async () => {
+    const { page, check } = await openPage(browser.context, origin);
+    const { clusters } = await (await fetch(`${origin}/v1/run/clusters?order=size`)).json();
+    await page.goto(`${origin}/`);
+    for (const [nth, language, theme] of [[0, "en", "light"], [0, "zh", "dark"], [1, "en", "dark"], [1, "zh", "light"]]) {
+      await page.setViewportSize({ width: 360, height: 800 });
+      await page.evaluate(([language, theme]) => {
+        localStorage.setItem("nearsift-language", language);
+        localStorage.setItem("nearsift-theme", theme);
+      }, [language, theme]);
+      await page.goto(`${origin}/#/groups?group=${clusters[nth].cluster}`);
+      await page.reload();
+      await settle(page);
+      assert.deepEqual(await axe(page), [], `${nth} ${language} ${theme}`);
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360);
+      // The small one is whole, without scrolling; numbers are at least 9 px high in both.
+      const drawn = await page.locator(".graph svg").first().evaluate((svg) => [svg.getBoundingClientRect().width, svg.parentElement.clientWidth, svg.getScreenCTM().a * 11]);
+      if (nth === 1) assert.ok(drawn[0] < drawn[1] + 1, String(drawn));
+      assert.ok(drawn[2] >= 9, String(drawn));
+    }
+    await page.evaluate(() => localStorage.clear());
+    assert.deepEqual(await check(), []);
+    await page.close();
   });
 });
 
@@ -334,25 +498,24 @@ describe("a hostile run", () => {
   test("no payload runs, asks elsewhere or opens anything, in any view", async () => {
     const { page, check } = await openPage(browser.context, origin);
     let seen = 0;
+    await page.goto(`${origin}/`);
     for (let from = 0; from < 200; from += 50) {
-      await page.goto(`${origin}/#/groups?from=${from}`);
-      await settle(page);
+      await visit(page, `#/groups?from=${from}`);
       seen += await page.locator(".rows > li").count();
     }
     assert.ok(seen >= 20, `${seen} groups`);
     const list = await (await fetch(`${origin}/v1/run/clusters?len=200`)).json();
     for (const group of list.clusters.slice(0, 24)) {
-      await page.goto(`${origin}/#/groups?group=${group.cluster}`);
+      await visit(page, `#/groups?group=${group.cluster}`);
       await page.locator(".member").first().waitFor();
     }
     const pairs = await (await fetch(`${origin}/v1/run/borderline?len=200`)).json();
     for (const pair of pairs.slice(0, 24)) {
       const query = new URLSearchParams({ a: JSON.stringify(pair.a), b: JSON.stringify(pair.b) });
-      await page.goto(`${origin}/#/compare?${query}`);
+      await visit(page, `#/compare?${query}`);
       await page.locator(".verdict h2").waitFor();
     }
-    await page.goto(`${origin}/#/groups`);
-    await settle(page);
+    await visit(page, "#/groups");
     await page.locator("details > summary").click();
     const sources = await page.getByLabel("Source").locator("option").count();
     assert.ok(sources > 10, `${sources} sources`);
@@ -361,16 +524,12 @@ describe("a hostile run", () => {
       await settle(page);
     }
     for (const payload of PAYLOADS.filter((_, nth) => nth % 9 === 0)) {
-      await page.goto(`${origin}/#/groups?${new URLSearchParams({ q: payload.slice(0, 60) })}`);
-      await settle(page);
+      await visit(page, `#/groups?${new URLSearchParams({ q: payload.slice(0, 60) })}`);
       // The address itself is a place for payloads.
       await page.goto(`${origin}/#/${encodeURIComponent(payload)}?group=${encodeURIComponent(payload)}`);
       await page.goto(`${origin}/#/compare?a=${encodeURIComponent(JSON.stringify(payload))}&b=${encodeURIComponent(payload)}`);
     }
-    for (const hash of ["#/threshold", "#/review"]) {
-      await page.goto(`${origin}/${hash}`);
-      await settle(page);
-    }
+    for (const hash of ["#/threshold", "#/review"]) await visit(page, hash);
     assert.deepEqual((await check()).filter((what) => !/status of 404|status of 422/.test(what)), []);
     await page.close();
   });
@@ -450,8 +609,7 @@ describe("a service", () => {
     assert.deepEqual(await axe(page), []);
     for (const hash of ["#/compare", "#/check", "#/operate"]) {
       await page.setViewportSize({ width: 360, height: 800 });
-      await page.goto(`${origin}/${hash}`);
-      await settle(page);
+      await visit(page, hash);
       assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360, hash);
     }
     assert.deepEqual(await check(), []);

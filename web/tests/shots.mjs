@@ -30,6 +30,7 @@ async function start() {
 const pair = `a=${encodeURIComponent('"metro-original"')}&b=${encodeURIComponent('"metro-heavy"')}`;
 const VIEWS = [
   ["groups", run, "#/groups?group=11"],
+  ["graph", run, "#/groups?group=11"],
   ["list", run, "#/groups"],
   ["search", run, "#/groups?q=%E5%9C%B0%E9%93%81"],
   ["compare", run, `#/compare?${pair}`],
@@ -60,6 +61,8 @@ for (const language of ["en", "zh"]) {
         await page.goto(`${origin}/${hash}`);
         await page.reload();
         await page.waitForTimeout(400);
+        // Beside the list a group scrolls of its own, which a picture of the full page undoes.
+        if (name === "graph") await page.locator(".graph svg").first().scrollIntoViewIfNeeded();
         if (name === "check") {
           const text = (await (await fetch(`${run}/v1/run/clusters?len=1`)).json()).clusters[0].beginning;
           await page.fill("textarea", text);
@@ -82,7 +85,7 @@ for (const language of ["en", "zh"]) {
           await page.waitForTimeout(500);
         }
         if (name === "operate") await page.waitForTimeout(width === 1280 && theme === "light" ? 7000 : 2500);
-        await page.screenshot({ path: join(folder, `${name}-${language}-${theme}-${width}.png`), fullPage: true });
+        await page.screenshot({ path: join(folder, `${name}-${language}-${theme}-${width}.png`), fullPage: name !== "graph" });
       }
     }
   }

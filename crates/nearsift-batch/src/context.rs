@@ -12,6 +12,7 @@ use crate::admission::Admission;
 use crate::error::Error;
 use crate::lock;
 use crate::notice::{Level, Notice, Topic};
+use crate::report::PageLanguage;
 
 /// How a job runs. Two jobs with a context each never touch each other's work.
 ///
@@ -233,6 +234,26 @@ impl Phase {
             Phase::Querying => "asking",
             Phase::Writing => "writing",
         }
+    }
+
+    /// The same in a language.
+    pub fn name_in(self, language: PageLanguage) -> &'static str {
+        let chinese = match self {
+            Phase::Fingerprints => "生成指纹",
+            Phase::Counting => "统计特征",
+            Phase::Comparing => "读取候选",
+            Phase::Verifying => "比较文本",
+            Phase::Passages => "查找片段",
+            Phase::Pieces => "统计行段",
+            Phase::Samples => "抽样",
+            Phase::Hulls => "读取上下文",
+            Phase::Repeats => "读取重复",
+            Phase::Documents => "读取文档",
+            Phase::Indexing => "写入索引",
+            Phase::Querying => "查询",
+            Phase::Writing => "写出文档",
+        };
+        language.pick([self.name(), chinese])
     }
 
     /// What its work is counted in.

@@ -70,6 +70,7 @@ pub mod numbers;
 pub mod pairs;
 mod partial;
 pub mod parts;
+mod remark;
 mod report;
 mod scan;
 mod search;
@@ -90,6 +91,8 @@ pub use error::Error;
 pub use inputs::{FoundDocument, find_documents, open, read_one, read_texts};
 pub use nearsift::search::{Acceptance, Method};
 pub use notice::{Level, Notice, Topic, spell};
+#[doc(hidden)]
+pub use remark::REMARKS;
 pub use report::PageLanguage;
 #[cfg(feature = "arrow")]
 pub use tables::Tables;

@@ -13,8 +13,8 @@ use serde::Serialize;
 use crate::context::{Context, Phase};
 use crate::corpus::{Id, Ids, Records};
 use crate::error::Error;
-use crate::notice::{Level, Topic};
-use crate::numbers::{grouped, plural};
+use crate::numbers::grouped;
+use crate::remark::Remark;
 use crate::scan::{Pass, scan};
 use crate::search::{Texts, Wanted};
 use nearsift::search::TextSource;
@@ -151,29 +151,13 @@ impl PartialSummary {
     /// Says what was found, and what was skipped.
     fn report(&self, context: &Context<'_>, settings: &Settings) {
         let PartialSummary { passages, pairs, work } = self;
-        let note = |level, message: &str| context.notice(level, Topic::Result, message);
-        let found = plural(*passages, "passage");
-        let pairs = plural(*pairs, "pair");
-        note(Level::Note, &format!("`partial`: {found} that documents share, in {pairs}"));
+        context.remark(Remark::Passages, &[&grouped(*passages), &grouped(*pairs)]);
         if work.hot_seeds > 0 {
-            note(
-                Level::Note,
-                &format!(
-                    "`partial`: {} in more than {} documents each, at {}, skipped as boilerplate",
-                    plural(work.hot_seeds, "short run of letters"),
-                    settings.max_documents,
-                    plural(work.hot_places, "place"),
-                ),
-            );
+            let (seeds, places) = (grouped(work.hot_seeds), grouped(work.hot_places));
+            context.remark(Remark::CommonPassages, &[&settings.max_documents, &seeds, &places]);
         }
         if work.thinned > 0 {
-            note(
-                Level::Warning,
-                &format!(
-                    "`partial`: one of {} short runs of letters was kept, for want of memory: short passages are missed; give a larger `memory`",
-                    grouped(1 << work.thinned.min(63)),
-                ),
-            );
+            context.remark(Remark::MissedPassages, &[&grouped(1 << work.thinned.min(63))]);
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::documents::{Text, text_of};
 use crate::error::Error;
 use crate::lock;
 use crate::notice::{Level, Topic};
+use crate::remark::Remark;
 
 /// A document as a worker sees it.
 pub struct Seen<'a> {
@@ -567,8 +568,7 @@ impl Problems {
         if self.count <= LISTED {
             context.notice(Level::Warning, Topic::Input, &note.to_string());
         } else if self.count == LISTED + 1 {
-            let more = "more of the kind are counted, not listed";
-            context.notice(Level::Warning, Topic::Input, more);
+            context.remark(Remark::MoreUnreadable, &[]);
         }
     }
 

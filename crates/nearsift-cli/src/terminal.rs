@@ -10,6 +10,7 @@ use nearsift_batch::{Context, Level, Notice, Observer, Phase, spell};
 use serde::Serialize;
 
 use crate::args::{Global, ProgressForm};
+use crate::language;
 use crate::output::{Severity, option, tell};
 
 /// The terminal of the program: there is one, with at most one bar on it.
@@ -113,14 +114,17 @@ impl Observer for Terminal {
         if !is_shown || !std::io::stderr().is_terminal() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
-        let template = match phase.unit() {
-            "bytes" => "{msg:12} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
-            _ => "{msg:12} {wide_bar} {human_pos}/{human_len} {per_sec} {eta} left",
+        let language = language::of_environment();
+        let left = language.pick(["{eta} left", "剩余 {eta}"]);
+        let done = match phase.unit() {
+            "bytes" => "{bytes}/{total_bytes} {bytes_per_sec}",
+            _ => "{human_pos}/{human_len} {per_sec}",
         };
-        if let Ok(style) = ProgressStyle::with_template(template) {
+        let template = format!("{{msg:12}} {{wide_bar}} {done} {left}");
+        if let Ok(style) = ProgressStyle::with_template(&template) {
             bar.set_style(style);
         }
-        bar.set_message(phase.name());
+        bar.set_message(phase.name_in(language));
         *lock(&self.bar) = Some(bar.clone());
         let events = (form == Some(ProgressForm::Json)).then(|| {
             let mut events = Events { phase, total, begun: Instant::now(), last: None, done: 0 };

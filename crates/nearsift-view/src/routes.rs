@@ -27,8 +27,8 @@ use crate::run::{Run, Texts};
 /// Questions that are worked on at once; others wait.
 const AT_ONCE: usize = 8;
 
-/// Members whose pairs are shown all: more make a table that nobody reads.
-const PAIRED: u64 = 40;
+/// The largest group whose pairs are answered: more make a graph and a table that nobody reads.
+const PAIRED: u64 = 60;
 
 /// Documents that a search answers at once.
 const FOUND: usize = 50;

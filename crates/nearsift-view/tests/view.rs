@@ -210,6 +210,38 @@ fn members_come_with_the_reason_for_which_they_went() {
 }
 
 #[test]
+fn pairs_come_with_groups_that_have_a_graph() {
+    // Copies of two texts, and one near document of each.
+    let copies = |name: &str, count: usize, text: &str| {
+        let copy = |at: usize| (json!(format!("{name}-{at}")), text.to_owned());
+        let near = (json!(format!("{name}-near")), format!("{text}。"));
+        (1..count).map(copy).chain([near]).collect::<Vec<_>>()
+    };
+    let documents = [copies("whole", 60, A), copies("more", 61, OTHER)].concat();
+    let corpus = Corpus::new(&documents, &dedup::Settings::default());
+    let shown = corpus.show(corpus.settings());
+    let groups = shown.get("/v1/run/clusters?order=size");
+    assert_eq!(sizes(&groups), [61, 60]);
+    let of = |at: usize| {
+        let number = &groups["clusters"][at]["cluster"];
+        shown.get(&format!("/v1/run/clusters/{number}?len=60"))
+    };
+    let (more, whole) = (of(0), of(1));
+    assert!(more.get("pairs").is_none(), "{more}");
+    assert!(whole["pairs"].as_array().is_some_and(|pairs| !pairs.is_empty()), "{whole}");
+    // Each that went has its own line, also where many have the same text.
+    for group in [&more, &whole] {
+        let members = group["members"].as_array().expect("members");
+        assert_eq!(members.len(), 60);
+        for member in members {
+            let removed = member.get("removed");
+            assert_eq!(removed.is_none(), member["id"] == group["representative"], "{member}");
+            assert!(removed.is_none_or(|line| line["record"] == member["record"]), "{member}");
+        }
+    }
+}
+
+#[test]
 fn ids_are_found_whole_and_in_part() {
     let corpus = Corpus::usual();
     let shown = corpus.show(corpus.settings());

@@ -393,7 +393,8 @@ impl RunResults {
         self.lookup.lines_of_keys(Results::Clusters, &[number], cluster_of_line, &mut take)?;
         let Some((head, ids, records)) = found else { return Ok(None) };
         let member = |(id, record): (Value, u64)| {
-            let removed = self.at(&id, record)?.and_then(|explained| explained.removed);
+            let entry = self.entries(&id)?.into_iter().find(|entry| entry.record + 1 == record);
+            let removed = entry.map(|entry| self.removed_line(&entry)).transpose()?.flatten();
             Ok(Member { id, record, removed })
         };
         let members = ids.into_iter().zip(records).map(member).collect::<Result<_, Error>>()?;

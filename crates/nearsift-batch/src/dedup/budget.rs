@@ -15,6 +15,7 @@ use crate::context::{Context, ID_BYTES};
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::numbers::{grouped, size, size_up};
+use crate::remark::Remark;
 use crate::search;
 
 /// Batches, the frequency sample, tables, runs, blocks of texts, and what the system's allocator holds back.
@@ -214,33 +215,29 @@ impl Forecast {
         })
     }
 
-    /// What is to be said where the limit may be too small: the run will end once the documents are counted.
-    pub fn want_of_memory(&self, limit: u64) -> Option<String> {
-        let needed = self.least_memory_bytes;
-        (needed > limit).then(|| {
-            let documents = grouped(self.documents);
-            format!(
-                "`memory` {} may be too little: about {documents} documents take at least {}; give `memory` {}",
-                size(limit),
-                size(needed),
-                size_up(needed)
-            )
-        })
-    }
-
-    /// What is to be said where the disk of the output may be too small. A run that finds no room hours later loses
-    /// nothing, but somebody has to notice that it stands still.
-    pub fn shortage(&self, folder: &Folder) -> Option<String> {
+    /// Says what is expected; and where that is more than the limit or the disk of the output has, that the run may end once the documents
+    /// are counted, or may stand still. It loses nothing then, but somebody has to notice.
+    pub fn report(&self, context: &Context<'_>, limit: Option<u64>, folder: &Folder) {
+        let Forecast { documents, memory_bytes, least_memory_bytes: least, disk_bytes, seconds } =
+            *self;
+        let documents = grouped(documents);
+        let minutes = (seconds / 60.0).ceil();
+        context.remark(
+            Remark::Forecast,
+            &[&documents, &size(memory_bytes), &size(disk_bytes), &minutes],
+        );
+        if let Some(limit) = limit.filter(|limit| least > *limit) {
+            let values: [&dyn fmt::Display; 4] =
+                [&size(limit), &documents, &size(least), &size_up(least)];
+            context.remark(Remark::LittleMemory, &values);
+        }
         let place = folder.path("");
         let kept = folder.state().map_or(0, |state| bytes_in(&state.path("")));
-        let needed = self.disk_bytes.saturating_sub(kept);
-        let free = free_bytes(&place).filter(|free| *free < needed)?;
-        Some(format!(
-            "{}: {} are free on its disk, and up to {} may be needed: free some, or choose another place; where it fills up, the work is kept for `resume`",
-            place.parent().unwrap_or(&place).display(),
-            size(free),
-            size(needed),
-        ))
+        let needed = disk_bytes.saturating_sub(kept);
+        if let Some(free) = free_bytes(&place).filter(|free| *free < needed) {
+            let place = place.parent().unwrap_or(&place).display();
+            context.remark(Remark::LittleDisk, &[&place, &size(free), &size(needed)]);
+        }
     }
 }
 
@@ -254,20 +251,6 @@ fn free_bytes(folder: &Path) -> Option<u64> {
 #[cfg(not(unix))]
 fn free_bytes(_folder: &Path) -> Option<u64> {
     None
-}
-
-impl fmt::Display for Forecast {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Forecast { documents, memory_bytes, disk_bytes, seconds, .. } = *self;
-        write!(
-            f,
-            "forecast: about {} documents, {} of memory, {} on disk, {:.0} minutes",
-            grouped(documents),
-            size(memory_bytes),
-            size(disk_bytes),
-            (seconds / 60.0).ceil()
-        )
-    }
 }
 
 /// `run.json`: what a long run was expected to take, and took. The one result that differs from run to

@@ -53,6 +53,16 @@ impl Marks {
         self.0.names()
     }
 
+    /// The columns that have another name, as a command line has them; `None` where none has.
+    pub(super) fn renamed(&self) -> Option<String> {
+        let columns = COLUMNS.iter().zip(self.names());
+        let renamed: Vec<String> = columns
+            .filter(|((column, _), name)| column != name)
+            .map(|((column, _), name)| format!("{column}={name}"))
+            .collect();
+        (!renamed.is_empty()).then(|| renamed.join(","))
+    }
+
     /// Gives a column another name.
     ///
     /// # Errors

@@ -43,8 +43,8 @@ use crate::corpus::{self, Collected, Columns, Lacking, with_statistics};
 use crate::error::Error;
 use crate::folder::{Destination, Folder, OpenedFolder, Start, Table, Untouched};
 use crate::lock;
-use crate::notice::{Level, Topic};
 use crate::parts::Parts;
+use crate::remark::Remark;
 use crate::scan::{Lane, Opened};
 use budget::{Forecast, write_took};
 use nearsift::search::Method;
@@ -216,8 +216,7 @@ fn finish_in(
     match opened {
         OpenedFolder::Work(folder) => Ok(Done::Finished(Box::new(work(&folder)?))),
         OpenedFolder::Published { is_complete } => {
-            let said = "the run was complete: its results have their names";
-            context.notice(Level::Note, Topic::Resume, said);
+            context.remark(Remark::Complete, &[]);
             Ok(Done::AlreadyFinished { is_complete })
         }
     }
@@ -269,8 +268,7 @@ fn in_folder(
             return Error::Interrupted { is_resumable };
         }
         if is_resumable && !matches!(error, Error::Caller(_)) {
-            let said = "the work so far is kept: go on with `resume`";
-            context.notice(Level::Note, Topic::Resume, said);
+            context.remark(Remark::WorkKept, &[]);
         }
         error
     })
@@ -319,14 +317,7 @@ fn work(
     let forecast =
         first.and_then(|(inputs, first)| Forecast::of(inputs, first, limit, !settings.dry_run));
     if let Some(forecast) = forecast {
-        let note = |level, message: &str| context.notice(level, Topic::Forecast, message);
-        note(Level::Note, &forecast.to_string());
-        if let Some(want) = limit.and_then(|limit| forecast.want_of_memory(limit)) {
-            note(Level::Warning, &want);
-        }
-        if let Some(shortage) = forecast.shortage(folder) {
-            note(Level::Warning, &shortage);
-        }
+        forecast.report(&context, limit, folder);
     }
     let opened = Mutex::new(opened);
     let job = Job { origin, settings, context: &context, folder: Some(folder), one, opened };

@@ -3,7 +3,7 @@
 use nearsift::cluster::MajorityLink;
 use nearsift::dedup::{Clustering, Keep};
 use nearsift::recipe::Recipe;
-use nearsift_io::{Body, Codec, Conversion, Format, Inputs, Links, ReadOptions};
+use nearsift_io::{Body, Codec, Conversion, Format, Inputs, Limits, Links, ReadOptions};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -262,56 +262,50 @@ impl Settings {
     /// The settings that are not the default, with their values as a command line has them. `reading` is how files are read, where
     /// there are some.
     pub(super) fn changed(&self, reading: Option<&ReadOptions>) -> Vec<(&'static str, String)> {
+        // All by name, so that a new setting is not left out here.
+        let Settings {
+            method,
+            keep,
+            clustering,
+            max_cluster,
+            partial,
+            source_field,
+            output_format,
+            dry_run,
+            against,
+            parquet_tables,
+            mark,
+            against_kept_only,
+            keep_state,
+            // How the report itself is written.
+            language: _,
+            date: _,
+            keep_pairs_from,
+        } = self;
         let default = Settings::default();
-        let mut changed = Vec::new();
+        let mut changed = changed_method(method);
         let mut add =
             |name, value: Option<String>| changed.extend(value.map(|value| (name, value)));
         let flag = |is_set: bool| is_set.then(String::new);
-        let recipe = self.method.recipe();
-        let usual = match &self.method {
-            Method::Simhash { max_distance, .. } => {
-                add("method", Some("simhash".to_owned()));
-                add("max-distance", Some(max_distance.to_string()));
-                Recipe::parse("simhash64").ok().map(|usual| usual.digest())
-            }
-            Method::Sketch { acceptance, .. } => {
-                let usual = match acceptance {
-                    Acceptance::Verified(_) => Acceptance::default(),
-                    Acceptance::Scored(_) => {
-                        add("verify", Some("off".to_owned()));
-                        Acceptance::Scored(Score::at_least(Acceptance::SKETCHES_ALONE))
-                    }
-                };
-                let score = Some(*acceptance).filter(|own| *own != usual);
-                add("min-score", score.map(|own| own.min_score().to_string()));
-                Some(default.method.recipe().digest())
-            }
-        };
-        let own = Some(recipe.digest()).filter(|own| Some(*own) != usual);
-        add("recipe", own.map(|_| recipe.to_string()));
-        let clustering = self.clustering.filter(|own| *own != self.method.clustering());
+        let clustering = clustering.filter(|own| *own != method.clustering());
         add("cluster", clustering.map(|own| name_of(own).to_owned()));
-        let differs = self.max_cluster != default.max_cluster;
-        add("max-cluster", differs.then(|| self.max_cluster.to_string()));
-        let keep = self.keep.to_string();
+        add("max-cluster", (*max_cluster != default.max_cluster).then(|| max_cluster.to_string()));
+        let keep = keep.to_string();
         add("keep", (keep != default.keep.to_string()).then_some(keep));
-        add("source-field", self.source_field.clone());
-        self.against.iter().for_each(|path| add("against", Some(path.display().to_string())));
-        add("mark", flag(self.mark.is_some()));
-        add("partial", flag(self.partial));
-        add("keep-state", flag(self.keep_state));
-        add("dry-run", flag(self.dry_run));
-        add("output-format", self.output_format.map(|own| own.format.to_string()));
-        add("tables", self.parquet_tables.then(|| "parquet".to_owned()));
-        if let Some(options) = reading {
-            let usual = ReadOptions::default();
-            add("format", options.format.map(|format| format.to_string()));
-            let is_usual = options.text_field.as_deref().is_none_or(|field| field == "text");
-            add("text-field", options.text_field.clone().filter(|_| !is_usual));
-            let differs = options.id_field != usual.id_field;
-            add("id-field", differs.then(|| options.id_field.clone()));
-            add("charset", options.encoding.clone());
-        }
+        add("source-field", source_field.clone());
+        against.iter().for_each(|path| add("against", Some(path.display().to_string())));
+        add("against-kept-only", flag(*against_kept_only));
+        add("mark", flag(mark.is_some()));
+        add("mark-names", mark.as_ref().and_then(Marks::renamed));
+        add("partial", flag(*partial));
+        add("keep-state", flag(*keep_state));
+        add("keep-pairs-from", keep_pairs_from.map(|from| from.to_string()));
+        add("dry-run", flag(*dry_run));
+        add("output-format", output_format.map(|own| own.format.to_string()));
+        let codec = output_format.and_then(|own| own.codec);
+        add("output-compression", codec.map(|codec| codec.name().to_owned()));
+        add("tables", parquet_tables.then(|| "parquet".to_owned()));
+        changed.extend(reading.map(changed_reading).into_iter().flatten());
         changed
     }
 
@@ -356,6 +350,77 @@ impl Settings {
         ];
         Ok(settings.map(|(name, value)| (name.to_owned(), value)).into())
     }
+}
+
+/// The settings of a method that are not the default.
+fn changed_method(method: &Method) -> Vec<(&'static str, String)> {
+    let mut changed = Vec::new();
+    let usual = match method {
+        Method::Simhash { max_distance, .. } => {
+            changed.push(("method", "simhash".to_owned()));
+            changed.push(("max-distance", max_distance.to_string()));
+            Recipe::parse("simhash64").ok().map(|usual| usual.digest())
+        }
+        Method::Sketch { acceptance, .. } => {
+            let usual = match acceptance {
+                Acceptance::Verified(_) => Acceptance::default(),
+                Acceptance::Scored(_) => {
+                    changed.push(("verify", "off".to_owned()));
+                    Acceptance::Scored(Score::at_least(Acceptance::SKETCHES_ALONE))
+                }
+            };
+            if *acceptance != usual {
+                changed.push(("min-score", acceptance.min_score().to_string()));
+            }
+            Some(Method::default().recipe().digest())
+        }
+    };
+    let recipe = method.recipe();
+    if Some(recipe.digest()) != usual {
+        changed.push(("recipe", recipe.to_string()));
+    }
+    changed
+}
+
+/// The settings of how files are read that are not the default.
+fn changed_reading(options: &ReadOptions) -> Vec<(&'static str, String)> {
+    let ReadOptions {
+        format,
+        text_field,
+        id_field,
+        // Those that `keep` and `source-field` need.
+        fields: _,
+        encoding,
+        delimiter,
+        links,
+        limits: Limits { record_bytes, file_bytes, ratio, zstd_window_log },
+        // Where and how, and not what is read.
+        batch_bytes: _,
+        spool_folder: _,
+    } = options;
+    let usual = ReadOptions::default();
+    let differs = |differs: bool, value: &dyn ToString| differs.then(|| value.to_string());
+    let text_field = text_field.clone().filter(|field| Some(field) != usual.text_field.as_ref());
+    let delimiter = delimiter.map(|byte| match byte {
+        b'\t' => "tab".to_owned(),
+        byte => char::from(byte).to_string(),
+    });
+    let all = [
+        ("format", format.map(|format| format.to_string())),
+        ("text-field", text_field),
+        ("id-field", differs(*id_field != usual.id_field, id_field)),
+        ("delimiter", delimiter),
+        ("charset", encoding.clone()),
+        ("follow-links", (*links != usual.links).then(String::new)),
+        ("max-record-bytes", differs(*record_bytes != usual.limits.record_bytes, record_bytes)),
+        ("max-file-bytes", differs(*file_bytes != usual.limits.file_bytes, file_bytes)),
+        ("max-ratio", differs(*ratio != usual.limits.ratio, ratio)),
+        (
+            "max-window-log",
+            differs(*zstd_window_log != usual.limits.zstd_window_log, zstd_window_log),
+        ),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The name of a rule.
@@ -440,6 +505,89 @@ mod tests {
             },
             "method simhash, max-distance 3",
         );
+    }
+
+    /// What `identity` calls a setting that has other names on a command line.
+    fn names_of(identity: &str) -> Vec<&str> {
+        match identity {
+            "near" => vec!["min-score"],
+            "reading" => vec![
+                "format",
+                "text-field",
+                "id-field",
+                "delimiter",
+                "charset",
+                "follow-links",
+                "max-record-bytes",
+                "max-file-bytes",
+                "max-ratio",
+                "max-window-log",
+            ],
+            "output-format" => vec!["output-format", "output-compression"],
+            "mark" => vec!["mark", "mark-names"],
+            own => vec![own],
+        }
+    }
+
+    #[test]
+    fn whatever_decides_the_result_is_listed_when_it_was_changed() {
+        let mut mark = Marks::default();
+        let column = mark.names()[0].clone();
+        mark.rename(&column, "own").expect("a column");
+        let recipe = Recipe::parse("simhash64").expect("a recipe");
+        let settings = Settings {
+            method: Method::Sketch { recipe, acceptance: Acceptance::Verified(0.7) },
+            keep: Keep::Longest,
+            clustering: Some(Clustering::Star),
+            max_cluster: 100,
+            partial: true,
+            source_field: Some("site".to_owned()),
+            output_format: Some(OutputFormat { format: Format::Csv, codec: Some(Codec::Zstd) }),
+            dry_run: true,
+            against: vec![std::env::temp_dir()],
+            parquet_tables: true,
+            mark: Some(mark),
+            against_kept_only: true,
+            keep_state: true,
+            language: PageLanguage::Chinese,
+            date: Some("2026-11-28".to_owned()),
+            keep_pairs_from: Some(0.5),
+        };
+        let limits =
+            Limits { record_bytes: 1000, file_bytes: 2000, ratio: 30, zstd_window_log: 20 };
+        let options = ReadOptions {
+            format: Some(Format::Csv),
+            text_field: Some("body".to_owned()),
+            id_field: "key".to_owned(),
+            encoding: Some("gbk".to_owned()),
+            delimiter: Some(b'\t'),
+            links: Links::Followed,
+            limits,
+            ..ReadOptions::default()
+        };
+        let changed = settings.changed(Some(&options));
+        let listed: Vec<&str> = changed.iter().map(|(name, _)| *name).collect();
+        let identity = settings.identity(reading(&options)).expect("an identity");
+        let expect: std::collections::BTreeSet<&str> =
+            identity.iter().flat_map(|(name, _)| names_of(name)).collect();
+        assert_eq!(listed.iter().copied().collect::<std::collections::BTreeSet<_>>(), expect);
+        // As a command line has them.
+        let check = |name: &str, value: &str| {
+            assert!(changed.iter().any(|(own, is)| (*own, &**is) == (name, value)), "{changed:?}");
+        };
+        check("against-kept-only", "");
+        check("keep-pairs-from", "0.5");
+        check("output-compression", "zst");
+        check("mark-names", &format!("{column}=own"));
+        check("delimiter", "tab");
+        check("max-ratio", "30");
+        // Each is a setting that messages can name.
+        for name in listed {
+            assert_eq!(
+                crate::spell(&format!("`{name}`"), |own| format!("--{own}")),
+                format!("--{name}")
+            );
+        }
     }
 
     #[test]

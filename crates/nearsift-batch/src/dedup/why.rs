@@ -310,10 +310,22 @@ impl RunResults {
         }
     }
 
+    /// The line of `removed.jsonl` of a document; `None` where it stays.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    ///
+    /// # Complexity
+    /// Reads one or two blocks.
+    pub(super) fn removed_line(&self, entry: &Entry) -> Result<Option<Map<String, Value>>, Error> {
+        let record = Value::from(entry.record + 1);
+        let is_own = |line: &Map<String, Value>| line.get("record") == Some(&record);
+        Ok(self.lookup.lines(Results::Removed, entry.document, is_own)?.into_iter().next())
+    }
+
     pub(super) fn explain(&self, entry: Entry, id: Value) -> Result<Explanation, Error> {
+        let removed = self.removed_line(&entry)?;
         let Entry { record, document, cluster, .. } = entry;
-        let is_own = |line: &Map<String, Value>| line.get("record") == Some(&(record + 1).into());
-        let removed = self.lookup.lines(Results::Removed, document, is_own)?.into_iter().next();
         let is_cluster = |line: &ClusterLine| line.cluster == u64::from(cluster);
         let cluster = match cluster {
             0 => None,

@@ -340,7 +340,88 @@ const CATALOGUE: &[(&str, &str)] = &[
         "--keep-pairs-from needs files that can be read again: not standard input or pipes",
         "--keep-pairs-from 需要可以再次读取的文件：不能是标准输入或管道",
     ),
+    // What `dedup` says while it works.
+    ("the run was complete: its results have their names", "运行已经完成：结果已有各自的名字"),
+    ("the work so far is kept: go on with --resume", "已完成的工作保留：用 --resume 接续"),
+    (
+        "forecast: about {} documents, {} of memory, {} on disk, {} minutes",
+        "预计：约 {} 篇文档，内存 {}，磁盘 {}，{} 分钟",
+    ),
+    (
+        "--memory {} may be too little: about {} documents take at least {}; give --memory {}",
+        "--memory {} 可能太小：约 {} 篇文档至少需要 {}；请给出 --memory {}",
+    ),
+    (
+        "{}: {} are free on its disk, and up to {} may be needed: free some, or choose another place; where it fills up, the work is kept for --resume",
+        "{}：所在磁盘空闲 {}，而最多可能需要 {}：请腾出空间，或另选位置；若磁盘写满，已完成的工作会保留，可用 --resume 接续",
+    ),
+    (
+        "{}: {} of this reference could not be read; compared with {} documents",
+        "{}：此对照中有 {} 篇无法读取；已与其余 {} 篇文档比较",
+    ),
+    (
+        "{}: an index keeps no texts: sketches that score {} or more are near",
+        "{}：索引不保存文本：草图得分不低于 {} 为近似",
+    ),
+    (
+        "--partial: passages that documents share: {}, in pairs: {}",
+        "--partial：文档共有的片段：{} 处，涉及 {} 对",
+    ),
+    (
+        "--partial: short runs of letters in more than {} documents each, skipped as boilerplate: {}, at places: {}",
+        "--partial：各在超过 {} 篇文档中出现、按套话跳过的短字串：{} 个，共 {} 处",
+    ),
+    (
+        "--partial: one of {} short runs of letters was kept, for want of memory: short passages are missed; give a larger --memory",
+        "--partial：因内存不足，每 {} 个短字串只保留一个：会漏掉短的片段；请给出更大的 --memory",
+    ),
+    ("more of the kind are counted, not listed", "其余同类情况只计数，不再列出"),
+    (
+        "{} document or file could not be read; all others were",
+        "有 {} 篇文档或文件无法读取；其他均已读取",
+    ),
+    (
+        "{} documents or files could not be read; all others were",
+        "有 {} 篇文档或文件无法读取；其他均已读取",
+    ),
+    (
+        "{}: {} not used: the command line asks for something else",
+        "{}：没有使用 {}：命令行要求的与之不同",
+    ),
+    (
+        "{}: 1 link leads out of the folder, the first is {}: not followed; --follow-links follows them",
+        "{}：有 1 个链接指向文件夹之外，第一个是 {}：没有跟随；用 --follow-links 可跟随",
+    ),
+    (
+        "{}: {} links lead out of the folder, the first is {}: not followed; --follow-links follows them",
+        "{}：有 {} 个链接指向文件夹之外，第一个是 {}：没有跟随；用 --follow-links 可跟随",
+    ),
+    (
+        "{}: {} member is of no known format, the first is {}: not read, kept as in the input",
+        "{}：有 {} 个成员格式未知，第一个是 {}：没有读取，按原样保留",
+    ),
+    (
+        "{}: {} members are of no known format, the first is {}: not read, kept as in the input",
+        "{}：有 {} 个成员格式未知，第一个是 {}：没有读取，按原样保留",
+    ),
+    ("{}: {} row from here on cannot be read: {}", "{}：从此处起有 {} 行无法读取：{}"),
+    ("{}: {} rows from here on cannot be read: {}", "{}：从此处起有 {} 行无法读取：{}"),
+    ("{}: cannot be read from here on: {}", "{}：从此处起无法读取：{}"),
+    (
+        "{}: this program was built without {}: use one that was built with the feature {}",
+        "{}：本程序构建时不含 {}：请使用构建时带有 {} 特性的程序",
+    ),
+    (
+        "{}: {} is open at the end of the file; the record may hold others that follow it",
+        "{}：到文件末尾时{}仍未结束；该记录可能包含其后的其他记录",
+    ),
     // Parts of other messages.
+    ("whatever documents", "任何文档"),
+    ("records of up to {} bytes (--max-record-bytes)", "长达 {} 字节的记录（--max-record-bytes）"),
+    ("{} documents against a reference of {}", "{} 篇文档（对照有 {} 篇）"),
+    ("a quoted field", "加引号的字段"),
+    ("an object, array or string", "对象、数组或字符串"),
+    ("something else writes here: choose another place", "另有程序在此写入：请另选位置"),
     ("ask for permission, or choose another place", "请取得权限，或另选位置"),
     ("free some space, or choose another place", "请腾出空间，或另选位置"),
     ("check that the folder exists", "请检查文件夹是否存在"),
@@ -418,6 +499,63 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), CATALOGUE.len(), "a message is there twice");
+    }
+
+    #[test]
+    fn all_that_dedup_says_of_its_own_is_in_the_catalogue() {
+        for remark in nearsift_batch::REMARKS {
+            let message = nearsift_batch::spell(remark, crate::output::option);
+            let is_known = CATALOGUE.iter().any(|(english, _)| *english == message);
+            assert!(is_known, "no Chinese for: {message}");
+        }
+    }
+
+    #[test]
+    fn notes_of_what_was_not_read_are_in_the_catalogue() {
+        use nearsift_io::{Lack, Reason};
+
+        let text = || "what the system says".to_owned();
+        let reasons = [
+            Reason::Folder(text()),
+            Reason::NamedTwice,
+            Reason::Open(text()),
+            Reason::Read(text()),
+            Reason::Damaged { compression: "gzip", error: text() },
+            Reason::LinksOut { links: 1, example: text() },
+            Reason::LinksOut { links: 2, example: text() },
+            Reason::OtherMembers { members: 1, example: text() },
+            Reason::OtherMembers { members: 2, example: text() },
+            Reason::NotReadable { format: "Parquet", error: text() },
+            Reason::NotBuilt { format: "parquet" },
+            Reason::Rows { rows: 1, why: Box::new(Reason::Read(text())) },
+            Reason::Rows { rows: 2, why: Box::new(Reason::Read(text())) },
+            Reason::Bomb { format: "Parquet" },
+            Reason::Member { compression: "gzip", error: text() },
+            Reason::TooLarge { limit: 1 },
+            Reason::Ratio { limit: 1 },
+            Reason::Window { compression: "zstd", limit: 27 },
+            Reason::TooLong { bytes: 2, limit: 1 },
+            Reason::Warc { error: "it is shorter than its Content-Length" },
+            Reason::Json { message: text(), column: 1, is_cut: false },
+            Reason::Json { message: text(), column: 1, is_cut: true },
+            Reason::Utf16,
+            Reason::NotAnObject { got: "a number" },
+            Reason::MissingField { field: text(), got: Lack::Missing },
+            Reason::WrongType { field: text(), got: "a number" },
+            Reason::NoColumn { field: text(), columns: text() },
+            Reason::Ragged { expected: 2, got: 1 },
+            Reason::NotConverted { error: text() },
+            Reason::Unclosed { what: "a quoted field" },
+        ];
+        for reason in reasons {
+            let message = nearsift_batch::spell(&reason.to_string(), crate::output::option);
+            // As a note has it: with its place.
+            let message = format!("a.jsonl: {message}");
+            assert!(translated(&message).is_some(), "no Chinese for: {message}");
+        }
+        // And what they say within: no English is left but what the system says.
+        let message = "a.csv: 3 rows from here on cannot be read: damaged";
+        assert_eq!(translated(message).as_deref(), Some("a.csv：从此处起有 3 行无法读取：damaged"));
     }
 
     #[test]

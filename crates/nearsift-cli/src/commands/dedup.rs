@@ -80,7 +80,8 @@ fn stream(inputs: &Inputs, settings: &Settings, context: &Context<'_>) -> Result
     for warning in summary.warnings_in(language::of_environment()) {
         tell(Severity::Note, &nearsift_batch::spell(&warning, option));
     }
-    tell(Severity::Note, &totals(&summary));
+    let totals = language::of_environment().pick([totals(&summary), totals_in_chinese(&summary)]);
+    tell(Severity::Note, &totals);
     Ok(status(&summary, read))
 }
 
@@ -192,6 +193,19 @@ fn totals(summary: &Summary) -> String {
         plural(summary.groups, "group"),
         plural(summary.documents(), "document"),
         plural(summary.kept, "document"),
+        grouped(removed.total()),
+        grouped(removed.exact),
+        grouped(removed.near)
+    )
+}
+
+fn totals_in_chinese(summary: &Summary) -> String {
+    let removed = &summary.removed;
+    format!(
+        "{} 篇文档中有 {} 组：保留 {} 篇，移除 {} 篇（{} 篇文本相同，{} 篇近似）",
+        grouped(summary.documents()),
+        grouped(summary.groups),
+        grouped(summary.kept),
         grouped(removed.total()),
         grouped(removed.exact),
         grouped(removed.near)

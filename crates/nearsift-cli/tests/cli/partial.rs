@@ -66,7 +66,7 @@ fn passages_say_which_part_of_which_document() {
     assert_eq!(found[0]["share_of_a"], 1.0);
     let share = found[1]["share_of_a"].as_f64().expect("a number");
     assert!((0.1..0.5).contains(&share), "{share}");
-    assert!(run.stderr.contains("4 passages that documents share, in 4 pairs"), "{}", run.stderr);
+    assert!(run.stderr.contains("passages that documents share: 4, in pairs: 4"), "{}", run.stderr);
 }
 
 #[test]

@@ -445,3 +445,135 @@ fn a_browser_runs_nothing_and_asks_nobody() {
     }
     assert_eq!(asked(), before, "a request has left");
 }
+
+/// Options of `dedup` that change the results, each with arguments and what the report lists of them.
+const CHANGES: &[(&str, &[&str], &str)] = &[
+    ("--format", &["--format", "jsonl"], "--format jsonl"),
+    ("--text-field", &["--text-field", "body"], "--text-field body"),
+    ("--id-field", &["--id-field", "key"], "--id-field key"),
+    ("--delimiter", &["--delimiter", ";"], "--delimiter ;"),
+    ("--charset", &["--charset", "gbk"], "--charset gbk"),
+    ("--follow-links", &["--follow-links"], "--follow-links"),
+    ("--max-record-bytes", &["--max-record-bytes", "1MB"], "--max-record-bytes 1000000"),
+    ("--max-file-bytes", &["--max-file-bytes", "1GB"], "--max-file-bytes 1000000000"),
+    ("--max-ratio", &["--max-ratio", "99"], "--max-ratio 99"),
+    ("--max-window-log", &["--max-window-log", "28"], "--max-window-log 28"),
+    ("--output-format", &["--output-format", "csv"], "--output-format csv"),
+    (
+        "--output-compression",
+        &["--output-format", "csv", "--output-compression", "gz"],
+        "--output-compression gz",
+    ),
+    ("--keep", &["--keep", "longest"], "--keep longest"),
+    ("--cluster", &["--cluster", "star"], "--cluster star"),
+    ("--max-cluster", &["--max-cluster", "50"], "--max-cluster 50"),
+    ("--source-field", &["--source-field", "site"], "--source-field site"),
+    ("--partial", &["--partial"], "--partial"),
+    ("--against", &["--against", "earlier"], "--against earlier"),
+    (
+        "--against-kept-only",
+        &["--against", "earlier", "--against-kept-only"],
+        "--against-kept-only",
+    ),
+    ("--keep-state", &["--keep-state"], "--keep-state"),
+    ("--keep-pairs-from", &["--keep-pairs-from", "0.5"], "--keep-pairs-from 0.5"),
+    ("--tables", &["--tables", "parquet"], "--tables parquet"),
+    ("--mark", &["--mark"], "--mark"),
+    ("--mark-names", &["--mark", "--mark-names", "kept=stays"], "--mark-names kept=stays"),
+    ("--dry-run", &["--dry-run"], "--dry-run"),
+    ("--recipe", &["--recipe", "simhash128"], "--recipe simhash128"),
+    ("--bits", &["--max-distance", "9", "--bits", "128"], "--recipe simhash128"),
+    ("--method", &["--method", "simhash"], "--method simhash"),
+    ("--max-distance", &["--max-distance", "9"], "--max-distance 9"),
+    ("--min-score", &["--min-score", "0.7"], "--min-score 0.7"),
+    ("--preset", &["--preset", "records"], "--min-score 0.9"),
+    ("--verify", &["--verify", "off"], "--verify off"),
+];
+
+/// Options that are part of the recipe, which is listed as a whole where it is not the default.
+const OF_RECIPES: [&str; 4] = ["--idf", "--user-dictionary", "--stop-words", "--levels"];
+
+/// Options of which the results do not depend: where the input and the results are, how the report is written, and how the
+/// program works and prints.
+const NO_CHANGES: [&str; 16] = [
+    "--help",
+    "--version",
+    "--files-from",
+    "--config",
+    "--output",
+    "--output-file",
+    "--overwrite",
+    "--language",
+    "--date",
+    "--memory",
+    "--resume",
+    "--progress",
+    "--quiet",
+    "--color",
+    "--json",
+    "--threads",
+];
+
+/// A new option is of one of the three kinds: this fails until it is said which, so that none is forgotten in the report.
+#[test]
+fn whatever_was_changed_is_listed() {
+    let folder = Folder::new();
+    let help = folder.run(["dedup", "--help"]).expect(0).stdout;
+    // An option begins its line, behind a short form if it has one.
+    let options: Vec<&str> = help
+        .lines()
+        .filter_map(|line| {
+            // Text is deeper.
+            let line = line
+                .strip_prefix("      ")
+                .filter(|line| !line.starts_with(' '))
+                .or(line.strip_prefix("  "))?;
+            let line =
+                line.split_once(", ").filter(|(short, _)| short.len() == 2).map_or(line, |o| o.1);
+            line.starts_with("--").then(|| line.split([' ', '[', '=']).next().unwrap_or_default())
+        })
+        .collect();
+    assert!(options.len() > 40, "{options:?}");
+    let known = |option: &&&str| {
+        let is_listed = CHANGES.iter().any(|(own, ..)| *own == **option);
+        !is_listed && !OF_RECIPES.contains(option) && !NO_CHANGES.contains(option)
+    };
+    assert_eq!(options.iter().filter(known).collect::<Vec<_>>(), Vec::<&&str>::new());
+    let (text, body) = (article(1), article(2));
+    let row = serde_json::json!({ "id": "a", "key": "a", "text": text, "body": body, "site": "x" });
+    folder.file("in/a.jsonl", format!("{row}\n"));
+    folder.dedup(&["in"], "earlier", &["-q"]).expect(0);
+    for (option, arguments, listed) in CHANGES {
+        let output = format!("out{option}");
+        folder.dedup(&["in"], &output, &[&["-q"], *arguments].concat()).expect(0);
+        let html = folder.results(&output).text("report.html");
+        assert!(html.contains(listed), "{option}: {listed}");
+    }
+    let html = folder.results("earlier").text("report.html");
+    assert!(!html.contains("Settings other than the default"));
+}
+
+/// Where the locale is Chinese, so is all that `dedup` says of its own.
+#[test]
+fn notes_are_in_the_language_of_the_locale() {
+    let folder = Folder::new();
+    let rows: String = (0..12).map(|_| "broken\n").collect();
+    folder.file("in/a.jsonl", corpus() + &rows);
+    let run = |output: &str, more: &[&str]| {
+        let mut command = folder.command([&["dedup", "in", "-o", output], more].concat());
+        command.env("LC_ALL", "zh_CN.UTF-8");
+        crate::support::Run::of(&command.output().expect("the program runs")).expect(3)
+    };
+    let first = run("out", &["--partial", "--bounds", "checkpoint=1000"]);
+    for line in first.stderr.lines() {
+        assert!(line.starts_with("警告：") || line.starts_with("说明："), "{line}");
+    }
+    for said in ["其余同类情况只计数", "文档共有的片段：", "篇文档或文件无法读取"]
+    {
+        assert!(first.stderr.contains(said), "{said}: {}", first.stderr);
+    }
+    // What programs read stays as it is.
+    assert!(first.stdout.contains("results in out"), "{}", first.stdout);
+    let streamed = run("-", &[]);
+    assert!(streamed.stderr.contains("篇文档中有"), "{}", streamed.stderr);
+}

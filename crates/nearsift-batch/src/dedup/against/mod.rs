@@ -8,6 +8,7 @@ mod documents;
 mod index;
 mod run;
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,9 +24,9 @@ use crate::checkpoint::{Checkpoint, Stamp};
 use crate::corpus::{Collected, Id, Sketched};
 use crate::error::Error;
 use crate::folder::PART;
-use crate::notice::{Level, Topic};
 use crate::numbers::grouped;
 use crate::parts::Part;
+use crate::remark::Remark;
 use crate::written::LIST;
 use nearsift::search::Acceptance;
 
@@ -71,7 +72,7 @@ impl Reference {
     }
 }
 
-impl std::fmt::Display for Reference {
+impl Display for Reference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Reference { reference, kind, documents, removed_exact, removed_near, .. } = self;
         let removed = removed_exact + removed_near;
@@ -252,18 +253,13 @@ impl Job<'_> {
         };
         for Reference { reference, kind, documents, unreadable, .. } in &found.references {
             if *unreadable > 0 {
-                let said = format!(
-                    "{reference}: {unreadable} of this reference could not be read; compared with {documents} documents"
-                );
-                self.context.notice(Level::Warning, Topic::Reference, &said);
+                let values: [&dyn Display; 3] = [reference, unreadable, documents];
+                self.context.remark(Remark::ReferenceUnreadable, &values);
             } else if kind == index::KIND
                 && acceptance != Acceptance::Scored(acceptance.sketch_score())
             {
-                let said = format!(
-                    "{reference}: an index keeps no texts: sketches that score {} or more are near",
-                    acceptance.sketch_score().value()
-                );
-                self.context.notice(Level::Note, Topic::Reference, &said);
+                let score = acceptance.sketch_score().value();
+                self.context.remark(Remark::ReferenceOfSketches, &[reference, &score]);
             }
         }
         Ok(found)

@@ -10,7 +10,7 @@ use super::{Matched, RunResults, kept_by};
 use crate::corpus::{Collected, Sketched};
 use crate::dedup::Job;
 use crate::error::Error;
-use crate::notice::{Level, Topic};
+use crate::remark::Remark;
 
 /// What such a run is called as a reference.
 pub(super) const KIND: &str = "run";
@@ -26,23 +26,23 @@ impl Job<'_> {
         run: &RunResults,
         number: usize,
     ) -> Result<Matched, Error> {
-        let changed = match self.inputs_of(run)? {
+        let missing = match self.inputs_of(run)? {
             Ok(inputs) => {
                 let name = format!("reference-{number}-input");
                 let read = self.read_reference(&inputs, recipe, &name)?;
                 if is_what_was_read(run, &read, recipe) {
                     return self.against_read(collected, acceptance, &inputs, read, KIND);
                 }
-                "its input has changed".to_owned()
+                None
             }
-            Err(missing) => format!("its input {missing} is not there"),
+            Err(missing) => Some(missing),
         };
         let kept = kept_by(run.folder())?;
-        let said = format!(
-            "{}: {changed}: compared with the documents that this run kept, and what resembles only one that it removed stays; a run with `keep-state` needs no input to be a reference",
-            run.folder().display()
-        );
-        self.context.notice(Level::Warning, Topic::Reference, &said);
+        let folder = run.folder().display();
+        match missing {
+            None => self.context.remark(Remark::ReferenceChanged, &[&folder]),
+            Some(missing) => self.context.remark(Remark::ReferenceGone, &[&folder, &missing]),
+        }
         self.against_documents(collected, acceptance, recipe, &kept, number)
     }
 
