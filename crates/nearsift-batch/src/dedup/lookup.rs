@@ -463,10 +463,17 @@ pub(super) fn each_line<L: serde::de::DeserializeOwned>(
     let path = folder.join(table.name());
     let error = |e: &std::io::Error| Error::io(&path, "read", e);
     let file = File::open(&path).map_err(|e| error(&e))?;
-    for line in BufReader::new(file).lines() {
+    for (number, line) in (1u64..).zip(BufReader::new(file).lines()) {
         let line = line.map_err(|e| error(&e))?;
         each(serde_json::from_str(&line).map_err(|e| {
-            Error::invalid(format!("{}: no table of `nearsift dedup`: {e}", path.display()))
+            // The line of the text that was parsed is always the first.
+            let problem = e.to_string();
+            let problem = problem.split(" at line ").next().unwrap_or_default();
+            Error::invalid(format!(
+                "{}:{number}: damaged, or no line of `nearsift dedup`, at byte {}: {problem}; run `nearsift dedup` again",
+                path.display(),
+                e.column()
+            ))
         })?)?;
     }
     Ok(())
