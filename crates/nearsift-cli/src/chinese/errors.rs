@@ -149,10 +149,9 @@ const CATALOGUE: &[(&str, &str)] = &[
     ("the argument '{}' cannot be used with: {}", "'{}' 不能与以下选项同时使用：{}"),
     ("the following required arguments were not provided: {}", "缺少必需的参数：{}"),
     ("'{}' is no day: expected YYYY-MM-DD", "'{}' 不是日期：应为 YYYY-MM-DD"),
-    ("--keep: {}", "--keep：{}"),
     (
-        "'{}' is not a keep policy: expected first, longest, newest:FIELD, highest:FIELD or ranked:FIELD=VALUE,VALUE,...",
-        "'{}' 不是保留规则：应为 first、longest、newest:字段、highest:字段 或 ranked:字段=值,值,...",
+        "--keep: '{}' is not a keep policy: expected first, longest, newest:FIELD, highest:FIELD or ranked:FIELD=VALUE,VALUE,...",
+        "--keep：'{}' 不是保留规则：应为 first、longest、newest:字段、highest:字段 或 ranked:字段=值,值,...",
     ),
     (
         "--mark-names {}: expected COLUMN=NAME, with commas between them",
