@@ -28,6 +28,7 @@ mod store;
 mod substrings;
 mod threads;
 mod votes;
+mod why;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -130,6 +131,11 @@ const BENCHMARKS: &[Benchmark] = &[
         name: "threads",
         about: "the use of 16 cores by phase, predicted where there are fewer",
         run: threads::run,
+    },
+    Benchmark {
+        name: "why",
+        about: "the reason for a removal, from runs of three sizes, with cold and warm files",
+        run: why::run,
     },
     Benchmark {
         name: "serve",

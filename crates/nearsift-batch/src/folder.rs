@@ -163,6 +163,7 @@ impl Folder {
         let has_work = has_work && (start == Start::Resume || !replaces);
         match start {
             Start::Afresh if replaces && earlier.is_dir() => {
+                Copying::take_up(&earlier)?;
                 fs::remove_dir_all(&earlier).map_err(|e| Error::io(&earlier, "remove", &e))?;
             }
             Start::Afresh if has_work => {
@@ -194,6 +195,7 @@ impl Folder {
             }
             // A run that kept nothing.
             Start::Resume if earlier.is_dir() => {
+                Copying::take_up(&earlier)?;
                 fs::remove_dir_all(&earlier).map_err(|e| Error::io(&earlier, "remove", &e))?;
             }
             Start::Afresh | Start::Resume => {}
@@ -405,27 +407,101 @@ fn prepare_file(
 }
 
 /// Gives the one file of all documents its name. It may be on another disk, and gets there under another name first.
-fn publish_file(made: &Path, file: &Path, earlier: EarlierResults) -> Result<(), Error> {
+fn publish_file(
+    made: &Path,
+    file: &Path,
+    unfinished: &Path,
+    earlier: EarlierResults,
+) -> Result<(), Error> {
     let error = |e: std::io::Error| cannot_write(file, &e);
     let parent = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(error)?;
+    if Copying::take_up(unfinished)? == Copying::Published {
+        return Ok(());
+    }
     let replaces = earlier == EarlierResults::Replace;
     if !replaces && fs::symlink_metadata(file).is_ok() {
         return Err(error(std::io::ErrorKind::AlreadyExists.into()));
     }
     match fs::rename(made, file) {
         Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {
-            let copy = tempfile::Builder::new().prefix(".nearsift-").tempfile_in(parent);
-            let mut copy = copy.map_err(error)?;
-            let mut made = File::open(made).map_err(error)?;
-            std::io::copy(&mut made, &mut copy).map_err(error)?;
-            copy.as_file().sync_all().map_err(error)?;
-            let mode = made.metadata().map_err(error)?.permissions();
-            copy.as_file().set_permissions(mode).map_err(error)?;
+            let copy = Copying::copy(made, file, unfinished)?;
             let named = if replaces { copy.persist(file) } else { copy.persist_noclobber(file) };
-            named.map(drop).map_err(|e| error(e.error))
+            named.map_err(|e| {
+                // The copy is removed, and has not got its name.
+                let _ = fs::remove_file(unfinished.join(Copying::NOTE));
+                error(e.error)
+            })
         }
         renamed => renamed.map_err(error),
+    }
+}
+
+/// What the note of a copy to another disk says once the job was stopped.
+///
+/// The note is a file in the folder of unfinished results: where the copy is, and a second line once the copy is whole. So a later job
+/// removes a part of a copy, and knows a whole one that has got its final name. A path that is no text is not noted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Copying {
+    /// No copy is left.
+    None,
+    /// The copy was whole, and has its final name.
+    Published,
+}
+
+impl Copying {
+    /// In the folder of unfinished results.
+    const NOTE: &str = "copying";
+    const WHOLE: &str = "whole";
+
+    /// Removes what a stopped job left of a copy.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    fn take_up(unfinished: &Path) -> Result<Copying, Error> {
+        let note = unfinished.join(Copying::NOTE);
+        let Ok(written) = fs::read_to_string(&note) else { return Ok(Copying::None) };
+        // A note that was cut short here is older than the copy.
+        let Some((path, rest)) = written.split_once('\n') else { return Ok(Copying::None) };
+        let path: PathBuf = serde_json::from_str(path).map_err(Error::invalid)?;
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(Copying::None),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => match rest.trim_end() {
+                Copying::WHOLE => Ok(Copying::Published),
+                _ => Ok(Copying::None),
+            },
+            Err(e) => Err(Error::io(&path, "remove", &e)),
+        }
+    }
+
+    /// Copies a file to the disk of `file`, beside it, under a name that nothing has there.
+    ///
+    /// # Errors
+    /// When a disk refuses or is full; nothing stays of the copy then.
+    fn copy(made: &Path, file: &Path, unfinished: &Path) -> Result<tempfile::TempPath, Error> {
+        let error = |e: std::io::Error| cannot_write(file, &e);
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let names = (0u32..).map(|n| file.with_file_name(format!(".{name}.nearsift-{n}")));
+        let path = names.into_iter().find(|path| fs::symlink_metadata(path).is_err());
+        let path = path.ok_or_else(|| error(std::io::ErrorKind::AlreadyExists.into()))?;
+        let note = unfinished.join(Copying::NOTE);
+        let mut lines = File::create(&note).map_err(|e| Error::io(&note, BE_WRITTEN, &e))?;
+        let mut add = |line: &str| match path.to_str() {
+            None => Ok(()),
+            Some(_) => writeln!(lines, "{line}")
+                .and_then(|()| lines.sync_all())
+                .map_err(|e| Error::io(&note, BE_WRITTEN, &e)),
+        };
+        add(&serde_json::Value::from(path.to_string_lossy()).to_string())?;
+        let mut to = File::create_new(&path).map_err(error)?;
+        let copy = tempfile::TempPath::try_from_path(&path).map_err(error)?;
+        let mut from = File::open(made).map_err(error)?;
+        std::io::copy(&mut from, &mut to).map_err(error)?;
+        let mode = from.metadata().map_err(error)?.permissions();
+        to.set_permissions(mode).map_err(error)?;
+        to.sync_all().map_err(error)?;
+        add(Copying::WHOLE)?;
+        Ok(copy)
     }
 }
 
@@ -444,9 +520,13 @@ fn publish(
     let one = unfinished.join(ONE_FILE);
     if let Some(file) = file.filter(|_| one.is_dir()) {
         for entry in fs::read_dir(&one).map_err(error)? {
-            publish_file(&entry.map_err(error)?.path(), file, earlier)?;
+            publish_file(&entry.map_err(error)?.path(), file, unfinished, earlier)?;
         }
         fs::remove_dir_all(&one).map_err(error)?;
+    }
+    match fs::remove_file(unfinished.join(Copying::NOTE)) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(error(e)),
+        _ => {}
     }
     let mut names = Vec::new();
     for entry in fs::read_dir(unfinished).map_err(error)? {

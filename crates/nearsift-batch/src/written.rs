@@ -125,9 +125,14 @@ impl Earlier {
     /// When the disk refuses.
     pub fn remove(&self) -> Result<(), Error> {
         let aside = self.folder.join(REPLACED);
-        let is_listed =
-            |below: &Path| below == Path::new(LIST) || self.files.contains(&line(below));
-        match remove_files(&aside, &aside, &is_listed) {
+        let is_listed = |below: &Path| self.files.contains(&line(below));
+        let work = || -> io::Result<()> {
+            remove_files(&aside, &aside, &is_listed)?;
+            // The list goes last: by it a job that is killed before is taken up.
+            fs::remove_file(aside.join(LIST))?;
+            remove_if_empty(&aside)
+        };
+        match work() {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io(&aside, "remove", &e)),
             _ => Ok(()),
         }
@@ -174,6 +179,10 @@ fn remove_files(root: &Path, folder: &Path, is_listed: &dyn Fn(&Path) -> bool) -
             fs::remove_file(path)?;
         }
     }
+    remove_if_empty(folder)
+}
+
+fn remove_if_empty(folder: &Path) -> io::Result<()> {
     match fs::remove_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
         removed => removed,

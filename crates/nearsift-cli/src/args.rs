@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use nearsift::substrings::MinBytes;
 use nearsift_batch::{Bounds, RecipeChoice};
 
 /// Find near-duplicate documents, Chinese first and every language after.
@@ -645,7 +646,8 @@ pub struct Trim {
         value_name = "BYTES",
         num_args = 0..=1,
         default_missing_value = "500",
-        conflicts_with_all = ["min_count", "min_bytes", "near"]
+        value_parser = parse_substrings,
+        conflicts_with_all = ["min_count", "min_bytes", "near", "min_score", "memory"]
     )]
     pub substrings: Option<usize>,
     /// Remove the lines or sentences in which a repeat begins and ends, too, if their ends are at most BYTES bytes away.
@@ -1176,6 +1178,17 @@ fn parse_day(text: &str) -> Result<String, String> {
         (1..=12, 1..=31) => Ok(text.to_owned()),
         _ => Err(wrong()),
     }
+}
+
+/// The bytes of the shortest repeat. An input that follows the option is taken for its value.
+fn parse_substrings(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "'{text}' is no number of bytes: expected {} to {}; inputs come before --substrings, or behind its number",
+            MinBytes::LEAST,
+            MinBytes::MOST
+        )
+    })
 }
 
 /// One ASCII character, or a name of one.

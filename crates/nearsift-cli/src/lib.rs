@@ -51,9 +51,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// An error or warning of the program in Chinese, where it is known: what [`main`] prints where the locale is Chinese.
+/// An error or warning of the program in Chinese, where it is known: what [`main`] prints where the locale is Chinese. Lines of a message about
+/// the command line that are indented belong to the line before them.
 pub fn in_chinese(message: &str) -> Option<String> {
-    chinese::translated(message)
+    chinese::translated(&settings::in_one_line(message))
 }
 
 fn run(cli: &Cli) -> Result<Status, Failure> {

@@ -41,14 +41,23 @@ fn end(error: &clap::Error) -> ! {
     let text = error.to_string();
     // The remedy and the usage follow behind an empty line.
     let message = text.strip_prefix("error: ").and_then(|text| text.split("\n\n").next());
-    let is_known = message.is_some_and(|message| chinese::translated(message).is_some());
+    let message = message.map(in_one_line);
+    let is_known = message.as_ref().is_some_and(|message| chinese::translated(message).is_some());
     match (language::of_environment(), message) {
         (PageLanguage::Chinese, Some(message)) if is_known => {
-            tell(Severity::Error, message);
+            tell(Severity::Error, &message);
             std::process::exit(error.exit_code())
         }
         _ => error.exit(),
     }
+}
+
+/// A message of clap whose list is in lines of its own, with the list in the first line.
+pub fn in_one_line(message: &str) -> String {
+    let mut lines = message.trim_end().split("\n  ");
+    let first = lines.next().unwrap_or_default().to_owned();
+    let list: Vec<&str> = lines.collect();
+    if list.is_empty() { first } else { format!("{first} {}", list.join(", ")) }
 }
 
 /// The command line, whose help is in the language that the environment asks for.

@@ -15,12 +15,14 @@ use testkit::repository;
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
 const RECIPES: &str = "docs/RECIPES.md";
+/// A walk through real data, in both languages.
+const WALKS: [&str; 2] = ["docs/WALKTHROUGH.md", "docs/WALKTHROUGH.zh.md"];
 
 /// The documents whose commands are run.
 const WITH_COMMANDS: [&str; 4] = [ENGLISH, CHINESE, RECIPES, "examples/README.md"];
 
 /// The documents whose links are followed.
-const WITH_LINKS: [&str; 15] = [
+const WITH_LINKS: [&str; 17] = [
     ENGLISH,
     CHINESE,
     RECIPES,
@@ -36,6 +38,8 @@ const WITH_LINKS: [&str; 15] = [
     "docs/TESTING.md",
     "docs/TUNING.md",
     "examples/README.md",
+    WALKS[0],
+    WALKS[1],
 ];
 
 fn document(name: &str) -> String {
@@ -184,6 +188,83 @@ fn every_output_shown_is_the_programs_own() {
             assert!(is_shown(&lines, &shown), "{name}: {command} prints\n{output}");
         }
     }
+}
+
+/// Says why a part of a test did not run.
+#[allow(clippy::print_stderr, reason = "tests say on standard error why they skip")]
+fn skip(why: &str) {
+    eprintln!("SKIPPED: {why}");
+}
+
+/// The folder in which the commands of the walk are run: they see the evaluation data as `data`, this program as `nearsift`, and the
+/// environment of the tests of the Python package where there is one.
+#[cfg(unix)]
+struct Walk {
+    folder: TempDir,
+    path: std::ffi::OsString,
+}
+
+#[cfg(unix)]
+impl Walk {
+    fn new(data: &Path) -> Walk {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let data = data.canonicalize().expect("the data");
+        std::os::unix::fs::symlink(data, folder.path().join("data")).expect("a link");
+        let program = Path::new(env!("CARGO_BIN_EXE_nearsift"));
+        let python = repository().join("target/python/venv/bin");
+        let mut folders = vec![program.parent().expect("a folder").to_owned(), python];
+        folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        Walk { folder, path: std::env::join_paths(folders).expect("a path") }
+    }
+
+    fn run(&self, command: &str) -> Output {
+        Command::new("bash")
+            .args(["-c", command])
+            .current_dir(self.folder.path())
+            .env("PATH", &self.path)
+            .env("LC_ALL", "C.UTF-8")
+            .env("NEARSIFT_LANGUAGE", "en")
+            .stdin(Stdio::null())
+            .output()
+            .expect("bash runs")
+    }
+}
+
+/// Runs what the walk through real data shows.
+#[cfg(unix)]
+#[test]
+fn the_walk_through_real_data_is_true() {
+    let Some(data) = testkit::data_dir() else { return };
+    let (walk, text) = (Walk::new(&data), document(WALKS[0]));
+    if !walk.run("zstd --version").status.success() {
+        return skip("no zstd");
+    }
+    let has_python = walk.run("python -c 'import duckdb, polars'").status.success();
+    if !has_python {
+        skip(
+            "the scripts of the walk: no Python with duckdb and polars: the step `python` of `cargo xtask` makes one",
+        );
+    }
+    for (_, lines) in fenced(&text).into_iter().filter(|(kind, _)| *kind == "python") {
+        let name = lines[0].strip_prefix("# ").expect("a name in the first line");
+        fs::write(walk.folder.path().join(name), lines.join("\n")).expect("a script");
+    }
+    for (command, shown) in sessions(&text) {
+        if command.starts_with("python ") && !has_python {
+            continue;
+        }
+        let output = walk.run(command);
+        assert!(output.status.success(), "{command}: {output:?}");
+        let output = String::from_utf8(output.stdout).expect("UTF-8");
+        let lines: Vec<&str> = output.lines().collect();
+        assert!(is_shown(&lines, &shown), "{command} prints\n{output}");
+    }
+}
+
+#[test]
+fn both_walks_have_the_same_sections_and_commands() {
+    let [english, chinese] = WALKS.map(|name| skeleton(&document(name)));
+    assert_eq!(english, chinese);
 }
 
 /// Commands without an output may name files that are not there, but no option that is not.

@@ -126,6 +126,7 @@ impl KeyedTable {
 
     fn begin_line(&mut self, key: u32) {
         let at = self.table.bytes();
+        debug_assert!(self.blocks.0.last().is_none_or(|last| last.keys[1] <= key), "keys ascend");
         match self.blocks.0.last_mut().filter(|block| at - block.start < BLOCK) {
             Some(block) => block.keys = [block.keys[0].min(key), block.keys[1].max(key)],
             None => self.blocks.0.push(Block { keys: [key; 2], start: at }),
@@ -304,6 +305,9 @@ impl Lookup {
     ///
     /// # Errors
     /// When a file cannot be read, or a line is not JSON: the results were changed.
+    ///
+    /// # Complexity
+    /// O(log blocks) reads of 16 bytes, and the blocks with the key: 64 KiB each, and more where a line is longer.
     pub fn lines<L: serde::de::DeserializeOwned>(
         &self,
         table: Results,
@@ -313,13 +317,20 @@ impl Lookup {
         let path = self.folder.join(table.name());
         let mut file = File::open(&path).map_err(|e| Error::io(&path, "read", &e))?;
         let len = file.metadata().map_err(|e| Error::io(&path, "read", &e))?.len();
-        let blocks = self.blocks(table)?;
+        let blocks = self.lens[1 + table as usize];
+        // The keys of a table ascend.
+        let (mut nth, mut behind) = (0, blocks);
+        while nth < behind {
+            let middle = nth.midpoint(behind);
+            let is_before = self.block(table, middle)?.keys[1] < key;
+            if is_before { nth = middle + 1 } else { behind = middle }
+        }
         let mut found = Vec::new();
-        for (nth, block) in blocks.iter().enumerate() {
-            if key < block.keys[0] || block.keys[1] < key {
-                continue;
-            }
-            let end = blocks.get(nth + 1).map_or(len, |next| next.start);
+        let mut next = if nth < blocks { Some(self.block(table, nth)?) } else { None };
+        while let Some(block) = next.take_if(|block| block.keys[0] <= key) {
+            nth += 1;
+            next = if nth < blocks { Some(self.block(table, nth)?) } else { None };
+            let end = next.map_or(len, |next| next.start);
             for line in
                 lines_of(&mut file, block.start..end).map_err(|e| Error::io(&path, "read", &e))?
             {
@@ -415,12 +426,22 @@ impl Lookup {
         serde_json::from_str(&line).map_err(|_| damaged(&self.folder))
     }
 
-    fn blocks(&self, table: Results) -> Result<Vec<Block>, Error> {
+    /// Where the blocks of a table are in the file.
+    fn blocks_at(&self, table: Results) -> u64 {
         let before = &self.lens[1..1 + table as usize];
         let ids = self.lens[0] * Entry::BYTES as u64;
-        let at = HEADER as u64 + ids + before.iter().sum::<u64>() * Block::BYTES as u64;
+        HEADER as u64 + ids + before.iter().sum::<u64>() * Block::BYTES as u64
+    }
+
+    fn block(&self, table: Results, nth: u64) -> Result<Block, Error> {
+        let mut bytes = [0; Block::BYTES];
+        self.read(self.blocks_at(table) + nth * Block::BYTES as u64, &mut bytes)?;
+        Ok(Block::from_bytes(&bytes))
+    }
+
+    fn blocks(&self, table: Results) -> Result<Vec<Block>, Error> {
         let mut bytes = vec![0; self.lens[1 + table as usize] as usize * Block::BYTES];
-        self.read(at, &mut bytes)?;
+        self.read(self.blocks_at(table), &mut bytes)?;
         Ok(bytes.chunks(Block::BYTES).map(Block::from_bytes).collect())
     }
 }
@@ -463,10 +484,17 @@ pub(super) fn each_line<L: serde::de::DeserializeOwned>(
     let path = folder.join(table.name());
     let error = |e: &std::io::Error| Error::io(&path, "read", e);
     let file = File::open(&path).map_err(|e| error(&e))?;
-    for line in BufReader::new(file).lines() {
+    for (number, line) in (1u64..).zip(BufReader::new(file).lines()) {
         let line = line.map_err(|e| error(&e))?;
         each(serde_json::from_str(&line).map_err(|e| {
-            Error::invalid(format!("{}: no table of `nearsift dedup`: {e}", path.display()))
+            // The line of the text that was parsed is always the first.
+            let problem = e.to_string();
+            let problem = problem.split(" at line ").next().unwrap_or_default();
+            Error::invalid(format!(
+                "{}:{number}: damaged, or no line of `nearsift dedup`, at byte {}: {problem}; run `nearsift dedup` again",
+                path.display(),
+                e.column()
+            ))
         })?)?;
     }
     Ok(())

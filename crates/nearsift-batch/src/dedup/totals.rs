@@ -6,7 +6,7 @@
 //! Beside the table lies a list of the runs that are in it, with the digest of the table. Both are written anew and renamed, the table
 //! first: of a process that is killed between the two, the new list is still there, and tells by the digest that it is the right one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lookup::{Results, each_line};
-use super::why::ClusterLine;
 use crate::error::Error;
 
 /// A line of the table, by name.
@@ -69,6 +68,9 @@ struct KnownRun {
     folder: PathBuf,
     digest: String,
     seen: String,
+    /// Runs and files that it was compared with and that the table did not have then.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    missing: BTreeSet<PathBuf>,
 }
 
 /// Adds the clusters of finished runs to a table, which may not exist yet. A run that the table has is not added again. Runs come in the
@@ -77,8 +79,8 @@ struct KnownRun {
 /// `seen` is the day of the runs, as `2026-11-28`; without it each run has the day, in UTC, on which its summary was written.
 ///
 /// # Errors
-/// A folder without results of `dedup`, a table that was changed by others, or a disk that refuses. The table then has the runs
-/// before that one.
+/// A folder without results of `dedup`, or with unfinished or damaged ones, a run that a run in the table was compared with, a table that
+/// was changed by others, or a disk that refuses. The table then has the runs before that one.
 ///
 /// # Complexity
 /// For each run O(table + run) time, and memory for the clusters of one run.
@@ -87,6 +89,7 @@ pub fn add_runs(
     runs: &[PathBuf],
     seen: Option<&str>,
 ) -> Result<TotalsSummary, Error> {
+    check_place(table)?;
     let totals = Totals { table: table.to_owned() };
     let mut known = totals.runs()?;
     let mut summary =
@@ -97,9 +100,24 @@ pub fn add_runs(
             summary.known.push(folder.clone());
             continue;
         }
-        let grown = run.clusters(&known.runs)?;
         let canonical = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-        known.runs.push(KnownRun { folder: canonical, digest: run.digest, seen: run.seen });
+        let is_of_it = |known: &&KnownRun| known.missing.iter().any(|m| m.starts_with(&canonical));
+        if let Some(later) = known.runs.iter().find(is_of_it) {
+            return Err(Error::invalid(format!(
+                "{}: the table has {}, which was compared with this run, so that documents would be counted twice: add runs in the order in which they were made, to a table of another name",
+                folder.display(),
+                later.folder.display()
+            )));
+        }
+        let mut references = References { before: &known.runs, found: HashMap::new() };
+        let grown = run.clusters(&mut references)?;
+        let missing = references.missing();
+        known.runs.push(KnownRun {
+            folder: canonical,
+            digest: run.digest,
+            seen: run.seen,
+            missing,
+        });
         totals.merge(grown, &mut known)?;
         summary.added.push(folder.clone());
     }
@@ -109,6 +127,36 @@ pub fn add_runs(
         summary.documents += row.size;
     }
     Ok(summary)
+}
+
+/// Endings of files that are no JSON lines.
+const OTHER_FORMATS: [&str; 10] =
+    ["arrow", "bz2", "csv", "feather", "gz", "json", "parquet", "tsv", "xz", "zst"];
+
+/// # Errors
+/// A table that is no file, or whose name tells another format than JSON lines.
+fn check_place(table: &Path) -> Result<(), Error> {
+    let problem = |problem: &str| Err(Error::invalid(format!("{}: {problem}", table.display())));
+    if table == Path::new("-") {
+        return problem(
+            "the table is a file that later runs are added to, not standard output: name a file, such as clusters.jsonl",
+        );
+    }
+    if table.is_dir() {
+        return problem(
+            "a folder, and the table is a file: name the table before the runs, as in `nearsift clusters clusters.jsonl RUN`",
+        );
+    }
+    let ending = table.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    if ending.is_some_and(|ending| OTHER_FORMATS.contains(&ending.as_str())) {
+        return problem("the table is JSON lines: give it a name that ends in .jsonl");
+    }
+    match table.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+            problem("its folder does not exist: make the folder, or choose another place")
+        }
+        _ => Ok(()),
+    }
 }
 
 struct Totals {
@@ -142,11 +190,15 @@ impl Totals {
             fs::rename(&new, &path).map_err(|e| Error::io(&path, "write", &e))?;
             return Ok(runs);
         }
-        Err(Error::invalid(format!(
-            "{}: not the table that {} is of: it was changed, or is no table of `nearsift clusters`; give another name, and add all runs again",
-            self.table.display(),
-            path.display()
-        )))
+        let (table, list) = (self.table.display(), path.display());
+        Err(Error::invalid(match path.exists() {
+            true => format!(
+                "{table}: not the table that {list} is of: one of the two was changed, or it is no table of `nearsift clusters`; give another name, and add all runs again"
+            ),
+            false => format!(
+                "{table}: no table of `nearsift clusters`, or without the list of its runs, {list}: give another name, and add all runs again"
+            ),
+        }))
     }
 
     /// The rows of the table, by name.
@@ -232,23 +284,57 @@ struct ReferredLine {
     source: Option<String>,
 }
 
+/// What a line of `clusters.jsonl` says of the sizes of a cluster.
 #[derive(Deserialize)]
 struct RunClusterLine {
-    #[serde(flatten)]
-    cluster: ClusterLine,
+    /// Earlier versions gave none.
+    name: Option<String>,
+    size: u64,
+    representative: Value,
     #[serde(default)]
     sources: BTreeMap<String, u64>,
 }
 
+/// Where a run's references are: in which of the runs that the table has.
+struct References<'a> {
+    before: &'a [KnownRun],
+    /// By the place that the run names: the resolved place, and the index of the run.
+    found: HashMap<PathBuf, (PathBuf, Option<usize>)>,
+}
+
+impl<'a> References<'a> {
+    /// The run that a reference is, or is a file of. Each place is resolved once.
+    fn run_of(&mut self, place: PathBuf) -> Option<&'a KnownRun> {
+        let before = self.before;
+        let (_, run) = self.found.entry(place).or_insert_with_key(|place| {
+            let resolved = place.canonicalize().unwrap_or_else(|_| place.clone());
+            let run = before.iter().rposition(|run| resolved.starts_with(&run.folder));
+            (resolved, run)
+        });
+        run.map(|run| &before[run])
+    }
+
+    /// The places in none of the runs.
+    fn missing(self) -> BTreeSet<PathBuf> {
+        let places = self.found.into_values();
+        places.filter(|(_, run)| run.is_none()).map(|(place, _)| place).collect()
+    }
+}
+
 impl FinishedRun<'_> {
     fn read<'a>(folder: &'a Path, seen: Option<&str>) -> Result<FinishedRun<'a>, Error> {
+        const TABLES: [&str; 3] = ["summary.json", "clusters.jsonl", "removed.jsonl"];
+        if let Some(name) = TABLES.iter().find(|name| !folder.join(name).is_file()) {
+            let folder_name = folder.display();
+            return Err(Error::invalid(match folder.join(".unfinished").is_dir() {
+                true => format!("{folder_name}: the run has not finished: go on with `resume`"),
+                false => format!(
+                    "{folder_name}: no results of `nearsift dedup`: expected {name} in the folder"
+                ),
+            }));
+        }
         let summary = folder.join("summary.json");
-        let meta = fs::metadata(&summary).map_err(|_| {
-            Error::invalid(format!(
-                "{}: no results of `nearsift dedup`: expected summary.json in the folder",
-                folder.display()
-            ))
-        })?;
+        let meta = fs::metadata(&summary).map_err(|e| Error::io(&summary, "read", &e))?;
         let seen = match seen {
             Some(seen) => seen.to_owned(),
             None => {
@@ -257,8 +343,7 @@ impl FinishedRun<'_> {
                 time.strftime("%Y-%m-%d").to_string()
             }
         };
-        let tables = ["summary.json", "clusters.jsonl", "removed.jsonl"];
-        let digests = tables.map(|name| digest_of(&folder.join(name)));
+        let digests = TABLES.map(|name| digest_of(&folder.join(name)));
         let mut digest = String::new();
         for one in digests {
             digest += &one?;
@@ -267,53 +352,45 @@ impl FinishedRun<'_> {
         Ok(FinishedRun { folder, digest: format!("{key:032x}"), seen })
     }
 
-    /// The clusters with documents of the run. `before` are the runs that the table has.
-    fn clusters(&self, before: &[KnownRun]) -> Result<BTreeMap<String, ClusterTotal>, Error> {
+    fn of_earlier_version(&self) -> Error {
+        Error::invalid(format!(
+            "{}: an earlier version wrote these results, in which clusters have no names: run `nearsift dedup` again",
+            self.folder.display()
+        ))
+    }
+
+    /// The clusters with documents of the run.
+    fn clusters(
+        &self,
+        references: &mut References<'_>,
+    ) -> Result<BTreeMap<String, ClusterTotal>, Error> {
+        let total = |name: &str, representative, first_seen: &str| ClusterTotal {
+            name: name.to_owned(),
+            size: 0,
+            representative,
+            first_seen: first_seen.to_owned(),
+            last_seen: self.seen.clone(),
+            runs: 1,
+            sources: BTreeMap::new(),
+            is_of_reference: false,
+        };
         let mut grown: BTreeMap<String, ClusterTotal> = BTreeMap::new();
         each_line(self.folder, Results::Clusters, |line: RunClusterLine| {
-            let RunClusterLine { cluster, sources } = line;
-            let ClusterLine { name, size, representative, .. } = cluster;
-            let (first_seen, last_seen) = (self.seen.clone(), self.seen.clone());
-            grown.insert(
-                name.clone(),
-                ClusterTotal {
-                    name,
-                    size,
-                    representative,
-                    first_seen,
-                    last_seen,
-                    runs: 1,
-                    sources,
-                    is_of_reference: false,
-                },
-            );
+            let name = line.name.ok_or_else(|| self.of_earlier_version())?;
+            let row = total(&name, line.representative, &self.seen);
+            let row = ClusterTotal { size: line.size, sources: line.sources, ..row };
+            grown.insert(name, row);
             Ok(())
         })?;
         each_line(self.folder, Results::Removed, |line: ReferredLine| {
             let ReferredLine { reference, reference_file, reference_run, cluster_name, source } =
                 line;
-            let place = reference_run.unwrap_or(reference_file);
             let Some(reference) = reference else { return Ok(()) };
-            let name = cluster_name.ok_or_else(|| {
-                Error::invalid(format!(
-                    "{}: an earlier version wrote these results; run `nearsift dedup` again",
-                    self.folder.display()
-                ))
-            })?;
+            let name = cluster_name.ok_or_else(|| self.of_earlier_version())?;
+            let run = references.run_of(reference_run.unwrap_or(reference_file));
             let row = grown.entry(name).or_insert_with_key(|name| {
-                let of_reference = before.iter().rev().find(|run| {
-                    place.canonicalize().is_ok_and(|place| place.starts_with(&run.folder))
-                });
-                ClusterTotal {
-                    name: name.clone(),
-                    size: 0,
-                    representative: reference,
-                    first_seen: of_reference.map_or(&self.seen, |run| &run.seen).clone(),
-                    last_seen: self.seen.clone(),
-                    runs: 1,
-                    sources: BTreeMap::new(),
-                    is_of_reference: true,
-                }
+                let first_seen = run.map_or(&self.seen, |run| &run.seen);
+                ClusterTotal { is_of_reference: true, ..total(name, reference, first_seen) }
             });
             row.size += 1;
             if let Some(source) = source {

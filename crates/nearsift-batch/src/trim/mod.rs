@@ -83,7 +83,7 @@ pub fn check(options: &ReadOptions) -> Result<(), Error> {
     match options.encoding.as_deref() {
         Some(charset) if !["utf-8", "utf8"].contains(&charset.to_ascii_lowercase().as_str()) => {
             let problem = format!(
-                " {charset}: a text that is rewritten must be UTF-8; convert the files first"
+                " {charset}: a text that is rewritten must be UTF-8; convert the files first, as with `iconv -f {charset} -t UTF-8`"
             );
             Err(Error::Setting { setting: "charset", problem })
         }

@@ -144,6 +144,22 @@ const CATALOGUE: &[(&str, &str)] = &[
     ),
     // Settings.
     ("invalid value '{}' for '{}': {}", "'{}' 不是 '{}' 的有效值：{}"),
+    ("invalid value '{}' for '{}' [possible values: {}]", "'{}' 不是 '{}' 的有效值：可用的值为 {}"),
+    ("the argument '{}' cannot be used with '{}'", "'{}' 不能与 '{}' 同时使用"),
+    ("the argument '{}' cannot be used with: {}", "'{}' 不能与以下选项同时使用：{}"),
+    ("the following required arguments were not provided: {}", "缺少必需的参数：{}"),
+    ("'{}' is no day: expected YYYY-MM-DD", "'{}' 不是日期：应为 YYYY-MM-DD"),
+    (
+        "--keep: '{}' is not a keep policy: expected first, longest, newest:FIELD, highest:FIELD or ranked:FIELD=VALUE,VALUE,...",
+        "--keep：'{}' 不是保留规则：应为 first、longest、newest:字段、highest:字段 或 ranked:字段=值,值,...",
+    ),
+    (
+        "--mark-names {}: expected COLUMN=NAME, with commas between them",
+        "--mark-names {}：应为 列=名字，以逗号分隔",
+    ),
+    ("--mark-names {}: the columns are {}", "--mark-names {}：可用的列为 {}"),
+    ("--mark-names {}: another column has the name {}", "--mark-names {}：另一列已有名字 {}"),
+    ("--mark-names {}: its new name is empty", "--mark-names {}：新名字为空"),
     ("'{}' is not a score: expected a number from 0 to 1", "'{}' 不是得分：应为 0 至 1 的数"),
     (
         "{}: '{}' has no effect with features={} and weight={}: its parameters are {}",
@@ -215,6 +231,22 @@ const CATALOGUE: &[(&str, &str)] = &[
         "--substrings {} 字节不是重复段的长度：应为 {} 至 {} 字节",
     ),
     (
+        "'{}' is no number of bytes: expected {} to {}; inputs come before --substrings, or behind its number",
+        "'{}' 不是字节数：应为 {} 至 {}；输入应写在 --substrings 之前，或写在其数值之后",
+    ),
+    (
+        "--unit {} cannot be used with --substrings: expected bytes or letters; --widen and --narrow choose where cuts end",
+        "--unit {} 不能与 --substrings 同时使用：应为 bytes 或 letters；切口的位置由 --widen 和 --narrow 选择",
+    ),
+    (
+        "--unit {} is for --substrings: expected line or paragraph without it",
+        "--unit {} 只用于 --substrings：没有它时应为 line 或 paragraph",
+    ),
+    (
+        "--charset {}: a text that is rewritten must be UTF-8; convert the files first, as with `iconv -f {} -t UTF-8`",
+        "--charset {}：要改写的文本必须是 UTF-8；请先转换文件，例如用 `iconv -f {} -t UTF-8`",
+    ),
+    (
         "--keep {}: expected first or none; other policies are for --substrings",
         "--keep {}：应为 first 或 none；其他规则用于 --substrings",
     ),
@@ -247,8 +279,8 @@ const CATALOGUE: &[(&str, &str)] = &[
     ),
     ("{}: the run has not finished: go on with --resume", "{}：运行尚未完成：用 --resume 接续"),
     (
-        "{}: no results of `nearsift dedup`: expected summary.json in the folder",
-        "{}：不是 `nearsift dedup` 的结果：文件夹中应有 summary.json",
+        "{}: no results of `nearsift dedup`: expected {} in the folder",
+        "{}：不是 `nearsift dedup` 的结果：文件夹中应有 {}",
     ),
     ("{}: no results of `nearsift dedup`", "{}：不是 `nearsift dedup` 的结果"),
     (
@@ -264,8 +296,41 @@ const CATALOGUE: &[(&str, &str)] = &[
         "{}：应为 --review 的判断，第 {} 字节处为其他内容：{}",
     ),
     (
-        "{}: not the table that {} is of: it was changed, or is no table of `nearsift clusters`; give another name, and add all runs again",
-        "{}：不是 {} 所属的表：它被修改过，或不是 `nearsift clusters` 的表；请换一个名字，重新加入所有运行",
+        "{}: damaged, or no line of `nearsift dedup`, at byte {}: {}; run `nearsift dedup` again",
+        "{}：已损坏，或不是 `nearsift dedup` 所写的行，在第 {} 字节：{}；请重新运行 `nearsift dedup`",
+    ),
+    // Tables of clusters.
+    (
+        "{}: an earlier version wrote these results, in which clusters have no names: run `nearsift dedup` again",
+        "{}：这些结果由较早的版本写成，其中的聚类没有名字：请重新运行 `nearsift dedup`",
+    ),
+    (
+        "{}: the table has {}, which was compared with this run, so that documents would be counted twice: add runs in the order in which they were made, to a table of another name",
+        "{}：表中已有 {}，而后者曾与此运行比较，文档会重复计数：请按运行产生的先后，把各运行加入另一个名字的表",
+    ),
+    (
+        "{}: not the table that {} is of: one of the two was changed, or it is no table of `nearsift clusters`; give another name, and add all runs again",
+        "{}：不是 {} 所属的表：两者之一被修改过，或它不是 `nearsift clusters` 的表；请换一个名字，重新加入所有运行",
+    ),
+    (
+        "{}: no table of `nearsift clusters`, or without the list of its runs, {}: give another name, and add all runs again",
+        "{}：不是 `nearsift clusters` 的表，或缺少其运行清单 {}：请换一个名字，重新加入所有运行",
+    ),
+    (
+        "{}: the table is JSON lines: give it a name that ends in .jsonl",
+        "{}：表为 JSON Lines：请用以 .jsonl 结尾的名字",
+    ),
+    (
+        "{}: the table is a file that later runs are added to, not standard output: name a file, such as clusters.jsonl",
+        "{}：表是以后还要加入其他运行的文件，不是标准输出：请给出文件名，例如 clusters.jsonl",
+    ),
+    (
+        "{}: a folder, and the table is a file: name the table before the runs, as in `nearsift clusters clusters.jsonl RUN`",
+        "{}：这是文件夹，而表是文件：请把表写在各运行之前，如 `nearsift clusters clusters.jsonl RUN`",
+    ),
+    (
+        "{}: its folder does not exist: make the folder, or choose another place",
+        "{}：所在的文件夹不存在：请建立该文件夹，或另选位置",
     ),
     // Parts.
     (

@@ -147,7 +147,9 @@ fn print(summary: &Summary, out: &mut Out, args: &Dedup) -> Result<(), Failure> 
     }
     let kept = match (summary.dry_run, summary.marked, &file) {
         (true, ..) => "",
-        (false, _, Some(file)) => {
+        // The line above names it.
+        (false, true, Some(_)) => "",
+        (false, false, Some(file)) => {
             out.line(&format!("documents in {file}"))?;
             ""
         }

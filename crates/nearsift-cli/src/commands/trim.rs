@@ -93,7 +93,10 @@ fn run_substrings(args: &Trim, bytes: usize, global: &Global) -> Result<Status, 
     let summary = substrings::run(&inputs, &settings, &args.output, &context)?;
     super::warn_of_changes(&summary.changed_files);
     sum_up(global, &summary, |out| print_substrings(&summary, args, out))?;
-    Ok(status(summary.unreadable, &summary.changed_files))
+    match (summary.unmarked, status(summary.unreadable, &summary.changed_files)) {
+        (0, status) => Ok(status),
+        _ => Ok(Status::SomeUnreadable),
+    }
 }
 
 fn wrong_unit(unit: args::Unit, problem: &str) -> Failure {

@@ -165,7 +165,15 @@ fn print_removed(
         }
         (None, None) => String::new(),
     };
-    out.line(&format!("{name}: removed, {reason} of {partner}"))?;
+    let score = line.get("score").and_then(Value::as_f64);
+    // Its copy went, too, and the document that stays for both is no copy.
+    let what = match reason.as_str() {
+        "exact-duplicate" if score.is_some_and(|score| score < 1.0) => {
+            "the same text as another that went, near-duplicate"
+        }
+        reason => reason,
+    };
+    out.line(&format!("{name}: removed, {what} of {partner}"))?;
     print_figures(out, settings, line)?;
     explained.pairs.iter().try_for_each(|pair| print_measures(out, pair))
 }

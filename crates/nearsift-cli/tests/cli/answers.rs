@@ -41,7 +41,11 @@ impl Answer {
         let problems = ["error: ", "warning: "];
         let said = run.stderr.lines().filter(is_own);
         for message in said.filter_map(|line| problems.iter().find_map(|p| line.strip_prefix(p))) {
-            assert!(nearsift_cli::in_chinese(message).is_some(), "no Chinese for: {message}");
+            // What follows it in lines of its own, with a gap before each.
+            let rest = run.stderr.split_once(message).map_or("", |(_, rest)| rest);
+            let list = rest.lines().skip(1).take_while(|line| line.starts_with("  "));
+            let whole = std::iter::once(message).chain(list).collect::<Vec<_>>().join("\n");
+            assert!(nearsift_cli::in_chinese(&whole).is_some(), "no Chinese for: {whole}");
         }
         if self.says.is_empty() {
             assert!(run.stderr.lines().all(|line| line.starts_with("note: ")), "{shown}");
@@ -527,11 +531,112 @@ pub const VIEW_NO_JUDGEMENTS: Answer = answer(
     "The file stays as it is. A last line that a crash tore is removed before the next judgement: nobody was told that it was taken.",
 );
 
-/// All of them, in the order of the page.
 pub const REPEAT_TOO_SHORT: Answer = answer(
     "`trim --substrings`: a length that the search does not guarantee",
     2,
     "--substrings 31 bytes is no length of a repeat: expected 32 to 65535 bytes",
+    "Nothing is read or written.",
+);
+pub const REPEAT_TOO_LONG: Answer = answer(
+    "`trim --substrings`: a length above the limit",
+    2,
+    "--substrings 65536 bytes is no length of a repeat: expected 32 to 65535 bytes",
+    "Nothing is read or written.",
+);
+pub const REPEAT_NOT_A_NUMBER: Answer = answer(
+    "`trim --substrings` right before an input, or with what is no number",
+    2,
+    "error: invalid value 'a.jsonl' for '--substrings [<BYTES>]': 'a.jsonl' is no number of bytes: expected 32 to 65535; inputs come before --substrings, or behind its number",
+    "Nothing is read or written.",
+);
+pub const UNIT_UNKNOWN: Answer = answer(
+    "`trim --substrings`: an unknown unit",
+    2,
+    "error: invalid value 'word' for '--unit <UNIT>'",
+    "Nothing is read or written. The possible units are named.",
+);
+pub const UNIT_OF_PIECES: Answer = answer(
+    "`trim --substrings`: a unit of lines or paragraphs",
+    2,
+    "error: --unit line cannot be used with --substrings: expected bytes or letters; --widen and --narrow choose where cuts end",
+    "Nothing is read or written.",
+);
+pub const UNIT_OF_SUBSTRINGS: Answer = answer(
+    "`trim` without `--substrings`: a unit of stretches",
+    2,
+    "error: --unit letters is for --substrings: expected line or paragraph without it",
+    "Nothing is read or written.",
+);
+pub const WIDEN_AND_NARROW: Answer = answer(
+    "`trim --substrings`: `--widen` with `--narrow`",
+    2,
+    "error: the argument '--widen <UNIT>' cannot be used with '--narrow <UNIT>'",
+    "Nothing is read or written.",
+);
+pub const ENDS_WITHOUT_SUBSTRINGS: Answer = answer(
+    "`trim`: `--widen`, `--narrow` or `--mark` without `--substrings`",
+    2,
+    "error: the following required arguments were not provided:",
+    "Nothing is read or written. The missing option is named.",
+);
+pub const SUBSTRINGS_WITH_PIECES: Answer = answer(
+    "`trim --substrings` with options of lines and paragraphs, such as `--min-count`, `--near` or `--memory`",
+    2,
+    "error: the argument '--substrings [<BYTES>]' cannot be used with '--m",
+    "Nothing is read or written. The other option is named.",
+);
+pub const KEEP_UNKNOWN: Answer = answer(
+    "`trim --substrings`: a policy that is none, or lacks its field",
+    2,
+    "error: --keep: 'newest' is not a keep policy: expected first, longest, newest:FIELD, highest:FIELD or ranked:FIELD=VALUE,VALUE,...",
+    "Nothing is read or written.",
+);
+pub const KEEP_OF_SUBSTRINGS: Answer = answer(
+    "`trim` without `--substrings`: a policy of documents",
+    2,
+    "error: --keep longest: expected first or none; other policies are for --substrings",
+    "Nothing is read or written.",
+);
+pub const KEEP_FIELD_MISSING: Answer = answer(
+    "`trim --substrings`: documents without the field of the policy, or without a number or day in it",
+    0,
+    "warning: documents without a value for the keep policy 'newest:date': 2; they come after all others",
+    "The run goes on. Where no document has the field the first copy stays; `summary.json` counts them as `without_keep_value`.",
+);
+pub const REPEATS_COLUMN_TAKEN: Answer = answer(
+    "`trim --substrings --mark`: a file has a column of such a name",
+    2,
+    "error: --mark-names: in/b.csv: it has a column \"repeats\" already; give the added one another name",
+    "Nothing is written.",
+);
+pub const REPEATS_FIELD_TAKEN: Answer = answer(
+    "`trim --substrings --mark`: one JSON object further on has such a field",
+    3,
+    "warning: documents with a field of the name of an added column: 1; they stayed as they were; give the column another name with --mark-names",
+    "It is in `marked/` without the columns.",
+);
+pub const MARK_NAME_UNKNOWN: Answer = answer(
+    "`--mark-names`: no such column",
+    2,
+    "error: --mark-names \"repeat\": the columns are repeats, repeated_bytes, only_repeats",
+    "Nothing is read or written.",
+);
+pub const MARK_NAME_WITHOUT_NAME: Answer = answer(
+    "`--mark-names`: a column without its new name",
+    2,
+    "error: --mark-names \"repeats\": expected COLUMN=NAME, with commas between them",
+    "Nothing is read or written.",
+);
+pub const MARK_NAME_TWICE: Answer = answer(
+    "`--mark-names`: two columns of one name",
+    2,
+    "error: --mark-names \"repeats\": another column has the name \"only_repeats\"",
+    "Nothing is read or written.",
+);
+pub const REWRITTEN_CHARSET: Answer = answer(
+    "`trim --substrings`: texts in another charset than UTF-8",
+    2,
+    "error: --charset gbk: a text that is rewritten must be UTF-8; convert the files first, as with `iconv -f gbk -t UTF-8`",
     "Nothing is read or written.",
 );
 pub const TEXT_NOT_REWRITTEN: Answer = answer(
@@ -543,14 +648,86 @@ pub const TEXT_NOT_REWRITTEN: Answer = answer(
 pub const NO_RUN_TO_ADD: Answer = answer(
     "`clusters`: a folder without results of `dedup`",
     2,
-    "other: no results of `nearsift dedup`",
+    "error: other: no results of `nearsift dedup`: expected summary.json in the folder",
     "The table has the runs before that one.",
+);
+pub const RUN_TO_ADD_UNFINISHED: Answer = answer(
+    "`clusters`: a run that has not finished",
+    2,
+    "error: begun: the run has not finished: go on with --resume",
+    "The table has the runs before that one.",
+);
+pub const RUN_TO_ADD_OF_OTHERS: Answer = answer(
+    "`clusters`: results of another command than `dedup`",
+    2,
+    "error: trimmed: no results of `nearsift dedup`: expected clusters.jsonl in the folder",
+    "The table has the runs before that one.",
+);
+pub const RUN_TO_ADD_DAMAGED: Answer = answer(
+    "`clusters`: a run with a damaged table",
+    2,
+    "error: torn/clusters.jsonl:2: damaged, or no line of `nearsift dedup`, at byte 5: EOF while parsing a string; run `nearsift dedup` again",
+    "The table has the runs before that one.",
+);
+pub const RUN_TO_ADD_WITHOUT_NAMES: Answer = answer(
+    "`clusters`: a run of an earlier version, whose clusters have no names",
+    2,
+    "error: nameless: an earlier version wrote these results, in which clusters have no names: run `nearsift dedup` again",
+    "The table has the runs before that one.",
+);
+pub const RUN_TO_ADD_TWICE: Answer = answer(
+    "`clusters`: a run that is given twice, or that the table has",
+    0,
+    "run: the table had it",
+    "It is not added again, and the status is 0: the command can be repeated.",
+);
+pub const RUN_TO_ADD_TOO_LATE: Answer = answer(
+    "`clusters`: a run behind one that was compared with it",
+    2,
+    "which was compared with this run, so that documents would be counted twice: add runs in the order in which they were made, to a table of another name",
+    "The table has the runs before that one.",
+);
+pub const DAY_OF_RUN: Answer = answer(
+    "`clusters --seen`: what is no day",
+    2,
+    "error: invalid value '28.11.2026' for '--seen <DAY>': '28.11.2026' is no day: expected YYYY-MM-DD",
+    "The table stays as it is.",
 );
 pub const TABLE_OF_OTHERS: Answer = answer(
     "`clusters`: a table that was changed by others",
     2,
-    "t.jsonl: not the table that t.jsonl.runs is of",
+    "error: t.jsonl: not the table that t.jsonl.runs is of: one of the two was changed, or it is no table of `nearsift clusters`; give another name, and add all runs again",
     "The table stays as it is.",
+);
+pub const TABLE_WITHOUT_LIST: Answer = answer(
+    "`clusters`: a table that is none, or whose list of runs is missing",
+    2,
+    "error: t.jsonl: no table of `nearsift clusters`, or without the list of its runs, t.jsonl.runs: give another name, and add all runs again",
+    "The table stays as it is.",
+);
+pub const TABLE_OF_OTHER_FORMAT: Answer = answer(
+    "`clusters`: a table with the name of another format",
+    2,
+    "error: t.parquet: the table is JSON lines: give it a name that ends in .jsonl",
+    "Nothing is written.",
+);
+pub const TABLE_IS_FOLDER: Answer = answer(
+    "`clusters`: a folder in the place of the table",
+    2,
+    "error: run: a folder, and the table is a file: name the table before the runs, as in `nearsift clusters clusters.jsonl RUN`",
+    "Nothing is written.",
+);
+pub const TABLE_WITHOUT_FOLDER: Answer = answer(
+    "`clusters`: a table in a folder that does not exist",
+    2,
+    "error: new/t.jsonl: its folder does not exist: make the folder, or choose another place",
+    "Nothing is written.",
+);
+pub const TABLE_IS_STDOUT: Answer = answer(
+    "`clusters`: standard output in the place of the table",
+    2,
+    "error: -: the table is a file that later runs are added to, not standard output: name a file, such as clusters.jsonl",
+    "Nothing is written.",
 );
 pub const PART_UNFINISHED: Answer = answer(
     "`join`: a folder that holds no complete part",
@@ -667,6 +844,7 @@ pub const KEEP_PAIRS_OF_STREAM: Answer = answer(
     "Nothing is written.",
 );
 
+/// All of them, in the order of the page.
 pub const ALL: &[&Answer] = &[
     &NOT_UTF_8,
     &NOT_ANY_CHARSET,
@@ -748,9 +926,38 @@ pub const ALL: &[&Answer] = &[
     &VIEW_NO_JUDGEMENTS,
     &INTERRUPTED,
     &REPEAT_TOO_SHORT,
+    &REPEAT_TOO_LONG,
+    &REPEAT_NOT_A_NUMBER,
+    &UNIT_UNKNOWN,
+    &UNIT_OF_PIECES,
+    &UNIT_OF_SUBSTRINGS,
+    &WIDEN_AND_NARROW,
+    &ENDS_WITHOUT_SUBSTRINGS,
+    &SUBSTRINGS_WITH_PIECES,
+    &KEEP_UNKNOWN,
+    &KEEP_OF_SUBSTRINGS,
+    &KEEP_FIELD_MISSING,
+    &REPEATS_COLUMN_TAKEN,
+    &REPEATS_FIELD_TAKEN,
+    &MARK_NAME_UNKNOWN,
+    &MARK_NAME_WITHOUT_NAME,
+    &MARK_NAME_TWICE,
+    &REWRITTEN_CHARSET,
     &TEXT_NOT_REWRITTEN,
     &NO_RUN_TO_ADD,
+    &RUN_TO_ADD_UNFINISHED,
+    &RUN_TO_ADD_OF_OTHERS,
+    &RUN_TO_ADD_DAMAGED,
+    &RUN_TO_ADD_WITHOUT_NAMES,
+    &RUN_TO_ADD_TWICE,
+    &RUN_TO_ADD_TOO_LATE,
+    &DAY_OF_RUN,
     &TABLE_OF_OTHERS,
+    &TABLE_WITHOUT_LIST,
+    &TABLE_OF_OTHER_FORMAT,
+    &TABLE_IS_FOLDER,
+    &TABLE_WITHOUT_FOLDER,
+    &TABLE_IS_STDOUT,
     &PART_UNFINISHED,
     &PART_TWICE,
     &PART_OF_OTHERS,

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 use testkit::random::Random;
 
-use crate::answers::{NO_RUN_TO_ADD, TABLE_OF_OTHERS};
+use crate::answers::{self, NO_RUN_TO_ADD, TABLE_OF_OTHERS};
 use crate::support::{Folder, article, json_lines};
 
 const DAYS: u64 = 10;
@@ -142,18 +142,81 @@ fn a_run_is_added_once_whatever_happens() {
     assert_eq!((read("single.jsonl"), read("single.jsonl.runs")), (whole, list));
 }
 
+/// A run, another that was compared with it, and folders that are no finished runs.
+fn folders(folder: &Folder) {
+    write(folder, "in.jsonl", &day(3));
+    folder.dedup(&["in.jsonl"], "run", &["-q"]).expect(0);
+    write(folder, "later.jsonl", &day(4));
+    folder.dedup(&["later.jsonl"], "later", &["-q", "--against", "run"]).expect(0);
+    folder.file("other/file", "x");
+    folder.file("begun/.unfinished/state/manifest.json", "{}");
+    folder.run(["trim", "in.jsonl", "-o", "trimmed", "-q"]).expect(0);
+    for copy in ["torn", "nameless"] {
+        for (path, bytes) in folder.tree("run") {
+            folder.file(&format!("{copy}/{}", path.display()), bytes);
+        }
+    }
+    let clusters = fs::read_to_string(folder.path("run/clusters.jsonl")).expect("a table");
+    let first = clusters.lines().next().expect("a cluster");
+    folder.file("torn/clusters.jsonl", format!("{first}\n{{\"clu"));
+    let mut line: Value = serde_json::from_str(first).expect("JSON");
+    line.as_object_mut().expect("an object").remove("name");
+    folder.file("nameless/clusters.jsonl", format!("{line}\n"));
+}
+
 #[test]
 fn what_is_no_run_and_no_table_is_refused() {
     let folder = Folder::new();
-    write(&folder, "in.jsonl", &day(3));
-    folder.dedup(&["in.jsonl"], "run", &["-q"]).expect(0);
-    folder.file("other/file", "x");
-    NO_RUN_TO_ADD.check(&folder.run(["clusters", "t.jsonl", "other"]));
-    assert!(!folder.path("t.jsonl").exists());
-    let run = folder.run(["clusters", "t.jsonl", "run", "--seen", "28.11.2026"]).expect(2);
-    assert!(run.stderr.contains("expected YYYY-MM-DD"), "{}", run.stderr);
+    folders(&folder);
+    for (answer, run) in [
+        (&NO_RUN_TO_ADD, "other"),
+        (&answers::RUN_TO_ADD_UNFINISHED, "begun"),
+        (&answers::RUN_TO_ADD_OF_OTHERS, "trimmed"),
+        (&answers::RUN_TO_ADD_DAMAGED, "torn"),
+        (&answers::RUN_TO_ADD_WITHOUT_NAMES, "nameless"),
+    ] {
+        answer.check(&folder.run(["clusters", "t.jsonl", run]));
+        assert!(!folder.path("t.jsonl").exists());
+    }
+    for (answer, table) in [
+        (&answers::TABLE_OF_OTHER_FORMAT, "t.parquet"),
+        (&answers::TABLE_IS_FOLDER, "run"),
+        (&answers::TABLE_WITHOUT_FOLDER, "new/t.jsonl"),
+        (&answers::TABLE_IS_STDOUT, "-"),
+    ] {
+        let before = folder.tree(".");
+        answer.check(&folder.run(["clusters", table, "later"]));
+        assert_eq!(folder.tree("."), before);
+    }
+    answers::DAY_OF_RUN.check(&folder.run(["clusters", "t.jsonl", "run", "--seen", "28.11.2026"]));
     folder.run(["clusters", "t.jsonl", "run"]).expect(0);
+    // What was added before a run that is refused stays.
+    let whole = fs::read(folder.path("t.jsonl")).expect("there");
+    answers::RUN_TO_ADD_TWICE.check(&folder.run(["clusters", "t.jsonl", "run", "run"]));
+    answers::RUN_TO_ADD_DAMAGED.check(&folder.run(["clusters", "t.jsonl", "run", "torn"]));
+    assert_eq!(fs::read(folder.path("t.jsonl")).expect("there"), whole);
+    let list = folder.path("t.jsonl.runs");
+    let runs = fs::read(&list).expect("there");
+    fs::remove_file(&list).expect("removed");
+    answers::TABLE_WITHOUT_LIST.check(&folder.run(["clusters", "t.jsonl", "later"]));
+    fs::write(&list, runs).expect("written");
+    folder.run(["clusters", "t.jsonl", "later"]).expect(0);
     folder.file("t.jsonl", "{}\n");
     TABLE_OF_OTHERS.check(&folder.run(["clusters", "t.jsonl", "run"]));
     assert_eq!(fs::read(folder.path("t.jsonl")).expect("there"), b"{}\n");
+}
+
+#[test]
+fn a_run_behind_one_that_was_compared_with_it_is_refused() {
+    let folder = Folder::new();
+    folders(&folder);
+    let add = |runs: &[&str]| folder.run([&["clusters", "t.jsonl"], runs].concat());
+    answers::RUN_TO_ADD_TOO_LATE.check(&add(&["later", "run"]));
+    // The later run is there, with the documents of the earlier one that it names.
+    assert!(add(&["later"]).expect(0).stdout.contains("later: the table had it"));
+    // Other runs can be added, and the right order is no error.
+    write(&folder, "alone.jsonl", &day(7));
+    folder.dedup(&["alone.jsonl"], "alone", &["-q"]).expect(0);
+    add(&["alone"]).expect(0);
+    folder.run(["clusters", "other.jsonl", "run", "later", "alone"]).expect(0);
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use testkit::random::Random;
 
-use crate::answers::{COLUMN_TAKEN, REPEAT_TOO_SHORT, TEXT_NOT_REWRITTEN};
+use crate::answers::{self, COLUMN_TAKEN};
 use crate::support::{Folder, article};
 
 fn lines(texts: &[String]) -> String {
@@ -441,25 +441,97 @@ fn wrong_settings_are_refused() {
     let folder = Folder::new();
     folder.file("a.jsonl", lines(&["text".to_owned()]));
     folder.file("page.html", "<p>text</p>");
-    let check = |args: &[&str], expect: &str| {
-        let run = folder.run([&["trim", "-o", "out"], args].concat()).expect(2);
-        assert!(run.stderr.contains(expect), "{args:?}: {}", run.stderr);
+    let rows: [(&answers::Answer, &[&str]); 17] = [
+        (&answers::REPEAT_TOO_SHORT, &["a.jsonl", "--substrings", "31"]),
+        (&answers::REPEAT_TOO_LONG, &["a.jsonl", "--substrings", "65536"]),
+        (&answers::REPEAT_NOT_A_NUMBER, &["--substrings", "a.jsonl"]),
+        (&answers::TEXT_NOT_REWRITTEN, &["page.html", "--substrings"]),
+        (&answers::REWRITTEN_CHARSET, &["a.jsonl", "--substrings", "--charset", "gbk"]),
+        (&answers::UNIT_UNKNOWN, &["a.jsonl", "--substrings", "--unit", "word"]),
+        (&answers::UNIT_OF_PIECES, &["a.jsonl", "--substrings", "--unit", "line"]),
+        (&answers::UNIT_OF_SUBSTRINGS, &["a.jsonl", "--unit", "letters"]),
+        (
+            &answers::WIDEN_AND_NARROW,
+            &["a.jsonl", "--substrings", "--widen", "line", "--narrow", "line"],
+        ),
+        (&answers::KEEP_UNKNOWN, &["a.jsonl", "--substrings", "--keep", "newest"]),
+        (&answers::KEEP_OF_SUBSTRINGS, &["a.jsonl", "--keep", "longest"]),
+        (&answers::MARK_NAME_UNKNOWN, &marking("repeat=r")),
+        (&answers::MARK_NAME_WITHOUT_NAME, &marking("repeats")),
+        (&answers::MARK_NAME_TWICE, &marking("repeats=only_repeats")),
+        (&answers::ENDS_WITHOUT_SUBSTRINGS, &["a.jsonl", "--widen", "line"]),
+        (&answers::ENDS_WITHOUT_SUBSTRINGS, &["a.jsonl", "--narrow", "sentence"]),
+        (&answers::ENDS_WITHOUT_SUBSTRINGS, &["a.jsonl", "--mark"]),
+    ];
+    for (answer, args) in rows {
+        answer.check(&folder.run([&["trim", "-o", "out"], args].concat()));
         assert!(!folder.path("out").exists());
+    }
+    for with in [&["--min-count", "3"][..], &["--min-bytes", "3"], &["--memory", "1GB"]] {
+        let args = [&["trim", "-o", "out", "a.jsonl", "--substrings"], with].concat();
+        let run = folder.run(args);
+        answers::SUBSTRINGS_WITH_PIECES.check(&run);
+        assert!(run.stderr.contains(with[0]), "{}", run.stderr);
+    }
+    for (with, named) in [(&["--near"][..], "--near"), (&["--min-score", "0.7"], "--min-score")] {
+        let args = [&["trim", "-o", "out", "a.jsonl", "--substrings"], with].concat();
+        assert!(folder.run(args).expect(2).stderr.contains(named));
+    }
+    let run = folder.run(["trim", "-o", "out", "a.jsonl", "--substrings", "--keep", "none"]);
+    assert!(run.expect(2).stderr.contains("--keep: 'none' is not a keep policy"));
+    assert!(!folder.path("out").exists());
+}
+
+/// The arguments of a run that marks with other names.
+fn marking(names: &str) -> [&str; 5] {
+    ["a.jsonl", "--substrings", "--mark", "--mark-names", names]
+}
+
+#[test]
+fn what_documents_lack_or_have_already_is_said() {
+    let folder = Folder::new();
+    folder.file("a.jsonl", lines(&["one".to_owned(), "two".to_owned()]));
+    let run =
+        folder.run(["trim", "-o", "kept", "a.jsonl", "--substrings", "--keep", "newest:date"]);
+    answers::KEEP_FIELD_MISSING.check(&run);
+    assert_eq!(summary(&folder, "kept")["without_keep_value"], 2);
+
+    let mark = |input: &str, output: &str| {
+        folder.run(["trim", input, "-o", output, "--substrings", "--mark"])
     };
-    REPEAT_TOO_SHORT.check(&folder.run(["trim", "-o", "out", "a.jsonl", "--substrings", "31"]));
-    TEXT_NOT_REWRITTEN.check(&folder.run(["trim", "-o", "out", "page.html", "--substrings"]));
-    check(&["a.jsonl", "--substrings", "65536"], "65536 bytes");
-    check(
-        &["a.jsonl", "--substrings", "--unit", "line"],
-        "--unit line cannot be used with --substrings: expected bytes or letters",
-    );
-    check(&["a.jsonl", "--substrings", "--keep", "none"], "--keep: 'none' is not a keep policy");
-    check(&["a.jsonl", "--keep", "longest"], "--keep longest: expected first or none");
-    check(&["a.jsonl", "--unit", "letters"], "--unit letters is for --substrings");
-    check(&["a.jsonl", "--widen", "line"], "--substrings");
-    check(&["a.jsonl", "--substrings", "--min-count", "3"], "--min-count");
-    check(
-        &["a.jsonl", "--substrings", "--charset", "gbk"],
-        "--charset gbk: a text that is rewritten must be UTF-8",
-    );
+    folder.file("in/b.csv", "id,text,repeats\n1,one,x\n");
+    answers::REPEATS_COLUMN_TAKEN.check(&mark("in", "none"));
+    assert!(folder.tree("none").is_empty());
+    // Of JSON lines the first ones are looked at beforehand.
+    let further = format!("{}\n", json!({"id": 9, "text": "nine", "repeated_bytes": 1}));
+    folder.file("more.jsonl", lines(&texts(300)) + &further);
+    answers::REPEATS_FIELD_TAKEN.check(&mark("more.jsonl", "marked"));
+    assert_eq!(summary(&folder, "marked")["unmarked"], 1);
+    let all = folder.results("marked").text("marked/more.jsonl");
+    assert_eq!(all.lines().last(), further.lines().last());
+}
+
+#[test]
+fn refusals_of_the_command_line_are_in_chinese_too() {
+    let folder = Folder::new();
+    folder.file("a.jsonl", lines(&["text".to_owned()]));
+    for (args, expect) in [
+        (
+            &["--unit", "word"][..],
+            "错误：'word' 不是 '--unit <UNIT>' 的有效值：可用的值为 line, paragraph, bytes, letters\n",
+        ),
+        (
+            &["--widen", "line", "--narrow", "line"],
+            "错误：'--widen <UNIT>' 不能与 '--narrow <UNIT>' 同时使用\n",
+        ),
+    ] {
+        let args = [&["trim", "a.jsonl", "-o", "out", "--substrings"], args].concat();
+        let mut command = folder.command(args);
+        let run = command.env("NEARSIFT_LANGUAGE", "zh").output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&run.stderr), expect);
+    }
+    let mut command = folder.command(["trim"]);
+    let run = command.env("NEARSIFT_LANGUAGE", "zh").output().expect("the program runs");
+    let expect = "错误：缺少必需的参数：--output <DIR>, <INPUT>...\n";
+    assert_eq!(String::from_utf8_lossy(&run.stderr), expect);
 }
