@@ -476,7 +476,6 @@ const CHANGES: &[(&str, &[&str], &str)] = &[
         "--against-kept-only",
     ),
     ("--keep-state", &["--keep-state"], "--keep-state"),
-    ("--keep-pairs-from", &["--keep-pairs-from", "0.5"], "--keep-pairs-from 0.5"),
     ("--tables", &["--tables", "parquet"], "--tables parquet"),
     ("--mark", &["--mark"], "--mark"),
     ("--mark-names", &["--mark", "--mark-names", "kept=stays"], "--mark-names kept=stays"),
@@ -493,9 +492,9 @@ const CHANGES: &[(&str, &[&str], &str)] = &[
 /// Options that are part of the recipe, which is listed as a whole where it is not the default.
 const OF_RECIPES: [&str; 4] = ["--idf", "--user-dictionary", "--stop-words", "--levels"];
 
-/// Options of which the results do not depend: where the input and the results are, how the report is written, and how the
-/// program works and prints.
-const NO_CHANGES: [&str; 16] = [
+/// Options on which the results do not depend: where the input and the results are, how the report is written, how the program
+/// works and prints, and what is left beside the results.
+const NO_CHANGES: [&str; 17] = [
     "--help",
     "--version",
     "--files-from",
@@ -512,6 +511,7 @@ const NO_CHANGES: [&str; 16] = [
     "--color",
     "--json",
     "--threads",
+    "--keep-pairs-from",
 ];
 
 /// A new option is of one of the three kinds: this fails until it is said which, so that none is forgotten in the report.
