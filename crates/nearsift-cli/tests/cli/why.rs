@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Folder;
+use crate::support::{Folder, article, line};
 
 /// A story with copies and edits, something else, and two documents of one id.
 fn corpus(folder: &Folder) {
@@ -120,4 +120,25 @@ fn ids_are_compared() {
         &["compare", "story", "twice", "--in", "in"],
         "twice: expected one document of this id, found the records 5, 6",
     );
+}
+
+#[test]
+fn a_copy_of_a_document_that_went_is_no_copy_of_the_one_that_stays() {
+    let folder = Folder::new();
+    let (text, edited) = (article(1), article(1).replacen('，', "，另", 4));
+    let lines = [("a", &text), ("b", &edited), ("c", &edited)];
+    let lines: String = lines.iter().map(|(id, text)| line(id, text)).collect();
+    folder.file("in.jsonl", lines);
+    folder.dedup(&["in.jsonl"], "out", &["-q"]).expect(0);
+    let reasons: Vec<String> = folder
+        .results("out")
+        .lines("removed.jsonl")
+        .iter()
+        .map(|line| format!("{} {}", line["reason"], line["representative"]))
+        .collect();
+    assert_eq!(reasons, [r#""near-duplicate" "a""#, r#""exact-duplicate" "a""#]);
+    let why = |id: &str| folder.run(["why", "out", id]).expect(0).stdout;
+    assert!(why("b").starts_with("b (record 2): removed, near-duplicate of a (record 1)\n"));
+    let expect = "c (record 3): removed, the same text as another that went, near-duplicate of a (record 1)\n";
+    assert!(why("c").starts_with(expect), "{}", why("c"));
 }
