@@ -16,7 +16,7 @@ const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
 const RECIPES: &str = "docs/RECIPES.md";
 /// A walk through real data, in both languages.
-const WALKS: [&str; 2] = ["docs/WALKTHROUGH.md", "docs/WALKTHROUGH.zh.md"];
+const WALKS: [&str; 2] = ["docs/WALKTHROUGH.md", "docs/WALKTHROUGH.zh-CN.md"];
 
 /// The documents whose commands are run.
 const WITH_COMMANDS: [&str; 4] = [ENGLISH, CHINESE, RECIPES, "examples/README.md"];
