@@ -10,8 +10,8 @@ const ROUNDS = 160;
 /** Rounds in which nodes that overlap are pushed apart. */
 const PUSHES = 60;
 
-/** The lengths of the shortest ways between all nodes; parts that nothing connects stand somewhat farther apart than the longest way. */
-function ways(count: number, edges: Edge[]): number[][] {
+/** The lengths of the shortest paths between all nodes; parts that nothing connects stand somewhat farther apart than the longest path. */
+function shortestPaths(count: number, edges: Edge[]): number[][] {
   const far = Array.from({ length: count }, (_, a) => Array.from({ length: count }, (_, b) => (a === b ? 0 : Infinity)));
   for (const { a, b, length } of edges) far[a]![b] = far[b]![a] = Math.min(far[a]![b]!, length);
   for (let via = 0; via < count; via += 1) {
@@ -125,7 +125,7 @@ export function layout(
 ): Layout {
   if (count === 0) return { points: [], width: 0, height: 0 };
   if (count === 1) return { points: [{ x: margin, y: margin }], width: 2 * margin, height: 2 * margin };
-  const far = ways(count, edges);
+  const far = shortestPaths(count, edges);
   const starts = [far.map((_, nth) => nth), fromTheRim(far)].map((order) => majorized(far, order));
   const best = starts.reduce((one, other) => (stress(far, other) < stress(far, one) - 1e-9 ? other : one));
   const points = turned(best);

@@ -453,6 +453,8 @@ impl Copying {
     /// In the folder of unfinished results.
     const NOTE: &str = "copying";
     const WHOLE: &str = "whole";
+    /// In the name of a copy, between that of the file and a number.
+    const MARK: &str = ".nearsift-";
 
     /// Removes what a stopped job left of a copy.
     ///
@@ -464,6 +466,11 @@ impl Copying {
         // A note that was cut short here is older than the copy.
         let Some((path, rest)) = written.split_once('\n') else { return Ok(Copying::None) };
         let path: PathBuf = serde_json::from_str(path).map_err(Error::invalid)?;
+        // A note that names anything else is not of this program.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !(name.starts_with('.') && name.contains(Copying::MARK)) {
+            return Ok(Copying::None);
+        }
         match fs::remove_file(&path) {
             Ok(()) => Ok(Copying::None),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => match rest.trim_end() {
@@ -481,7 +488,7 @@ impl Copying {
     fn copy(made: &Path, file: &Path, unfinished: &Path) -> Result<tempfile::TempPath, Error> {
         let error = |e: std::io::Error| cannot_write(file, &e);
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let names = (0u32..).map(|n| file.with_file_name(format!(".{name}.nearsift-{n}")));
+        let names = (0u32..).map(|n| file.with_file_name(format!(".{name}{}{n}", Copying::MARK)));
         let path = names.into_iter().find(|path| fs::symlink_metadata(path).is_err());
         let path = path.ok_or_else(|| error(std::io::ErrorKind::AlreadyExists.into()))?;
         let note = unfinished.join(Copying::NOTE);

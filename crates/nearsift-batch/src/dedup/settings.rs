@@ -533,6 +533,7 @@ mod tests {
 
     #[test]
     fn whatever_decides_the_result_is_listed_when_it_was_changed() {
+        let reference = tempfile::tempdir().expect("a folder");
         let mut mark = Marks::default();
         let column = mark.names()[0].clone();
         mark.rename(&column, "own").expect("a column");
@@ -546,7 +547,7 @@ mod tests {
             source_field: Some("site".to_owned()),
             output_format: Some(OutputFormat { format: Format::Csv, codec: Some(Codec::Zstd) }),
             dry_run: true,
-            against: vec![std::env::temp_dir()],
+            against: vec![reference.path().to_owned()],
             parquet_tables: true,
             mark: Some(mark),
             against_kept_only: true,

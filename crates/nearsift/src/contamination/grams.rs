@@ -12,15 +12,50 @@ pub(super) struct Posting {
     pub weight: u32,
 }
 
+/// A set of hashes that says of nearly every other one that it is not there: 16 bits a hash, and one word of memory a look.
+#[derive(Debug)]
+pub(super) struct HashFilter {
+    /// A power of two of words.
+    words: Vec<u64>,
+    shift: u32,
+}
+
+impl HashFilter {
+    pub fn new(hashes: &[u64]) -> HashFilter {
+        let len = (hashes.len() / 4).next_power_of_two().max(2);
+        let mut filter = HashFilter { words: vec![0; len], shift: 64 - len.trailing_zeros() };
+        for &hash in hashes {
+            let word = filter.word(hash);
+            filter.words[word] |= bits(hash);
+        }
+        filter
+    }
+
+    #[inline]
+    fn word(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
+    }
+
+    /// Asks for what [`may_have`](HashFilter::may_have) looks at.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch_one(&self.words, self.word(hash));
+    }
+
+    /// Whether a hash may be in the set: true of all that are, and of some 2% of others.
+    #[inline]
+    pub fn may_have(&self, hash: u64) -> bool {
+        let bits = bits(hash);
+        self.words[self.word(hash)] & bits == bits
+    }
+}
+
 /// Grams by their hashes.
 ///
-/// A filter of 16 bits a gram says of nearly every gram of a clean text that it is none of these: one word of memory a look. The hashes
-/// are sorted, and a directory by their top bits leads to one or two of them.
+/// A filter comes first. The hashes are sorted, and a directory by their top bits leads to one or two of them.
 #[derive(Debug)]
 pub(super) struct Grams {
-    /// A power of two of words.
-    filter: Vec<u64>,
-    filter_shift: u32,
+    pub filter: HashFilter,
     /// Where the hashes of each value of the top bits begin; one more than values.
     directory: Vec<u32>,
     directory_shift: u32,
@@ -38,12 +73,7 @@ impl Grams {
         counts: impl Iterator<Item = u32>,
         postings: Vec<Posting>,
     ) -> Grams {
-        let words = (hashes.len() / 4).next_power_of_two().max(2);
-        let filter_shift = 64 - words.trailing_zeros();
-        let mut filter = vec![0_u64; words];
-        for &hash in &hashes {
-            filter[(hash >> filter_shift) as usize] |= bits(hash);
-        }
+        let filter = HashFilter::new(&hashes);
         let buckets = hashes.len().next_power_of_two().max(2);
         let directory_shift = 64 - buckets.trailing_zeros();
         let mut directory = vec![0_u32; buckets + 1];
@@ -62,20 +92,7 @@ impl Grams {
             at += count;
             starts.push(at);
         }
-        Grams { filter, filter_shift, directory, directory_shift, hashes, starts, postings }
-    }
-
-    /// Asks for what [`may_have`](Grams::may_have) looks at.
-    #[inline]
-    pub fn prefetch(&self, hash: u64) {
-        prefetch_one(&self.filter, (hash >> self.filter_shift) as usize);
-    }
-
-    /// Whether a gram may be among these: true of all that are, and of some 2% of others.
-    #[inline]
-    pub fn may_have(&self, hash: u64) -> bool {
-        let bits = bits(hash);
-        self.filter[(hash >> self.filter_shift) as usize] & bits == bits
+        Grams { filter, directory, directory_shift, hashes, starts, postings }
     }
 
     /// The texts that have a gram; none of one that is not here.
@@ -100,7 +117,7 @@ impl Grams {
     /// Bytes of memory.
     pub fn bytes(&self) -> u64 {
         let Grams { filter, directory, hashes, starts, postings, .. } = self;
-        (size_of_val(&**filter)
+        (size_of_val(&*filter.words)
             + size_of_val(&**directory)
             + size_of_val(&**hashes)
             + size_of_val(&**starts)

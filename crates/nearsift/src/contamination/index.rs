@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::grams::{Grams, Posting};
+use super::grams::{Grams, HashFilter, Posting};
 use super::tokens::{Tokenizer, Tokens};
 use super::{ContaminationError, Member, Rule};
 use crate::feature::frequency::DocumentFrequencies;
@@ -255,6 +255,7 @@ impl IndexBuilder {
             item_texts,
             grams: Grams::new(Vec::new(), std::iter::empty(), Vec::new()),
             whole_lens: Vec::new(),
+            wholes: HashFilter::new(&[]),
             window: 0,
             empty: self.empty,
             common_grams,
@@ -328,6 +329,8 @@ pub struct Index {
     pub(super) grams: Grams,
     /// The lengths in tokens of texts that are shorter than a gram.
     pub(super) whole_lens: Vec<usize>,
+    /// The hashes of these texts, which are among the grams, too: they are few, and a look at them costs no line of memory.
+    pub(super) wholes: HashFilter,
     /// The longest window of a text, in tokens.
     pub(super) window: usize,
     empty: u64,
@@ -457,6 +460,7 @@ impl Index {
             self.lens[text.start] = text.tokens as u8;
             self.firsts[text.start] = 0;
         }
+        self.wholes = HashFilter::new(&wholes.iter().map(|whole| whole.0).collect::<Vec<u64>>());
         let is_searched = |&&(_, text, at): &&(u64, u32, u32)| {
             let Text { start, reach, .. } = self.texts[text as usize];
             // Of each gram of a text its first place.

@@ -157,10 +157,11 @@ impl<'i> Searcher<'i> {
         // Hashes wait in a ring until what the filter looks at has come near.
         let mut ring = [(0_u32, 0_u32, 0_u64); AHEAD];
         let mut seen = 0;
+        let filter = &index.grams.filter;
         tokens.each_gram(units, |at, len, hash| {
-            index.grams.prefetch(hash);
+            filter.prefetch(hash);
             let slot = &mut ring[seen % AHEAD];
-            if seen >= AHEAD && index.grams.may_have(slot.2) {
+            if seen >= AHEAD && filter.may_have(slot.2) {
                 grams.push(*slot);
             }
             *slot = (at as u32, len as u32, hash);
@@ -168,22 +169,22 @@ impl<'i> Searcher<'i> {
         });
         for i in seen.saturating_sub(AHEAD)..seen {
             let waiting = ring[i % AHEAD];
-            if index.grams.may_have(waiting.2) {
+            if filter.may_have(waiting.2) {
                 grams.push(waiting);
             }
         }
-        if index.whole_lens.is_empty() {
-            return;
-        }
-        for at in 0..tokens.len() {
-            for &len in &index.whole_lens {
+        let before = grams.len();
+        for &len in &index.whole_lens {
+            for at in 0..(tokens.len() + 1).saturating_sub(len) {
                 let Some(hash) = tokens.whole(at, len) else { break };
-                if index.grams.may_have(hash) {
+                if index.wholes.may_have(hash) {
                     grams.push((at as u32, len as u32, hash));
                 }
             }
         }
-        grams.sort_unstable();
+        if grams.len() > before {
+            grams.sort_unstable();
+        }
     }
 
     /// The occurrences of grams from `first` on that end by token `to`, by text and place.
