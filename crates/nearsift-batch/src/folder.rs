@@ -481,15 +481,16 @@ impl Copying {
         }
     }
 
-    /// Copies a file to the disk of `file`, beside it, under a name that nothing has there.
+    /// Copies a file to the disk of `file`, beside it, under a name that is not taken.
     ///
     /// # Errors
     /// When a disk refuses or is full; nothing stays of the copy then.
     fn copy(made: &Path, file: &Path, unfinished: &Path) -> Result<tempfile::TempPath, Error> {
         let error = |e: std::io::Error| cannot_write(file, &e);
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let names = (0u32..).map(|n| file.with_file_name(format!(".{name}{}{n}", Copying::MARK)));
-        let path = names.into_iter().find(|path| fs::symlink_metadata(path).is_err());
+        let mut names =
+            (0u32..).map(|n| file.with_file_name(format!(".{name}{}{n}", Copying::MARK)));
+        let path = names.find(|path| fs::symlink_metadata(path).is_err());
         let path = path.ok_or_else(|| error(std::io::ErrorKind::AlreadyExists.into()))?;
         let note = unfinished.join(Copying::NOTE);
         let mut lines = File::create(&note).map_err(|e| Error::io(&note, BE_WRITTEN, &e))?;

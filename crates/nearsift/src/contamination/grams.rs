@@ -12,7 +12,7 @@ pub(super) struct Posting {
     pub weight: u32,
 }
 
-/// A set of hashes that says of nearly every other one that it is not there: 16 bits a hash, and one word of memory a look.
+/// A set of hashes with false positives and no false negatives: 16 bits a hash, and one word of memory a lookup.
 #[derive(Debug)]
 pub(super) struct HashFilter {
     /// A power of two of words.
@@ -36,7 +36,7 @@ impl HashFilter {
         (hash >> self.shift) as usize
     }
 
-    /// Asks for what [`may_have`](HashFilter::may_have) looks at.
+    /// Prefetches the word that [`may_have`](HashFilter::may_have) reads.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
         prefetch_one(&self.words, self.word(hash));

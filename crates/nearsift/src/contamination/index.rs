@@ -329,7 +329,7 @@ pub struct Index {
     pub(super) grams: Grams,
     /// The lengths in tokens of texts that are shorter than a gram.
     pub(super) whole_lens: Vec<usize>,
-    /// The hashes of these texts, which are among the grams, too: they are few, and a look at them costs no line of memory.
+    /// The hashes of these texts, which are among the grams, too. They are few: a lookup here stays in the L1 cache.
     pub(super) wholes: HashFilter,
     /// The longest window of a text, in tokens.
     pub(super) window: usize,
