@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use nearsift_io::{Batch, Body, DocumentId, Inputs, Note, Parser, Place, Reader, Record, Value};
+use nearsift_io::{
+    Batch, Body, DocumentId, Inputs, Note, Parser, Place, Reader, Record, Span, Value,
+};
 use rayon::Yield;
 use rayon::prelude::*;
 
@@ -44,11 +46,10 @@ const BYTES_AT_ONCE: usize = 64 << 20;
 /// How long a thread of the pool that has nothing to do waits before it looks for work again.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// Files that are read one after another, while those of other lanes are read beside them.
+/// A part of the input that is read in order, while other lanes are read beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {
-    /// Their places among the files of the inputs.
-    pub files: Range<usize>,
+    pub span: Span,
     /// The first batches that are read and not worked on: an earlier job did that.
     pub skip: u64,
 }
@@ -62,24 +63,57 @@ const LANES_AT_ONCE: usize = 8;
 impl Lane {
     /// All files.
     pub fn whole(inputs: &Inputs) -> Lane {
-        Lane { files: 0..inputs.files().len(), skip: 0 }
+        Lane::of(Span::Files(0..inputs.files().len()))
     }
 
-    /// All files, cut into lanes of at least [`lane_bytes`](crate::Bounds::lane_bytes) each as stored, but for the last one. The
+    fn of(span: Span) -> Lane {
+        Lane { span, skip: 0 }
+    }
+
+    /// For a first pass: all files, cut into lanes of at least [`lane_bytes`](crate::Bounds::lane_bytes) each as stored, but for the last one. The
     /// cut depends on the sizes of the files alone, and not on the machine: a job goes on with the lanes of the job that it
     /// resumes.
     pub fn cut(context: &Context<'_>, inputs: &Inputs) -> Vec<Lane> {
-        let least = context.bounds.lane_bytes.max(inputs.total_bytes() / LANES).max(1);
+        let least = Lane::least_bytes(context, inputs);
         let mut lanes = Vec::new();
         let (mut start, mut size) = (0, 0);
         for (file, after) in inputs.files().iter().zip(1..) {
             size += file.bytes();
             if size >= least || after == inputs.files().len() {
-                lanes.push(Lane { files: start..after, skip: 0 });
+                lanes.push(Lane::of(Span::Files(start..after)));
                 (start, size) = (after, 0);
             }
         }
         lanes
+    }
+
+    /// For a later pass: as [`cut`](Lane::cut), but that large files are cut into their sections.
+    pub fn cut_again(context: &Context<'_>, inputs: &Inputs) -> Vec<Lane> {
+        let least = Lane::least_bytes(context, inputs);
+        let sections_of = |lane: Lane| match lane.span {
+            Span::Files(Range { start: file, end }) if file + 1 == end => {
+                let sections = inputs.sections(file, least);
+                let of_section = |sections| Lane::of(Span::Sections { file, sections });
+                match sections.len() {
+                    0 | 1 => vec![lane],
+                    _ => sections.into_iter().map(of_section).collect(),
+                }
+            }
+            _ => vec![lane],
+        };
+        Lane::cut(context, inputs).into_iter().flat_map(sections_of).collect()
+    }
+
+    /// What reads it in a first pass. Sections are known after one only.
+    fn first_reader(&self, inputs: &Inputs) -> Result<Reader, Error> {
+        Ok(match &self.span {
+            Span::Files(files) => Reader::in_background(inputs, files.clone(), AHEAD)?,
+            span @ Span::Sections { .. } => Reader::again(inputs, span, AHEAD, false)?,
+        })
+    }
+
+    fn least_bytes(context: &Context<'_>, inputs: &Inputs) -> u64 {
+        context.bounds.lane_bytes.max(inputs.total_bytes() / LANES).max(1)
     }
 
     /// How many are read at once: so many that reading keeps up with the threads, and no more than a memory limit has room for.
@@ -122,11 +156,11 @@ impl Pass<'_> {
         Pass { phase, lanes: None, wanted: None, reads: Reads::First }
     }
 
-    fn reader(&self, inputs: &Inputs, files: Range<usize>) -> Result<Reader, Error> {
+    fn reader(&self, inputs: &Inputs, lane: &Lane) -> Result<Reader, Error> {
         Ok(match self.reads {
-            Reads::First => Reader::in_background(inputs, files, AHEAD)?,
-            Reads::Again => Reader::again(inputs, files, AHEAD, false)?,
-            Reads::PastChanges => Reader::again(inputs, files, AHEAD, true)?,
+            Reads::First => lane.first_reader(inputs)?,
+            Reads::Again => Reader::again(inputs, &lane.span, AHEAD, false)?,
+            Reads::PastChanges => Reader::again(inputs, &lane.span, AHEAD, true)?,
         })
     }
 }
@@ -175,7 +209,7 @@ impl Opened {
     /// # Errors
     /// An input that cannot be read.
     pub fn at(inputs: &Inputs, lane: &Lane) -> Result<Opened, Error> {
-        let mut reader = Reader::in_background(inputs, lane.files.clone(), AHEAD)?;
+        let mut reader = lane.first_reader(inputs)?;
         let first = reader.next_batch()?;
         Ok(Opened { reader, first })
     }
@@ -268,7 +302,7 @@ pub fn scan_into<W: Send, T: Send>(
                 && let Some((number, lane)) = waiting.next()
             {
                 let opened = opened.take().map_or_else(
-                    || Ok((pass.reader(inputs, lane.files.clone())?, None)),
+                    || Ok((pass.reader(inputs, lane)?, None)),
                     |opened| Ok::<_, Error>((opened.reader, Some(opened.first))),
                 )?;
                 open.push(OpenLane::new(number, lane.skip, opened));

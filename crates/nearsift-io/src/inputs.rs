@@ -239,6 +239,30 @@ impl Inputs {
         Some(first..first + seen.records)
     }
 
+    /// The sections of a file as ranges of at least `bytes` bytes, but for the last one: each can be [read](crate::Span::Sections) beside
+    /// the others in a later pass. None where the format or compression asks for all that is before a record, or no
+    /// [reader in the background](crate::Reader::in_background) has read the file to its end.
+    pub fn sections(&self, file: usize, bytes: u64) -> Vec<Range<usize>> {
+        let seen = self.files.get(file).and_then(|file| file.seen.get());
+        let sections = seen.map_or(&[][..], |seen| &seen.passed.sections);
+        let mut ranges = Vec::new();
+        let (mut start, mut size) = (0, 0);
+        for (section, after) in sections.iter().zip(1..) {
+            size += section.bytes;
+            if size >= bytes || after == sections.len() {
+                ranges.push(start..after);
+                (start, size) = (after, 0);
+            }
+        }
+        ranges
+    }
+
+    /// The bytes that a section of a file has at least: as many as a batch, and more where there would be too many to remember.
+    pub(crate) fn section_bytes(&self, file: &InputFile) -> u64 {
+        const MOST: u64 = 1 << 16;
+        (self.options.batch_bytes as u64).max(file.bytes / MOST)
+    }
+
     /// The index of the first record of a file, once all files before it have been read to their ends.
     ///
     /// # Complexity
@@ -389,7 +413,8 @@ impl Inputs {
     }
 
     pub(crate) fn way(&self) -> Way {
-        Way { options: Arc::clone(&self.options), plan: Arc::clone(&self.plan), ahead: false }
+        let (options, plan) = (Arc::clone(&self.options), Arc::clone(&self.plan));
+        Way { options, plan, ahead: false, section_bytes: None }
     }
 
     /// The canonical folders of the inputs, and whether all below one is input.

@@ -65,8 +65,8 @@ pub use output::{
     ExistingFile, prepare_output, prepare_output_around, prepare_output_beside, prepare_output_file,
 };
 pub use parse::{Body, Document, DocumentId, Parser, Value};
-pub use reader::{NotYet, Reader};
+pub use reader::{NotYet, Reader, Span};
 pub use write::{
-    AddedColumn, Cell, CellKind, Codec, Conversion, Decide, Decision, KeptWriter, OneFile,
-    Rewriting, TextOf, Written, table_of_lines,
+    AddedColumn, Cell, CellKind, Codec, Conversion, Decide, Deciders, Decision, KeptWriter,
+    OneFile, Rewriting, TextOf, Written, table_of_lines,
 };

@@ -7,9 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::batch::{Batch, Context, Entry};
-use crate::inputs::{Change, Seen, State};
+use crate::inputs::{Change, InputFile, Seen, State};
 use crate::parse::Columns;
-use crate::split::{self, Passed, Piece, Pieces};
+use crate::split::{self, Passed, Piece, Pieces, Section, Stretch};
 use crate::{Error, Format, Inputs, Note, Reason};
 
 /// A batch ends after this many records, however short they are.
@@ -20,8 +20,31 @@ fn has_cores() -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 4)
 }
 
-/// Reads all inputs, or a range of their files, in order, in batches of about
-/// [`ReadOptions::batch_bytes`](crate::ReadOptions::batch_bytes). Readers of different ranges may work at the same time.
+/// What a later pass reads: a part of the inputs that can be read beside the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// Whole files, by their indices in [`Inputs::files`].
+    Files(Range<usize>),
+    /// Sections of one file, by their numbers: see [`Inputs::sections`].
+    Sections {
+        /// The index of the file.
+        file: usize,
+        /// The sections.
+        sections: Range<usize>,
+    },
+}
+
+impl Span {
+    fn first_file(&self) -> usize {
+        match self {
+            Span::Files(files) => files.start,
+            Span::Sections { file, .. } => *file,
+        }
+    }
+}
+
+/// Reads all inputs, or a part of them, in order, in batches of about
+/// [`ReadOptions::batch_bytes`](crate::ReadOptions::batch_bytes). Readers of different parts may work at the same time.
 ///
 /// Batches may be given back with [`recycle`](Reader::recycle), so that their memory is used again. What a batch
 /// holds depends on the inputs and options alone.
@@ -60,7 +83,11 @@ impl Reader {
         files: Range<usize>,
         ahead: NonZeroUsize,
     ) -> Result<Self, Error> {
-        let sequence = Sequence { works_ahead: has_cores(), ..Sequence::of(inputs, files) };
+        let sequence = Sequence {
+            works_ahead: has_cores(),
+            cuts_sections: true,
+            ..Sequence::of(inputs, files)
+        };
         Ok(Self { way: Way::Background(Background::start(sequence, ahead)?) })
     }
 
@@ -71,20 +98,21 @@ impl Reader {
     /// can be written.
     ///
     /// # Errors
-    /// As [`in_background`](Reader::in_background); [`Error::NotRead`] before the files in front of the range have been read to their ends.
+    /// As [`in_background`](Reader::in_background); [`Error::NotRead`] before the files in front of the span, and the file whose
+    /// sections are read, have been read to their ends.
     ///
     /// # Panics
-    /// When the range ends behind the last file.
+    /// When there are no such files or sections.
     pub fn again(
         inputs: &Inputs,
-        files: Range<usize>,
+        span: &Span,
         ahead: NonZeroUsize,
         past_changes: bool,
     ) -> Result<Self, Error> {
         let sequence = Sequence {
             passes_over: past_changes,
             works_ahead: has_cores(),
-            ..Sequence::again(inputs, files)?
+            ..Sequence::again(inputs, span)?
         };
         Ok(Self { way: Way::Background(Background::start(sequence, ahead)?) })
     }
@@ -102,7 +130,7 @@ impl Reader {
         if own.seen.get().is_none() {
             return Err(Error::NotRead { file: own.name() });
         }
-        let sequence = Sequence::again(inputs, file..file + 1)?;
+        let sequence = Sequence::again(inputs, &Span::Files(file..file + 1))?;
         Ok(Self { way: Way::Here(Box::new(sequence)) })
     }
 
@@ -157,6 +185,10 @@ struct Sequence {
     passes_over: bool,
     /// Whether large files are decompressed on a thread of their own.
     works_ahead: bool,
+    /// Whether files are cut into sections, for later passes.
+    cuts_sections: bool,
+    /// The sections that are read, where it is not the whole file.
+    stretch: Option<Stretch>,
     current: Option<Box<dyn Pieces>>,
     /// The member of an archive that is read, and its format.
     member: Option<(Arc<str>, Format)>,
@@ -185,11 +217,20 @@ impl Sequence {
     }
 
     /// In a later pass, which numbers records over the whole input.
-    fn again(inputs: &Inputs, files: Range<usize>) -> Result<Self, Error> {
-        let file = || inputs.files()[files.start].name();
-        let first = inputs.first_record(files.start);
-        let records = first.ok_or_else(|| Error::NotRead { file: file() })?;
-        Ok(Self { records, ..Self::of(inputs, files) })
+    fn again(inputs: &Inputs, span: &Span) -> Result<Self, Error> {
+        let file = span.first_file();
+        let not_read = || Error::NotRead { file: inputs.files()[file].name() };
+        let first = inputs.first_record(file).ok_or_else(not_read)?;
+        match span {
+            Span::Files(files) => Ok(Self { records: first, ..Self::of(inputs, files.clone()) }),
+            Span::Sections { sections, .. } => {
+                let seen = inputs.files()[file].seen.get().ok_or_else(not_read)?;
+                let stretch = Stretch::of(&seen.passed.sections, sections.clone());
+                let records = first + stretch.before.records;
+                let stretch = Some(stretch);
+                Ok(Self { records, stretch, ..Self::of(inputs, file..file + 1) })
+            }
+        }
     }
 
     fn of(inputs: &Inputs, files: Range<usize>) -> Self {
@@ -200,6 +241,8 @@ impl Sequence {
             end: files.end,
             passes_over: false,
             works_ahead: false,
+            cuts_sections: false,
+            stretch: None,
             current: None,
             member: None,
             columns: Columns::default(),
@@ -238,8 +281,7 @@ impl Sequence {
                 self.columns = Columns::default();
                 self.member = None;
                 context = None;
-                let way = split::Way { ahead: self.works_ahead, ..self.inputs.way() };
-                match split::open(file, &way, self.buffer.len()) {
+                match self.open(file) {
                     Ok(pieces) => self.current = Some(pieces),
                     Err(reason) => {
                         let state = match reason {
@@ -317,6 +359,18 @@ impl Sequence {
         self.hand_over(batch)
     }
 
+    fn open(&self, file: &InputFile) -> Result<Box<dyn Pieces>, Reason> {
+        let start = self.buffer.len();
+        if let Some(stretch) = &self.stretch {
+            let splitter = split::open_stretch(file, stretch, self.inputs.options(), start)?;
+            return Ok(Box::new(splitter));
+        }
+        let cuts = self.cuts_sections && !file.format().is_archive();
+        let section_bytes = cuts.then(|| self.inputs.section_bytes(file));
+        let way = split::Way { ahead: self.works_ahead, section_bytes, ..self.inputs.way() };
+        split::open(file, &way, start)
+    }
+
     /// The batch with its bytes; the unfinished rest moves to the buffer of the next.
     fn hand_over(&mut self, mut batch: Batch) -> Result<Option<Batch>, Error> {
         let done = self.current.as_ref().map_or(self.buffer.len(), |p| p.start());
@@ -338,8 +392,12 @@ impl Sequence {
 
     /// Whether the file has as many records already as it had in the first pass, and may have changed.
     fn is_past_end(&self) -> bool {
-        let seen = self.inputs.files()[self.file].seen.get();
-        self.passes_over && seen.is_some_and(|seen| self.records - self.file_first >= seen.records)
+        let file = &self.inputs.files()[self.file];
+        let expected = match &self.stretch {
+            Some(stretch) => Some(Section::sum(&stretch.sections).records),
+            None => file.seen.get().map(|seen| seen.records),
+        };
+        self.passes_over && expected.is_some_and(|all| self.records - self.file_first >= all)
     }
 
     /// Goes on with the next file: this one has more records than it had, so many at least.
@@ -354,19 +412,25 @@ impl Sequence {
 
     fn end_of_file(&mut self, state: State) -> Result<(), Error> {
         let pieces = self.current.take();
-        let seen = Seen {
-            records: self.records - self.file_first,
-            state,
-            passed: pieces.as_ref().map_or_else(Passed::default, |p| p.passed()),
-        };
+        let passed = pieces.as_ref().map_or_else(Passed::default, |p| p.passed());
         let file = &self.inputs.files()[self.file];
-        let first = file.seen.get_or_init(|| seen.clone());
-        if let Some(change) = first.change(&seen) {
+        let (records, change) = match &self.stretch {
+            Some(Stretch { sections, .. }) => {
+                (Section::sum(sections).records, Section::change(sections, &passed.sections))
+            }
+            None => {
+                let records = self.records - self.file_first;
+                let seen = Seen { records, state, passed };
+                let first = file.seen.get_or_init(|| seen.clone());
+                (first.records, first.change(&seen))
+            }
+        };
+        if let Some(change) = change {
             if !self.passes_over {
                 return Err(change.of(&file.name()));
             }
             file.change.get_or_init(|| change);
-            self.records = self.file_first + first.records;
+            self.records = self.file_first + records;
         }
         self.position += pieces.map_or(0, |p| p.consumed());
         self.file += 1;

@@ -253,18 +253,29 @@ impl Source {
         Self::new(raw, Some(file), limits, members)
     }
 
-    /// Reads `raw`, which is what `file` holds.
-    pub(crate) fn new(
-        mut raw: Box<dyn Read + Send>,
+    /// So many bytes of an uncompressed file, from a place on, or all that follow.
+    pub(crate) fn open_range(
+        origin: &Origin,
+        start: u64,
+        bytes: Option<u64>,
+        limits: Limits,
+    ) -> Result<Self, Reason> {
+        let (file, _) = origin.file().map_err(|e| Reason::Open(e.to_string()))?;
+        let raw = Box::new(Positioned::new(&file, start).take(bytes.unwrap_or(u64::MAX)));
+        let mut source = Self::empty(None, Compression::None, limits, Members::Joined);
+        let raw = Counted { inner: raw, taken: source.taken.clone() };
+        source.start(BufReader::with_capacity(BUFFER, raw))?;
+        Ok(source)
+    }
+
+    /// Before anything is read.
+    fn empty(
         file: Option<Arc<File>>,
+        compression: Compression,
         limits: Limits,
         members: Members,
-    ) -> Result<Self, Reason> {
-        let mut start = Vec::new();
-        let read = raw.by_ref().take(6).read_to_end(&mut start);
-        read.map_err(|e| carried(&e).unwrap_or_else(|| Reason::Read(e.to_string())))?;
-        let compression = Compression::of(&start);
-        let mut source = Self {
+    ) -> Self {
+        Self {
             file,
             decoder: Decoder::Spent,
             compression,
@@ -276,7 +287,21 @@ impl Source {
             limits,
             given: 0,
             digest: Xxh3::new(),
-        };
+        }
+    }
+
+    /// Reads `raw`, which is what `file` holds.
+    pub(crate) fn new(
+        mut raw: Box<dyn Read + Send>,
+        file: Option<Arc<File>>,
+        limits: Limits,
+        members: Members,
+    ) -> Result<Self, Reason> {
+        let mut start = Vec::new();
+        let read = raw.by_ref().take(6).read_to_end(&mut start);
+        read.map_err(|e| carried(&e).unwrap_or_else(|| Reason::Read(e.to_string())))?;
+        let compression = Compression::of(&start);
+        let mut source = Self::empty(file, compression, limits, members);
         let inner = Box::new(Cursor::new(start).chain(raw));
         let raw = Counted { inner, taken: source.taken.clone() };
         let mut raw = BufReader::with_capacity(BUFFER, raw);

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nearsift_io::{Cell, Decide, Decision, Inputs, KeptWriter, Note, Place, Record};
+use nearsift_io::{Cell, Decide, Deciders, Decision, Inputs, KeptWriter, Note, Place, Record};
 use rayon::prelude::*;
 
 use super::examples::ShownTexts;
@@ -151,11 +151,19 @@ impl Writing<'_> {
         // With one for each file the thread that hands it a part checks again and again whether it has ended the one before, which
         // takes long where it has to wait for a core; and the last file would have one alone.
         let writer = writer.compressing_by(threads.div_ceil(files.max(1)).max(threads.min(2)));
+        let writer = writer.copying_sections(self.sections_at_once());
         Ok(match (self.output_format, self.one) {
             (Some(format), Some(one)) => writer.joining(format.conversion()?, one.take()),
             (Some(format), None) => writer.converting(format.conversion()?),
             (None, _) => writer,
         })
+    }
+
+    /// How many sections of a file are copied at once: one on each thread, and no more than a memory limit has room for.
+    fn sections_at_once(&self) -> usize {
+        let held = (self.inputs.options().batch_bytes as u64).saturating_mul(2).max(1);
+        let room = self.context.memory_bytes.map_or(u64::MAX, |bytes| bytes / 16 / held);
+        rayon::current_num_threads().min(usize::try_from(room).unwrap_or(usize::MAX))
     }
 }
 
@@ -187,6 +195,11 @@ impl Decide for &KeptPass<'_> {
             true => Decision::Keep,
             false => Decision::Drop,
         }
+    }
+
+    fn deciders(&self) -> Option<Deciders<'_>> {
+        let pass = *self;
+        Some(Box::new(move || Box::new(pass)))
     }
 
     fn wants_to_see(&self, place: Place) -> bool {

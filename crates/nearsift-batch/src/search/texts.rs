@@ -209,7 +209,7 @@ impl Texts {
                 places.before(own.start) < places.before(own.end)
             };
             // A text is kept wherever it comes: the order of the lanes changes nothing.
-            let lanes = Lane::cut(context, inputs);
+            let lanes = Lane::cut_again(context, inputs);
             let pass = Pass {
                 lanes: Some(&lanes),
                 wanted: Some(&is_wanted),

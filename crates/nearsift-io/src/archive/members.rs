@@ -128,6 +128,6 @@ impl Pieces for Members {
 
     fn passed(&self) -> Passed {
         let (bytes, digest) = self.archive.digest();
-        Passed { bytes, digest, parts: Vec::new(), members: self.seen.clone() }
+        Passed { bytes, digest, members: self.seen.clone(), ..Passed::default() }
     }
 }

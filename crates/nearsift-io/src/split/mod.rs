@@ -8,6 +8,7 @@
 //! over in parts.
 
 mod rows;
+mod sections;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -26,6 +27,8 @@ use crate::source::{self, Compression, Content, Source};
 use crate::{Format, ReadOptions, Reason};
 
 use rows::Rows;
+use sections::Cutter;
+pub(crate) use sections::{Section, Stretch};
 pub(crate) use values::Around;
 use values::Values;
 use warc::Warc;
@@ -63,6 +66,8 @@ pub(crate) struct Passed {
     pub(crate) digest: u64,
     /// How many rows were handed out of each part of a table.
     pub(crate) parts: Vec<u64>,
+    /// The sections of an uncompressed file of JSON lines.
+    pub(crate) sections: Vec<Section>,
     /// What was seen of each member of an archive that is a document file.
     #[serde(with = "members")]
     pub(crate) members: Vec<(Arc<str>, Seen)>,
@@ -99,6 +104,8 @@ pub(crate) struct Way {
     pub(crate) plan: Arc<Plan>,
     /// Whether decompressors work ahead, on threads of their own.
     pub(crate) ahead: bool,
+    /// The bytes that a section of a file has at least; `None` where sections are not cut.
+    pub(crate) section_bytes: Option<u64>,
 }
 
 /// From this size on a file is decompressed on a thread of its own, in bytes as stored: for less a thread is not worth its start.
@@ -144,9 +151,27 @@ pub(crate) fn open_documents(
             if way.ahead && splitter.source.stored() >= AHEAD_FROM {
                 splitter.source.read_ahead();
             }
+            splitter.cutter = way.section_bytes.and_then(|bytes| splitter.cutter_of(bytes));
             Ok(Box::new(splitter))
         }
     }
+}
+
+/// Opens sections of a file of JSON lines, of which an earlier pass has seen that they can be read apart. Pieces are appended
+/// to a buffer that holds `start` bytes.
+pub(crate) fn open_stretch(
+    file: &InputFile,
+    stretch: &Stretch,
+    options: &ReadOptions,
+    start: usize,
+) -> Result<Splitter, Reason> {
+    let bytes = (!stretch.is_last).then(|| Section::sum(&stretch.sections).bytes);
+    let source = Source::open_range(file.origin(), stretch.before.bytes, bytes, options.limits)?;
+    let splitter = Splitter::new(source, Format::JsonLines, options, start);
+    // A byte order mark is one at the start of the file only.
+    let phase = if stretch.before.bytes == 0 { Phase::Beginning } else { Phase::Reading };
+    let cutter = Some(Cutter::again(&stretch.sections));
+    Ok(Splitter { phase, cutter, line: 1 + stretch.before.lines, ..splitter })
 }
 
 /// A piece of a file; the range is that of its bytes in the buffer.
@@ -293,6 +318,7 @@ pub(crate) struct Splitter {
     long: Option<u64>,
     /// The end of a piece that ends where the bytes read so far do, when what follows may be a checksum.
     unchecked: Option<End>,
+    cutter: Option<Cutter>,
 }
 
 #[derive(Debug)]
@@ -358,7 +384,20 @@ impl Splitter {
             header_due: matches!(format, Format::Csv | Format::Tsv),
             long: None,
             unchecked: None,
+            cutter: None,
         }
+    }
+
+    /// What cuts sections of at least so many bytes, where the format allows that.
+    fn cutter_of(&self, bytes: u64) -> Option<Cutter> {
+        let is_lines = matches!(self.framer, Framer::Lines);
+        let has_sections = is_lines && self.source.compression() == Compression::None;
+        has_sections.then(|| Cutter::at_least(bytes))
+    }
+
+    /// The sections up to here, where they are cut.
+    pub(crate) fn sections(&self) -> Vec<Section> {
+        self.cutter.as_ref().map(Cutter::sections).unwrap_or_default()
     }
 
     /// Whether the next piece goes on with a record that is too long.
@@ -538,6 +577,13 @@ impl Splitter {
     fn hand_over(&mut self, buffer: &[u8], end: End, closed: bool) -> Piece {
         let line = self.line;
         let range = self.advance(buffer, end.len);
+        let is_long = self.long.is_some() || end.len > self.record_bytes;
+        if let Some(cutter) = &mut self.cutter {
+            if end.kind == Kind::Record && !is_long {
+                cutter.count_record();
+            }
+            cutter.end_line();
+        }
         // A row may end with a carriage return alone.
         let piece = &buffer[range.clone()];
         if matches!(self.framer, Framer::Rows(_)) && piece.ends_with(b"\r") {
@@ -585,11 +631,15 @@ impl Splitter {
 
     fn advance(&mut self, buffer: &[u8], len: usize) -> Range<usize> {
         let range = self.start..self.start + len;
-        if matches!(self.numbering, Numbering::Lines) {
-            self.line += match (&self.framer, &buffer[range.clone()]) {
-                (Framer::Lines, piece) => u64::from(piece.ends_with(b"\n")),
-                (_, piece) => memchr::memchr_iter(b'\n', piece).count() as u64,
-            };
+        let piece = &buffer[range.clone()];
+        let lines = match (&self.numbering, &self.framer) {
+            (Numbering::Records, _) => 0,
+            (Numbering::Lines, Framer::Lines) => u64::from(piece.ends_with(b"\n")),
+            (Numbering::Lines, _) => memchr::memchr_iter(b'\n', piece).count() as u64,
+        };
+        self.line += lines;
+        if let Some(cutter) = &mut self.cutter {
+            cutter.add(piece, lines);
         }
         self.start = range.end;
         self.scanned = range.end;
@@ -617,6 +667,6 @@ impl Pieces for Splitter {
 
     fn passed(&self) -> Passed {
         let (bytes, digest) = (self.source.given(), self.source.digest());
-        Passed { bytes, digest, ..Passed::default() }
+        Passed { bytes, digest, sections: self.sections(), ..Passed::default() }
     }
 }

@@ -266,7 +266,7 @@ impl Opened {
     }
 
     fn passed(&self, parts: Vec<u64>) -> Passed {
-        Passed { bytes: self.len, digest: self.digest.digest(), parts, members: Vec::new() }
+        Passed { bytes: self.len, digest: self.digest.digest(), parts, ..Passed::default() }
     }
 }
 

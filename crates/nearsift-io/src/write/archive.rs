@@ -133,7 +133,7 @@ impl KeptWriter {
             members.push((Arc::clone(known), before.clone()));
         }
         let (bytes, digest) = archive.digest();
-        let passed = Passed { bytes, digest, parts: Vec::new(), members };
+        let passed = Passed { bytes, digest, members, ..Passed::default() };
         seen.compare(&Seen { records, passed, ..*seen }, &file.name())?;
         if let Kept::Packed(packer) = &mut kept {
             packer.finish()?;

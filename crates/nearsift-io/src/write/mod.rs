@@ -7,6 +7,7 @@ mod convert;
 mod elements;
 mod pieces;
 mod rewrite;
+mod sections;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,8 @@ pub use added::{AddedColumn, Cell, CellKind};
 use added::{Adding, NotAdded};
 pub use convert::{Codec, Conversion, OneFile, TextOf, table_of_lines};
 use pieces::Pair;
-pub use rewrite::{Decide, Rewriting};
+pub use rewrite::{Decide, Deciders, Rewriting};
+use sections::Sections;
 use target::Making;
 #[cfg(any(feature = "arrow", feature = "parquet"))]
 pub(crate) use target::Raw;
@@ -118,6 +120,7 @@ pub struct KeptWriter {
     kept: PathBuf,
     unreadable: PathBuf,
     making: Making,
+    sections_at_once: usize,
     conversion: Option<convert::Plans>,
     lacking: HashMap<String, u64>,
     /// Rows that could not be converted.
@@ -134,6 +137,7 @@ impl KeptWriter {
             kept: kept.into(),
             unreadable: unreadable.into(),
             making: Making::default(),
+            sections_at_once: 1,
             conversion: None,
             lacking: HashMap::new(),
             unconverted: Mutex::default(),
@@ -310,6 +314,13 @@ impl KeptWriter {
         self
     }
 
+    /// So many [sections](crate::Inputs::sections) of a large file are copied at once, on the threads of the current rayon pool,
+    /// where [decisions can be made](Decide::deciders) on all of them. Each takes the memory of a section twice. Without this it is one.
+    pub fn copying_sections(mut self, at_once: usize) -> Self {
+        self.sections_at_once = at_once;
+        self
+    }
+
     /// Writes what is kept in another format. What is unreadable stays in the input's.
     ///
     /// A file becomes one of the same name with the extension of the format; where two would be the same, the extension is
@@ -403,6 +414,14 @@ impl KeptWriter {
                 self.write_archive(file, number, seen, None, decide)
             }
             (State::Read, format) => {
+                if self.sections_at_once > 1
+                    && seen.passed.sections.len() > 1
+                    && let Some(deciders) = decide.deciders()
+                {
+                    let sections = &seen.passed.sections;
+                    let whole = Sections { writer: self, file, number, first, sections, deciders };
+                    return whole.write();
+                }
                 let content = Content::Origin(file.origin().clone());
                 let name = file.name();
                 let task = Task { name, number, format, content, first, seen, compression: None };
@@ -432,7 +451,6 @@ impl KeptWriter {
         decide: &mut dyn Decide,
     ) -> Result<Written, Error> {
         let Task { name, number, format, content, first, seen, compression } = task;
-        let mut buffer = Vec::new();
         let mut splitter = Splitter::open(content, format, self.inputs.options(), 0)
             .map_err(|reason| Error::Gone { file: name.clone(), reason })?;
         let own = splitter.compression();
@@ -440,6 +458,24 @@ impl KeptWriter {
         if !format.is_one_document_a_file() {
             pair.kept.open()?;
         }
+        let run = Run { name: &name, number, format, first, records: seen.records };
+        let (records, mut written) = self.copy_run(&run, &mut splitter, &mut pair, decide)?;
+        let now = Seen { records, passed: splitter.passed(), ..*seen };
+        seen.compare(&now, &name)?;
+        written.bytes = pair.finish()?;
+        Ok(written)
+    }
+
+    /// Copies the pieces of a file, or of sections of one, to where they belong. Returns how many records there were.
+    fn copy_run(
+        &self,
+        run: &Run<'_>,
+        splitter: &mut Splitter,
+        pair: &mut Pair,
+        decide: &mut dyn Decide,
+    ) -> Result<(u64, Written), Error> {
+        let &Run { name, number, format, first, .. } = run;
+        let mut buffer = Vec::new();
         let mut delimiter = b',';
         let mut columns = Columns::default();
         // What is converted gets them as a row.
@@ -469,24 +505,17 @@ impl KeptWriter {
                     let place = Place { file: number, index: first + records, line };
                     records += 1;
                     // The caller knows nothing of a record that was not there before.
-                    if records > seen.records {
-                        return Err(seen.changed(&name, "records", seen.records, records));
+                    if records > run.records {
+                        let (what, expected, got) = ("records", run.records, records);
+                        return Err(Change { what, expected, got }.of(name));
                     }
                     let decision = decide.decide(place);
                     let record = &buffer[range];
                     if decide.wants_to_see(place) {
-                        let (member, columns) = (Some(&*name), &columns);
-                        let bytes = record;
-                        let cells = &[];
-                        decide.see(&Record {
-                            bytes,
-                            place,
-                            format,
-                            member,
-                            columns,
-                            closed,
-                            cells,
-                        });
+                        let (member, columns) = (Some(name), &columns);
+                        let (bytes, cells) = (record, &[]);
+                        let seen = Record { bytes, place, format, member, columns, closed, cells };
+                        decide.see(&seen);
                     }
                     let other = match (decision, decide.rewriting()) {
                         (Decision::Keep, Rewriting::Some) => {
@@ -534,10 +563,7 @@ impl KeptWriter {
                 splitter.rebase(done);
             }
         }
-        let now = Seen { records, passed: splitter.passed(), ..*seen };
-        seen.compare(&now, &name)?;
-        written.bytes = pair.finish()?;
-        Ok(written)
+        Ok((records, written))
     }
 
     fn adding_to(&self, format: Format, delimiter: u8) -> Adding<'_> {
@@ -697,6 +723,18 @@ struct Task<'a> {
     seen: &'a Seen,
     /// How runs of bytes that are kept are compressed, if not like the input.
     compression: Option<Compression>,
+}
+
+/// The records of a file, or of a section of one, that are copied one after another.
+struct Run<'a> {
+    name: &'a str,
+    /// The number of the file in the inputs.
+    number: u32,
+    format: Format,
+    /// The index of the first record in the whole input.
+    first: u64,
+    /// How many the first pass found.
+    records: u64,
 }
 
 impl Seen {

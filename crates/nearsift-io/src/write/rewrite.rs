@@ -17,12 +17,20 @@ pub enum Rewriting {
     Some,
 }
 
+/// Makes a [`Decide`] for each of several threads.
+pub type Deciders<'a> = Box<dyn Fn() -> Box<dyn Decide + 'a> + Sync + 'a>;
+
 /// Who decides what becomes of the records of a file, and of the texts of those that are kept.
 ///
 /// A closure that decides, and rewrites nothing, is one.
 pub trait Decide {
     /// What becomes of a record. Asked once for each, in order.
     fn decide(&mut self, place: Place) -> Decision;
+
+    /// What makes others that decide the same, for other threads; `None` where the records of a file must be decided in order.
+    fn deciders(&self) -> Option<Deciders<'_>> {
+        None
+    }
 
     /// Whether [`see`](Decide::see) is to be called with a record. Asked once for each after it is decided; of rows of
     /// tables never.

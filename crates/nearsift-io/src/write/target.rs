@@ -26,13 +26,19 @@ impl<T: Write + Seek + Send> File for T {}
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Making {
     pub(super) create: fn(&Path) -> io::Result<Raw>,
+    /// Another handle on a file that was made.
+    pub(super) reopen: fn(&Path) -> io::Result<Raw>,
     /// Threads that compress a long file together, where its compression allows that: at least 1.
     pub(super) workers: u32,
 }
 
 impl Default for Making {
     fn default() -> Self {
-        Self { create: |path| Ok(Box::new(fs::File::create_new(path)?)), workers: 1 }
+        Self {
+            create: |path| Ok(Box::new(fs::File::create_new(path)?)),
+            reopen: |path| Ok(Box::new(fs::File::options().write(true).open(path)?)),
+            workers: 1,
+        }
     }
 }
 
@@ -137,6 +143,14 @@ impl Target {
         }
     }
 
+    /// Another handle on the file that was [created](Target::create), for a thread that writes a range of it.
+    pub(super) fn reopen(&self) -> io::Result<Raw> {
+        match &self.place {
+            Place::Named { made: Some(made), .. } => (self.making.reopen)(&made.0),
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Gives the file its name, if it was made. It must be complete.
     pub(super) fn publish(&mut self) -> Result<(), Error> {
         let Place::Named { made, .. } = &mut self.place else { return Ok(()) };
@@ -149,32 +163,53 @@ impl Target {
     }
 }
 
-/// What is put together before it goes into an archive, which wants to know its length first: in memory, and from some length
+/// What is put together before it goes where it belongs, which asks for its length first: in memory, and from some length
 /// on in a nameless file.
-#[derive(Clone, Default)]
-pub(super) struct Aside(Arc<Mutex<Option<Shared>>>);
+#[derive(Clone)]
+pub(super) struct Aside {
+    made: Arc<Mutex<Option<Shared>>>,
+    memory_bytes: usize,
+}
 
 #[derive(Clone)]
 pub(super) struct Shared(Arc<Mutex<SpooledTempFile>>);
 
+impl Default for Aside {
+    fn default() -> Self {
+        Self { made: Arc::default(), memory_bytes: 1 << 20 }
+    }
+}
+
 impl Aside {
-    const MEMORY_BYTES: usize = 1 << 20;
+    /// In memory, however long it gets.
+    pub(super) fn in_memory() -> Self {
+        Self { made: Arc::default(), memory_bytes: usize::MAX }
+    }
 
     pub(super) fn create(&self, folder: &Path) -> Shared {
-        let spool = tempfile::spooled_tempfile_in(Self::MEMORY_BYTES, folder);
+        let spool = tempfile::spooled_tempfile_in(self.memory_bytes, folder);
         let shared = Shared(Arc::new(Mutex::new(spool)));
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shared.clone());
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(shared.clone());
         shared
     }
 
     /// What was put together from its start, and its length; `None` when nothing was.
     pub(super) fn take(&self) -> io::Result<Option<(Shared, u64)>> {
-        let Some(mut shared) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut shared) = made else {
             return Ok(None);
         };
         let len = shared.seek(SeekFrom::End(0))?;
         shared.rewind()?;
         Ok(Some((shared, len)))
+    }
+
+    /// All that was put together; nothing when nothing was.
+    pub(super) fn into_bytes(self) -> io::Result<Vec<u8>> {
+        let Some((mut made, len)) = self.take()? else { return Ok(Vec::new()) };
+        let mut bytes = Vec::with_capacity(len as usize);
+        made.read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 }
 
@@ -245,6 +280,14 @@ impl Encoder {
             }
         };
         Ok(Self::Packed(Box::new(Behind::new(packer))))
+    }
+
+    /// Hands what was written over to the system, where nothing is compressed.
+    pub(super) fn flush_plain(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(w) => w.flush(),
+            Self::Packed(_) => Ok(()),
+        }
     }
 
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -91,6 +91,76 @@ fn a_disk_that_gets_full_at_every_byte() {
     }
 }
 
+/// Keeps every other record, on any thread.
+#[derive(Clone, Copy)]
+struct EveryOther;
+
+impl Decide for EveryOther {
+    fn decide(&mut self, place: Place) -> Decision {
+        if place.index.is_multiple_of(2) { Decision::Keep } else { Decision::Unreadable }
+    }
+
+    fn deciders(&self) -> Option<Deciders<'_>> {
+        Some(Box::new(|| Box::new(EveryOther)))
+    }
+}
+
+#[test]
+fn a_disk_that_gets_full_under_several_threads() {
+    /// The room of this test alone.
+    static ROOM: AtomicUsize = AtomicUsize::new(0);
+    struct Filling(File);
+    impl Write for Filling {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let took = ROOM.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| {
+                room.checked_sub(bytes.len())
+            });
+            took.map_err(|_| io::ErrorKind::StorageFull)?;
+            self.0.write_all(bytes).map(|()| bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            self.0.flush()
+        }
+    }
+    impl io::Seek for Filling {
+        fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let input = folder.path().join("a.jsonl");
+    let lines = "{\"text\":\"a\"}\n".repeat(60);
+    fs::write(&input, &lines).expect("an input");
+    let options = ReadOptions { batch_bytes: 50, ..ReadOptions::default() };
+    let inputs = Inputs::resolve(&[&input], options).expect("inputs");
+    let ahead = std::num::NonZeroUsize::MIN;
+    let mut reader = Reader::in_background(&inputs, 0..1, ahead).expect("a thread");
+    while reader.next_batch().expect("a batch").is_some() {}
+    for room in (0..).step_by(7) {
+        let output = tempfile::tempdir().expect("a folder");
+        let [kept, unreadable] = ["kept", "unreadable"].map(|name| output.path().join(name));
+        let mut writer = KeptWriter::new(&inputs, &kept, &unreadable).copying_sections(4);
+        writer.making.create = |path| Ok(Box::new(Filling(File::create_new(path)?)));
+        writer.making.reopen =
+            |path| Ok(Box::new(Filling(File::options().write(true).open(path)?)));
+        ROOM.store(room, Ordering::Relaxed);
+        let written = writer.write_file_by(0, &mut EveryOther);
+        let files = walkdir::WalkDir::new(output.path()).into_iter().filter_map(Result::ok);
+        let files = files.filter(|file| file.file_type().is_file()).count();
+        match written {
+            Ok(written) => {
+                assert_eq!((written.kept, written.unreadable, files), (30, 30, 2));
+                assert!(room >= lines.len(), "{room} bytes do");
+                break;
+            }
+            Err(error) => {
+                assert!(matches!(error, Error::Write { .. }), "{error}");
+                assert_eq!(files, 0, "no half file after {room} bytes");
+            }
+        }
+    }
+}
+
 #[test]
 fn any_number_of_threads_makes_the_same_frame() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -11,6 +11,7 @@ mod find;
 mod parquet;
 mod properties;
 mod read;
+mod sections;
 mod support;
 mod warc;
 mod write;

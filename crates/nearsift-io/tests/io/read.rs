@@ -1,4 +1,4 @@
-use nearsift_io::{Body, Format, Inputs, NotYet, Parser, ReadOptions, Reader, Value};
+use nearsift_io::{Body, Format, Inputs, NotYet, Parser, ReadOptions, Reader, Span, Value};
 
 use crate::support::{Folder, bz2, gz, inputs, read, read_by, read_from, zst};
 
@@ -238,7 +238,10 @@ fn ranges_of_files_are_parts_of_the_whole() {
             .iter()
             .map(|files| Reader::in_background(&inputs, files.clone(), ahead).expect("a thread"))
             .collect();
-        assert!(Reader::again(&inputs, 6..7, ahead, false).is_err(), "not all is read");
+        assert!(
+            Reader::again(&inputs, &Span::Files(6..7), ahead, false).is_err(),
+            "not all is read"
+        );
         for reader in readers.iter_mut().rev() {
             let mut next = 0;
             loop {
@@ -257,7 +260,8 @@ fn ranges_of_files_are_parts_of_the_whole() {
             let mut all = Vec::new();
             for files in ranges.iter().rev() {
                 let first = inputs.records(files.start).expect("all is read").start;
-                let reader = Reader::again(&inputs, files.clone(), ahead, past_changes);
+                let reader =
+                    Reader::again(&inputs, &Span::Files(files.clone()), ahead, past_changes);
                 all.insert(0, read_from(&inputs, reader.expect("all is read"), first));
             }
             let all: Vec<_> = all.into_iter().flat_map(|read| read.documents).collect();

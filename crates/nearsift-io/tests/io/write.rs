@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use nearsift_io::{
-    Decide, Decision, Error, Inputs, KeptWriter, Parser, Place, ReadOptions, Reader, Record,
+    Decide, Decision, Error, Inputs, KeptWriter, Parser, Place, ReadOptions, Reader, Record, Span,
 };
 
 use crate::support::{Folder, both, bz2, gz, inputs, read, show, tar, tree, xz, zst};
@@ -194,7 +194,8 @@ fn a_pass_past_changes() {
                 None => fs::remove_file(&path).expect("removed"),
             }
             let ahead = std::num::NonZeroUsize::MIN;
-            let mut reader = Reader::again(&inputs, 0..3, ahead, true).expect("all is read");
+            let mut reader =
+                Reader::again(&inputs, &Span::Files(0..3), ahead, true).expect("all is read");
             let parser = Parser::new(&inputs);
             let mut seen = std::collections::BTreeMap::new();
             while let Some(batch) = reader.next_batch().expect("goes on") {

@@ -120,7 +120,7 @@ pub(crate) fn copy(
         bytes: file.blocks.size(),
         digest: file.digest(parts, &digests),
         parts: parts.to_vec(),
-        members: Vec::new(),
+        ..Passed::default()
     })
 }
 
