@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use crate::batch::{Batch, Context, Entry};
 use crate::inputs::{Change, InputFile, Seen, State};
 use crate::parse::Columns;
-use crate::split::{self, Passed, Piece, Pieces, Section, Stretch};
+use crate::split::{self, Passed, Piece, Pieces, Stretch};
 use crate::{Error, Format, Inputs, Note, Reason};
 
 /// A batch ends after this many records, however short they are.
@@ -394,7 +394,7 @@ impl Sequence {
     fn is_past_end(&self) -> bool {
         let file = &self.inputs.files()[self.file];
         let expected = match &self.stretch {
-            Some(stretch) => Some(Section::sum(&stretch.sections).records),
+            Some(stretch) => Some(stretch.records()),
             None => file.seen.get().map(|seen| seen.records),
         };
         self.passes_over && expected.is_some_and(|all| self.records - self.file_first >= all)
@@ -403,7 +403,8 @@ impl Sequence {
     /// Goes on with the next file: this one has more records than it had, so many at least.
     fn leave_file(&mut self, got: u64) {
         let expected = self.records - self.file_first;
-        let change = Change { what: "records", expected, got };
+        let others = self.stretch.as_ref().map_or(0, Stretch::other_records);
+        let change = Change { what: "records", expected: others + expected, got: others + got };
         self.inputs.files()[self.file].change.get_or_init(|| change);
         let pieces = self.current.take();
         self.position += pieces.map_or(0, |p| p.consumed());
@@ -415,9 +416,7 @@ impl Sequence {
         let passed = pieces.as_ref().map_or_else(Passed::default, |p| p.passed());
         let file = &self.inputs.files()[self.file];
         let (records, change) = match &self.stretch {
-            Some(Stretch { sections, .. }) => {
-                (Section::sum(sections).records, Section::change(sections, &passed.sections))
-            }
+            Some(stretch) => (stretch.records(), stretch.change(&passed.sections)),
             None => {
                 let records = self.records - self.file_first;
                 let seen = Seen { records, state, passed };

@@ -27,20 +27,6 @@ impl Section {
             digest: 0,
         })
     }
-
-    /// How sections differ from what a later pass over them saw, if they do.
-    pub(crate) fn change(expected: &[Section], seen: &[Section]) -> Option<Change> {
-        let [before, after] = [expected, seen].map(Section::sum);
-        let (what, expected, got) = if before.records != after.records {
-            ("records", before.records, after.records)
-        } else if before.bytes != after.bytes {
-            ("bytes", before.bytes, after.bytes)
-        } else {
-            let (before, after) = expected.iter().zip(seen).find(|(a, b)| a != b)?;
-            ("as the digest of the bytes", before.digest, after.digest)
-        };
-        Some(Change { what, expected, got })
-    }
 }
 
 /// Cuts the sections that a pass over a file sees.
@@ -121,6 +107,8 @@ pub(crate) struct Stretch {
     /// The first byte in the file, and how many records and lines are before it.
     pub(crate) before: Section,
     pub(crate) sections: Vec<Section>,
+    /// The whole file.
+    whole: Section,
     /// Whether they are the last ones: what follows them was not there before.
     pub(crate) is_last: bool,
 }
@@ -131,6 +119,33 @@ impl Stretch {
     pub(crate) fn of(sections: &[Section], range: Range<usize>) -> Stretch {
         let before = Section::sum(&sections[..range.start]);
         let is_last = range.end == sections.len();
-        Stretch { before, sections: sections[range].to_vec(), is_last }
+        let (whole, sections) = (Section::sum(sections), sections[range].to_vec());
+        Stretch { before, sections, whole, is_last }
+    }
+
+    /// How many records they have.
+    pub(crate) fn records(&self) -> u64 {
+        Section::sum(&self.sections).records
+    }
+
+    /// How many records the file has beside these.
+    pub(crate) fn other_records(&self) -> u64 {
+        self.whole.records - self.records()
+    }
+
+    /// How the file differs from what the first pass read, where a later pass saw these sections otherwise. What is counted is
+    /// counted over the whole file.
+    pub(crate) fn change(&self, seen: &[Section]) -> Option<Change> {
+        let [before, after] = [&self.sections[..], seen].map(Section::sum);
+        let of_file = |whole: u64, before: u64, after: u64| (whole, whole - before + after);
+        let (what, (expected, got)) = if before.records != after.records {
+            ("records", of_file(self.whole.records, before.records, after.records))
+        } else if before.bytes != after.bytes {
+            ("bytes", of_file(self.whole.bytes, before.bytes, after.bytes))
+        } else {
+            let (before, after) = self.sections.iter().zip(seen).find(|(a, b)| a != b)?;
+            ("as the digest of the bytes", (before.digest, after.digest))
+        };
+        Some(Change { what, expected, got })
     }
 }

@@ -458,7 +458,7 @@ impl KeptWriter {
         if !format.is_one_document_a_file() {
             pair.kept.open()?;
         }
-        let run = Run { name: &name, number, format, first, records: seen.records };
+        let run = Run { name: &name, number, format, first, records: seen.records, others: 0 };
         let (records, mut written) = self.copy_run(&run, &mut splitter, &mut pair, decide)?;
         let now = Seen { records, passed: splitter.passed(), ..*seen };
         seen.compare(&now, &name)?;
@@ -506,8 +506,8 @@ impl KeptWriter {
                     records += 1;
                     // The caller knows nothing of a record that was not there before.
                     if records > run.records {
-                        let (what, expected, got) = ("records", run.records, records);
-                        return Err(Change { what, expected, got }.of(name));
+                        let [expected, got] = [run.records, records].map(|n| run.others + n);
+                        return Err(Change { what: "records", expected, got }.of(name));
                     }
                     let decision = decide.decide(place);
                     let record = &buffer[range];
@@ -735,6 +735,8 @@ struct Run<'a> {
     first: u64,
     /// How many the first pass found.
     records: u64,
+    /// How many more the file has.
+    others: u64,
 }
 
 impl Seen {

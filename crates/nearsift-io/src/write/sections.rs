@@ -123,11 +123,12 @@ impl Sections<'_> {
             number: self.number,
             format: Format::JsonLines,
             first: self.first + stretch.before.records,
-            records: self.sections[section].records,
+            records: stretch.records(),
+            others: stretch.other_records(),
         };
         let mut decide = (self.deciders)();
         let (_, written) = self.writer.copy_run(&run, &mut splitter, pair, &mut *decide)?;
-        match Section::change(&stretch.sections, &splitter.sections()) {
+        match stretch.change(&splitter.sections()) {
             Some(change) => Err(change.of(&name)),
             None => Ok(written),
         }

