@@ -111,7 +111,8 @@ pub(crate) struct Source {
     taken: Taken,
     limits: Limits,
     given: u64,
-    digest: Xxh3,
+    /// `None` where the caller has digests of its own.
+    digest: Option<Xxh3>,
 }
 
 /// What a file of several gzip members or zstd frames is.
@@ -253,7 +254,7 @@ impl Source {
         Self::new(raw, Some(file), limits, members)
     }
 
-    /// So many bytes of an uncompressed file, from a place on, or all that follow.
+    /// So many bytes of an uncompressed file, from a place on, or all that follow; they are not digested.
     pub(crate) fn open_range(
         origin: &Origin,
         start: u64,
@@ -262,7 +263,8 @@ impl Source {
     ) -> Result<Self, Reason> {
         let (file, _) = origin.file().map_err(|e| Reason::Open(e.to_string()))?;
         let raw = Box::new(Positioned::new(&file, start).take(bytes.unwrap_or(u64::MAX)));
-        let mut source = Self::empty(None, Compression::None, limits, Members::Joined);
+        let mut source =
+            Self { digest: None, ..Self::empty(None, Compression::None, limits, Members::Joined) };
         let raw = Counted { inner: raw, taken: source.taken.clone() };
         source.start(BufReader::with_capacity(BUFFER, raw))?;
         Ok(source)
@@ -286,7 +288,7 @@ impl Source {
             taken: Taken::default(),
             limits,
             given: 0,
-            digest: Xxh3::new(),
+            digest: Some(Xxh3::new()),
         }
     }
 
@@ -387,9 +389,9 @@ impl Source {
         self.given
     }
 
-    /// The digest of the bytes given so far.
+    /// The digest of the bytes given so far; 0 of a [range](Source::open_range).
     pub(crate) fn digest(&self) -> u64 {
-        self.digest.digest()
+        self.digest.as_ref().map_or(0, Xxh3::digest)
     }
 
     /// Whether a member ends with a check of what was read of it.
@@ -473,7 +475,9 @@ impl Source {
                 return Err(Reason::Ratio { limit: self.limits.ratio });
             }
         }
-        self.digest.update(&buffer[..n]);
+        if let Some(digest) = &mut self.digest {
+            digest.update(&buffer[..n]);
+        }
         Ok(n)
     }
 

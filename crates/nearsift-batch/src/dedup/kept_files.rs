@@ -161,7 +161,8 @@ impl Writing<'_> {
 
     /// How many sections of a file are copied at once: one on each thread, and no more than a memory limit has room for.
     fn sections_at_once(&self) -> usize {
-        let held = (self.inputs.options().batch_bytes as u64).saturating_mul(2).max(1);
+        // What is read of a section and what is kept of it, and room to grow.
+        let held = (self.inputs.options().batch_bytes as u64).max(1);
         let room = self.context.memory_bytes.map_or(u64::MAX, |bytes| bytes / 16 / held);
         rayon::current_num_threads().min(usize::try_from(room).unwrap_or(usize::MAX))
     }

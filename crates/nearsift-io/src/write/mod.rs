@@ -459,23 +459,26 @@ impl KeptWriter {
             pair.kept.open()?;
         }
         let run = Run { name: &name, number, format, first, records: seen.records, others: 0 };
-        let (records, mut written) = self.copy_run(&run, &mut splitter, &mut pair, decide)?;
+        let mut buffer = Vec::new();
+        let (records, mut written) =
+            self.copy_run(&run, &mut splitter, &mut buffer, &mut pair, decide)?;
         let now = Seen { records, passed: splitter.passed(), ..*seen };
         seen.compare(&now, &name)?;
         written.bytes = pair.finish()?;
         Ok(written)
     }
 
-    /// Copies the pieces of a file, or of sections of one, to where they belong. Returns how many records there were.
+    /// Copies the pieces of a file, or of sections of one, to where they belong, through a buffer. Returns how many records there were.
     fn copy_run(
         &self,
         run: &Run<'_>,
         splitter: &mut Splitter,
+        buffer: &mut Vec<u8>,
         pair: &mut Pair,
         decide: &mut dyn Decide,
     ) -> Result<(u64, Written), Error> {
         let &Run { name, number, format, first, .. } = run;
-        let mut buffer = Vec::new();
+        buffer.clear();
         let mut delimiter = b',';
         let mut columns = Columns::default();
         // What is converted gets them as a row.
@@ -485,7 +488,7 @@ impl KeptWriter {
         let mut records = 0;
         // Whether the record that is too long has begun.
         let mut in_long = false;
-        while let Some(piece) = splitter.next(&mut buffer, &mut Vec::new()) {
+        while let Some(piece) = splitter.next(buffer, &mut Vec::new()) {
             pair.at_member(splitter.member());
             match piece {
                 Piece::Gap(range) => pair.gap(&buffer[range], splitter.around())?,

@@ -1,7 +1,7 @@
 //! The outputs of files whose records are runs of bytes.
 
 use super::elements::Elements;
-use super::target::{Encoder, Raw, Target};
+use super::target::{Encoder, Target};
 use super::{BYTE_ORDER_MARK, Decision};
 use crate::source::Compression;
 use crate::split::Around;
@@ -57,16 +57,6 @@ impl Pair {
         self.unreadable.record(to_unreadable.then_some(bytes))
     }
 
-    /// Another handle on the kept file, from whose end, `kept.bytes`, on other threads write ranges of it.
-    ///
-    /// # Errors
-    /// When the disk is full or refuses.
-    pub(super) fn reopen_kept(&mut self) -> Result<Raw, Error> {
-        let Sink { target, encoder, .. } = &mut self.kept;
-        let flushed = encoder.as_mut().map_or(Ok(()), |encoder| encoder.flush_plain());
-        flushed.and_then(|()| target.reopen()).map_err(|e| target.error(e))
-    }
-
     /// Completes both files before either gets its name.
     pub(super) fn finish(mut self) -> Result<u64, Error> {
         self.kept.complete()?;
@@ -79,7 +69,7 @@ impl Pair {
 
 /// One output file of pieces. It is made when a record comes, or when [`Sink::open`] asks for it.
 pub(super) struct Sink {
-    pub(super) target: Target,
+    target: Target,
     compression: Compression,
     encoder: Option<Box<Encoder>>,
     /// The member of the input that is read, and that from which was written last.
@@ -89,7 +79,7 @@ pub(super) struct Sink {
     before: Vec<u8>,
     /// What stands between the records of a JSON file.
     elements: Option<Elements>,
-    pub(super) bytes: u64,
+    bytes: u64,
 }
 
 impl Sink {

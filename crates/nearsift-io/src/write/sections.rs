@@ -1,11 +1,10 @@
 //! The sections of one file, copied on several threads.
 
-use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::pieces::Pair;
-use super::target::{Aside, Raw, Target};
+use super::target::{Memory, Target};
 use super::{Deciders, InputFile, KeptWriter, Run, Written};
 use crate::source::Compression;
 use crate::split::{Section, Stretch, open_stretch};
@@ -27,14 +26,15 @@ pub(super) struct Sections<'a> {
     pub(super) deciders: Deciders<'a>,
 }
 
-/// A section that was copied into memory.
-struct Copied {
-    kept: Vec<u8>,
-    unreadable: Vec<u8>,
-    written: Written,
+/// The memory of a thread that copies sections.
+#[derive(Default)]
+struct Buffers {
+    input: Vec<u8>,
+    kept: Memory,
+    unreadable: Memory,
 }
 
-/// The sections get their places one after another.
+/// The sections are written one after another: a file system takes the bytes of one file from one thread at a time anyway.
 struct Turns<'a> {
     turn: Mutex<Turn<'a>>,
     changed: Condvar,
@@ -50,12 +50,12 @@ struct Turn<'a> {
 }
 
 impl Sections<'_> {
-    /// Writes the file. The first section is copied as a whole file is; every other one is copied into memory, gets its place
-    /// behind the one before, and is written there, on any thread.
+    /// Writes the file. The first section is copied as a whole file is; every other one is copied into memory, on any thread, and
+    /// written when those before it are.
     pub(super) fn write(&self) -> Result<Written, Error> {
         let mut pair = Pair::new(self.targets(), Format::JsonLines, PLAIN);
         pair.kept.open()?;
-        let written = self.copy(0, &mut pair)?;
+        let written = self.copy(0, &mut Vec::new(), &mut pair)?;
         let turn = Turn { section: 1, pair: &mut pair, written, failed: None };
         let turns = Turns { turn: Mutex::new(turn), changed: Condvar::new() };
         let next = AtomicUsize::new(1);
@@ -77,43 +77,42 @@ impl Sections<'_> {
 
     /// Copies sections until none is left.
     fn copy_some(&self, next: &AtomicUsize, turns: &Turns<'_>) {
-        let mut output = None;
+        let mut buffers = Buffers::default();
         loop {
             // In order: who waits for its turn waits for a thread that is at work.
             let section = next.fetch_add(1, Ordering::Relaxed);
             if section >= self.sections.len() || turns.has_failed() {
                 return;
             }
-            let copied = self.copy_aside(section);
-            let Some((at, kept)) = turns.take_place(section, copied, &mut output) else { return };
-            if let Some(file) = &mut output
-                && let Err(error) = write_at(file, at, &kept)
-            {
-                return turns.fail(error);
-            }
+            let copied = self.copy_aside(section, &mut buffers);
+            turns.write(section, copied, &buffers);
         }
     }
 
     /// Copies a section into memory.
-    fn copy_aside(&self, section: usize) -> Result<Copied, Error> {
-        let [kept, unreadable] = [Aside::in_memory(), Aside::in_memory()];
+    fn copy_aside(&self, section: usize, buffers: &mut Buffers) -> Result<Written, Error> {
+        let Buffers { input, kept, unreadable } = buffers;
         let [to_kept, to_unreadable] = self.targets();
-        let targets = [to_kept.aside(&kept), to_unreadable.aside(&unreadable)];
+        let targets = [to_kept.in_memory(kept), to_unreadable.in_memory(unreadable)];
         let mut pair = Pair::new(targets, Format::JsonLines, PLAIN);
+        unreadable.bytes().clear();
         // Also for blank lines alone.
         pair.kept.open()?;
-        let written = self.copy(section, &mut pair)?;
+        let written = self.copy(section, input, &mut pair)?;
         pair.finish()?;
-        let kept = kept.into_bytes().map_err(|e| to_kept.error(e))?;
-        let unreadable = unreadable.into_bytes().map_err(|e| to_unreadable.error(e))?;
-        Ok(Copied { kept, unreadable, written })
+        Ok(written)
     }
 
     /// Copies a section to a pair of outputs.
     ///
     /// # Errors
     /// [`Error::Changed`] where it is not what the first pass saw.
-    fn copy(&self, section: usize, pair: &mut Pair) -> Result<Written, Error> {
+    fn copy(
+        &self,
+        section: usize,
+        buffer: &mut Vec<u8>,
+        pair: &mut Pair,
+    ) -> Result<Written, Error> {
         let name = self.file.name();
         let stretch = Stretch::of(self.sections, section..section + 1);
         let mut splitter = open_stretch(self.file, &stretch, self.writer.inputs.options(), 0)
@@ -127,7 +126,7 @@ impl Sections<'_> {
             others: stretch.other_records(),
         };
         let mut decide = (self.deciders)();
-        let (_, written) = self.writer.copy_run(&run, &mut splitter, pair, &mut *decide)?;
+        let (_, written) = self.writer.copy_run(&run, &mut splitter, buffer, pair, &mut *decide)?;
         match stretch.change(&splitter.sections()) {
             Some(change) => Err(change.of(&name)),
             None => Ok(written),
@@ -144,52 +143,28 @@ impl<'a> Turns<'a> {
         self.lock().failed.is_some()
     }
 
-    /// Waits for the turn of a section, and takes its place in the kept file: where it begins. `None` where this or an
-    /// earlier section has failed.
-    fn take_place(
-        &self,
-        section: usize,
-        copied: Result<Copied, Error>,
-        output: &mut Option<Raw>,
-    ) -> Option<(u64, Vec<u8>)> {
+    /// Waits for the turn of a section, and writes it, unless this or an earlier one has failed.
+    fn write(&self, section: usize, copied: Result<Written, Error>, buffers: &Buffers) {
         let mut turn = self.lock();
         while turn.section < section && turn.failed.is_none() {
             turn = self.changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
-        if turn.failed.is_some() {
-            return None;
+        if turn.failed.is_none() {
+            turn.failed = copied.and_then(|written| turn.write(written, buffers)).err();
+            turn.section += 1;
         }
-        let placed = copied.and_then(|copied| turn.place(copied, output));
-        turn.section += 1;
-        self.changed.notify_all();
-        placed.map_err(|error| turn.failed = Some(error)).ok()
-    }
-
-    fn fail(&self, error: io::Error) {
-        let mut turn = self.lock();
-        let error = turn.pair.kept.target.error(error);
-        turn.failed.get_or_insert(error);
         self.changed.notify_all();
     }
 }
 
 impl Turn<'_> {
-    fn place(&mut self, copied: Copied, output: &mut Option<Raw>) -> Result<(u64, Vec<u8>), Error> {
-        if output.is_none() {
-            *output = Some(self.pair.reopen_kept()?);
+    fn write(&mut self, written: Written, buffers: &Buffers) -> Result<(), Error> {
+        let unreadable = buffers.unreadable.bytes();
+        if !unreadable.is_empty() {
+            self.pair.unreadable.record(Some(&unreadable))?;
         }
-        if !copied.unreadable.is_empty() {
-            self.pair.unreadable.record(Some(&copied.unreadable))?;
-        }
-        let at = self.pair.kept.bytes;
-        self.pair.kept.bytes += copied.kept.len() as u64;
-        self.written += copied.written;
-        Ok((at, copied.kept))
+        self.pair.kept.put(&buffers.kept.bytes())?;
+        self.written += written;
+        Ok(())
     }
-}
-
-fn write_at(file: &mut Raw, at: u64, bytes: &[u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(at))?;
-    file.write_all(bytes)?;
-    file.flush()
 }

@@ -26,19 +26,13 @@ impl<T: Write + Seek + Send> File for T {}
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Making {
     pub(super) create: fn(&Path) -> io::Result<Raw>,
-    /// Another handle on a file that was made.
-    pub(super) reopen: fn(&Path) -> io::Result<Raw>,
     /// Threads that compress a long file together, where its compression allows that: at least 1.
     pub(super) workers: u32,
 }
 
 impl Default for Making {
     fn default() -> Self {
-        Self {
-            create: |path| Ok(Box::new(fs::File::create_new(path)?)),
-            reopen: |path| Ok(Box::new(fs::File::options().write(true).open(path)?)),
-            workers: 1,
-        }
+        Self { create: |path| Ok(Box::new(fs::File::create_new(path)?)), workers: 1 }
     }
 }
 
@@ -63,6 +57,7 @@ enum Place {
         made: Option<Temporary>,
     },
     Aside(Aside),
+    Memory(Memory),
     /// It is handed out once.
     Stream(Option<Stream>),
 }
@@ -70,10 +65,10 @@ enum Place {
 /// What takes the bytes of a file as they come, such as standard output.
 pub(super) type Stream = Box<dyn Write + Send>;
 
-/// A stream in the place of a file: nothing goes back in it.
-struct Forward(Stream);
+/// What only takes bytes, in the place of a file: nothing goes back in it.
+struct Forward<W>(W);
 
-impl Write for Forward {
+impl<W: Write> Write for Forward<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -83,7 +78,7 @@ impl Write for Forward {
     }
 }
 
-impl Seek for Forward {
+impl<W> Seek for Forward<W> {
     fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
         Err(io::ErrorKind::NotSeekable.into())
     }
@@ -98,6 +93,11 @@ impl Target {
     /// Something that goes into the archive of this target.
     pub(super) fn aside(&self, aside: &Aside) -> Self {
         Self { path: self.path.clone(), making: self.making, place: Place::Aside(aside.clone()) }
+    }
+
+    /// Memory in place of a file.
+    pub(super) fn in_memory(&self, memory: &Memory) -> Self {
+        Self { path: self.path.clone(), making: self.making, place: Place::Memory(memory.clone()) }
     }
 
     /// A stream in place of a file; what has to be put aside lies in the folder.
@@ -136,18 +136,14 @@ impl Target {
                 Ok(file)
             }
             Place::Aside(aside) => Ok(Box::new(aside.create(folder))),
+            Place::Memory(memory) => {
+                memory.bytes().clear();
+                Ok(Box::new(Forward(memory.clone())))
+            }
             Place::Stream(stream) => {
                 let stream = stream.take().ok_or(io::ErrorKind::AlreadyExists)?;
                 Ok(Box::new(Forward(stream)))
             }
-        }
-    }
-
-    /// Another handle on the file that was [created](Target::create), for a thread that writes a range of it.
-    pub(super) fn reopen(&self) -> io::Result<Raw> {
-        match &self.place {
-            Place::Named { made: Some(made), .. } => (self.making.reopen)(&made.0),
-            _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -163,53 +159,54 @@ impl Target {
     }
 }
 
-/// What is put together before it goes where it belongs, which asks for its length first: in memory, and from some length
+/// What is put together before it goes into an archive, which wants to know its length first: in memory, and from some length
 /// on in a nameless file.
-#[derive(Clone)]
-pub(super) struct Aside {
-    made: Arc<Mutex<Option<Shared>>>,
-    memory_bytes: usize,
-}
+#[derive(Clone, Default)]
+pub(super) struct Aside(Arc<Mutex<Option<Shared>>>);
 
 #[derive(Clone)]
 pub(super) struct Shared(Arc<Mutex<SpooledTempFile>>);
 
-impl Default for Aside {
-    fn default() -> Self {
-        Self { made: Arc::default(), memory_bytes: 1 << 20 }
-    }
-}
-
 impl Aside {
-    /// In memory, however long it gets.
-    pub(super) fn in_memory() -> Self {
-        Self { made: Arc::default(), memory_bytes: usize::MAX }
-    }
+    const MEMORY_BYTES: usize = 1 << 20;
 
     pub(super) fn create(&self, folder: &Path) -> Shared {
-        let spool = tempfile::spooled_tempfile_in(self.memory_bytes, folder);
+        let spool = tempfile::spooled_tempfile_in(Self::MEMORY_BYTES, folder);
         let shared = Shared(Arc::new(Mutex::new(spool)));
-        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(shared.clone());
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(shared.clone());
         shared
     }
 
     /// What was put together from its start, and its length; `None` when nothing was.
     pub(super) fn take(&self) -> io::Result<Option<(Shared, u64)>> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut shared) = made else {
+        let Some(mut shared) = self.0.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(None);
         };
         let len = shared.seek(SeekFrom::End(0))?;
         shared.rewind()?;
         Ok(Some((shared, len)))
     }
+}
 
-    /// All that was put together; nothing when nothing was.
-    pub(super) fn into_bytes(self) -> io::Result<Vec<u8>> {
-        let Some((mut made, len)) = self.take()? else { return Ok(Vec::new()) };
-        let mut bytes = Vec::with_capacity(len as usize);
-        made.read_to_end(&mut bytes)?;
-        Ok(bytes)
+/// Memory that is written to as a file is, and used again for the next one.
+#[derive(Clone, Default)]
+pub(super) struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    /// What was written.
+    pub(super) fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -280,14 +277,6 @@ impl Encoder {
             }
         };
         Ok(Self::Packed(Box::new(Behind::new(packer))))
-    }
-
-    /// Hands what was written over to the system, where nothing is compressed.
-    pub(super) fn flush_plain(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(w) => w.flush(),
-            Self::Packed(_) => Ok(()),
-        }
     }
 
     pub(super) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {

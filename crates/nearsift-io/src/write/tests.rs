@@ -131,7 +131,7 @@ fn a_disk_that_gets_full_under_several_threads() {
     let input = folder.path().join("a.jsonl");
     let lines = "{\"text\":\"a\"}\n".repeat(60);
     fs::write(&input, &lines).expect("an input");
-    let options = ReadOptions { batch_bytes: 50, ..ReadOptions::default() };
+    let options = ReadOptions { batch_bytes: 400, ..ReadOptions::default() };
     let inputs = Inputs::resolve(&[&input], options).expect("inputs");
     let ahead = std::num::NonZeroUsize::MIN;
     let mut reader = Reader::in_background(&inputs, 0..1, ahead).expect("a thread");
@@ -141,8 +141,6 @@ fn a_disk_that_gets_full_under_several_threads() {
         let [kept, unreadable] = ["kept", "unreadable"].map(|name| output.path().join(name));
         let mut writer = KeptWriter::new(&inputs, &kept, &unreadable).copying_sections(4);
         writer.making.create = |path| Ok(Box::new(Filling(File::create_new(path)?)));
-        writer.making.reopen =
-            |path| Ok(Box::new(Filling(File::options().write(true).open(path)?)));
         ROOM.store(room, Ordering::Relaxed);
         let written = writer.write_file_by(0, &mut EveryOther);
         let files = walkdir::WalkDir::new(output.path()).into_iter().filter_map(Result::ok);

@@ -95,7 +95,7 @@ proptest! {
 
     /// Sections one after another are the file: the same records with the same numbers and lines, and the same notes.
     #[test]
-    fn sections_are_parts_of_the_whole(bytes in lines(), batch_bytes in 1..600_usize, least in 1..900_u64) {
+    fn sections_are_parts_of_the_whole(bytes in lines(), batch_bytes in 1..5000_usize, least in 1..900_u64) {
         let folder = Folder::new();
         let (inputs, whole) = first_pass(&folder, &bytes, batch_bytes);
         // What begins as something compressed has none.
@@ -115,7 +115,7 @@ proptest! {
 
     /// What several threads write is what one writes, byte for byte.
     #[test]
-    fn threads_write_the_same(bytes in lines(), batch_bytes in 1..600_usize, seed in any::<u64>(), is_marked in any::<bool>()) {
+    fn threads_write_the_same(bytes in lines(), batch_bytes in 1..5000_usize, seed in any::<u64>(), is_marked in any::<bool>()) {
         let folder = Folder::new();
         let (inputs, whole) = first_pass(&folder, &bytes, batch_bytes);
         let choice = [Decision::Keep, Decision::Keep, Decision::Drop, Decision::Unreadable];
@@ -131,7 +131,7 @@ proptest! {
 
     /// Where a byte is another one, or there are fewer or more, a pass over the sections says so, and nothing is written.
     #[test]
-    fn changes_are_found(bytes in lines(), batch_bytes in 1..300_usize, at in any::<prop::sample::Index>(), what in 0..3) {
+    fn changes_are_found(bytes in lines(), batch_bytes in 1..2400_usize, at in any::<prop::sample::Index>(), what in 0..3) {
         prop_assume!(!bytes.is_empty());
         let folder = Folder::new();
         let (inputs, whole) = first_pass(&folder, &bytes, batch_bytes);
@@ -163,7 +163,7 @@ fn only_plain_lines_have_sections() {
     let folder = Folder::new();
     let lines = b"{\"text\":\"a\"}\n".repeat(50);
     let check = |name: &str, bytes: &[u8], expect: usize| {
-        let inputs = Inputs::resolve(&[folder.file(name, bytes)], options(100)).expect("inputs");
+        let inputs = Inputs::resolve(&[folder.file(name, bytes)], options(800)).expect("inputs");
         assert!(inputs.sections(0, 1).is_empty(), "{name} was not read");
         read_by(&inputs, Reader::in_background(&inputs, 0..1, AHEAD).expect("a thread"));
         assert_eq!(inputs.sections(0, 1).len(), expect, "{name}");
@@ -181,7 +181,7 @@ fn only_plain_lines_have_sections() {
 fn what_is_appended_is_found() {
     let folder = Folder::new();
     let lines = b"{\"text\":\"a\"}\n".repeat(50);
-    let (inputs, whole) = first_pass(&folder, &lines, 100);
+    let (inputs, whole) = first_pass(&folder, &lines, 800);
     folder.file("in/a.jsonl", b"{\"text\":\"a\"}\n".repeat(51));
     let (written, files) = write(&inputs, &whole.decisions, 4, &[]);
     assert!(matches!(written, Err(Error::Changed { .. })), "{written:?}");
@@ -196,7 +196,7 @@ fn a_pass_past_changes_keeps_the_numbers_of_other_files() {
     };
     folder.file("in/a.jsonl", lines(0, 40));
     folder.file("in/b.jsonl", lines(40, 40));
-    let inputs = Inputs::resolve(&[folder.path("in")], options(100)).expect("inputs");
+    let inputs = Inputs::resolve(&[folder.path("in")], options(800)).expect("inputs");
     read_by(&inputs, Reader::in_background(&inputs, 0..2, AHEAD).expect("a thread"));
     folder.file("in/a.jsonl", lines(0, 60));
     let mut seen = Vec::new();
