@@ -1,4 +1,4 @@
-"""Runs a section of docs/PYTHON.md in the folder where it is started: `page.py PAGE HEADING`.
+"""Runs a section of docs/embed/python.md in the folder where it is started: `page.py PAGE HEADING`.
 
 The status is 77 where a package is lacking that the section is about.
 """

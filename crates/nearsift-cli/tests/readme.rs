@@ -14,9 +14,9 @@ use testkit::repository;
 
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
-const RECIPES: &str = "docs/RECIPES.md";
+const RECIPES: &str = "docs/understand/recipes.md";
 /// A walk through real data, in both languages.
-const WALKS: [&str; 2] = ["docs/WALKTHROUGH.md", "docs/WALKTHROUGH.zh-CN.md"];
+const WALKS: [&str; 2] = ["docs/use/walkthrough.md", "docs/zh-CN/use/walkthrough.md"];
 
 /// The documents whose commands are run.
 const WITH_COMMANDS: [&str; 4] = [ENGLISH, CHINESE, RECIPES, "examples/README.md"];
@@ -29,14 +29,14 @@ const WITH_LINKS: [&str; 17] = [
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
-    "docs/ALGORITHM.md",
-    "docs/BAD-INPUT.md",
-    "docs/QUALITY.md",
-    "docs/PAGE.md",
-    "docs/PARTIAL.md",
-    "docs/PYTHON.md",
-    "docs/TESTING.md",
-    "docs/TUNING.md",
+    "docs/understand/hamming-search.md",
+    "docs/use/bad-input.md",
+    "docs/records/quality.md",
+    "docs/use/view.md",
+    "docs/use/partial.md",
+    "docs/embed/python.md",
+    "docs/operate/testing.md",
+    "docs/use/tuning.md",
     "examples/README.md",
     WALKS[0],
     WALKS[1],

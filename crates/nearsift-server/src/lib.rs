@@ -1,6 +1,6 @@
 //! The HTTP face of nearsift: 'have I seen this page?', over HTTP/1.1 and HTTP/2.
 //!
-//! [`serve`] runs until the process is told to stop; [`Server`] is a service inside another program. `docs/SERVICE.md` has
+//! [`serve`] runs until the process is told to stop; [`Server`] is a service inside another program. `docs/operate/service.md` has
 //! every route, setting and problem.
 //!
 //! ```
