@@ -996,7 +996,7 @@ pub struct Tune {
 /// Serves a folder of collections over HTTP until it is told to stop (SIGTERM, Ctrl-C).
 ///
 /// A setting is given as a flag, in the environment (--max-body is NEARSIFT_MAX_BODY there) or in a TOML file
-/// (max-body = "16MiB"); a flag wins over the environment, and that over the file. `docs/operate/service.md` has the routes.
+/// (max-body = "16MiB"); a flag wins over the environment, and that over the file. `docs/operate/http-api.md` has the routes.
 #[cfg(unix)]
 #[derive(Debug, Args)]
 pub struct Serve {
