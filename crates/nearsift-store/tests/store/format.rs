@@ -463,5 +463,8 @@ fn the_document_says_how_to_read_a_store() {
         let files = disk.files();
         assert!(Reader::read(&files).documents == found);
     }
-    assert!(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate/file-format.md")).exists());
+    assert!(
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate/file-format.md"))
+            .exists()
+    );
 }
