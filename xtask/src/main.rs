@@ -1,5 +1,5 @@
 //! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`,
-//! `generate-corpus`, `torture`, `wheel`, `c-library`, `cluster`.
+//! `docs`, `generate-corpus`, `torture`, `wheel`, `c-library`, `cluster`.
 //!
 //! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
 //! the command that reruns it alone.
@@ -17,6 +17,7 @@ mod page;
 mod python;
 mod round_trip;
 mod service;
+mod site;
 mod steps;
 mod tools;
 mod torture;
@@ -59,6 +60,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
         arguments: Vec<String>,
     },
+    /// The site of the documentation, into target/site, by mdBook; fails on a link that leads nowhere
+    Docs,
     /// The wheel of the Python package for this machine's processor, into target/wheels
     Wheel,
     /// Coverage-guided fuzzing of one target, or of each in turn
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Command::Lint { only } => check::run("lint", check::LINT, &only),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::GenerateCorpus { arguments } => corpus(&arguments),
+        Command::Docs => site::build(),
         Command::Wheel => python::wheel(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(run) => torture::run(&run),

@@ -2,7 +2,7 @@
 //! the answer through an out pointer.
 //!
 //! The contract with callers (ownership, threads, errors) is at the head of `include/nearsift.h`, which is generated from
-//! this crate: `cargo xtask tables header`. `docs/C.md` is the guide.
+//! this crate: `cargo xtask tables header`. `docs/embed/c.md` is the guide.
 //!
 //! # Safety
 //! Every function here trusts the caller in one thing: a pointer that is not NULL points to what the header says, for as long

@@ -45,7 +45,7 @@ impl nearsift_recipe {
     }
 }
 
-/// Reads the written form of a recipe: `sketch`, `simhash64`, `keywords64:top=30`, `text-dedup:ngram=5`, ... docs/RECIPES.md has them
+/// Reads the written form of a recipe: `sketch`, `simhash64`, `keywords64:top=30`, `text-dedup:ngram=5`, ... docs/understand/recipes.md has them
 /// all.
 ///
 /// Fails with `NEARSIFT_STATUS_RECIPE`; the message says what was expected. On failure `*recipe` is NULL. Free it with

@@ -1,4 +1,4 @@
-"""Runs a section of docs/PYTHON.md in the folder where it is started: `page.py PAGE HEADING`.
+"""Runs a section of docs/embed/migrate.md in the folder where it is started: `page.py PAGE HEADING`.
 
 The status is 77 where a package is lacking that the section is about.
 """
@@ -31,8 +31,7 @@ class Runner(doctest.DocTestRunner):
 
 
 def main(page: Path, heading: str) -> int:
-    text = page.read_text(encoding="utf-8").split("## From other packages", 1)[1]
-    sections = re.split(r"^### ", text, flags=re.MULTILINE)
+    sections = re.split(r"^## ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     section = next(section for section in sections if section.startswith(heading + "\n"))
     # What all sections begin with, and the section itself.
     code = [*BLOCKS.findall(sections[0]), *BLOCKS.findall(section)]

@@ -14,8 +14,8 @@ from conftest import ROOT
 from page import LACKING
 from test_compat import SIMHASH_PYBIND
 
-PAGE = ROOT / "docs" / "PYTHON.md"
-SECTIONS = re.findall(r"^### (.*)", PAGE.read_text(encoding="utf-8").split("## From other packages", 1)[1], re.MULTILINE)
+PAGE = ROOT / "docs" / "embed" / "migrate.md"
+SECTIONS = re.findall(r"^## (.*)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 #: No package of Python is imitated there.
 PROSE = ["hutool, yanyiwu"]
 

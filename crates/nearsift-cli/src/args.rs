@@ -844,7 +844,7 @@ pub struct Why {
 /// Serves a page about a finished run on this machine until it is told to stop (Ctrl-C, SIGTERM).
 ///
 /// The page shows the groups and why each document goes, two documents side by side, what other thresholds would do, and pairs to
-/// review. It reads the results and the run's input, and writes nothing but the judgements of --review. `docs/PAGE.md` shows it.
+/// review. It reads the results and the run's input, and writes nothing but the judgements of --review. `docs/use/view.md` shows it.
 #[cfg(unix)]
 #[derive(Debug, Args)]
 pub struct View {
@@ -996,7 +996,7 @@ pub struct Tune {
 /// Serves a folder of collections over HTTP until it is told to stop (SIGTERM, Ctrl-C).
 ///
 /// A setting is given as a flag, in the environment (--max-body is NEARSIFT_MAX_BODY there) or in a TOML file
-/// (max-body = "16MiB"); a flag wins over the environment, and that over the file. `docs/SERVICE.md` has the routes.
+/// (max-body = "16MiB"); a flag wins over the environment, and that over the file. `docs/operate/http-api.md` has the routes.
 #[cfg(unix)]
 #[derive(Debug, Args)]
 pub struct Serve {

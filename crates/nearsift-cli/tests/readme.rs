@@ -14,33 +14,83 @@ use testkit::repository;
 
 const ENGLISH: &str = "README.md";
 const CHINESE: &str = "README.zh-CN.md";
-const RECIPES: &str = "docs/RECIPES.md";
+const LIMITS: &str = "docs/use/limits.md";
+/// The table of what each recipe finds.
+const CHOICE: &str = "docs/use/choose-a-recipe.md";
+/// A worked example of fingerprints, and one golden vector.
+const EXAMPLES: [&str; 2] =
+    ["docs/understand/fingerprints.md", "docs/understand/golden-vectors.md"];
+/// Tables of speeds, in both languages.
+const SPEEDS: [&str; 2] = ["docs/records/speed.md", "docs/zh-CN/use/speed.md"];
 /// A walk through real data, in both languages.
-const WALKS: [&str; 2] = ["docs/WALKTHROUGH.md", "docs/WALKTHROUGH.zh-CN.md"];
+const WALKS: [&str; 2] = ["docs/use/walkthrough.md", "docs/zh-CN/use/walkthrough.md"];
 
-/// The documents whose commands are run.
-const WITH_COMMANDS: [&str; 4] = [ENGLISH, CHINESE, RECIPES, "examples/README.md"];
+/// Pages of `docs/use` whose Chinese twin in `docs/zh-CN/use` has the same sections, commands and options.
+const TWINS: [&str; 12] = [
+    "start",
+    "commands",
+    "dedup",
+    "options",
+    "formats-and-columns",
+    "results",
+    "output",
+    "languages",
+    "compare-and-why",
+    "pairs-and-fingerprints",
+    "exit-statuses",
+    "limits",
+];
 
-/// The documents whose links are followed.
-const WITH_LINKS: [&str; 17] = [
+/// Documents outside the book, whose links are followed.
+const OUTSIDE: [&str; 7] = [
     ENGLISH,
     CHINESE,
-    RECIPES,
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
-    "docs/ALGORITHM.md",
-    "docs/BAD-INPUT.md",
-    "docs/QUALITY.md",
-    "docs/PAGE.md",
-    "docs/PARTIAL.md",
-    "docs/PYTHON.md",
-    "docs/TESTING.md",
-    "docs/TUNING.md",
+    "SECURITY.md",
     "examples/README.md",
-    WALKS[0],
-    WALKS[1],
 ];
+
+/// The most words that `README.md` may have.
+const MOST_WORDS: usize = 1_500;
+
+/// The pages of the book, in the order of its summary.
+fn book() -> Vec<String> {
+    let summary = document("docs/SUMMARY.md");
+    links(&summary).map(|target| format!("docs/{target}")).collect()
+}
+
+/// The pages whose shown outputs are compared with those of the program, by language: the commands of one language run in one
+/// folder, in this order, as a reader types them.
+fn with_outputs() -> [Vec<String>; 4] {
+    let of = |folders: &[&str]| -> Vec<String> {
+        let is_of = |page: &String| folders.iter().any(|folder| page.starts_with(folder));
+        book().into_iter().filter(|page| is_of(page) && !WALKS.contains(&page.as_str())).collect()
+    };
+    [
+        vec![ENGLISH.to_owned()],
+        vec![CHINESE.to_owned()],
+        of(&["docs/use/", "docs/understand/"]),
+        of(&["docs/zh-CN/"]),
+    ]
+}
+
+/// The targets of a document's links and pictures.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    outside_of_code(text)
+        .flat_map(|line| line.split("](").skip(1).filter_map(|rest| rest.split(')').next()))
+}
+
+/// The lines of a document that are in no fenced block.
+fn outside_of_code(text: &str) -> impl Iterator<Item = &str> {
+    let mut fenced = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.starts_with("```");
+        fenced ^= is_fence;
+        !fenced && !is_fence
+    })
+}
 
 fn document(name: &str) -> String {
     String::from_utf8(testkit::read(&repository().join(name))).expect("UTF-8")
@@ -165,28 +215,37 @@ fn is_shown(output: &[&str], shown: &[&str]) -> bool {
     }
 }
 
+/// Runs a command of a document, and returns what it prints.
+fn printed(folder: &Folder, name: &str, command: &str) -> String {
+    match (arguments(command), &words(command)[..]) {
+        (Some(args), _) => {
+            let output = folder.run(&args);
+            assert_ne!(output.status.code(), Some(2), "{name}: {command}: {output:?}");
+            String::from_utf8(output.stdout).expect("UTF-8")
+        }
+        (None, [grep, word, file]) if grep == "grep" => {
+            let lines = folder.text(file);
+            lines.lines().filter(|l| l.contains(word)).map(|l| format!("{l}\n")).collect()
+        }
+        _ => panic!("{name}: '{command}' cannot be checked"),
+    }
+}
+
 #[test]
 fn every_output_shown_is_the_programs_own() {
-    for name in [ENGLISH, CHINESE, RECIPES] {
-        let (folder, text) = (Folder::new(), document(name));
-        let sessions = sessions(&text);
-        assert!(!sessions.is_empty(), "{name} shows commands");
-        for (command, shown) in sessions {
-            let output = match (arguments(command), &words(command)[..]) {
-                (Some(args), _) => {
-                    let output = folder.run(&args);
-                    assert_ne!(output.status.code(), Some(2), "{name}: {command}: {output:?}");
-                    String::from_utf8(output.stdout).expect("UTF-8")
-                }
-                (None, [grep, word, file]) if grep == "grep" => {
-                    let lines = folder.text(file);
-                    lines.lines().filter(|l| l.contains(word)).map(|l| format!("{l}\n")).collect()
-                }
-                _ => panic!("{name}: '{command}' cannot be checked"),
-            };
-            let lines: Vec<&str> = output.lines().collect();
-            assert!(is_shown(&lines, &shown), "{name}: {command} prints\n{output}");
+    for pages in with_outputs() {
+        let folder = Folder::new();
+        let mut checked = 0;
+        for name in &pages {
+            let text = document(name);
+            for (command, shown) in sessions(&text) {
+                let output = printed(&folder, name, command);
+                let lines: Vec<&str> = output.lines().collect();
+                assert!(is_shown(&lines, &shown), "{name}: {command} prints\n{output}");
+                checked += 1;
+            }
         }
+        assert!(checked > 0, "{pages:?} show commands");
     }
 }
 
@@ -270,8 +329,13 @@ fn both_walks_have_the_same_sections_and_commands() {
 /// Commands without an output may name files that are not there, but no option that is not.
 #[test]
 fn every_command_line_is_understood() {
-    for name in WITH_COMMANDS {
-        let (folder, text) = (Folder::new(), document(name));
+    let mut refused = Vec::new();
+    for name in OUTSIDE.map(str::to_owned).into_iter().chain(book()) {
+        let text = document(&name);
+        if !indented(&text).any(|line| arguments(line).is_some()) {
+            continue;
+        }
+        let folder = Folder::new();
         for (number, line) in indented(&text).enumerate() {
             let Some(mut args) = arguments(line) else { continue };
             if let Some(at) = args.iter().position(|arg| arg == "--output") {
@@ -288,6 +352,7 @@ fn every_command_line_is_understood() {
                 _ => {
                     let absent = [
                         "no such file or folder",
+                        "cannot read: No such file or directory",
                         "no file matches",
                         "no results of `nearsift dedup`",
                         "not the folder of a run that can be decided anew",
@@ -296,9 +361,12 @@ fn every_command_line_is_understood() {
                     absent.iter().any(|what| stderr.contains(what))
                 }
             };
-            assert!(understood, "{name}: {line}\n{stderr}");
+            if !understood {
+                refused.push(format!("{name}: {line}\n{stderr}"));
+            }
         }
     }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
 /// What a document consists of, whatever its language.
@@ -321,23 +389,69 @@ fn skeleton(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn both_readmes_have_the_same_sections_and_commands() {
-    let (english, chinese) = (document(ENGLISH), document(CHINESE));
-    for (ours, theirs) in skeleton(&english).iter().zip(skeleton(&chinese)) {
-        assert_eq!(*ours, theirs);
+fn both_languages_have_the_same_sections_and_commands() {
+    let pages =
+        TWINS.map(|name| [format!("docs/use/{name}.md"), format!("docs/zh-CN/use/{name}.md")]);
+    for [english, chinese] in pages.into_iter().chain([[ENGLISH, CHINESE].map(str::to_owned)]) {
+        let (ours, theirs) = (document(&english), document(&chinese));
+        let (ours_skeleton, theirs_skeleton) = (skeleton(&ours), skeleton(&theirs));
+        for (line, other) in ours_skeleton.iter().zip(&theirs_skeleton) {
+            assert_eq!(line, other, "{chinese}");
+        }
+        assert_eq!(ours_skeleton.len(), theirs_skeleton.len(), "{chinese}");
+        assert_eq!(options(&ours), options(&theirs), "{chinese}");
     }
-    assert_eq!(skeleton(&english).len(), skeleton(&chinese).len());
-    let options = |text: &str| -> Vec<String> {
-        let mut options: Vec<String> = text
-            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
-            .filter(|word| word.starts_with("--") && word.len() > 2)
-            .map(str::to_owned)
-            .collect();
-        options.sort_unstable();
-        options.dedup();
-        options
-    };
-    assert_eq!(options(&english), options(&chinese));
+}
+
+/// The long options that a document names.
+fn options(text: &str) -> Vec<String> {
+    let mut options: Vec<String> = text
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
+        .filter(|word| word.starts_with("--") && word.len() > 2)
+        .map(str::to_owned)
+        .collect();
+    options.sort_unstable();
+    options.dedup();
+    options
+}
+
+#[test]
+fn the_readme_is_short() {
+    let words = document(ENGLISH).split_whitespace().count();
+    assert!(words <= MOST_WORDS, "README.md has {words} words, and {MOST_WORDS} are allowed");
+}
+
+#[test]
+fn the_summary_lists_every_page() {
+    let pages = book();
+    let mut sorted = pages.clone();
+    sorted.sort();
+    sorted.dedup();
+    assert_eq!(sorted.len(), pages.len(), "a page is listed once");
+    let mut found = Vec::new();
+    let mut folders = vec![repository().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                let name = path.strip_prefix(repository()).expect("inside");
+                found.push(name.to_str().expect("UTF-8").replace('\\', "/"));
+            }
+        }
+    }
+    found.retain(|name| name != "docs/SUMMARY.md");
+    found.sort();
+    assert_eq!(sorted, found);
+    let summary = document("docs/SUMMARY.md");
+    for page in pages {
+        let text = document(&page);
+        let heading = text.lines().next().and_then(|line| line.strip_prefix("# "));
+        let heading = heading.unwrap_or_else(|| panic!("{page} begins with its title"));
+        let item = format!("[{heading}]({})", page.trim_start_matches("docs/"));
+        assert!(summary.contains(&item), "docs/SUMMARY.md has no {item}");
+    }
 }
 
 /// What `dedup` finds of the true groups of the examples.
@@ -404,7 +518,7 @@ fn cells(row: &str) -> Vec<&str> {
 
 #[test]
 fn the_table_of_found_copies_is_counted() {
-    let (folder, text) = (Folder::new(), document(RECIPES));
+    let (folder, text) = (Folder::new(), document(CHOICE));
     let mut rows = text.lines().skip_while(|line| !line.starts_with("| options |"));
     let header = cells(rows.next().expect("the table"));
     let edits = &header[1..header.len() - 2];
@@ -437,10 +551,10 @@ fn the_table_of_found_copies_is_counted() {
 #[test]
 fn the_limits_in_the_readme_are_counted() {
     let folder = Folder::new();
-    let text = document(ENGLISH).split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = document(LIMITS).split_whitespace().collect::<Vec<_>>().join(" ");
     let corpus =
         |options: &str| Found::of(&folder, "examples/corpus.jsonl", "truth.tsv", &words(options));
-    let says = |sentence: String| assert!(text.contains(&sentence), "README.md says '{sentence}'");
+    let says = |sentence: String| assert!(text.contains(&sentence), "{LIMITS} says '{sentence}'");
     let usual = corpus("");
     let (joined, all) = usual.all();
     says(format!(
@@ -486,7 +600,7 @@ fn is_near(figure: f64, other: f64) -> bool {
 /// else asks for a new table.
 #[test]
 fn speeds_are_quoted_from_the_records() {
-    for name in [ENGLISH, CHINESE] {
+    for name in SPEEDS {
         let text = document(name);
         let rows = text.lines().filter(|line| line.contains(" MB/s |") || line.contains(" ms |"));
         let mut checked = 0;
@@ -533,7 +647,7 @@ fn rates_are_quoted_from_the_records() {
         ("serve", "as fast as it answers", "200/s"),
         ("serve", "at the rate", "p99 ms"),
     ];
-    for name in [ENGLISH, CHINESE] {
+    for name in SPEEDS {
         let text = document(name);
         for (record, contestant, figure) in quoted {
             let is_of_record = |line: &&str| cells(line).get(1).is_some_and(|cell| *cell == record);
@@ -547,7 +661,7 @@ fn rates_are_quoted_from_the_records() {
 
 #[test]
 fn the_worked_example_gives_what_it_says() {
-    let (folder, text) = (Folder::new(), document(RECIPES));
+    let (folder, text) = (Folder::new(), EXAMPLES.map(document).concat());
     let example = "我用 Rust 写程序。";
     assert!(text.contains(&format!("`{example}` normalises to")));
     let mut checked = 0;
@@ -592,22 +706,32 @@ fn anchor(heading: &str) -> String {
 
 #[test]
 fn every_link_leads_somewhere() {
-    for name in WITH_LINKS {
-        let text = document(name);
-        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+    let docs = repository().join("docs");
+    for name in OUTSIDE.map(str::to_owned).into_iter().chain(book()) {
+        let text = document(&name);
+        let is_of_the_book = name.starts_with("docs/");
+        for target in links(&text) {
             if target.starts_with("http") {
                 continue;
             }
             let (file, heading) = target.split_once('#').unwrap_or((target, ""));
             let path: PathBuf = match file {
-                "" => repository().join(name),
-                _ => repository().join(name).with_file_name("").join(file),
+                "" => repository().join(&name),
+                _ => repository().join(&name).with_file_name("").join(file),
             };
             assert!(path.exists(), "{name}: {target}");
+            if is_of_the_book {
+                let (path, docs) = (path.canonicalize(), docs.canonicalize());
+                let is_inside = path.expect("a file").starts_with(docs.expect("a folder"));
+                assert!(
+                    is_inside,
+                    "{name}: {target} leads out of the book: name the file, without a link"
+                );
+            }
             if !heading.is_empty() {
                 let there = fs::read_to_string(&path).expect("a document");
-                let found =
-                    there.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
+                let found = outside_of_code(&there)
+                    .any(|line| line.starts_with('#') && anchor(line) == heading);
                 assert!(found, "{name}: {target}");
             }
         }

@@ -1,7 +1,7 @@
 //! The HTTP face of nearsift: 'have I seen this page?', over HTTP/1.1 and HTTP/2.
 //!
-//! [`serve`] runs until the process is told to stop; [`Server`] is a service inside another program. `docs/SERVICE.md` has
-//! every route, setting and problem.
+//! [`serve`] runs until the process is told to stop; [`Server`] is a service inside another program. The pages of
+//! `docs/operate` have every route, setting and problem.
 //!
 //! ```
 //! use std::io::{Read, Write};

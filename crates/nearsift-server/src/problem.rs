@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::pool::Undone;
 
-/// What kind of problem it is. `docs/SERVICE.md` has the table.
+/// What kind of problem it is. `docs/operate/http-api.md` has the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the title of each kind says it")]
 #[non_exhaustive]

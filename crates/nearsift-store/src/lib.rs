@@ -34,7 +34,7 @@
 //! with the tables that find its documents. Segments are merged so that each is several times larger than all smaller ones
 //! together. The manifest says which segments are live and which log goes on from them; it is
 //! replaced by a rename. A removed document of a segment is a bit in memory, written beside the segment when the log
-//! that removed it is let go. `docs/FORMAT.md` has every byte.
+//! that removed it is let go. `docs/operate/file-format.md` has every byte.
 //!
 //! # What is promised
 //!

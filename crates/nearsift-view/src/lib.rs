@@ -2,7 +2,7 @@
 //! thresholds, and pairs to review.
 //!
 //! [`View`] serves the page of `nearsift-server` on this machine, and answers its questions from the folder of the results and from
-//! the run's input, where that is still there. `docs/PAGE.md` shows it.
+//! the run's input, where that is still there. `docs/use/view.md` shows it.
 //!
 //! | module | owns |
 //! |---|---|

@@ -27,9 +27,9 @@ fn every_target_has_a_file_and_a_binary_and_no_other_exists() {
 
 #[test]
 fn the_document_lists_every_target() {
-    let document = std::fs::read_to_string(repository().join("docs/TESTING.md")).unwrap();
+    let document = std::fs::read_to_string(repository().join("docs/operate/fuzzing.md")).unwrap();
     for target in TARGETS {
         let row = format!("| `{}` | {} |", target.name, target.about);
-        assert!(document.contains(&row), "docs/TESTING.md has no line {row}");
+        assert!(document.contains(&row), "docs/operate/fuzzing.md has no line {row}");
     }
 }

@@ -52,21 +52,40 @@ enum Format {
     Parquet,
 }
 
-/// English pages whose words are counted.
-const PAGES: [&str; 12] = [
+/// English pages whose words are counted, and folders of them.
+const PAGES: [&str; 8] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
-    "docs/ALGORITHM.md",
-    "docs/BAD-INPUT.md",
-    "docs/PARTIAL.md",
-    "docs/QUALITY.md",
-    "docs/RECIPES.md",
-    "docs/TESTING.md",
-    "docs/TUNING.md",
+    "docs/use",
+    "docs/understand",
+    "docs/operate",
     "examples/README.md",
     "examples/corpus.jsonl",
 ];
+
+/// The files of [`PAGES`]; those of a folder by their names.
+///
+/// # Errors
+/// A sentence for the terminal: which folder could not be read.
+fn pages() -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for page in PAGES.map(|page| repository().join(page)) {
+        if !page.is_dir() {
+            files.push(page);
+            continue;
+        }
+        let failed = |e: std::io::Error| format!("{}: {e}", page.display());
+        let entries = std::fs::read_dir(&page).map_err(failed)?;
+        let mut inside: Vec<PathBuf> = entries
+            .map(|entry| entry.map(|e| e.path()))
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
+        inside.sort();
+        files.append(&mut inside);
+    }
+    Ok(files)
+}
 
 /// Writes the corpus.
 ///
@@ -77,8 +96,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
     };
     let dictionary = read(package_folder("jieba-rs")?.join("src/data/dict.txt"))?;
-    let pages: Vec<String> =
-        PAGES.iter().map(|page| read(repository().join(page))).collect::<Result<_, _>>()?;
+    let pages: Vec<String> = pages()?.into_iter().map(read).collect::<Result<_, _>>()?;
     let settings = Settings {
         documents: arguments.documents,
         seed: arguments.seed,

@@ -1,5 +1,5 @@
 //! Counts `crates/nearsift/data/rarity.bin`, the shipped document frequencies of hashed features,
-//! over documents drawn word by word from published counts of words. `docs/RECIPES.md` says why, and
+//! over documents drawn word by word from published counts of words. `docs/understand/rarity.md` says why, and
 //! how good it is; the reader is `nearsift::feature::frequency`.
 
 use std::path::{Path, PathBuf};

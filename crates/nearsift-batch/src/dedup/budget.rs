@@ -1,6 +1,6 @@
 //! What a long run takes: a forecast before it, shares of the memory limit during it, and what happened.
 //!
-//! docs/SCALE.md explains the figures.
+//! docs/operate/memory-and-disk.md explains the figures.
 
 use std::fmt;
 use std::path::Path;

@@ -11,7 +11,7 @@ const COMMANDS: [(&str, &str); 3] = [
     ("compare", "用各种度量比较两篇文档，并标出差异。"),
     (
         "serve",
-        "通过 HTTP 提供文件夹中的集合，直到收到停止信号（SIGTERM、Ctrl-C）。\n\n设置可用命令行选项、环境变量（--max-body 对应 NEARSIFT_MAX_BODY）或 TOML 文件（max-body = \"16MiB\"）给出；选项优先于环境变量，环境变量优先于文件。路由见 docs/SERVICE.md。",
+        "通过 HTTP 提供文件夹中的集合，直到收到停止信号（SIGTERM、Ctrl-C）。\n\n设置可用命令行选项、环境变量（--max-body 对应 NEARSIFT_MAX_BODY）或 TOML 文件（max-body = \"16MiB\"）给出；选项优先于环境变量，环境变量优先于文件。路由见 docs/operate/http-api.md。",
     ),
 ];
 

@@ -1,4 +1,4 @@
-//! What the program answers to bad input: the tests expect it, and `docs/BAD-INPUT.md` lists it.
+//! What the program answers to bad input: the tests expect it, and `docs/use/bad-input.md` lists it.
 
 use crate::support::Run;
 
@@ -983,8 +983,8 @@ pub const ALL: &[&Answer] = &[
 /// The page cannot say anything else than the tests expect.
 #[test]
 fn the_page_lists_every_answer() {
-    let path = testkit::repository().join("docs/BAD-INPUT.md");
-    let page = std::fs::read_to_string(&path).expect("docs/BAD-INPUT.md");
+    let path = testkit::repository().join("docs/use/bad-input.md");
+    let page = std::fs::read_to_string(&path).expect("docs/use/bad-input.md");
     let mut rows =
         String::from("| input | status | what it says | and then |\n|---|---|---|---|\n");
     for Answer { what, status, says, then } in ALL {
@@ -996,5 +996,5 @@ fn the_page_lists_every_answer() {
         };
         rows.push_str(&format!("| {what} | {status} | {says} | {then} |\n"));
     }
-    assert!(page.contains(&rows), "docs/BAD-INPUT.md has not exactly these rows:\n{rows}");
+    assert!(page.contains(&rows), "docs/use/bad-input.md has not exactly these rows:\n{rows}");
 }

@@ -224,7 +224,7 @@ fn mistakes_are_named() {
     check(&["--benchmarks", "mmlu.jsonl", "--mark", "--dry-run"], &["--mark"]);
 }
 
-/// As docs/BAD-INPUT.md has it.
+/// As docs/use/bad-input.md has it.
 #[test]
 fn bad_benchmarks_and_indexes() {
     let folder = folder();

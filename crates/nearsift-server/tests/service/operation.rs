@@ -208,7 +208,11 @@ fn https_is_spoken_with_a_certificate() {
 
 #[test]
 fn the_documentation_has_every_route_and_setting() {
-    let page = std::fs::read_to_string(testkit::repository().join("docs/SERVICE.md")).unwrap();
+    let pages = ["http-api", "service-settings"].map(|name| {
+        let path = testkit::repository().join(format!("docs/operate/{name}.md"));
+        std::fs::read_to_string(path).unwrap()
+    });
+    let page = pages.concat();
     for (method, path, _) in nearsift_server::routes() {
         let is_doubled = path.starts_with("/v1/collections/{name}/");
         let is_listed =

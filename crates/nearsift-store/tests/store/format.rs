@@ -1,4 +1,4 @@
-//! A reader that knows nothing but what `docs/FORMAT.md` says, and finds what the store finds.
+//! A reader that knows nothing but what `docs/operate/file-format.md` says, and finds what the store finds.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -463,5 +463,8 @@ fn the_document_says_how_to_read_a_store() {
         let files = disk.files();
         assert!(Reader::read(&files).documents == found);
     }
-    assert!(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FORMAT.md")).exists());
+    assert!(
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate/file-format.md"))
+            .exists()
+    );
 }

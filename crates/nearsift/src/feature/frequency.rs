@@ -72,7 +72,7 @@ pub enum FrequencyTableError {
 }
 
 impl DocumentFrequencies {
-    /// The table that is part of the program. `docs/RECIPES.md` says from which texts it was counted.
+    /// The table that is part of the program. `docs/understand/rarity.md` says from which texts it was counted.
     pub fn shipped() -> &'static DocumentFrequencies {
         static SHIPPED: LazyLock<DocumentFrequencies> = LazyLock::new(|| {
             DocumentFrequencies::from_bytes(include_bytes!("../../data/rarity.bin"))

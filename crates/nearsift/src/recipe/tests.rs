@@ -263,7 +263,7 @@ fn text_key(text: &str) -> Option<u128> {
 
 #[test]
 fn text_keys_are_of_letters_words_and_signs() {
-    // By another implementation of BLAKE3, over the bytes that docs/RECIPES.md says.
+    // By another implementation of BLAKE3, over the bytes that docs/understand/text-key.md says.
     let numbers =
         |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
     let bytes = [b"\xfe\x02w", &numbers(&[19, 1])[..], "我用rust写程序".as_bytes(), &numbers(&[4])]

@@ -59,7 +59,7 @@ impl Method {
 }
 
 /// How fingerprints within a distance become groups, unless it is said: components, which lose nothing, up to an eighth of
-/// the bits; beyond, chance links and texts of one form join them into chains, and majority link. docs/QUALITY.md has the figures.
+/// the bits; beyond, chance links and texts of one form join them into chains, and majority link. docs/records/simhash-distance.md has the figures.
 pub fn clustering_within(max_distance: u32, bits: u32) -> Clustering {
     match 8 * max_distance <= bits {
         true => Clustering::Components,
@@ -79,7 +79,7 @@ pub enum Acceptance {
 /// Pairs of sketches with less than this are not worth a look at the texts, by the number of documents up to which each holds.
 /// Chance pairs grow with the square of the documents and thin out tenfold with every few hundredths of
 /// the score, while of near duplicates almost none score so low: in large corpora a higher bound keeps
-/// the work for each document what it is. docs/SCALE.md has the figures.
+/// the work for each document what it is. docs/understand/candidates.md has the figures.
 const CANDIDATE: [(usize, f64); 3] = [(1 << 18, 0.2), (1 << 22, 0.25), (usize::MAX, 0.28)];
 
 /// The least of longer texts in any corpus: they hardly ever have less and score [`CLOSE`] or more.
@@ -97,7 +97,7 @@ impl Default for Acceptance {
 
 impl Acceptance {
     /// The least score of near duplicates where sketches decide alone, unless another is chosen: the best mean F1 over the
-    /// development sets, of which docs/QUALITY.md has the curve. A store keeps [`sketch::MIN_SCORE`], which its schema
+    /// development sets, of which docs/records/sketches-alone.md has the curve. A store keeps [`sketch::MIN_SCORE`], which its schema
     /// records.
     pub const SKETCHES_ALONE: f64 = 0.46;
 

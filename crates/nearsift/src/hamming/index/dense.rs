@@ -3,7 +3,7 @@
 //!
 //! Values that lie in one small ball crowd a bucket of every table, and each table comes upon the same ones. So they
 //! stand outside the tables, each once. A query knows its distance from the centre, and with it which words
-//! are within the distance of itself and in the ball; see `docs/ALGORITHM.md`.
+//! are within the distance of itself and in the ball; see `docs/understand/dense-balls.md`.
 
 #[cfg(test)]
 mod tests;
