@@ -232,6 +232,8 @@ fn the_image_runs_without_rights_on_a_root_that_has_nothing_else() {
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         fs::copy(testkit::repository().join(licence), context.join(licence)).expect("a file");
     }
+    // As `cargo xtask dist` makes it of the licences of all crates.
+    folder.file("context/THIRD-PARTY.txt", "licences");
     let root = folder.path("root");
     let image = Image::build(&read(&packaging("container/Containerfile")), &context, &root);
     for library in libraries(&own_program()) {
