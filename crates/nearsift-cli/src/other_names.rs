@@ -1,7 +1,9 @@
 //! Names from other programs for the same work, and what to write here instead.
 
-use clap::Command;
+use clap::{Command, CommandFactory};
 use nearsift_batch::PageLanguage;
+
+use crate::args::Cli;
 
 /// Options of other programs that one option of this program stands for.
 struct OtherNames {
@@ -258,29 +260,31 @@ pub fn of_option(given: &str, command: &Command, language: PageLanguage) -> Opti
 pub fn of_command(given: &str, language: PageLanguage) -> Option<String> {
     let given = given.to_lowercase();
     let (_, own) = COMMANDS.iter().find(|(names, _)| names.contains(&given.as_str()))?;
+    // Some are on Unix alone.
+    Cli::command().find_subcommand(own.split(' ').next()?)?;
     let own = format!("`nearsift {own}`");
     Some(language.pick([format!("{own} does that"), format!("请用 {own}")]))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
-    use crate::args::Cli;
 
     /// All commands, with those below others.
+    #[cfg(unix)]
     fn all(command: &Command) -> Vec<Command> {
         let below = command.get_subcommands().flat_map(all);
         std::iter::once(command.clone()).chain(below).collect()
     }
 
+    #[cfg(unix)]
     fn commands() -> Vec<Command> {
         let mut program = Cli::command();
         program.build();
         all(&program)
     }
 
+    #[cfg(unix)]
     #[test]
     fn every_row_is_for_a_command() {
         let commands = commands();
@@ -299,7 +303,7 @@ mod tests {
                         && of_option(name, command, PageLanguage::English) == Some(row.english)
                         && of_option(name, command, PageLanguage::Chinese) == Some(row.chinese)
                 };
-                assert!(with_own.iter().any(|command| reaches(command)), "{name}: {}", row.own);
+                assert!(with_own.iter().any(reaches), "{name}: {}", row.own);
             }
             // Each option that the text names is one.
             for word in row.english.split(|c: char| !c.is_ascii_alphanumeric() && c != '-') {
@@ -312,6 +316,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn every_command_that_is_named_is_one() {
         let names: Vec<String> = commands().iter().map(|c| c.get_name().to_owned()).collect();

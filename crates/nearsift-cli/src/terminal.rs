@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -26,6 +26,8 @@ struct Terminal {
     bar: Mutex<Option<ProgressBar>>,
     /// How long each phase took that has ended, in the order in which they began.
     times: Mutex<Vec<(Phase, Duration)>>,
+    /// When the first of them began.
+    begun: OnceLock<Instant>,
 }
 
 /// How progress is shown from now on.
@@ -68,10 +70,13 @@ pub fn tell_times() {
         return;
     }
     let language = language::of_environment();
-    let parts: Vec<String> = times
+    let mut parts: Vec<String> = times
         .iter()
         .map(|(phase, took)| format!("{} {}", phase.name_in(language), seconds(*took)))
         .collect();
+    if let Some(begun) = TERMINAL.begun.get() {
+        parts.push(format!("{} {}", language.pick(["in all", "共"]), seconds(begun.elapsed())));
+    }
     let text = language.pick(["time: ", "用时："]).to_owned();
     tell(Severity::Note, &(text + &parts.join(language.pick([", ", "，"]))));
 }
@@ -156,6 +161,7 @@ impl Events {
 impl Observer for Terminal {
     fn begin(&self, phase: Phase, total: u64) {
         let form = *lock(&self.form);
+        self.begun.get_or_init(Instant::now);
         let bar = ProgressBar::new(total);
         let is_shown = matches!(form, None | Some(ProgressForm::Bar));
         if !is_shown || !std::io::stderr().is_terminal() {

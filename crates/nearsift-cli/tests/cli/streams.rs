@@ -147,7 +147,7 @@ fn progress_is_on_standard_error() {
     assert!(!run.stdout.contains("time:"), "{}", run.stdout);
     let times = run.stderr.lines().find_map(|line| line.strip_prefix("note: time: "));
     let times: Vec<&str> = times.unwrap_or_else(|| panic!("{}", run.stderr)).split(", ").collect();
-    for phase in ["fingerprints", "verifying", "writing"] {
+    for phase in ["fingerprints", "verifying", "writing", "in all"] {
         let own = times.iter().find_map(|time| time.strip_prefix(phase));
         let seconds = own.and_then(|time| time.trim().strip_suffix(" s")?.parse::<f64>().ok());
         assert!(seconds.is_some_and(|seconds| seconds < 600.0), "{phase}: {times:?}");
