@@ -1,6 +1,7 @@
 //! The C library, installed: both libraries, the header and the file for pkg-config.
 
 use std::fs;
+#[cfg(unix)]
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +10,12 @@ use clap::Args;
 
 use crate::steps::Outcome;
 use crate::tools::{cargo, loud, quiet, repository, test_build, works};
+
+/// The command installs on Linux alone; the other commands are for all systems.
+#[cfg(not(unix))]
+fn symlink(_full: &str, _link: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
 
 #[derive(Args)]
 pub struct Arguments {

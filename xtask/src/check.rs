@@ -7,15 +7,15 @@ use clap::builder::PossibleValuesParser;
 
 use crate::steps::{self, Outcome, Step};
 use crate::tools::{cargo, loud, program, quiet};
-use crate::{c_library, clients, deny, page, python, round_trip, torture};
+use crate::{c_library, clients, deny, page, python, round_trip, torture, workflows};
 
 /// What reads the code without running it.
-pub const LINT: &[Step] = &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY];
+pub const LINT: &[Step] = &[FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, WORKFLOWS];
 
 /// Everything that must pass. The quickest come first.
 pub const TEST: &[Step] = &[
-    FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, TESTS, TABLES, PAGE, C_LIBRARY, PARQUET, PYTHON,
-    API, CLIENTS, HTTP2, ORACLES,
+    FORMAT, CLIPPY, FEATURES, DOC, TARGETS, DENY, WORKFLOWS, TESTS, TABLES, PAGE, C_LIBRARY,
+    PARQUET, PYTHON, API, CLIENTS, HTTP2, ORACLES,
 ];
 
 const FORMAT: Step = Step { name: "format", about: "rustfmt has nothing to change", run: format };
@@ -25,6 +25,8 @@ const FEATURES: Step =
 const DOC: Step = Step { name: "doc", about: "rustdoc without a warning", run: doc };
 const TARGETS: Step = Step { name: "targets", about: "the fuzz targets compile", run: targets };
 const DENY: Step = Step { name: "deny", about: "licences, sources, advisories", run: deny::check };
+const WORKFLOWS: Step =
+    Step { name: "workflows", about: "the workflows, by actionlint", run: workflows::step };
 const TESTS: Step = Step { name: "tests", about: "all tests", run: tests };
 const TABLES: Step = Step { name: "tables", about: "generated tables are up to date", run: tables };
 const PAGE: Step = Step {

@@ -1,5 +1,5 @@
 //! Developer commands, run as `cargo xtask COMMAND`: `test`, `lint`, `bench`, `fuzz`, `tables`,
-//! `docs`, `generate-corpus`, `torture`, `wheel`, `c-library`, `cluster`.
+//! `docs`, `generate-corpus`, `torture`, `wheel`, `dist`, `c-library`, `cluster`.
 //!
 //! Each is a thin driver of cargo: whatever it runs can be typed by hand, and a failing step prints
 //! the command that reruns it alone.
@@ -12,6 +12,7 @@ mod check;
 mod clients;
 mod cluster;
 mod deny;
+mod dist;
 mod fuzz;
 mod page;
 mod python;
@@ -21,6 +22,7 @@ mod site;
 mod steps;
 mod tools;
 mod torture;
+mod workflows;
 
 use std::process::ExitCode;
 
@@ -72,6 +74,8 @@ enum Command {
     /// Runs the Python package on Spark or Ray, with a worker killed at work
     #[command(subcommand)]
     Cluster(cluster::Run),
+    /// What a release has for one system, into target/dist: archive, Debian package, container folder, checksums
+    Dist(dist::Arguments),
     /// Builds the C library and installs it
     CLibrary(c_library::Arguments),
     /// Writes the generated tables that are committed, or checks that they are up to date
@@ -106,6 +110,7 @@ fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(run) => torture::run(&run),
         Command::Cluster(what) => cluster::run(&what),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::CLibrary(arguments) => c_library::run(&arguments),
         Command::Tables { arguments } => tables(&arguments),
     };

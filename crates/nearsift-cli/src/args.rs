@@ -99,6 +99,10 @@ pub enum Command {
     Serve(Serve),
     /// Measure this machine; every answer is checked.
     Bench(Bench),
+    /// Print a script by which a shell completes commands, options and their values.
+    Completions(Completions),
+    /// Write the manual pages, one for each command.
+    Man(Man),
 }
 
 #[derive(Debug, Args)]
@@ -1001,7 +1005,7 @@ pub struct Tune {
 #[derive(Debug, Args)]
 pub struct Serve {
     /// The folder of the collections; it is made if there is none.
-    #[arg(value_name = "DIR", required_unless_present = "new_key")]
+    #[arg(value_name = "DIR", required_unless_present_any = ["new_key", "print_config", "ready"])]
     pub dir: Option<PathBuf>,
     /// Settings from a TOML file.
     #[arg(long, value_name = "FILE")]
@@ -1009,6 +1013,9 @@ pub struct Serve {
     /// Print the settings and where each is from, and do nothing else.
     #[arg(long)]
     pub print_config: bool,
+    /// Ask the service that runs with these settings whether it is ready, and do nothing else: exit status 0 if it is, else 1.
+    #[arg(long, conflicts_with_all = ["dir", "print_config", "new_key"])]
+    pub ready: bool,
     /// Make an API key: print it, and the line for the file of keys.
     #[arg(long, value_name = "read|write|admin", conflicts_with = "dir")]
     pub new_key: Option<nearsift_server::Scope>,
@@ -1057,6 +1064,20 @@ impl clap::FromArgMatches for ServeSettings {
             .collect();
         Ok(())
     }
+}
+
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell that reads the script.
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The folder for the pages. It is made if there is none, and pages that are there are replaced.
+    #[arg(short, long, value_name = "DIR", value_parser = output())]
+    pub output: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,12 @@ pub fn given(language: Option<args::PageLanguage>) -> PageLanguage {
     }
 }
 
+/// The language that `NEARSIFT_LANGUAGE` names, if it is set: the locale does not count.
+#[cfg(unix)]
+pub fn of_variable() -> Option<PageLanguage> {
+    crate::environment::get(VARIABLE).map(|language| PageLanguage::of_locale(&language))
+}
+
 /// The language that the environment asks for: `NEARSIFT_LANGUAGE`, else the locale of messages.
 pub fn of_environment() -> PageLanguage {
     let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());

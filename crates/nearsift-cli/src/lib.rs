@@ -11,9 +11,12 @@ mod args;
 mod calibration;
 mod chinese;
 mod commands;
+mod environment;
+mod examples;
 mod failure;
 mod interrupt;
 mod language;
+mod other_names;
 mod output;
 mod resolve;
 mod settings;
@@ -43,7 +46,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
     match run(&cli) {
-        Ok(status) => status.code(),
+        Ok(status) => {
+            terminal::tell_times();
+            status.code()
+        }
         Err(failure) => {
             failure.tell();
             failure.status()
@@ -95,6 +101,8 @@ fn run(cli: &Cli) -> Result<Status, Failure> {
         #[cfg(unix)]
         Command::Serve(args) => commands::serve::run(args, &cli.global),
         Command::Bench(args) => commands::bench::run(args, &cli.global),
+        Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::man::run(args),
     }
 }
 

@@ -1,7 +1,8 @@
-//! The command line, and under it the settings file that `--config` names: its values stand in for the
+//! The command line, and under it the environment and the settings file that `--config` names: their values stand in for the
 //! defaults of the options, so that whatever the command line says wins.
 
 use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -15,25 +16,39 @@ use toml::de::{DeTable, DeValue};
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::output::{Severity, be_quiet, escaped, tell};
-use crate::{chinese, language};
+use crate::output::{Severity, be_quiet, escaped, explain, tell};
+use crate::{chinese, environment, examples, language, other_names};
 
 /// What the user asks for. A mistake on the command line ends the program here, as does `--help`.
 ///
 /// # Errors
-/// A settings file that cannot be read, or what is wrong in it.
+/// A settings file that cannot be read, or what is wrong in it or in the environment.
 pub fn command_line(arguments: &[OsString]) -> Result<Cli, Failure> {
-    let mut matches =
-        command().try_get_matches_from(arguments).unwrap_or_else(|error| end(&with_remedy(error)));
-    if let Some((name, own)) = matches.subcommand()
-        // The service has settings of its own.
-        && name != "serve"
-        && let Some(file) = own.try_get_one::<PathBuf>("config").ok().flatten()
+    let mut matches = command()
+        .try_get_matches_from(arguments)
+        .unwrap_or_else(|error| end(&with_remedy(error, arguments)));
+    let (path, given) = called(&matches);
+    let mut layers = vec![environment::settings(&path)?];
+    let is_service = path.first().is_some_and(|name| name == "serve");
+    if let (false, Ok(file)) = (is_service, given.try_get_one::<PathBuf>("config"))
+        && let Some(file) = file.cloned().or_else(environment::config)
     {
-        let settings = Settings::read(file)?;
-        matches = settings.under(name, own)?.get_matches_from(arguments);
+        layers.push(file_settings(&file)?);
+    }
+    if layers.iter().any(|layer| !layer.values.is_empty()) {
+        matches = with_layers(&path, given, layers).get_matches_from(arguments);
     }
     Cli::from_arg_matches(&matches).map_err(|error| error.exit())
+}
+
+/// The names of the command that was called, and what it was given.
+fn called(matches: &ArgMatches) -> (Vec<String>, &ArgMatches) {
+    let (mut path, mut own) = (Vec::new(), matches);
+    while let Some((name, below)) = own.subcommand() {
+        path.push(name.to_owned());
+        own = below;
+    }
+    (path, own)
 }
 
 /// Ends the program with clap's message, in Chinese where that is asked for and known.
@@ -46,6 +61,9 @@ fn end(error: &clap::Error) -> ! {
     match (language::of_environment(), message) {
         (PageLanguage::Chinese, Some(message)) if is_known => {
             tell(Severity::Error, &message);
+            if let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested) {
+                tips.iter().for_each(|tip| explain(&format!("\n  提示：{tip}")));
+            }
             std::process::exit(error.exit_code())
         }
         _ => error.exit(),
@@ -61,59 +79,58 @@ pub fn in_one_line(message: &str) -> String {
 }
 
 /// The command line, whose help is in the language that the environment asks for.
-fn command() -> clap::Command {
-    match language::of_environment() {
-        PageLanguage::English => Cli::command(),
-        PageLanguage::Chinese => chinese::translate(Cli::command()),
+pub fn command() -> clap::Command {
+    let language = language::of_environment();
+    let command = examples::add(Cli::command(), language);
+    match language {
+        PageLanguage::English => command,
+        PageLanguage::Chinese => chinese::translate(command),
     }
 }
 
-/// Options of other programs for the same work, and what to write here instead.
-const OTHER_NAMES: [(&str, &str); 17] = [
-    ("--threshold", "--min-score gives the smallest score that is near, from 0 to 1"),
-    ("--similarity", "--min-score gives the smallest score that is near, from 0 to 1"),
-    ("--jaccard", "--min-score gives the smallest score that is near, from 0 to 1"),
-    ("--min-similarity", "--min-score gives the smallest score that is near, from 0 to 1"),
-    ("--distance", "--max-distance gives the largest Hamming distance that is near, in bits"),
-    ("--hamming", "--max-distance gives the largest Hamming distance that is near, in bits"),
-    (
-        "--num-perm",
-        "there are no permutations to choose: the sketch is of one size; --min-score says what is near",
-    ),
-    (
-        "--num-hashes",
-        "there are no hashes to choose: the sketch is of one size; --min-score says what is near",
-    ),
-    ("--bands", "there are no bands to choose; --min-score says what is near"),
-    ("--rows", "there are no rows to choose; --min-score says what is near"),
-    ("--ngram", "the recipe says what a feature is: --recipe, and `nearsift recipes` lists them"),
-    (
-        "--ngram-size",
-        "the recipe says what a feature is: --recipe, and `nearsift recipes` lists them",
-    ),
-    ("--column", "--text-field names the column of the text"),
-    ("--text-column", "--text-field names the column of the text"),
-    ("--id-column", "--id-field names the column of the id"),
-    ("--encoding", "--charset names the charset of the input"),
-    ("--sep", "--delimiter gives the character between the fields of CSV"),
-];
-
-/// An option that is unknown here and known elsewhere is answered with the one that does its work.
-fn with_remedy(mut error: clap::Error) -> clap::Error {
-    if error.kind() != ErrorKind::UnknownArgument {
-        return error;
-    }
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
-        return error;
+/// An option or command that is unknown here and known elsewhere is answered with what does its work.
+fn with_remedy(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let language = language::of_environment();
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
     };
-    // Names are compared as they are mostly written.
-    let name = given.split('=').next().unwrap_or_default().replace('_', "-").to_lowercase();
-    if let Some((_, remedy)) = OTHER_NAMES.iter().find(|(other, _)| *other == name) {
-        error.remove(ContextKind::SuggestedArg);
-        error.remove(ContextKind::Suggested);
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*remedy).into()]));
+    let tip = match error.kind() {
+        ErrorKind::UnknownArgument => text(ContextKind::InvalidArg).and_then(|given| {
+            other_names::of_option(&given, &named(arguments), language)
+                .map(str::to_owned)
+                .or_else(|| similar(text(ContextKind::SuggestedArg), language))
+        }),
+        ErrorKind::InvalidSubcommand => text(ContextKind::InvalidSubcommand)
+            .and_then(|given| other_names::of_command(&given, language)),
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand] {
+            error.remove(kind);
+        }
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// In Chinese, what clap says in English of an option with nearly the name.
+fn similar(option: Option<String>, language: PageLanguage) -> Option<String> {
+    match language {
+        PageLanguage::English => None,
+        PageLanguage::Chinese => option.map(|option| format!("有相近的选项：'{option}'")),
+    }
+}
+
+/// The command that the arguments name, with the options of all commands.
+fn named(arguments: &[OsString]) -> clap::Command {
+    let mut program = Cli::command();
+    program.build();
+    let mut own = &program;
+    for argument in arguments.iter().skip(1).filter_map(|argument| argument.to_str()) {
+        own = own.find_subcommand(argument).unwrap_or(own);
+    }
+    own.clone()
 }
 
 /// The commands whose options a settings file may have, whichever of them reads it.
@@ -126,107 +143,155 @@ const INPUT_LIST: &str = "files-from";
 /// A larger file is no settings file.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What a settings file says, checked value by value.
-struct Settings {
-    file: PathBuf,
-    values: Vec<Setting>,
+/// Settings of one place, checked value by value.
+pub struct Layer {
+    pub place: Place,
+    pub values: Vec<Setting>,
 }
 
-struct Setting {
-    /// The long name of the option.
-    key: String,
-    line: usize,
-    /// As the command line would have it.
-    value: String,
+/// Where settings stand, beside the command line.
+pub enum Place {
+    Environment,
+    File(PathBuf),
 }
 
-impl Settings {
-    fn read(file: &Path) -> Result<Settings, Failure> {
-        let mut bytes = Vec::new();
-        File::open(file)
-            .and_then(|opened| opened.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-            .map_err(|e| Failure::at(file, "read", &e))?;
-        let about = |what: &str| Failure::new(format!("{}: {what}", file.display()));
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(about("more than 1 MiB: expected a settings file"));
+impl Place {
+    /// How a message names some settings of the place.
+    fn naming(&self, keys: &[&str]) -> String {
+        match self {
+            Place::Environment => {
+                let names: Vec<String> =
+                    keys.iter().map(|key| environment::variable(key)).collect();
+                names.join(", ")
+            }
+            Place::File(file) => format!("{}: {}", file.display(), keys.join(", ")),
         }
-        let text = String::from_utf8(bytes).map_err(|_| about("not UTF-8: save it as UTF-8"))?;
-        let line_of = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
-        let at =
-            |line: usize, what: &str| Failure::new(format!("{}:{line}: {what}", file.display()));
-        let table = DeTable::parse(&text).map_err(|error| {
-            let line = error.span().map_or(1, |span| line_of(span.start));
-            at(line, &format!("not TOML: {}", error.message()))
-        })?;
-        let mut values = Vec::new();
-        for (key, value) in table.get_ref() {
-            let line = line_of(key.span().start);
-            let written =
-                setting(key.get_ref(), value.get_ref()).map_err(|what| at(line, &what))?;
-            let key = key.get_ref().to_string();
-            values.extend(written.map(|value| Setting { key, line, value }));
-        }
-        values.sort_by_key(|setting| setting.line);
-        let line = |key: &str| values.iter().find(|setting| setting.key == key).map(|s| s.line);
-        if let (Some(line), Some(other)) = (line("max-distance"), line("min-score")) {
-            let what = format!("max-distance: line {other} has min-score; keep one of the two");
-            return Err(at(line, &what));
-        }
-        Ok(Settings { file: file.to_owned(), values })
     }
+}
 
-    /// The command line with these settings as defaults, but for those that what was given rules out.
-    fn under(&self, name: &str, given: &ArgMatches) -> Result<clap::Command, Failure> {
-        let is_given = |key: &str| {
-            let id = key.replace('-', "_");
-            given.try_contains_id(&id).is_ok()
-                && given.value_source(&id) == Some(ValueSource::CommandLine)
+pub struct Setting {
+    /// The long name of the option.
+    pub key: String,
+    /// As the command line would have it.
+    pub value: String,
+}
+
+/// The settings of a file.
+fn file_settings(file: &Path) -> Result<Layer, Failure> {
+    let mut bytes = Vec::new();
+    File::open(file)
+        .and_then(|opened| opened.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|e| Failure::at(file, "read", &e))?;
+    let about = |what: &str| Failure::new(format!("{}: {what}", file.display()));
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(about("more than 1 MiB: expected a settings file"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| about("not UTF-8: save it as UTF-8"))?;
+    let line_of = |at: usize| 1 + text[..at.min(text.len())].matches('\n').count();
+    let at = |line: usize, what: &str| Failure::new(format!("{}:{line}: {what}", file.display()));
+    let table = DeTable::parse(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| line_of(span.start));
+        at(line, &format!("not TOML: {}", error.message()))
+    })?;
+    let mut values = Vec::new();
+    for (key, value) in table.get_ref() {
+        let line = line_of(key.span().start);
+        let written = setting(key.get_ref(), value.get_ref()).map_err(|what| at(line, &what))?;
+        let key = key.get_ref().to_string();
+        values.extend(written.map(|value| (line, Setting { key, value })));
+    }
+    values.sort_by_key(|(line, _)| *line);
+    let line = |key: &str| values.iter().find(|(_, s)| s.key == key).map(|(line, _)| *line);
+    if let (Some(line), Some(other)) = (line("max-distance"), line("min-score")) {
+        let what = format!("max-distance: line {other} has min-score; keep one of the two");
+        return Err(at(line, &what));
+    }
+    let values = values.into_iter().map(|(_, setting)| setting).collect();
+    Ok(Layer { place: Place::File(file.to_owned()), values })
+}
+
+/// The command line with the settings of the layers as defaults, but for those that a higher place rules out: the command line, then one
+/// layer after another.
+fn with_layers(path: &[String], given: &ArgMatches, layers: Vec<Layer>) -> clap::Command {
+    let mut command = Cli::command();
+    let global: Vec<String> = command.get_arguments().map(|a| a.get_id().to_string()).collect();
+    let own = environment::at(&command, path);
+    let mut above: BTreeMap<String, String> = own
+        .get_arguments()
+        .filter(|arg| {
+            let id = arg.get_id().as_str();
+            given.try_contains_id(id).is_ok()
+                && given.value_source(id) == Some(ValueSource::CommandLine)
+        })
+        .filter_map(|arg| {
+            let raw = given.try_get_raw(arg.get_id().as_str()).ok()??.next()?;
+            Some((arg.get_long()?.to_owned(), raw.to_string_lossy().into_owned()))
+        })
+        .collect();
+    let mut asks = "the command line";
+    let mut notes = Vec::new();
+    for layer in layers {
+        let values: BTreeMap<_, _> =
+            layer.values.iter().map(|s| (s.key.clone(), s.value.clone())).collect();
+        let (asked, own_way) = (is_sketch(&above), is_sketch(&values));
+        let is_other_way = asked.is_some() && own_way.is_some() && asked != own_way;
+        let is_ruled_out = |key: &str| {
+            let others: &[&str] = match key {
+                "max-distance" => &["min-score", "preset"],
+                "min-score" => &["max-distance", "preset"],
+                "preset" => &["max-distance", "min-score"],
+                _ => &[],
+            };
+            is_other_way && HOW.contains(&key)
+                || others.iter().any(|other| above.contains_key(*other))
         };
-        let recipe = given.try_get_one::<String>("recipe").ok().flatten();
-        let asked = is_sketch(
-            |key| is_given(key).then(|| method(given)).flatten(),
-            recipe.filter(|_| is_given("recipe")).map(String::as_str),
-            is_given,
-        );
-        let own = |key: &str| self.values.iter().find(|s| s.key == key).map(|s| s.value.as_str());
-        let filed =
-            is_sketch(|key| own(key).map(str::to_owned), own("recipe"), |k| own(k).is_some());
-        let other_way = asked.is_some() && filed.is_some() && asked != filed;
-        let ruled_out = |key: &str| {
-            (other_way && HOW.contains(&key))
-                || (key == "max-distance" && is_given("min-score"))
-                || (key == "min-score" && is_given("max-distance"))
-        };
-        let mut unused = Vec::new();
-        let mut command = Cli::command();
-        let global: Vec<String> = command.get_arguments().map(|a| a.get_id().to_string()).collect();
-        for Setting { key, value, .. } in &self.values {
-            if ruled_out(key) {
-                unused.push(key.as_str());
+        let unused: Vec<&str> =
+            layer.values.iter().map(|s| s.key.as_str()).filter(|key| is_ruled_out(key)).collect();
+        if !unused.is_empty() {
+            let settings = layer.place.naming(&unused);
+            notes.push(format!("{settings} not used: {asks} asks for something else"));
+        }
+        let used: Vec<&Setting> = layer.values.iter().filter(|s| !is_ruled_out(&s.key)).collect();
+        for Setting { key, value } in &used {
+            let Some(arg) = own.get_arguments().find(|arg| arg.get_long() == Some(key)) else {
+                continue;
+            };
+            if above.contains_key(key.as_str()) {
                 continue;
             }
-            let Some(arg) = option(name, key) else { continue };
             let id = arg.get_id().to_string();
             let value = value.clone();
             let with_default = |arg: Arg| arg.default_value(value);
             command = if global.contains(&id) {
                 command.mut_arg(id, with_default)
             } else {
-                command.mut_subcommand(name, |own| own.mut_arg(id, with_default))
+                mut_below(command, path, Box::new(|own| own.mut_arg(id, with_default)))
             };
         }
-        if given.try_get_one::<bool>("quiet").ok().flatten() == Some(&true) {
-            be_quiet();
+        let used: Vec<_> = used.iter().map(|s| (s.key.clone(), s.value.clone())).collect();
+        for (key, value) in used {
+            above.entry(key).or_insert(value);
         }
-        if !unused.is_empty() {
-            let what = format!(
-                "{}: {} not used: the command line asks for something else",
-                self.file.display(),
-                unused.join(", ")
-            );
-            tell(Severity::Note, &what);
+        if !layer.values.is_empty() {
+            asks = "the environment or the command line";
         }
-        Ok(command)
+    }
+    if above.get("quiet").is_some_and(|set| set == "true") {
+        be_quiet();
+    }
+    notes.iter().for_each(|note| tell(Severity::Note, note));
+    command
+}
+
+/// Changes a command below others.
+fn mut_below(
+    command: clap::Command,
+    path: &[String],
+    change: Box<dyn FnOnce(clap::Command) -> clap::Command>,
+) -> clap::Command {
+    match path {
+        [] => change(command),
+        [name, rest @ ..] => command.mut_subcommand(name, |own| mut_below(own, rest, change)),
     }
 }
 
@@ -244,19 +309,10 @@ const HOW: [&str; 10] = [
     "levels",
 ];
 
-/// The method that was given on the command line.
-fn method(given: &ArgMatches) -> Option<String> {
-    let method = given.try_get_raw("method").ok()??.next()?;
-    Some(method.to_string_lossy().into_owned())
-}
-
 /// Whether settings ask for sketches or, `false`, for SimHash; `None` when they leave it open.
-fn is_sketch(
-    method: impl Fn(&str) -> Option<String>,
-    recipe: Option<&str>,
-    has: impl Fn(&str) -> bool,
-) -> Option<bool> {
-    match (method("method"), recipe) {
+fn is_sketch(settings: &BTreeMap<String, String>) -> Option<bool> {
+    let has = |key: &str| settings.contains_key(key);
+    match (settings.get("method"), settings.get("recipe")) {
         (Some(method), _) => Some(method == "sketch"),
         (None, Some(recipe)) => Some(recipe == "sketch" || recipe.starts_with("sketch:")),
         (None, None) if has("max-distance") || has("bits") => Some(false),

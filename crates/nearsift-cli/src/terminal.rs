@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use nearsift_batch::{Context, Level, Notice, Observer, Phase, spell};
 use serde::Serialize;
 
@@ -24,6 +24,10 @@ struct Terminal {
     form: Mutex<Option<ProgressForm>>,
     phases: Mutex<HashMap<Phase, Shown>>,
     bar: Mutex<Option<ProgressBar>>,
+    /// How long each phase took that has ended, in the order in which they began.
+    times: Mutex<Vec<(Phase, Duration)>>,
+    /// When the first of them began.
+    begun: OnceLock<Instant>,
 }
 
 /// How progress is shown from now on.
@@ -55,9 +59,54 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Tells how long each phase of a job took, where progress is shown to people.
+pub fn tell_times() {
+    let times = std::mem::take(&mut *lock(&TERMINAL.times));
+    let is_shown = match *lock(&TERMINAL.form) {
+        None => std::io::stderr().is_terminal(),
+        Some(form) => form == ProgressForm::Bar,
+    };
+    if times.is_empty() || !is_shown {
+        return;
+    }
+    let language = language::of_environment();
+    let mut parts: Vec<String> = times
+        .iter()
+        .map(|(phase, took)| format!("{} {}", phase.name_in(language), seconds(*took)))
+        .collect();
+    if let Some(begun) = TERMINAL.begun.get() {
+        parts.push(format!("{} {}", language.pick(["in all", "共"]), seconds(begun.elapsed())));
+    }
+    let text = language.pick(["time: ", "用时："]).to_owned();
+    tell(Severity::Note, &(text + &parts.join(language.pick([", ", "，"]))));
+}
+
+/// A time in seconds, or in minutes and seconds.
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{:.1} s", time.as_secs_f64()),
+        whole => format!("{} min {} s", whole / 60, whole % 60),
+    }
+}
+
+/// A number a second in a few characters, with a unit of a thousand, a million or a billion.
+fn short_rate(per_second: f64) -> String {
+    let units = [(1e9, "G"), (1e6, "M"), (1e3, "k")];
+    // What would be rounded to the next unit is written with it.
+    let unit = units.into_iter().find(|(unit, _)| per_second >= 0.9995 * unit);
+    let (number, unit) = unit.map_or((per_second, ""), |(unit, name)| (per_second / unit, name));
+    match number {
+        number if number >= 99.95 || unit.is_empty() && number >= 9.95 => {
+            format!("{number:.0}{unit}/s")
+        }
+        number => format!("{number:.1}{unit}/s"),
+    }
+}
+
 /// A phase that is shown.
 struct Shown {
     bar: ProgressBar,
+    begun: Instant,
     events: Option<Events>,
 }
 
@@ -79,6 +128,8 @@ struct Event {
     unit: &'static str,
     /// Units a second since the phase began.
     rate: f64,
+    /// Seconds since the phase began.
+    seconds: f64,
     /// Seconds left in the phase, by that rate.
     eta: Option<f64>,
 }
@@ -96,6 +147,7 @@ impl Events {
             total: self.total,
             unit: self.phase.unit(),
             rate: tenths(rate),
+            seconds: tenths(seconds),
             eta: (rate > 0.0).then(|| tenths(left / rate)),
         };
         self.last = Some(Instant::now());
@@ -109,6 +161,7 @@ impl Events {
 impl Observer for Terminal {
     fn begin(&self, phase: Phase, total: u64) {
         let form = *lock(&self.form);
+        self.begun.get_or_init(Instant::now);
         let bar = ProgressBar::new(total);
         let is_shown = matches!(form, None | Some(ProgressForm::Bar));
         if !is_shown || !std::io::stderr().is_terminal() {
@@ -117,12 +170,17 @@ impl Observer for Terminal {
         let language = language::of_environment();
         let left = language.pick(["{eta} left", "剩余 {eta}"]);
         let done = match phase.unit() {
-            "bytes" => "{bytes}/{total_bytes} {bytes_per_sec}",
-            _ => "{human_pos}/{human_len} {per_sec}",
+            "bytes" => "{decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec}",
+            _ => "{human_pos}/{human_len} {short_rate}",
         };
         let template = format!("{{msg:12}} {{wide_bar}} {done} {left}");
         if let Ok(style) = ProgressStyle::with_template(&template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key(
+                "short_rate",
+                |state: &ProgressState, to: &mut dyn std::fmt::Write| {
+                    let _a_text_takes_all = to.write_str(&short_rate(state.per_sec()));
+                },
+            ));
         }
         bar.set_message(phase.name_in(language));
         *lock(&self.bar) = Some(bar.clone());
@@ -131,7 +189,11 @@ impl Observer for Terminal {
             events.write("begin");
             events
         });
-        lock(&self.phases).insert(phase, Shown { bar, events });
+        let mut times = lock(&self.times);
+        if !times.iter().any(|(own, _)| *own == phase) {
+            times.push((phase, Duration::ZERO));
+        }
+        lock(&self.phases).insert(phase, Shown { bar, begun: Instant::now(), events });
     }
 
     fn advance(&self, phase: Phase, done: u64) {
@@ -150,6 +212,9 @@ impl Observer for Terminal {
         *lock(&self.bar) = None;
         if let Some(mut shown) = lock(&self.phases).remove(&phase) {
             shown.bar.finish_and_clear();
+            if let Some((_, took)) = lock(&self.times).iter_mut().find(|(own, _)| *own == phase) {
+                *took += shown.begun.elapsed();
+            }
             if let Some(events) = &mut shown.events {
                 events.write("end");
             }
@@ -162,5 +227,31 @@ impl Observer for Terminal {
             Level::Note => Severity::Note,
         };
         tell(severity, &spell(notice.message, option));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_short() {
+        let check = |rate: f64, expect: &str| assert_eq!(short_rate(rate), expect, "{rate}");
+        check(0.0, "0.0/s");
+        check(0.26, "0.3/s");
+        check(9.96, "10/s");
+        check(734.4, "734/s");
+        check(999.6, "1.0k/s");
+        check(12_345.678_9, "12.3k/s");
+        check(123_456.0, "123k/s");
+        check(999_900.0, "1.0M/s");
+        check(1_234_567.0, "1.2M/s");
+        check(2.5e9, "2.5G/s");
+    }
+
+    #[test]
+    fn times_are_seconds_then_minutes() {
+        assert_eq!(seconds(Duration::from_millis(1_240)), "1.2 s");
+        assert_eq!(seconds(Duration::from_secs(125)), "2 min 5 s");
     }
 }

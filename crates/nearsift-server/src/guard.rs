@@ -17,7 +17,7 @@ use crate::answer;
 use crate::api::{App, COLLECTION};
 use crate::body::{Rest, content_length};
 use crate::collections::DEFAULT;
-use crate::keys::{Key, Scope};
+use crate::keys::Scope;
 use crate::presence::Presence;
 use crate::problem::{Kind, Problem};
 use crate::slow::SlowRequest;
@@ -174,11 +174,8 @@ fn check(app: &App, request: &Request, route: Option<&str>) -> Result<Caller, Pr
     let caller = match *access {
         Access::Public => nobody,
         // Without keys only this machine comes here, and may do all.
-        Access::Needs(_) if app.keys.is_empty() => Caller { name: None, scope: Scope::Admin },
-        Access::Needs(scope) => {
-            let key = authorise(app, headers, scope)?;
-            Caller { name: Some(key.name.clone()), scope: key.scope }
-        }
+        Access::Needs(_) if app.keys.get().is_empty() => Caller { name: None, scope: Scope::Admin },
+        Access::Needs(scope) => authorise(app, headers, scope)?,
     };
     if method == Method::POST && !is_json(headers) {
         return Err(Problem::new(Kind::NotAcceptedMedia, "The content type is not JSON.")
@@ -208,7 +205,7 @@ pub(crate) fn check_origin(request: &Request, allowed_hosts: &[String]) -> Resul
     }
 }
 
-fn authorise<'a>(app: &'a App, headers: &HeaderMap, scope: Scope) -> Result<&'a Key, Problem> {
+fn authorise(app: &App, headers: &HeaderMap, scope: Scope) -> Result<Caller, Problem> {
     let expected = "Authorization: Bearer KEY";
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else {
@@ -223,7 +220,8 @@ fn authorise<'a>(app: &'a App, headers: &HeaderMap, scope: Scope) -> Result<&'a 
         return Err(Problem::new(Kind::NoKey, "The header Authorization has no bearer key.")
             .expecting(expected));
     };
-    let key = app.keys.find(presented).ok_or_else(|| {
+    let keys = app.keys.get();
+    let key = keys.find(presented).ok_or_else(|| {
         Problem::new(Kind::WrongKey, "No key of the service is equal to this one.")
     })?;
     if key.scope < scope {
@@ -233,7 +231,7 @@ fn authorise<'a>(app: &'a App, headers: &HeaderMap, scope: Scope) -> Result<&'a 
         );
         return Err(Problem::new(Kind::ScopeTooSmall, detail));
     }
-    Ok(key)
+    Ok(Caller { name: Some(key.name.clone()), scope: key.scope })
 }
 
 /// Whom the request is for: the authority of its target, else its only header Host.

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use constant_time_eq::constant_time_eq_32;
 use sha2::{Digest, Sha256};
 
-use crate::ServeError;
+use crate::{Config, ServeError};
 
 /// What a key allows. Each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,6 +86,26 @@ impl Keys {
             self.0.push(key);
         }
         Ok(())
+    }
+
+    /// Those of the settings and of their file.
+    ///
+    /// # Errors
+    /// A file that cannot be read or has none, or a line that is no key.
+    pub(crate) fn of(config: &Config) -> Result<Keys, ServeError> {
+        let mut keys = Keys::default();
+        keys.add(&config.keys, "keys")?;
+        let Some(file) = &config.keys_file else { return Ok(keys) };
+        let lines = std::fs::read_to_string(file).map_err(|error| ServeError::File {
+            path: file.clone(),
+            problem: format!("cannot read the keys: {error}"),
+        })?;
+        keys.add(&lines, &file.display().to_string())?;
+        if keys.is_empty() {
+            let problem = "no key in it: make one with `nearsift serve --new-key admin`, or leave keys-file out";
+            return Err(ServeError::File { path: file.clone(), problem: problem.to_owned() });
+        }
+        Ok(keys)
     }
 
     /// The key that was presented. All are looked at, whichever it is.

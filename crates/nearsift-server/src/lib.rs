@@ -39,7 +39,9 @@
 //! | `problem` | errors, RFC 9457 |
 //! | [`page`] | the web page: its files, embedded |
 //! | `local` | a server for one person on this machine: the same connections, checks and headers, without keys |
-//! | `metrics`, `slow`, `log` | what is counted, the slowest requests, a line for each |
+//! | `reload` | what is read again while it runs: keys, the certificate |
+//! | `probe` | asks a service whether it is ready |
+//! | `metrics`, `process`, `slow`, `log` | what is counted, what the system says of the process, the slowest requests, a line for each |
 //!
 //! # What never happens
 //!
@@ -64,14 +66,18 @@ mod metrics;
 pub mod page;
 mod pool;
 mod presence;
+mod probe;
 mod problem;
+mod process;
 mod queue;
+mod reload;
 mod scratch;
 mod slow;
 mod tls;
 mod writer;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -83,12 +89,15 @@ use tokio::task::JoinHandle;
 use api::{App, State};
 use collections::Collections;
 use keys::Keys;
+use reload::Reloaded;
 use scratch::Scratch;
+use tls::Certificate;
 
 pub use config::{Config, Log, SETTINGS, Setting};
 pub use error::ServeError;
 pub use keys::{NewKey, Scope};
 pub use local::{LocalServer, json};
+pub use probe::ready;
 pub use problem::{Kind as ProblemKind, Problem};
 
 /// All methods and paths of the service, and the scope that each needs, if any.
@@ -101,6 +110,7 @@ pub fn routes() -> Vec<(String, String, Option<Scope>)> {
 pub struct Server {
     address: SocketAddr,
     app: App,
+    certificate: Option<Arc<Certificate>>,
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
     runtime: Runtime,
@@ -118,26 +128,15 @@ impl Server {
 
     fn start_on(runtime: Runtime, config: Config) -> Result<Server, ServeError> {
         log::start(config.log)?;
-        let mut keys = Keys::default();
-        keys.add(&config.keys, "keys")?;
-        if let Some(file) = &config.keys_file {
-            let lines = std::fs::read_to_string(file).map_err(|error| ServeError::File {
-                path: file.clone(),
-                problem: format!("cannot read the keys: {error}"),
-            })?;
-            keys.add(&lines, &file.display().to_string())?;
-            if keys.is_empty() {
-                let problem = "no key in it: make one with `nearsift serve --new-key admin`, or leave keys-file out";
-                return Err(ServeError::File { path: file.clone(), problem: problem.to_owned() });
-            }
-        }
+        let keys = Keys::of(&config)?;
         if keys.is_empty() && !config.listen.ip().is_loopback() {
             return Err(ServeError::Open { address: config.listen });
         }
-        let tls = match (&config.tls_cert, &config.tls_key) {
-            (Some(certificate), Some(key)) => Some(tls::acceptor(certificate, key)?),
+        let certificate = match (&config.tls_cert, &config.tls_key) {
+            (Some(certificate), Some(key)) => Some(Arc::new(Certificate::open(certificate, key)?)),
             _ => None,
         };
+        let tls = certificate.clone().map(tls::acceptor).transpose()?;
         raise_open_files();
         let address = config.listen;
         let listener = {
@@ -159,12 +158,37 @@ impl Server {
             runtime.spawn(connection::serve(listener, App::clone(&app), router, tls, told));
         let count = app.collections.all().len();
         tracing::info!(url = %format!("{scheme}://{address}"), collections = count, keys = key_count, "listening");
-        Ok(Server { address, app, stop, serving, runtime })
+        Ok(Server { address, app, certificate, stop, serving, runtime })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Reads the files of `keys-file`, `tls-cert` and `tls-key` again, as at SIGHUP. A key that is not there any more is refused from the next
+    /// request on; new connections are shown the new certificate, and those that are open go on. A file that cannot be used changes
+    /// nothing: what was read before counts, and the log and the metrics say so.
+    pub fn reload(&self) {
+        let done = |what: Reloaded, read: Result<(), ServeError>| {
+            match &read {
+                Ok(()) => tracing::info!(what = what.name(), "read again"),
+                Err(error) => {
+                    tracing::error!(what = what.name(), %error, "could not be read again: what was read before still counts");
+                }
+            }
+            self.app.metrics.reloaded(what, read.is_ok());
+        };
+        if self.app.config.keys_file.is_some() {
+            let read = Keys::of(&self.app.config).map(|keys| self.app.keys.set(keys));
+            done(Reloaded::Keys, read);
+        }
+        if let Some(certificate) = &self.certificate {
+            done(Reloaded::Certificate, certificate.reload());
+        }
+        if self.app.config.keys_file.is_none() && self.certificate.is_none() {
+            tracing::info!("nothing to read again: neither keys-file nor tls-cert is set");
+        }
     }
 
     /// Serves one connection in memory rather than over a socket: a client sends bytes as they are, and no more after them.
@@ -213,7 +237,8 @@ pub(crate) fn runtime() -> Result<Runtime, ServeError> {
         .map_err(|source| ServeError::System { doing: "start the threads for connections", source })
 }
 
-/// Runs a service until the process gets SIGTERM or SIGINT; a second one ends it at once. SIGHUP does nothing.
+/// Runs a service until the process gets SIGTERM or SIGINT; a second one ends it at once. At SIGHUP its files are read again, as by
+/// [`Server::reload`].
 ///
 /// # Errors
 /// As [`Server::start`] and [`Server::stop`].
@@ -238,7 +263,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
             tokio::select! {
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
-                _ = hang_up.recv() => tracing::info!("SIGHUP: ignored"),
+                _ = hang_up.recv() => server.reload(),
             }
         }
     });

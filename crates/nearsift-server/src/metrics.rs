@@ -8,7 +8,11 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+
+use crate::process::Process;
+use crate::reload::Reloaded;
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -31,6 +35,8 @@ pub(crate) struct Metrics {
     refused: Counter,
     gave_way: Counter,
     log_lost: Counter,
+    reloads: Family<Labels, Counter>,
+    reloaded: Family<Labels, Gauge>,
 }
 
 /// What is counted of a collection when somebody asks.
@@ -52,6 +58,10 @@ pub(crate) fn of_collection(name: &impl ToString) -> Labels {
     vec![("collection", name.to_string())]
 }
 
+fn of_reload(what: Reloaded, result: &str) -> Labels {
+    vec![("what", what.name().to_owned()), ("result", result.to_owned())]
+}
+
 fn histogram() -> Histogram {
     Histogram::new([
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
@@ -61,7 +71,15 @@ fn histogram() -> Histogram {
 impl Metrics {
     /// `writes` are those of collections.
     pub(crate) fn new(writes: Durations) -> Metrics {
-        let mut registry = Registry::with_prefix("nearsift");
+        let mut all = Registry::default();
+        all.register_collector(Box::new(Process::own()));
+        let registry = all.sub_registry_with_prefix("nearsift");
+        let build = vec![
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("os", std::env::consts::OS),
+            ("arch", std::env::consts::ARCH),
+        ];
+        registry.register("build", "The program that runs", Info::new(build));
         let requests = Family::<Labels, Counter>::default();
         registry.register("requests", "Requests that were answered", requests.clone());
         let seconds = durations();
@@ -125,8 +143,23 @@ impl Metrics {
             "Lines of the log that could not be written",
             log_lost.clone(),
         );
+        let reloads = Family::<Labels, Counter>::default();
+        registry.register("reloads", "Files that were read again on SIGHUP", reloads.clone());
+        let reloaded = Family::<Labels, Gauge>::default();
+        registry.register(
+            "last_reload_successful",
+            "0 after a file could not be read again, so that what was read before still counts",
+            reloaded.clone(),
+        );
+        // A rate needs a first value.
+        for what in Reloaded::ALL {
+            for result in ["success", "failure"] {
+                reloads.get_or_create(&of_reload(what, result)).inc_by(0);
+            }
+            reloaded.get_or_create(&vec![("what", what.name().to_owned())]).set(1);
+        }
         Metrics {
-            registry,
+            registry: all,
             requests,
             seconds,
             problems,
@@ -140,7 +173,17 @@ impl Metrics {
             refused,
             gave_way,
             log_lost,
+            reloads,
+            reloaded,
         }
+    }
+
+    /// A file was read again, or could not be.
+    pub(crate) fn reloaded(&self, what: Reloaded, is_read: bool) {
+        let result = if is_read { "success" } else { "failure" };
+        self.reloads.get_or_create(&of_reload(what, result)).inc();
+        let last = self.reloaded.get_or_create(&vec![("what", what.name().to_owned())]);
+        last.set(i64::from(is_read));
     }
 
     pub(crate) fn request(&self, method: &str, route: &str, status: u16, took: Duration) {

@@ -65,3 +65,7 @@ pub mod verify;
 
 pub use dedup::{Dedup, dedup};
 pub use threads::Threads;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -450,9 +450,19 @@ const CATALOGUE: &[(&str, &str)] = &[
         "有 {} 篇文档或文件无法读取；其他均已读取",
     ),
     (
+        "{}: {} not used: the environment or the command line asks for something else",
+        "{}：没有使用 {}：环境变量或命令行要求的不同",
+    ),
+    ("{}: {} is set, too; keep one of the two", "{}：另设有 {}；请只保留其一"),
+    ("{}: no answer: {}", "{}：没有回答：{}"),
+    ("{}: not ready: status {}: {}", "{}：未就绪：状态 {}：{}"),
+    ("unexpected argument '{}' found", "没有选项或参数 '{}'"),
+    ("unrecognized subcommand '{}'", "没有命令 '{}'"),
+    (
         "{}: {} not used: the command line asks for something else",
         "{}：没有使用 {}：命令行要求的与之不同",
     ),
+    ("{} not used: the command line asks for something else", "没有使用 {}：命令行要求的不同"),
     (
         "{}: 1 link leads out of the folder, the first is {}: not followed; --follow-links follows them",
         "{}：有 1 个链接指向文件夹之外，第一个是 {}：没有跟随；用 --follow-links 可跟随",

@@ -16,7 +16,7 @@ const COMMANDS: [(&str, &str); 3] = [
 ];
 
 /// How a command begins.
-const TEMPLATE: &str = "{about-with-newline}\n用法：{usage}\n\n{all-args}";
+const TEMPLATE: &str = "{about-with-newline}\n用法：{usage}\n\n{all-args}{after-help}";
 
 const HEADINGS: [(&str, &str); 7] = [
     ("What is read", "读取什么"),
@@ -179,6 +179,7 @@ const ARGUMENTS: &[(&str, &str)] = &[
     // Of serve.
     ("dir", "集合所在的文件夹；没有则创建。"),
     ("print_config", "输出各项设置及其出处，不做别的。"),
+    ("ready", "询问以这些设置运行的服务是否就绪，不做别的：就绪时退出状态为 0，否则为 1。"),
     ("new_key", "生成一个 API 密钥：输出密钥，以及密钥文件中的一行。"),
     ("listen", "监听的地址；回环以外的地址需要密钥。"),
     ("keys-file", "API 密钥：每行 `SCOPE sha256:HEX [NAME]`，由 --new-key 输出。"),

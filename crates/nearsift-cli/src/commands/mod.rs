@@ -3,12 +3,14 @@
 pub mod bench;
 pub mod clusters;
 pub mod compare;
+pub mod completions;
 pub mod decontaminate;
 pub mod dedup;
 pub mod eval;
 pub mod fingerprint;
 pub mod index;
 pub mod keywords;
+pub mod man;
 pub mod pairs;
 pub mod parts;
 pub mod recipes;

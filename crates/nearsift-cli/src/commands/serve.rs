@@ -1,11 +1,13 @@
 //! `nearsift serve`: the HTTP service over a folder of collections.
 
+use std::path::Path;
+
 use nearsift_server::{Config, NewKey};
 
-use crate::Status;
 use crate::args::{Global, Serve};
 use crate::failure::Failure;
-use crate::output::Out;
+use crate::output::{Out, Severity, tell};
+use crate::{Status, environment};
 
 pub fn run(args: &Serve, global: &Global) -> Result<Status, Failure> {
     if let Some(scope) = args.new_key {
@@ -18,11 +20,22 @@ pub fn run(args: &Serve, global: &Global) -> Result<Status, Failure> {
         out.finish()?;
         return Ok(Status::Done);
     }
-    let Some(dir) = &args.dir else {
-        return Err(Failure::new("expected the folder of the collections: nearsift serve DIR"));
+    let dir = match &args.dir {
+        Some(dir) => dir,
+        // The settings do not depend on it.
+        None if args.print_config || args.ready => Path::new("."),
+        None => {
+            return Err(Failure::new("expected the folder of the collections: nearsift serve DIR"));
+        }
     };
-    let environment = |name: &str| std::env::var(name).ok();
-    let file = args.config.clone().or_else(|| environment("NEARSIFT_CONFIG").map(Into::into));
+    let environment = |name: &str| match name {
+        // As `--threads` stands for `--workers`.
+        "NEARSIFT_WORKERS" => {
+            environment::get(name).or_else(|| environment::get("NEARSIFT_THREADS"))
+        }
+        name => environment::get(name),
+    };
+    let file = args.config.clone().or_else(environment::config);
     let threads = global.threads.map(|threads| ("workers".to_owned(), threads.to_string()));
     // Of two for one setting the later counts.
     let flags: Vec<_> = threads.into_iter().chain(args.settings.0.iter().cloned()).collect();
@@ -32,6 +45,15 @@ pub fn run(args: &Serve, global: &Global) -> Result<Status, Failure> {
         out.line(config.print().trim_end())?;
         out.finish()?;
         return Ok(Status::Done);
+    }
+    if args.ready {
+        return match nearsift_server::ready(&config).map_err(Failure::new)? {
+            Ok(()) => Ok(Status::Done),
+            Err(why) => {
+                tell(Severity::Error, &why);
+                Ok(Status::Nothing)
+            }
+        };
     }
     nearsift_server::serve(config).map_err(Failure::new)?;
     Ok(Status::Done)

@@ -37,12 +37,13 @@ use crate::page;
 use crate::pool::Pool;
 use crate::presence::Connections;
 use crate::problem::{Kind, Problem};
+use crate::reload::Current;
 use crate::slow::SlowRequests;
 
 /// What all requests share.
 pub(crate) struct State {
     pub(crate) config: Config,
-    pub(crate) keys: Keys,
+    pub(crate) keys: Current<Keys>,
     pub(crate) rights: Rights,
     pub(crate) collections: Collections,
     /// Threads that work on documents.
@@ -106,7 +107,7 @@ impl State {
             run: u32::from_le_bytes(run),
             requests: AtomicU64::new(0),
             config,
-            keys,
+            keys: Current::new(keys),
             collections,
             documents,
             stores,

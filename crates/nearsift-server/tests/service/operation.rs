@@ -96,6 +96,26 @@ fn metrics_and_openapi_can_be_read() {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
     assert!(metrics.ends_with("# EOF\n"));
+    let build = format!(
+        "nearsift_build_info{{version=\"{}\",os=\"{}\",arch=\"{}\"}} 1\n",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS,
+        std::env::consts::ARCH
+    );
+    assert!(metrics.contains(&build), "{build}\n{metrics}");
+    let value = |name: &str| -> f64 {
+        let own = metrics.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
+        own.unwrap_or_else(|| panic!("{name}\n{metrics}")).parse().unwrap()
+    };
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    assert!(value("process_start_time_seconds") <= now + 1.0);
+    if cfg!(target_os = "linux") {
+        assert!(value("process_cpu_seconds_total") >= 0.0);
+        assert!(value("process_resident_memory_bytes") > 1e6);
+        assert!(value("process_virtual_memory_bytes") > value("process_resident_memory_bytes"));
+        assert!(value("process_open_fds") > 3.0);
+        assert!(value("process_max_fds") >= value("process_open_fds"));
+    }
     let told = service.get("/openapi.json").ok();
     assert!(told["openapi"].as_str().unwrap().starts_with("3."));
     // Every reference leads somewhere.

@@ -3,6 +3,8 @@
 mod kill;
 mod log;
 mod memory;
+mod packaging;
+mod reload;
 mod threats;
 
 use std::io::{BufRead, BufReader, Read};
@@ -115,7 +117,7 @@ fn what_was_acknowledged_survives_kill_9() {
 }
 
 #[test]
-fn it_ignores_sighup_ends_well_on_sigterm_and_logs_no_text() {
+fn it_lives_on_after_sighup_ends_well_on_sigterm_and_logs_no_text() {
     let folder = Folder::new();
     for signal in ["-TERM", "-INT"] {
         let service = Running::start(&folder, &[]);
