@@ -155,8 +155,9 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     let rest = line
         .strip_prefix("nearsift ")
         .or_else(|| line.strip_prefix("cargo run --release -p nearsift-cli -- "))?;
-    // A comment, or an alternative, is no argument.
-    Some(words(rest.split(" #").next().unwrap_or(rest)))
+    // A comment, or a command behind it, is no argument.
+    let end = [" #", " || "].iter().filter_map(|end| rest.find(end)).min();
+    Some(words(&rest[..end.unwrap_or(rest.len())]))
 }
 
 /// A fenced block: what stands behind the fence, and the lines.
@@ -357,6 +358,7 @@ fn every_command_line_is_understood() {
                         "no results of `nearsift dedup`",
                         "not the folder of a run that can be decided anew",
                         "no complete part",
+                        "no store: expected a file MANIFEST",
                     ];
                     absent.iter().any(|what| stderr.contains(what))
                 }
