@@ -96,6 +96,8 @@ use tls::Certificate;
 pub use config::{Config, Log, SETTINGS, Setting};
 pub use error::ServeError;
 pub use keys::{NewKey, Scope};
+#[cfg(unix)]
+pub use local::StopSignals;
 pub use local::{LocalServer, json};
 pub use probe::ready;
 pub use problem::{Kind as ProblemKind, Problem};

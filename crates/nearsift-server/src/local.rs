@@ -15,6 +15,8 @@ use futures_util::FutureExt;
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -31,6 +33,13 @@ const CONNECTIONS: usize = 64;
 
 /// How long requests under way may take after the server was asked to stop.
 const STOP: Duration = Duration::from_secs(2);
+
+/// SIGINT and SIGTERM, as they come.
+#[cfg(unix)]
+pub struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
 
 /// A server that answers this machine alone.
 pub struct LocalServer {
@@ -72,25 +81,32 @@ impl LocalServer {
         self.address
     }
 
-    /// Runs until the process gets SIGINT or SIGTERM.
+    /// Listens to the signals that end it: from here on SIGINT and SIGTERM no longer end the process by themselves.
     ///
     /// # Errors
     /// When the system sends no signals.
     #[cfg(unix)]
-    pub fn run(self) -> Result<(), ServeError> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let no_signals = |source| ServeError::System { doing: "listen to signals", source };
+    pub fn stop_signals(&self) -> Result<StopSignals, ServeError> {
+        let _inside = self.runtime.enter();
+        let listen = |kind| {
+            signal(kind).map_err(|source| ServeError::System { doing: "listen to signals", source })
+        };
+        let [terminate, interrupt] =
+            [listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?];
+        Ok(StopSignals { terminate, interrupt })
+    }
+
+    /// Runs until one of the signals comes.
+    #[cfg(unix)]
+    pub fn run(self, signals: StopSignals) {
+        let StopSignals { mut terminate, mut interrupt } = signals;
         self.runtime.block_on(async {
-            let mut terminate = signal(SignalKind::terminate()).map_err(no_signals)?;
-            let mut interrupt = signal(SignalKind::interrupt()).map_err(no_signals)?;
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            Ok::<(), ServeError>(())
-        })?;
+        });
         self.stop();
-        Ok(())
     }
 
     /// Takes no more requests, and waits a moment for those under way.

@@ -26,6 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nearsift_io::ReadOptions;
+pub use nearsift_server::StopSignals;
 use nearsift_server::{LocalServer, ServeError};
 
 use run::Run;
@@ -129,12 +130,17 @@ impl View {
         self.run.without_texts()
     }
 
-    /// Runs until the process gets SIGINT or SIGTERM.
+    /// Listens to SIGINT and SIGTERM. To be called before the address is told to anybody who may send one.
     ///
     /// # Errors
     /// When the system sends no signals.
-    pub fn run(self) -> Result<(), ViewError> {
-        Ok(self.server.run()?)
+    pub fn stop_signals(&self) -> Result<StopSignals, ViewError> {
+        Ok(self.server.stop_signals()?)
+    }
+
+    /// Runs until one of the signals comes.
+    pub fn run(self, signals: StopSignals) {
+        self.server.run(signals);
     }
 
     /// Stops.

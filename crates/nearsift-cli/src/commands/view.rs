@@ -28,10 +28,11 @@ pub fn run(args: &args::View) -> Result<Status, Failure> {
         let what = "groups and figures are shown without texts; give the input by --in";
         tell(Severity::Warning, &format!("{why}: {what}"));
     }
+    let signals = view.stop_signals().map_err(failure)?;
     let mut out = Out::new();
     out.line(&format!("http://{}", view.address()))?;
     out.finish()?;
-    view.run().map_err(failure)?;
+    view.run(signals);
     Ok(Status::Done)
 }
 
