@@ -16,6 +16,9 @@ pub struct Arguments {
     /// The system that it is for [default: this one; on Linux with the C library musl, whose programs are static]
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
+    /// A program for that system that was built before; it must run here
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -38,7 +41,13 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         Some(target) => target.clone(),
         None => own_target()?,
     };
-    let program = build(&target)?;
+    let program = match &arguments.program {
+        Some(program) => program.clone(),
+        None => build(&target)?,
+    };
+    if target.contains("musl") && !is_static(&fs::read(&program).map_err(|e| at(&program, e))?) {
+        return Err(format!("{}: loads libraries, and must not", program.display()));
+    }
     let out = repository().join("target/dist");
     let name = format!("nearsift-{VERSION}-{target}");
     let folder = out.join(&name);
@@ -49,12 +58,11 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     }
     fill(&folder, &program, &target)?;
     let mut files = vec![archive(&out, &name, &target)?];
+    let mut image_bytes = 0;
     if target.contains("linux") {
-        let bytes = container(&out.join("container"), &program, &folder)?;
+        let bytes = container(&out.join("container"), &folder)?;
         println!("container  {:>5.1} MB in target/dist/container", megabytes(bytes));
-        if bytes > MAX_IMAGE_BYTES {
-            return Err(format!("the container is larger than {} MB", MAX_IMAGE_BYTES / 1_000_000));
-        }
+        image_bytes = bytes;
         files.extend(package(&out, &folder, &target)?);
     }
     let mut sums = String::new();
@@ -67,7 +75,11 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
         println!("{name}  {:.1} MB", megabytes(bytes.len() as u64));
     }
     let path = out.join(format!("SHA256SUMS-{target}"));
-    fs::write(&path, sums).map_err(|e| at(&path, e))
+    fs::write(&path, sums).map_err(|e| at(&path, e))?;
+    match image_bytes > MAX_IMAGE_BYTES {
+        true => Err(format!("the container is larger than {} MB", MAX_IMAGE_BYTES / 1_000_000)),
+        false => Ok(()),
+    }
 }
 
 fn at(path: &Path, error: impl std::fmt::Display) -> String {
@@ -107,11 +119,7 @@ fn build(target: &str) -> Result<PathBuf, String> {
     }
     loud(command)?;
     let name = if target.contains("windows") { "nearsift.exe" } else { "nearsift" };
-    let program = repository().join("target").join(target).join("release").join(name);
-    if target.contains("musl") && !is_static(&fs::read(&program).map_err(|e| at(&program, e))?) {
-        return Err(format!("{}: loads libraries, and must not", program.display()));
-    }
-    Ok(program)
+    Ok(repository().join("target").join(target).join("release").join(name))
 }
 
 /// Whether a program of 64-bit ELF asks for no loader of libraries.
@@ -130,7 +138,10 @@ fn is_static(elf: &[u8]) -> bool {
 fn fill(folder: &Path, program: &Path, target: &str) -> Result<(), String> {
     let [completions, man] = ["completions", "man"].map(|name| folder.join(name));
     fs::create_dir_all(&completions).map_err(|e| at(&completions, e))?;
-    copy_into(program, folder)?;
+    // Whatever the file of a program that was built before is called.
+    let own = folder.join(if target.contains("windows") { "nearsift.exe" } else { "nearsift" });
+    fs::copy(program, &own).map_err(|e| at(program, e))?;
+    let program = &own;
     for text in TEXTS {
         copy_into(&repository().join(text), folder)?;
     }
@@ -169,7 +180,9 @@ fn licences(target: &str) -> Result<String, String> {
     lines.sort_unstable();
     lines.dedup();
     let sources = sources()?;
-    let mut out = b"The program nearsift contains these crates.\n".to_vec();
+    let mut out = "The program nearsift contains these crates:\n\n".to_owned();
+    // Many have the same text, which is there once.
+    let mut texts: Vec<(String, Vec<String>)> = Vec::new();
     for line in lines {
         let (package, licence) = line.split_once('\t').unwrap_or((line, ""));
         let mut words = package.split(' ');
@@ -178,17 +191,23 @@ fn licences(target: &str) -> Result<String, String> {
         if package.contains('(') && !package.contains("proc-macro") {
             continue;
         }
-        let rule = "-".repeat(78);
-        let head = format!("\n{rule}\n{name} {version}: {licence}\n");
-        out.extend_from_slice(head.as_bytes());
-        let folder = format!("{name}-{}", version.trim_start_matches('v'));
-        let own = sources.iter().map(|s| s.join(&folder)).find(|path| path.is_dir());
-        for text in own.map(|own| texts_of(&own)).transpose()?.into_iter().flatten() {
-            out.push(b'\n');
-            out.extend(fs::read(&text).map_err(|e| at(&text, e))?);
+        let own = format!("{name} {}", version.trim_start_matches('v'));
+        out.push_str(&format!("{own}: {licence}\n"));
+        let folder = sources.iter().map(|s| s.join(own.replace(' ', "-"))).find(|f| f.is_dir());
+        for file in folder.map(|folder| texts_of(&folder)).transpose()?.into_iter().flatten() {
+            let text = fs::read(&file).map_err(|e| at(&file, e))?;
+            let text = String::from_utf8_lossy(&text).trim().to_owned();
+            match texts.iter_mut().find(|(other, _)| *other == text) {
+                Some((_, of)) => of.push(own.clone()),
+                None => texts.push((text, vec![own.clone()])),
+            }
         }
     }
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    for (text, mut of) in texts {
+        of.dedup();
+        out.push_str(&format!("\n{}\n{}:\n\n{text}\n", "-".repeat(78), of.join(", ")));
+    }
+    Ok(out)
 }
 
 /// Where cargo keeps the sources of crates.
@@ -229,13 +248,12 @@ fn archive(out: &Path, name: &str, target: &str) -> Result<PathBuf, String> {
 }
 
 /// The folder that `packaging/container/Containerfile` copies from. Returns the bytes that its image has.
-fn container(folder: &Path, program: &Path, filled: &Path) -> Result<u64, String> {
+fn container(folder: &Path, filled: &Path) -> Result<u64, String> {
     let data = folder.join("data");
     fs::create_dir_all(&data).map_err(|e| at(&data, e))?;
-    copy_into(program, folder)?;
     copy_into(&repository().join("packaging/container/passwd"), folder)?;
-    for text in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"] {
-        copy_into(&filled.join(text), folder)?;
+    for file in ["nearsift", "LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY.txt"] {
+        copy_into(&filled.join(file), folder)?;
     }
     let entries = fs::read_dir(folder).map_err(|e| at(folder, e))?;
     let sizes = entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()));
@@ -248,7 +266,7 @@ fn package(out: &Path, filled: &Path, target: &str) -> Result<Option<PathBuf>, S
         println!("no Debian package: cargo install --locked cargo-deb");
         return Ok(None);
     }
-    // What the package has beside the program stands in Cargo.toml, with this path.
+    // What the package has stands in Cargo.toml, with this path.
     let assets = out.join("deb");
     if assets.exists() {
         fs::remove_dir_all(&assets).map_err(|e| at(&assets, e))?;
@@ -260,8 +278,8 @@ fn package(out: &Path, filled: &Path, target: &str) -> Result<Option<PathBuf>, S
             copy_into(&entry.map_err(|e| at(filled, e))?.path(), &to)?;
         }
     }
-    for text in TEXTS.iter().chain(&["THIRD-PARTY.txt"]) {
-        copy_into(&filled.join(text), &assets)?;
+    for file in TEXTS.iter().chain(&["THIRD-PARTY.txt", "nearsift"]) {
+        copy_into(&filled.join(file), &assets)?;
     }
     let what = ["deb", "--package", "nearsift-cli", "--no-build", "--no-strip", "--locked"];
     let mut command = cargo(&[&what[..], &["--target", target, "--output"]].concat());
