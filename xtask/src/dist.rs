@@ -106,10 +106,8 @@ fn build(target: &str) -> Result<PathBuf, String> {
     rustup.args(["target", "add", target]);
     // Without rustup the target is there, or the build says that it is not.
     let _may_be_there = works(rustup);
-    let what = ["build", "--release", "--locked", "--package", "nearsift-cli", "--bin", "nearsift"];
-    let mut command = cargo(&[&what[..], &["--target", target]].concat());
-    command.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
-    command.env("CARGO_PROFILE_RELEASE_DEBUG", "false");
+    let what = ["build", "--profile", "dist", "--locked", "--package", "nearsift-cli"];
+    let mut command = cargo(&[&what[..], &["--bin", "nearsift", "--target", target]].concat());
     if target.contains("musl") {
         // zstd and ring have C code; the compiler of musl has no C++.
         let variable = format!("CC_{}", target.replace('-', "_"));
@@ -119,7 +117,7 @@ fn build(target: &str) -> Result<PathBuf, String> {
     }
     loud(command)?;
     let name = if target.contains("windows") { "nearsift.exe" } else { "nearsift" };
-    Ok(repository().join("target").join(target).join("release").join(name))
+    Ok(repository().join("target").join(target).join("dist").join(name))
 }
 
 /// Whether a program of 64-bit ELF asks for no loader of libraries.
