@@ -9,7 +9,8 @@ use crate::python;
 use crate::tools::{loud, program, python_with, repository};
 
 /// The engines, with what their tests use.
-const SPARK: &[&str] = &["numpy==2.4.6", "pandas==2.3.3", "pyarrow==25.0.1", "pyspark==4.0.1"];
+const SPARK: &[&str] =
+    &["numpy==2.4.6", "pandas==2.3.3", "pyarrow==25.0.1", "pyspark==4.0.1", "pytest==9.2.0"];
 const RAY: &[&str] = &["pyarrow==25.0.1", "pytest==9.2.0", "ray[data]==2.60.0"];
 
 /// Which engine.

@@ -70,13 +70,16 @@ impl Decide for ByNumber<'_> {
     }
 }
 
+/// Files by their names, in order.
+type Files = Vec<(String, Vec<u8>)>;
+
 /// Writes the file on so many threads.
 fn write(
     inputs: &Inputs,
     decisions: &[Decision],
     at_once: usize,
     columns: &[AddedColumn],
-) -> (Result<Written, Error>, Vec<(String, Vec<u8>)>) {
+) -> (Result<Written, Error>, Files) {
     let output = tempfile::tempdir().expect("a folder");
     let [kept, unreadable] = ["kept", "unreadable"].map(|name| output.path().join(name));
     let writer = KeptWriter::new(inputs, &kept, &unreadable).adding(columns.to_vec());
