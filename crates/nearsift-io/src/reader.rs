@@ -267,96 +267,118 @@ impl Sequence {
     fn next_batch(&mut self) -> Result<Option<Batch>, Error> {
         let mut batch = self.spare.pop().unwrap_or_default();
         batch.first = self.records;
+        // What the next record shares with others, where the batch has it already.
         let mut context = None;
-        while let Some(file) = self.inputs.files()[..self.end].get(self.file) {
+        while self.file < self.end {
             // Behind a file that has changed, indices go on as they were: those of a batch have no gap.
             if batch.entries.is_empty() {
                 batch.first = self.records;
             } else if batch.first + batch.entries.len() as u64 != self.records {
                 break;
             }
-            let is_past_end = self.is_past_end();
-            let Some(pieces) = &mut self.current else {
-                self.file_first = self.records;
-                self.columns = Columns::default();
-                self.member = None;
+            let Some(pieces) = &self.current else {
                 context = None;
-                match self.open(file) {
-                    Ok(pieces) => self.current = Some(pieces),
-                    Err(reason) => {
-                        let state = match reason {
-                            Reason::Open(_) | Reason::Read(_) => State::Closed,
-                            _ => State::Refused,
-                        };
-                        batch.notes.push(Note::new(file.name(), None, reason));
-                        self.end_of_file(state)?;
-                    }
-                }
+                self.begin_file(&mut batch)?;
                 continue;
             };
-            if pieces.start() >= self.inputs.options().batch_bytes
-                || batch.entries.len() >= BATCH_RECORDS
-            {
+            let is_full = pieces.start() >= self.inputs.options().batch_bytes;
+            if is_full || batch.entries.len() >= BATCH_RECORDS {
                 break;
             }
-            let cells = batch.cells.len();
-            let (member, format) = match &self.member {
-                Some((member, format)) => (Some(member), *format),
-                None => (None, file.format()),
-            };
-            let name = || member.map_or_else(|| file.name(), ToString::to_string);
-            match pieces.next(&mut self.buffer, &mut batch.cells) {
-                Some(Piece::Record { .. }) if is_past_end => {
-                    let got = self.records - self.file_first + 1;
-                    self.leave_file(got);
-                }
-                Some(Piece::Record { range, line, closed }) => {
-                    let context = *context.get_or_insert_with(|| {
-                        batch.contexts.push(Context {
-                            file: self.file as u32,
-                            format,
-                            member: member.cloned(),
-                            columns: self.columns.clone(),
-                        });
-                        batch.contexts.len() as u32 - 1
-                    });
-                    let cells = cells..batch.cells.len();
-                    batch.entries.push(Entry { range, line, context, closed, cells });
-                    self.records += 1;
-                }
-                Some(Piece::Header { range, delimiter }) => {
-                    self.columns = Columns::new(&self.buffer[range], delimiter, self.inputs.plan());
-                }
-                Some(Piece::Long { range, line, whole }) => {
-                    // The record is not wanted: its bytes make room, those after it move up.
-                    let len = range.len();
-                    self.buffer.drain(range);
-                    pieces.rebase(len);
-                    if let Some(bytes) = whole {
-                        let limit = self.inputs.options().limits.record_bytes;
-                        let reason = Reason::TooLong { bytes, limit };
-                        batch.notes.push(Note::new(name(), Some(line), reason));
-                    }
-                }
-                Some(Piece::Damage { reason, line }) => {
-                    batch.notes.push(Note::new(name(), Some(line), reason));
-                }
-                Some(Piece::Member { name, format }) => {
-                    self.member = Some((name, format));
-                    self.columns = Columns::default();
-                    context = None;
-                }
-                Some(Piece::Note { name, reason }) => {
-                    batch.notes.push(Note::new(&*name, None, reason));
-                }
-                Some(Piece::Gap(_) | Piece::Cut(_)) => {}
-                None => {
-                    self.end_of_file(State::Read)?;
-                    context = None;
-                }
-            }
+            self.take_piece(&mut batch, &mut context)?;
         }
         self.hand_over(batch)
+    }
+
+    /// Opens the next file, or notes why it cannot be read.
+    fn begin_file(&mut self, batch: &mut Batch) -> Result<(), Error> {
+        let inputs = self.inputs.clone();
+        let file = &inputs.files()[self.file];
+        self.file_first = self.records;
+        self.columns = Columns::default();
+        self.member = None;
+        match self.open(file) {
+            Ok(pieces) => self.current = Some(pieces),
+            Err(reason) => {
+                let state = match reason {
+                    Reason::Open(_) | Reason::Read(_) => State::Closed,
+                    _ => State::Refused,
+                };
+                batch.notes.push(Note::new(file.name(), None, reason));
+                self.end_of_file(state)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the next piece of the open file to a batch.
+    fn take_piece(&mut self, batch: &mut Batch, context: &mut Option<u32>) -> Result<(), Error> {
+        let is_past_end = self.is_past_end();
+        let cells = batch.cells.len();
+        let Some(pieces) = &mut self.current else { return Ok(()) };
+        match pieces.next(&mut self.buffer, &mut batch.cells) {
+            Some(Piece::Record { .. }) if is_past_end => {
+                let got = self.records - self.file_first + 1;
+                self.leave_file(got);
+            }
+            Some(Piece::Record { range, line, closed }) => {
+                let context = *context.get_or_insert_with(|| {
+                    batch.contexts.push(self.context());
+                    batch.contexts.len() as u32 - 1
+                });
+                let cells = cells..batch.cells.len();
+                batch.entries.push(Entry { range, line, context, closed, cells });
+                self.records += 1;
+            }
+            Some(Piece::Header { range, delimiter }) => {
+                self.columns = Columns::new(&self.buffer[range], delimiter, self.inputs.plan());
+            }
+            Some(Piece::Long { range, line, whole }) => {
+                // The record is not wanted: its bytes make room, those after it move up.
+                let len = range.len();
+                self.buffer.drain(range);
+                pieces.rebase(len);
+                if let Some(bytes) = whole {
+                    let limit = self.inputs.options().limits.record_bytes;
+                    let reason = Reason::TooLong { bytes, limit };
+                    batch.notes.push(Note::new(self.name(), Some(line), reason));
+                }
+            }
+            Some(Piece::Damage { reason, line }) => {
+                batch.notes.push(Note::new(self.name(), Some(line), reason));
+            }
+            Some(Piece::Member { name, format }) => {
+                self.member = Some((name, format));
+                self.columns = Columns::default();
+                *context = None;
+            }
+            Some(Piece::Note { name, reason }) => {
+                batch.notes.push(Note::new(&*name, None, reason));
+            }
+            Some(Piece::Gap(_) | Piece::Cut(_)) => {}
+            None => {
+                self.end_of_file(State::Read)?;
+                *context = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the records share that come next.
+    fn context(&self) -> Context {
+        let (member, format) = match &self.member {
+            Some((member, format)) => (Some(Arc::clone(member)), *format),
+            None => (None, self.inputs.files()[self.file].format()),
+        };
+        Context { file: self.file as u32, format, member, columns: self.columns.clone() }
+    }
+
+    /// The name of the open file, or of its member that is read.
+    fn name(&self) -> String {
+        match &self.member {
+            Some((member, _)) => member.to_string(),
+            None => self.inputs.files()[self.file].name(),
+        }
     }
 
     fn open(&self, file: &InputFile) -> Result<Box<dyn Pieces>, Reason> {

@@ -423,32 +423,10 @@ impl Splitter {
     }
 
     fn piece(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
+        if let Some(piece) = self.beginning(buffer) {
+            return Some(piece);
+        }
         loop {
-            if matches!(self.phase, Phase::Beginning) {
-                match self.mark(buffer) {
-                    Some(piece) => return Some(piece),
-                    None if matches!(self.phase, Phase::Beginning) => {
-                        self.fill(buffer);
-                        continue;
-                    }
-                    None => {}
-                }
-            }
-            if matches!(self.phase, Phase::Header) {
-                match self.header(buffer, false) {
-                    Some(piece) => return Some(piece),
-                    None if matches!(self.phase, Phase::Header) => {
-                        self.fill(buffer);
-                        if !matches!(self.phase, Phase::Header)
-                            && let Some(piece) = self.header(buffer, true)
-                        {
-                            return Some(piece);
-                        }
-                        continue;
-                    }
-                    None => {}
-                }
-            }
             if let Some(end) = self.unchecked.take()
                 && !matches!(self.phase, Phase::Damaged(_))
             {
@@ -469,16 +447,8 @@ impl Splitter {
                     None => {}
                 }
             }
-            let held = self.scanned - self.start;
-            if self.framer.is_gap() && self.long.is_none() {
-                if held >= GAP_BYTES {
-                    return Some(Piece::Gap(self.advance(buffer, held)));
-                }
-            } else if held > self.record_bytes || (self.long.is_some() && held > 0) {
-                let line = self.line;
-                *self.long.get_or_insert(0) += held as u64;
-                let range = self.advance(buffer, held);
-                return Some(Piece::Long { range, line, whole: None });
+            if let Some(piece) = self.part_of_long(buffer) {
+                return Some(piece);
             }
             match &self.phase {
                 Phase::Beginning | Phase::Header | Phase::Reading => self.fill(buffer),
@@ -488,38 +458,92 @@ impl Splitter {
                     self.phase = if more { Phase::Reading } else { Phase::Done };
                 }
                 Phase::Ended => {
-                    if let Some(end) = self.framer.at_end(&buffer[self.start..]) {
-                        return Some(self.hand_over(buffer, end, true));
+                    if let Some(piece) = self.last_piece(buffer) {
+                        return Some(piece);
                     }
-                    self.phase = Phase::Between;
-                    let whole = matches!(self.framer, Framer::Whole);
-                    if held > 0 || whole || self.long.is_some() {
-                        let kind = self.framer.last_kind(&buffer[self.start..]);
-                        let closed = self.framer.is_closed();
-                        return Some(self.hand_over(buffer, End { len: held, kind }, closed));
-                    }
-                }
-                Phase::Damaged(_) if held > 0 => {
-                    return Some(Piece::Cut(self.advance(buffer, held)));
                 }
                 Phase::Damaged(reason) => {
                     let reason = reason.clone();
-                    // A limit is meant for the whole file.
-                    let more = matches!(reason, Reason::Damaged { .. }) && self.source.resume();
-                    self.phase = if more { Phase::Reading } else { Phase::Done };
-                    self.framer.reset();
-                    self.long = None;
-                    let reason = match reason {
-                        Reason::Damaged { compression, error } if more => {
-                            Reason::Member { compression, error }
-                        }
-                        other => other,
-                    };
-                    return Some(Piece::Damage { reason, line: self.line });
+                    return Some(self.damage(buffer, reason));
                 }
                 Phase::Done => return None,
             }
         }
+    }
+
+    /// What is before the first record: the byte order mark, and of CSV the line that names the delimiter.
+    fn beginning(&mut self, buffer: &mut Vec<u8>) -> Option<Piece> {
+        while matches!(self.phase, Phase::Beginning) {
+            if let Some(piece) = self.mark(buffer) {
+                return Some(piece);
+            }
+            if matches!(self.phase, Phase::Beginning) {
+                self.fill(buffer);
+            }
+        }
+        while matches!(self.phase, Phase::Header) {
+            if let Some(piece) = self.header(buffer, false) {
+                return Some(piece);
+            }
+            if matches!(self.phase, Phase::Header) {
+                self.fill(buffer);
+                if !matches!(self.phase, Phase::Header)
+                    && let Some(piece) = self.header(buffer, true)
+                {
+                    return Some(piece);
+                }
+            }
+        }
+        None
+    }
+
+    /// The bytes that are held of a gap or a record that is too long to be held whole.
+    fn part_of_long(&mut self, buffer: &[u8]) -> Option<Piece> {
+        let held = self.scanned - self.start;
+        if self.framer.is_gap() && self.long.is_none() {
+            return (held >= GAP_BYTES).then(|| Piece::Gap(self.advance(buffer, held)));
+        }
+        if held > self.record_bytes || (self.long.is_some() && held > 0) {
+            let line = self.line;
+            *self.long.get_or_insert(0) += held as u64;
+            let range = self.advance(buffer, held);
+            return Some(Piece::Long { range, line, whole: None });
+        }
+        None
+    }
+
+    /// A piece that ends with the member or the file; `None` when nothing is held any more.
+    fn last_piece(&mut self, buffer: &[u8]) -> Option<Piece> {
+        if let Some(end) = self.framer.at_end(&buffer[self.start..]) {
+            return Some(self.hand_over(buffer, end, true));
+        }
+        self.phase = Phase::Between;
+        let len = self.scanned - self.start;
+        let whole = matches!(self.framer, Framer::Whole);
+        if len == 0 && !whole && self.long.is_none() {
+            return None;
+        }
+        let kind = self.framer.last_kind(&buffer[self.start..]);
+        let closed = self.framer.is_closed();
+        Some(self.hand_over(buffer, End { len, kind }, closed))
+    }
+
+    /// What damage cuts short, and then the damage itself. Reading goes on with the next member that can be found.
+    fn damage(&mut self, buffer: &[u8], reason: Reason) -> Piece {
+        let held = self.scanned - self.start;
+        if held > 0 {
+            return Piece::Cut(self.advance(buffer, held));
+        }
+        // A limit is meant for the whole file.
+        let more = matches!(reason, Reason::Damaged { .. }) && self.source.resume();
+        self.phase = if more { Phase::Reading } else { Phase::Done };
+        self.framer.reset();
+        self.long = None;
+        let reason = match reason {
+            Reason::Damaged { compression, error } if more => Reason::Member { compression, error },
+            other => other,
+        };
+        Piece::Damage { reason, line: self.line }
     }
 
     /// The byte order mark, once enough is there to tell.

@@ -4,6 +4,7 @@ mod added;
 mod archive;
 mod behind;
 mod convert;
+mod copying;
 mod elements;
 mod pieces;
 mod rewrite;
@@ -18,7 +19,7 @@ use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::batch::{Place, Record};
+use crate::batch::Place;
 use crate::inputs::{Change, InputFile, Inputs, Seen, State};
 use crate::parse::Columns;
 use crate::source::{Compression, Content, Positioned};
@@ -29,6 +30,7 @@ pub(crate) use added::taken;
 pub use added::{AddedColumn, Cell, CellKind};
 use added::{Adding, NotAdded};
 pub use convert::{Codec, Conversion, OneFile, TextOf, table_of_lines};
+use copying::{Copying, Run};
 use pieces::Pair;
 pub use rewrite::{Decide, Deciders, Rewriting};
 use sections::Sections;
@@ -47,8 +49,6 @@ fn lacks_all(seen: &Seen, lacking: u64) -> bool {
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Bytes that have been handed over are taken out of the buffer when there are so many.
-const FORGET_BYTES: usize = 4 << 20;
 
 /// What becomes of a record in the second pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -459,114 +459,13 @@ impl KeptWriter {
             pair.kept.open()?;
         }
         let run = Run { name: &name, number, format, first, records: seen.records, others: 0 };
-        let mut buffer = Vec::new();
+        let copying = Copying::new(self, run);
         let (records, mut written) =
-            self.copy_run(&run, &mut splitter, &mut buffer, &mut pair, decide)?;
+            copying.copy(&mut splitter, &mut Vec::new(), &mut pair, decide)?;
         let now = Seen { records, passed: splitter.passed(), ..*seen };
         seen.compare(&now, &name)?;
         written.bytes = pair.finish()?;
         Ok(written)
-    }
-
-    /// Copies the pieces of a file, or of sections of one, to where they belong, through a buffer. Returns how many records there were.
-    fn copy_run(
-        &self,
-        run: &Run<'_>,
-        splitter: &mut Splitter,
-        buffer: &mut Vec<u8>,
-        pair: &mut Pair,
-        decide: &mut dyn Decide,
-    ) -> Result<(u64, Written), Error> {
-        let &Run { name, number, format, first, .. } = run;
-        buffer.clear();
-        let mut delimiter = b',';
-        let mut columns = Columns::default();
-        // What is converted gets them as a row.
-        let is_adding = !self.added.is_empty() && self.conversion.is_none();
-        let mut takes_columns = is_adding && format.has_fields();
-        let mut written = Written::default();
-        let mut records = 0;
-        // Whether the record that is too long has begun.
-        let mut in_long = false;
-        while let Some(piece) = splitter.next(buffer, &mut Vec::new()) {
-            pair.at_member(splitter.member());
-            match piece {
-                Piece::Gap(range) => pair.gap(&buffer[range], splitter.around())?,
-                Piece::Header { range, delimiter: found } => {
-                    delimiter = found;
-                    columns = Columns::new(&buffer[range.clone()], delimiter, self.inputs.plan());
-                    let own = &buffer[range];
-                    let mut with = None;
-                    if takes_columns {
-                        with = self.adding_to(format, delimiter).header(own, &columns).ok();
-                        takes_columns = with.is_some();
-                    }
-                    pair.kept.put(with.as_deref().unwrap_or(own))?;
-                    pair.unreadable.put(own)?;
-                }
-                Piece::Record { range, line, closed } => {
-                    let place = Place { file: number, index: first + records, line };
-                    records += 1;
-                    // The caller knows nothing of a record that was not there before.
-                    if records > run.records {
-                        let [expected, got] = [run.records, records].map(|n| run.others + n);
-                        return Err(Change { what: "records", expected, got }.of(name));
-                    }
-                    let decision = decide.decide(place);
-                    let record = &buffer[range];
-                    if decide.wants_to_see(place) {
-                        let (member, columns) = (Some(name), &columns);
-                        let (bytes, cells) = (record, &[]);
-                        let seen = Record { bytes, place, format, member, columns, closed, cells };
-                        decide.see(&seen);
-                    }
-                    let other = match (decision, decide.rewriting()) {
-                        (Decision::Keep, Rewriting::Some) => {
-                            let plan = self.inputs.plan();
-                            let fields =
-                                rewrite::Fields { format, plan, delimiter, columns: &columns };
-                            fields.rewritten(record, &mut |text| decide.rewrite(place, text))
-                        }
-                        _ => None,
-                    };
-                    let mut record = other.as_deref().unwrap_or(record);
-                    let with;
-                    if decision == Decision::Keep && is_adding {
-                        let cells = decide.cells(place);
-                        let adding = self.adding_to(format, delimiter);
-                        let added = match takes_columns && closed {
-                            true => adding.record(record, &cells),
-                            false => Err(NotAdded::NoFields),
-                        };
-                        match added {
-                            Ok(longer) => {
-                                with = longer;
-                                record = &with;
-                            }
-                            Err(_) => written.unmarked += u64::from(format.has_fields()),
-                        }
-                    }
-                    pair.record(record, decision)?;
-                    written.count(decision);
-                }
-                Piece::Long { range, .. } | Piece::Cut(range) if in_long => {
-                    pair.unreadable.put(&buffer[range])?;
-                }
-                Piece::Long { range, .. } | Piece::Cut(range) => {
-                    pair.record(&buffer[range], Decision::Unreadable)?;
-                    written.unreadable += 1;
-                }
-                // The last two are an archive's own, whose members come here one by one.
-                Piece::Damage { .. } | Piece::Member { .. } | Piece::Note { .. } => {}
-            }
-            in_long = splitter.is_in_long();
-            let done = splitter.start();
-            if done >= FORGET_BYTES {
-                buffer.drain(..done);
-                splitter.rebase(done);
-            }
-        }
-        Ok((records, written))
     }
 
     fn adding_to(&self, format: Format, delimiter: u8) -> Adding<'_> {
@@ -726,20 +625,6 @@ struct Task<'a> {
     seen: &'a Seen,
     /// How runs of bytes that are kept are compressed, if not like the input.
     compression: Option<Compression>,
-}
-
-/// The records of a file, or of a section of one, that are copied one after another.
-struct Run<'a> {
-    name: &'a str,
-    /// The number of the file in the inputs.
-    number: u32,
-    format: Format,
-    /// The index of the first record in the whole input.
-    first: u64,
-    /// How many the first pass found.
-    records: u64,
-    /// How many more the file has.
-    others: u64,
 }
 
 impl Seen {

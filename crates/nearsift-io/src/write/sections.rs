@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::copying::{Copying, Run};
 use super::pieces::Pair;
 use super::target::{Memory, Target};
-use super::{Deciders, InputFile, KeptWriter, Run, Written};
+use super::{Deciders, InputFile, KeptWriter, Written};
 use crate::source::Compression;
 use crate::split::{Section, Stretch, open_stretch};
 use crate::{Error, Format};
@@ -126,7 +127,8 @@ impl Sections<'_> {
             others: stretch.other_records(),
         };
         let mut decide = (self.deciders)();
-        let (_, written) = self.writer.copy_run(&run, &mut splitter, buffer, pair, &mut *decide)?;
+        let copying = Copying::new(self.writer, run);
+        let (_, written) = copying.copy(&mut splitter, buffer, pair, &mut *decide)?;
         match stretch.change(&splitter.sections()) {
             Some(change) => Err(change.of(&name)),
             None => Ok(written),
