@@ -982,7 +982,7 @@ pub struct Tune {
     /// What decides the samples.
     #[arg(help_heading = "What is looked at", long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Also forecast the cost for so many documents of the kind.
+    /// Also forecast the cost for this number of similar documents.
     #[arg(help_heading = "What comes out", long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub documents: Option<u64>,
     /// Pairs that are shown of every score.
@@ -1102,7 +1102,7 @@ pub struct Bench {
 pub enum Benchmark {
     /// Search among fingerprints: memory, scans, queries, joins.
     Hamming(BenchHamming),
-    /// The plans for searching and joining so many fingerprints, and what they are expected to cost.
+    /// The plans for searching and joining a number of fingerprints, and their expected cost.
     Plan(BenchPlan),
 }
 

@@ -118,7 +118,7 @@ enum Status {
 }
 
 impl Status {
-    /// Of a command that read all documents but so many, and files; says so.
+    /// The status of a command that could not read `unreadable` documents and files; warns of them.
     fn of_reading(unreadable: u64) -> Status {
         if unreadable == 0 {
             return Status::Done;

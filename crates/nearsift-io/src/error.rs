@@ -570,7 +570,7 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// Of what stands in an input, a message shows so many characters.
+/// The most characters of an input that a message shows.
 const SHOWN: usize = 200;
 
 fn start_of(text: &str) -> &str {

@@ -180,7 +180,7 @@ impl Inputs {
     /// [`resolve`](Inputs::resolve) with another standard input.
     ///
     /// # Errors
-    /// As there.
+    /// As [`resolve`](Inputs::resolve).
     pub fn resolve_from<S: AsRef<OsStr>>(
         arguments: &[S],
         options: ReadOptions,
@@ -239,9 +239,9 @@ impl Inputs {
         Some(first..first + seen.records)
     }
 
-    /// The sections of a file as ranges of at least `bytes` bytes, but for the last one: each can be [read](crate::Span::Sections) beside
-    /// the others in a later pass. None where the format or compression asks for all that is before a record, or no
-    /// [reader in the background](crate::Reader::in_background) has read the file to its end.
+    /// Ranges of the sections of a file, each of at least `bytes` bytes but for the last one. A later pass can
+    /// [read](crate::Span::Sections) each range beside the others. There is none when the format or compression needs all bytes
+    /// before a record, or before a [reader in the background](crate::Reader::in_background) has read the file to its end.
     pub fn sections(&self, file: usize, bytes: u64) -> Vec<Range<usize>> {
         let seen = self.files.get(file).and_then(|file| file.seen.get());
         let sections = seen.map_or(&[][..], |seen| &seen.passed.sections);
@@ -739,7 +739,7 @@ fn sniff(origin: &Origin, options: &ReadOptions, path: &Path) -> Result<Format, 
     if start.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
     }
-    // Feather 1 is told by the reader of Arrow what it is.
+    // The reader of Arrow refuses Feather 1 and says what it is.
     if start.starts_with(b"ARROW1") || start.starts_with(b"FEA1") {
         return Ok(Format::Arrow);
     }

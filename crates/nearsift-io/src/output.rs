@@ -17,11 +17,10 @@ pub fn prepare_output(folder: &Path, inputs: &Inputs) -> Result<PathBuf, Error> 
     prepare_output_around(folder, inputs, |_| false)
 }
 
-/// As [`prepare_output`] of a folder in which entries may be whose names are the caller's own: work to go on with, or results to
-/// replace.
+/// As [`prepare_output`], but the folder may hold entries whose names `is_own` accepts: work to go on with, or results to replace.
 ///
 /// # Errors
-/// As there.
+/// As [`prepare_output`], with one exception: entries of these names are no error.
 pub fn prepare_output_around(
     folder: &Path,
     inputs: &Inputs,

@@ -67,8 +67,8 @@ impl Reader {
         Self { way: Way::Here(Box::new(Sequence::new(inputs))) }
     }
 
-    /// Reads a range of files ahead on a thread of its own, by at most `ahead` batches, and by one where that is as large as so
-    /// many usually are. Dropping the reader stops and joins the thread.
+    /// Reads a range of files on a thread of its own, at most `ahead` batches ahead; a batch as large as `ahead` usual ones counts as
+    /// all of them. Dropping the reader stops and joins the thread.
     ///
     /// For a first pass: records are numbered from 0 at the first file of the range, because nothing is known of the files
     /// before it.
@@ -145,10 +145,10 @@ impl Reader {
         }
     }
 
-    /// As [`next_batch`](Reader::next_batch) without waiting: `Ok(Err(NotYet))` while the thread of the reader is still at work on it.
+    /// As [`next_batch`](Reader::next_batch), but returns `Ok(Err(NotYet))` while the thread of the reader still works on the batch.
     ///
     /// # Errors
-    /// As there.
+    /// As [`next_batch`](Reader::next_batch).
     pub fn try_next_batch(&mut self) -> Result<Result<Option<Batch>, NotYet>, Error> {
         match &mut self.way {
             Way::Here(sequence) => sequence.next_batch().map(Ok),
@@ -422,7 +422,7 @@ impl Sequence {
         self.passes_over && expected.is_some_and(|all| self.records - self.file_first >= all)
     }
 
-    /// Goes on with the next file: this one has more records than it had, so many at least.
+    /// Goes on with the next file: this one has more records than it had, at least `got`.
     fn leave_file(&mut self, got: u64) {
         let expected = self.records - self.file_first;
         let others = self.stretch.as_ref().map_or(0, Stretch::other_records);

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::{Out, Severity, escaped, tell};
 use crate::{Status, resolve, terminal};
 
-/// What `nearsift index` is told.
+/// The commands below `nearsift index`.
 #[derive(Debug, Subcommand)]
 pub enum IndexArgs {
     /// Make an empty index; what decides fingerprints and what is near stays as it is given here.
@@ -76,7 +76,7 @@ pub struct Add {
     /// with what it is near to.
     #[arg(help_heading = "What is added", long)]
     new_only: bool,
-    /// Forget the documents after so many seconds.
+    /// Forget the documents after this number of seconds.
     #[arg(help_heading = "What is added", long, value_name = "SECONDS")]
     expire_after: Option<u32>,
 }

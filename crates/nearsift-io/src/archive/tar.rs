@@ -213,7 +213,7 @@ impl Tape {
             let Some(block) = self.block()? else { return Ok(None) };
             if block.iter().all(|b| *b == 0) {
                 zeros += 1;
-                // Two mark the end. One alone is passed over, as other programs do.
+                // Two mark the end. One alone is skipped, as other programs do.
                 self.between |= zeros == 2;
                 continue;
             }

@@ -72,14 +72,14 @@ pub enum Body<'a> {
     Plain {
         /// The file.
         bytes: Cow<'a, [u8]>,
-        /// The charset that whoever sent it named.
+        /// The charset that its sender named.
         charset: Option<String>,
     },
     /// A page, in a charset still to be found out.
     Html {
         /// The page.
         bytes: Cow<'a, [u8]>,
-        /// The charset that whoever sent it named.
+        /// The charset that its sender named.
         charset: Option<String>,
     },
 }
@@ -243,7 +243,7 @@ pub(crate) enum Slot<'a> {
     List(String),
     /// An object or an array.
     Other(&'static str),
-    /// A text or a list of so many bytes, which is more than a record may have.
+    /// A text or a list that is longer than a record may be, with its size in bytes.
     TooLong(u64),
 }
 

@@ -55,7 +55,7 @@ pub(crate) trait Pieces: Send {
     /// Bytes taken from the file so far.
     fn consumed(&self) -> u64;
 
-    /// What has been passed over; complete at the end of the file.
+    /// What was read so far; complete at the end of the file.
     fn passed(&self) -> Passed;
 }
 
@@ -376,7 +376,7 @@ impl Splitter {
             start,
             scanned: start,
             line: 1,
-            // The byte order mark of a whole document is for whoever decodes it.
+            // The byte order mark of a whole document is for its decoder.
             phase: match format {
                 Format::Text | Format::Html | Format::Warc => Phase::Reading,
                 _ => Phase::Beginning,
@@ -388,7 +388,7 @@ impl Splitter {
         }
     }
 
-    /// What cuts sections of at least so many bytes, where the format allows that.
+    /// What cuts sections of at least `bytes` bytes; `None` where the format does not allow that.
     fn cutter_of(&self, bytes: u64) -> Option<Cutter> {
         let is_lines = matches!(self.framer, Framer::Lines);
         let has_sections = is_lines && self.source.compression() == Compression::None;

@@ -41,8 +41,8 @@ impl Rows {
         self.settled
     }
 
-    /// Finds the delimiter out by the start of the file: the length of the line `sep=;` that names it, 0 where it is told by
-    /// the rows, `None` while more has to be read. A delimiter is one that parts the header and the row after it into equally
+    /// Finds the delimiter out by the start of the file: the length of the line `sep=;` that names it, 0 where the rows
+    /// tell it, `None` while more has to be read. A delimiter is one that parts the header and the row after it into equally
     /// many fields; of several it is the one of most fields, or the format's own.
     pub(crate) fn settle(&mut self, start: &[u8], is_enough: bool) -> Option<usize> {
         let line = memchr(b'\n', start);

@@ -40,14 +40,14 @@ pub(crate) struct Cutter {
 
 /// Where sections end.
 enum Ends {
-    /// With the first record that brings it to so many bytes.
+    /// With the first record that brings the section to this size, in bytes.
     AtLeast(u64),
-    /// Behind so many bytes each, where a record ends there: where they ended before.
+    /// At these sizes in bytes, one for each section, as in the first pass.
     After(std::vec::IntoIter<u64>),
 }
 
 impl Cutter {
-    /// In a first pass: a section has at least so many bytes, but for the last one.
+    /// In a first pass: a section has at least `bytes` bytes, but for the last one.
     pub(crate) fn at_least(bytes: u64) -> Cutter {
         Cutter::new(Ends::AtLeast(bytes.max(1)))
     }
@@ -62,7 +62,7 @@ impl Cutter {
         Cutter { ends, done: Vec::new(), current: Section::default(), digest: Xxh3::new() }
     }
 
-    /// The next bytes of the file, in which so many lines end.
+    /// Adds the next bytes of the file, in which `lines` lines end.
     pub(crate) fn add(&mut self, bytes: &[u8], lines: u64) {
         self.digest.update(bytes);
         self.current.bytes += bytes.len() as u64;

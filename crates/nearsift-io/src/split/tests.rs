@@ -424,7 +424,7 @@ fn a_decompressor_that_works_ahead_gives_the_same() {
     }
     check(&bomb, limits, false);
     check(&bomb, Limits { ratio: 1 << 20, ..limits }, true);
-    // Whoever reads no further leaves no thread behind that waits for ever.
+    // A reader that stops leaves no thread behind that waits for ever.
     let file: &'static [u8] = bomb.leak();
     let mut left =
         Source::new(Box::new(file), None, limits, source::Members::Joined).expect("a source");

@@ -39,7 +39,7 @@ enum State {
         kind: Kind,
         is_long: bool,
     },
-    /// After a block, with so many bytes of line breaks.
+    /// After a block, with the number of bytes of line breaks so far.
     Trail {
         kind: Kind,
         breaks: u8,

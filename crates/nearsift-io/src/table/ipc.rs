@@ -142,7 +142,7 @@ impl Opened {
         Ok(bytes)
     }
 
-    /// The next bytes, if there are so many.
+    /// The next bytes, if the file has as many as asked for.
     fn take(&mut self, len: u64) -> Result<Vec<u8>, Reason> {
         let left = self.end.saturating_sub(self.at);
         let wanted = usize::try_from(len).ok().filter(|_| len <= left);
@@ -432,7 +432,7 @@ impl Pieces for Rows {
 
 /// The second pass: copies the rows that [`Rows`] handed out to the file of their decision, which is asked for in order.
 ///
-/// Returns what was passed over, as the first pass returns it.
+/// Returns what was read, as the first pass returns it.
 pub(crate) fn copy(
     mut file: Opened,
     parts: &[u64],

@@ -1,6 +1,6 @@
 //! Dates and times as ISO 8601 writes them.
 
-/// The date so many days after 1970-01-01; a number of days where the year has not four digits.
+/// The date that many days after 1970-01-01; a number of days where the year has not four digits.
 pub(super) fn date(days: i64) -> String {
     match civil(days) {
         Some((year, month, day)) => format!("{year:04}-{month:02}-{day:02}"),
@@ -8,7 +8,7 @@ pub(super) fn date(days: i64) -> String {
     }
 }
 
-/// The time so many parts of a second after 1970-01-01T00:00:00Z; `per_second` is a power of ten.
+/// The time that many parts of a second after 1970-01-01T00:00:00Z; `per_second` is a power of ten.
 pub(super) fn timestamp(value: i128, per_second: i128) -> String {
     let (seconds, part) = (value.div_euclid(per_second), value.rem_euclid(per_second));
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));

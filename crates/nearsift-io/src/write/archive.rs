@@ -426,7 +426,7 @@ impl Drop for Packer {
     }
 }
 
-/// A file that swallows everything after its first error, or once its archive is given up: the library finishes an archive
+/// A file that swallows everything after its first error, or once its archive is abandoned: the library finishes an archive
 /// when it is dropped, and tells on standard error when that fails.
 struct Once {
     raw: Raw,

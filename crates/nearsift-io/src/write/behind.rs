@@ -1,4 +1,4 @@
-//! Writing on a thread of its own, so that whoever compresses does not keep whoever reads waiting.
+//! Writing on a thread of its own, so that compression does not keep the reader waiting.
 
 use std::io::{self, Write};
 use std::panic::resume_unwind;
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes so many bytes.
+    /// Its second field bounds its bytes.
     struct Small(Vec<u8>, usize);
 
     impl Write for Small {

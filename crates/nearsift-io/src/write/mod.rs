@@ -39,7 +39,7 @@ use target::Making;
 pub(crate) use target::Raw;
 pub(crate) use target::Target;
 
-/// Whether all records of what was seen are so many, or nothing could be read for want of a column.
+/// Whether `lacking` is the number of all records that were seen, or nothing could be read for want of a column.
 fn lacks_all(seen: &Seen, lacking: u64) -> bool {
     match seen.state {
         State::Read => lacking > 0 && lacking == seen.records,
@@ -305,8 +305,8 @@ impl KeptWriter {
         self.lacking.get(name).is_some_and(|lacking| lacks_all(seen, *lacking))
     }
 
-    /// Long files in zstd are compressed by so many threads, each: of 1 and more the bytes are the same. More than 4 are not
-    /// of use, because one thread reads.
+    /// The threads that compress each long file in zstd, at most 4: more are of no use, because one thread reads. The bytes do not
+    /// depend on their number.
     ///
     /// A thread takes some 20 MB. Without this it is one.
     pub fn compressing_by(mut self, threads: usize) -> Self {
@@ -314,8 +314,8 @@ impl KeptWriter {
         self
     }
 
-    /// So many [sections](crate::Inputs::sections) of a large file are copied at once, on the threads of the current rayon pool,
-    /// where [decisions can be made](Decide::deciders) on all of them. Each takes the memory of a section twice. Without this it is one.
+    /// How many [sections](crate::Inputs::sections) of a large file are copied at once, on the threads of the current rayon pool, where
+    /// [all of them can decide](Decide::deciders). Each takes the memory of a section twice. Default 1.
     pub fn copying_sections(mut self, at_once: usize) -> Self {
         self.sections_at_once = at_once;
         self
@@ -350,7 +350,7 @@ impl KeptWriter {
     /// Writes every file in order; see [`write_file`](KeptWriter::write_file).
     ///
     /// # Errors
-    /// As there. Files before the one with the error are complete.
+    /// As [`write_file`](KeptWriter::write_file). Files before the one with the error are complete.
     pub fn write_all(&self, mut decide: impl FnMut(Place) -> Decision) -> Result<Written, Error> {
         let mut all = Written::default();
         for file in 0..self.inputs.files().len() {
@@ -386,10 +386,10 @@ impl KeptWriter {
     /// as they are, and not asked about.
     ///
     /// # Errors
-    /// As there.
+    /// As [`write_file`](KeptWriter::write_file).
     ///
     /// # Panics
-    /// As there.
+    /// When there is no such file.
     pub fn write_file_by(&self, file: usize, decide: &mut dyn Decide) -> Result<Written, Error> {
         let number = file as u32;
         let file = &self.inputs.files()[file];

@@ -311,7 +311,7 @@ impl Encoder {
 
 impl ExpectMuch for Packer {
     /// What zstd compresses in parts is one frame all the same, whose bytes do not depend on the number of
-    /// threads; but they are others than without any, so that one thread is told to share as well.
+    /// threads; but they differ from those without sharing, so that one thread shares as well.
     fn expect_much(&mut self) -> io::Result<()> {
         match self {
             Self::Zstd(encoder, workers) => encoder.multithread(*workers),

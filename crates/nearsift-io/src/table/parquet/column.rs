@@ -49,7 +49,7 @@ impl<T: DataType> Run<T> {
         self.repetitions.clear();
     }
 
-    /// Replaces the run by the next rows, at most so many. Returns their number, which is 0 at the end.
+    /// Replaces the run by the next rows, at most as many as asked for. Returns their number, which is 0 at the end.
     pub(super) fn read(
         &mut self,
         reader: &mut ColumnReaderImpl<T>,

@@ -27,7 +27,7 @@ const ARROW_SCHEMA: &str = "ARROW:schema";
 /// Copies the rows that the reader handed out to the file of their decision, which is asked for in order, and asks for other
 /// texts of those that are kept.
 ///
-/// Returns what was passed over, as the first pass returns it.
+/// Returns what was read, as the first pass returns it.
 pub(crate) fn copy(
     file: &Opened,
     parts: &[u64],

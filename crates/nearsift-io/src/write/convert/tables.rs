@@ -25,7 +25,7 @@ use crate::Format;
 use crate::panics::caught;
 use crate::write::target::Raw;
 
-/// Rows that are held at a time, at most so many and of so many bytes of JSON.
+/// The most rows that are held at a time, and the most bytes of their JSON.
 const ROWS: usize = 8_192;
 const BYTES: usize = 16 << 20;
 
