@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use super::bits::{BitSet, Source};
-use super::first::{Counts, Filled, FirstMove, parts, share_out};
 use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::plan::slice_values;
+use super::radix::{Counts, FilledBuckets, RadixPartition, parts, share_out};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
 use crate::pages;
@@ -41,14 +41,14 @@ impl Groups {
         const BUCKET: usize = 1 << 14;
         /// Beyond so many buckets, their ends miss the caches; some more in a bucket cost less.
         const WIDEST: u32 = 10;
-        let first = FirstMove::new(BitSet::ALL, values.len(), slices, |_, n| {
+        let first = RadixPartition::new(BitSet::ALL, values.len(), slices, |_, n| {
             (n / BUCKET).max(2).ilog2().min(WIDEST)
         });
         let first = first.expect("all bits make a digit");
         let counts = Counts::of(values, &[Some(&first)], workers).remove(0);
         let all = Mutex::new(Vec::new());
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
-        let filled = Filled::new(parts(values.len(), workers));
+        let filled = FilledBuckets::new(parts(values.len(), workers));
         for slice in counts.slices(slice_values(values.len(), slices)) {
             first.fill(values, &slice, &counts, &filled, workers);
             let _ = share_out(workers, slice.len(), |buckets| {

@@ -10,7 +10,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 
 use super::groups::{Groups, Postings};
-use super::search::{Sink, Wanted};
+use super::search::{Delivery, Sink};
 use super::{Known, Pair, SelfJoin, Work, chunks};
 use crate::pages;
 use crate::prefetch::prefetch_one;
@@ -71,7 +71,7 @@ impl SelfJoin<'_> {
             *lock(&total) += found.iter().map(|&(a, b)| size(a) * size(b)).sum::<u64>();
             ControlFlow::Continue(())
         });
-        let (_, work) = self.search(Wanted::Every, &sink);
+        let (_, work) = self.search(Delivery::ExactlyOnce, &sink);
         (unlocked(total), work)
     }
 
@@ -309,7 +309,7 @@ impl View<'_, '_> {
             ControlFlow::Continue(())
         });
         let (ended, work) =
-            self.join.search_among(self.known, Wanted::Candidates { only_distinct }, &sink);
+            self.join.search_among(self.known, Delivery::Candidates { only_distinct }, &sink);
         let found = match unlocked(state) {
             (_, Some(degrees)) => Found::TooMany { degrees, work },
             (edges, None) => Found::Edges(self.sorted(edges)),
@@ -387,7 +387,7 @@ impl View<'_, '_> {
                 }
                 ControlFlow::Continue(())
             });
-            let _ = join.search(Wanted::Candidates { only_distinct: false }, &sink);
+            let _ = join.search(Delivery::Candidates { only_distinct: false }, &sink);
         }
         self.sorted(unlocked(edges))
     }
