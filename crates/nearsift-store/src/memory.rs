@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use nearsift::hamming::Outcome;
-use nearsift::hamming::index::{Ask, FreshTable, Scratch, SearchError};
+use nearsift::hamming::index::{Ask, MutableIndex, Scratch, SearchError};
 use nearsift::sketch::{KEYS, Keys, WORDS};
 
 use crate::StoreError;
@@ -42,7 +42,7 @@ pub(crate) struct Memory {
 
 #[derive(Debug)]
 enum Finder {
-    Fingerprints(FreshTable),
+    Fingerprints(MutableIndex),
     Sketches(Box<KeyChains>),
 }
 
@@ -91,7 +91,7 @@ impl Memory {
     pub(crate) fn new(schema: &Arc<Schema>, expected: u32) -> Result<Memory, StoreError> {
         let finder = match schema.kind {
             Kind::Fingerprints { bits, max_distance } => {
-                Finder::Fingerprints(FreshTable::new(bits, max_distance, u64::from(expected))?)
+                Finder::Fingerprints(MutableIndex::new(bits, max_distance, u64::from(expected))?)
             }
             Kind::Sketches { .. } => Finder::Sketches(Box::default()),
         };

@@ -181,9 +181,9 @@ where
         let entries = part.entries(self.bytes);
         let (size, stride) = (part.table.packing.bytes(), part.stride());
         // What damaged bytes name beyond the entries is none.
-        for place in places.start.max(self.first)..places.end.min(self.layout.filed) {
+        for place in places.start.max(self.first)..places.end.min(self.layout.stored) {
             let Some(entry) = entries.entry(place) else { break };
-            let value = &part.table.unfile(lanes, key, &entry);
+            let value = &part.table.decode(lanes, key, &entry);
             let entry_at = nth(&part.entries_at, place, stride);
             let high_at = part.high_at.as_ref().map(|at| nth(at, place, size - stride));
             (self.each)(Walked { place, value, entry_at, high_at, told_at: told_at.clone() })?;
