@@ -23,9 +23,9 @@ use crate::bitmap::Bitmap;
 use crate::codec::{Input, Output};
 use crate::disk::Disk;
 use crate::document::{Id, read_record};
+use crate::id_filter::UNFILTERED;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
-use crate::seen::UNSEEN;
 use crate::store::has_expired;
 use crate::text::{self, MAX_PACKED_BYTES};
 use ids::Ids;
@@ -187,7 +187,7 @@ pub(crate) struct Segment {
     pub(crate) documents: u32,
     pub(crate) dead: Bitmap,
     /// The generation of filters that have its ids.
-    pub(crate) seen_in: u64,
+    pub(crate) filtered_in: u64,
     schema: Arc<Schema>,
     file: SealedFile,
     contents: Contents,
@@ -289,7 +289,7 @@ impl Segment {
             number: identity.number,
             documents,
             dead: Bitmap::new(documents),
-            seen_in: UNSEEN,
+            filtered_in: UNFILTERED,
             schema: Arc::clone(schema),
             ids,
             numbers: words(Section::Numbers)?,

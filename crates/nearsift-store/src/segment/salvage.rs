@@ -13,9 +13,9 @@ use super::{Contents, Finder, OFFSET_BYTES, Pieces, Section, Segment, Unread, ke
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::disk::Disk;
+use crate::id_filter::UNFILTERED;
 use crate::schema::{Kind, Schema};
 use crate::sealed::{Identity, PAGE, SealedFile};
-use crate::seen::UNSEEN;
 use crate::text;
 
 impl Segment {
@@ -72,7 +72,7 @@ impl Segment {
             number: identity.number,
             documents,
             dead: Bitmap::new(documents),
-            seen_in: UNSEEN,
+            filtered_in: UNFILTERED,
             schema: Arc::clone(schema),
             ids: Ids::default(),
             numbers: words(Section::Numbers)?,

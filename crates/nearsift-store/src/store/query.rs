@@ -9,7 +9,7 @@ use nearsift::sketch::join::each_near;
 use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
 use super::kept::{Detached, most_compared};
-use super::{Frozen, Place, Shared, State, Store, has_expired, held};
+use super::{Frozen, Place, Shared, State, Store, has_expired, lock};
 use crate::StoreError;
 use crate::cancel::Cancellation;
 use crate::document::{Content, Document, Id, Metadata, OwnId, StoredValue, read_record};
@@ -250,7 +250,7 @@ impl Store {
         content.check(&shared.schema)?;
         let mut answer = [Answer::default()];
         shared.answer(&mut [Search::of(content)], ask, &mut answer, cancellation)?;
-        shared.ask_to_merge_if_paid();
+        shared.merge_if_due();
         let [answer] = answer;
         Ok(answer)
     }
@@ -281,7 +281,7 @@ impl Store {
             searches.extend(contents.iter().map(|&content| Search::of(content)));
             shared.answer(&mut searches, ask, answers, Cancellation::NEVER)?;
         }
-        shared.ask_to_merge_if_paid();
+        shared.merge_if_due();
         Ok(answers)
     }
 
@@ -395,7 +395,14 @@ pub(super) struct Wanted {
     pub(super) least: Option<TextScore>,
 }
 
-/// What is looked for, and for how long.
+/// The state of the store that a decision rests on, and the time in milliseconds at which documents have expired or not.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) state: &'a State,
+    pub(super) now: u64,
+}
+
+/// The limits of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds<'a> {
     pub(super) near: Near,
@@ -459,14 +466,14 @@ impl Shared {
 
     /// What compares texts, with the memory of what was compared before.
     pub(super) fn tools(&self) -> Tools {
-        let idle = held(&self.tools).pop();
+        let idle = lock(&self.tools).pop();
         idle.unwrap_or_else(|| Tools::new(self.options.text_memory.clone()))
     }
 
     /// Keeps that memory for the next one.
     pub(super) fn give_back(&self, tools: Tools) {
         if tools.are_kept() {
-            held(&self.tools).push(tools);
+            lock(&self.tools).push(tools);
         }
     }
 
@@ -478,11 +485,9 @@ impl Shared {
     /// are replaced.
     pub(super) fn nearest(
         &self,
-        state: &State,
-        words: &[u64],
-        keys: Option<&Keys>,
+        At { state, now }: At<'_>,
+        (words, keys): (&[u64], Option<&Keys>),
         comparer: Option<&mut Comparer<'_>>,
-        now: u64,
         is_replaced: &dyn Fn(&OwnId) -> bool,
     ) -> Result<Option<(Near, OwnId)>, StoreError> {
         let mut search = [Search::new(words, keys)];
@@ -522,15 +527,15 @@ impl Shared {
                     let beyond = index::SearchError::DistanceBeyondIndex { asked, max_distance };
                     return Err(beyond.into());
                 }
-                self.rent.pay_for(searches.len(), state.segments.len());
-                let mut scratches = held(&self.scratches).pop().unwrap_or_default();
+                self.compaction.pay_for(searches.len(), state.segments.len());
+                let mut scratches = lock(&self.scratches).pop().unwrap_or_default();
                 let by_distance = ByDistance { state, now, asked, budget, cancellation };
                 let searched = by_distance.run(searches, &mut scratches);
-                held(&self.scratches).push(scratches);
+                lock(&self.scratches).push(scratches);
                 searched
             }
             (Kind::Sketches { .. }, Near::Score(least)) => {
-                self.rent.pay_for(searches.len(), state.segments.len());
+                self.compaction.pay_for(searches.len(), state.segments.len());
                 for search in searches {
                     let Some(keys) = search.keys else { continue };
                     let mut by = ByScore::new(state, search.words, keys, least, budget, now);

@@ -373,11 +373,11 @@ mod tests {
             for flip in flips {
                 query[flip / 64 % W] ^= 1 << (flip % 64);
             }
-            let query = table.query(Plain, &query, 64);
+            let in_table = table.query(Plain, &query, 64);
             let radius = distance_in(&query, &value, &table.block());
             let mut found = Vec::new();
             for r in 0..=radius.min(table.max_radius()).min(3) {
-                table.shell(&query, r, &mut found);
+                table.shell(&in_table, r, &mut found);
             }
             let keys: std::collections::HashSet<u32> = found.iter().map(|p| p.key).collect();
             prop_assert_eq!(keys.len(), found.len(), "no bucket twice");
@@ -385,7 +385,7 @@ mod tests {
                 prop_assert!(keys.contains(&key), "radius {} of {:?}", radius, table);
             }
             for probe in found.iter().filter(|probe| probe.key == key) {
-                let target = &query.target;
+                let target = &in_table.target;
                 let inside = (table.packing.offset(entry[0]) ^ probe.near).count_ones();
                 let outside = distance_in(&entry, &target.rest, &target.mask);
                 prop_assert_eq!(inside + outside, crate::hamming::distance(&query, &value));
