@@ -348,7 +348,7 @@ impl Memory {
         let latest = |t: usize| chains.latest[t].get(&keys[t]).copied().unwrap_or(NO_SLOT);
         let mut slots: [u32; KEYS] = std::array::from_fn(latest);
         let mut seen = vec![0u64; self.len().div_ceil(64) as usize];
-        let (mut left, mut entries) = (most.in_crowd, most.entries());
+        let (mut left, mut entries) = (most.hot, most.entries());
         // A document of each key by turns: so the rare keys, which say most, come to their end first.
         while slots.iter().any(|&slot| slot != NO_SLOT) {
             for (t, slot) in slots.iter_mut().enumerate().filter(|(_, slot)| **slot != NO_SLOT) {

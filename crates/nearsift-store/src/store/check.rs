@@ -15,7 +15,7 @@ use crate::log::{FRAME_HEADER, Log, LogIdentity};
 use crate::manifest::{self, Manifest, Name, SegmentEntry};
 use crate::schema::Schema;
 use crate::sealed::{Identity, Role};
-use crate::segment::{self, Segment, Source};
+use crate::segment::{self, FilePlace, Segment, Source};
 
 /// What verifying found.
 #[derive(Debug, Clone, Default)]
@@ -277,7 +277,8 @@ impl Repair<'_> {
         let sources = vec![Source::of_segment(&segment, &dead, 0)];
         let threads = self.options.threads;
         let schema = self.schema;
-        let built = segment::build(self.disk, &path, identity, schema, sources, threads, &|| false);
+        let place = FilePlace { disk: self.disk, path: &path, identity };
+        let built = segment::build(place, schema, sources, threads, &|| false);
         Ok(built?)
     }
 

@@ -13,7 +13,7 @@ use crate::manifest::{Manifest, Name, SegmentEntry, TombstonesEntry};
 use crate::planted::{Bug, is_planted};
 use crate::priority::Purpose;
 use crate::sealed::{Role, SealError};
-use crate::segment::{self, Segment, Source};
+use crate::segment::{self, FilePlace, Segment, Source};
 use crate::sync::atomic::Ordering;
 use crate::sync::thread::{self, JoinHandle};
 
@@ -452,7 +452,8 @@ impl Shared {
         let path = self.path(name);
         let built = self.options.priority.run(purpose, || {
             let schema = &self.schema;
-            segment::build(self.disk(), &path, identity, schema, sources, threads, is_cancelled)
+            let place = FilePlace { disk: self.disk(), path: &path, identity };
+            segment::build(place, schema, sources, threads, is_cancelled)
         });
         let built = self.settled(built, &[name])?;
         if built.is_some() {

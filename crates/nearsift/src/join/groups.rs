@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::bits::{BitSet, Source};
 use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::plan::slice_values;
-use super::radix::{Counts, FilledBuckets, RadixPartition, parts, share_out};
+use super::radix::{Counts, FilledBuckets, RadixPartition, Slice, parts, share_out};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
 use crate::pages;
@@ -50,7 +50,7 @@ impl Groups {
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
         let filled = FilledBuckets::new(parts(values.len(), workers));
         for slice in counts.slices(slice_values(values.len(), slices)) {
-            first.fill(values, &slice, &counts, &filled, workers);
+            first.fill(&Slice { values, counts: &counts, digits: &slice }, &filled, workers);
             let _ = share_out(workers, slice.len(), |buckets| {
                 let mut grouping = lock(&spare).pop().unwrap_or_default();
                 let mut whole = std::mem::take(&mut grouping.whole);

@@ -123,14 +123,8 @@ impl<const W: usize> RadixPartition<W> {
     ///
     /// # Panics
     /// When the counts are not those of these values.
-    pub(super) fn fill(
-        &self,
-        values: &[[u64; W]],
-        slice: &Range<usize>,
-        counts: &Counts,
-        to: &FilledBuckets<W>,
-        workers: &Workers,
-    ) {
+    pub(super) fn fill(&self, of: &Slice<'_, W>, to: &FilledBuckets<W>, workers: &Workers) {
+        let &Slice { values, counts, digits: slice } = of;
         to.fill_parts(values, counts, workers, |start, values, counts, to| {
             to.start(&counts[slice.clone()], true);
             self.add(values, start, slice, to);
@@ -143,13 +137,12 @@ impl<const W: usize> RadixPartition<W> {
     /// When the counts are not those of these values.
     pub(super) fn fill_entries(
         &self,
-        values: &[[u64; W]],
-        slice: &Range<usize>,
-        counts: &Counts,
+        of: &Slice<'_, W>,
         entries: &Entries<W>,
         to: &FilledBuckets<1>,
         workers: &Workers,
     ) {
+        let &Slice { values, counts, digits: slice } = of;
         to.fill_parts(values, counts, workers, |start, values, counts, to| {
             to.start(&counts[slice.clone()], false);
             if self.is_all(slice) {
@@ -174,6 +167,16 @@ impl<const W: usize> RadixPartition<W> {
             to.add(picked.values(), |place| first + places[place], digit, slice.start);
         });
     }
+}
+
+/// The values of some buckets, which are moved together.
+pub(super) struct Slice<'a, const W: usize> {
+    /// All values, of this slice and of others.
+    pub(super) values: &'a [[u64; W]],
+    /// The counts of all values.
+    pub(super) counts: &'a Counts,
+    /// The digits of the slice's buckets.
+    pub(super) digits: &'a Range<usize>,
 }
 
 /// The number of bits that distinguish this many slices.
@@ -376,7 +379,8 @@ mod tests {
                     assert!(slice.len() == 1 || counts.held(&slice) <= room);
                     assert_eq!(slice.start, next);
                     next = slice.end;
-                    first.fill(&values, &slice, &counts, &filled, &workers);
+                    let of = Slice { values: &values, counts: &counts, digits: &slice };
+                    first.fill(&of, &filled, &workers);
                     let _ = filled.each(0..slice.len(), |parts| {
                         let bucket = whole.of(parts);
                         assert!(bucket.ids.is_sorted());

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::entries::Entries;
 use super::partition::Bucket;
 use super::plan::slice_values;
-use super::radix::{Counts, FilledBuckets, RadixPartition, parts, share_out};
+use super::radix::{Counts, FilledBuckets, RadixPartition, Slice, parts, share_out};
 use super::search::{EntryBuckets, PairSearch, Sink, Work, Worker};
 use super::tree::Node;
 use crate::hamming::kernels::TILE;
@@ -91,7 +91,7 @@ impl<const W: usize, S: Sink> SearchRun<'_, W, S> {
     fn slice(&self, task: &SliceTask<'_, W>, filled: &FilledBuckets<W>) -> ControlFlow<()> {
         let SliceTask { node, radix, counts, ref slice } = *task;
         let PairSearch { values, workers, .. } = *self.search;
-        radix.fill(values, slice, counts, filled, workers);
+        radix.fill(&Slice { values, counts, digits: slice }, filled, workers);
         share_out(workers, slice.len(), |buckets| {
             self.with_worker(|worker| worker.search_buckets(node, radix, filled, buckets))
         })
@@ -106,7 +106,8 @@ impl<const W: usize, S: Sink> SearchRun<'_, W, S> {
     ) -> ControlFlow<()> {
         let SliceTask { node, radix, counts, ref slice } = *task;
         let PairSearch { values, workers, .. } = *self.search;
-        radix.fill_entries(values, slice, counts, entries, filled, workers);
+        let of = Slice { values, counts, digits: slice };
+        radix.fill_entries(&of, entries, filled, workers);
         let from = EntryBuckets { entries, filled, values };
         share_out(workers, slice.len(), |buckets| {
             self.with_worker(|worker| worker.search_entries(node, radix, &from, buckets))
