@@ -87,7 +87,7 @@ fn piece<'a>(bytes: &'a [u8], ends: &[u64], slot: u32) -> &'a [u8] {
 }
 
 impl Memory {
-    /// An empty table for about so many documents.
+    /// An empty table for about `expected` documents.
     pub(crate) fn new(schema: &Arc<Schema>, expected: u32) -> Result<Memory, StoreError> {
         let finder = match schema.kind {
             Kind::Fingerprints { bits, max_distance } => {

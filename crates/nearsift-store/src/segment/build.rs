@@ -198,7 +198,7 @@ impl<'a> Writer<'a> {
         self.contents.sections[section as usize] = start..self.file.position();
     }
 
-    /// Writes a section of so many bytes for each document, by rank. They are read in the sources' order, and
+    /// Writes a section with the same number of bytes for each document, by rank. They are read in the sources' order, and
     /// lie at random places then, which are fetched at the same time.
     fn section<const N: usize>(
         &mut self,

@@ -51,7 +51,7 @@ pub(crate) struct Layout {
     key_bytes: usize,
 }
 
-/// Bits of the directory that files so many things, a mean of 8 to 16 in each bucket.
+/// The bits of a directory of this many items, with a mean of 8 to 16 in each bucket.
 pub(crate) fn directory_bits(things: u32) -> u32 {
     things.max(1).ilog2().saturating_sub(3)
 }
@@ -300,7 +300,7 @@ impl<'a> Run<'a> {
         self.entries.len().checked_div(self.size).unwrap_or(0) as u64
     }
 
-    /// Leaves out all entries after so many.
+    /// Truncates the entries to this many.
     fn truncate(&mut self, entries: u64) {
         if entries < self.len() {
             self.entries = &self.entries[..entries as usize * self.size];
@@ -404,7 +404,7 @@ fn each_block(runs: &mut [Run<'_>], mut each: impl FnMut(u32, &mut [u64], &[u32]
     }
 }
 
-/// The number that the first four bytes are, or 0 when there are not so many.
+/// The number in the first four bytes, or 0 if there are fewer bytes.
 #[inline]
 fn first_four(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |four| u32::from_le_bytes(*four))

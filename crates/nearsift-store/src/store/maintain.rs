@@ -17,7 +17,7 @@ use crate::segment::{self, FilePlace, Segment, Source};
 use crate::sync::atomic::Ordering;
 use crate::sync::thread::{self, JoinHandle};
 
-/// A segment is written again when more than one in so many of its documents are gone.
+/// A segment is rewritten when more than one in this many of its documents are gone.
 const GONE: u64 = 4;
 
 /// Starts the threads of a store that has any.

@@ -169,7 +169,7 @@ impl SketchCorpus {
         &self.keys
     }
 
-    /// Gives up the keys of all documents so far, 128 bytes each: whoever has them elsewhere hands
+    /// Gives up the keys of all documents so far, 128 bytes each: a caller that has them elsewhere passes
     /// them to [`SketchCorpus::join_by`].
     pub fn release_keys(&mut self) {
         self.keys = KeyColumns::new();

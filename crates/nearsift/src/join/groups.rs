@@ -39,7 +39,7 @@ impl Groups {
     ) -> Groups {
         /// Buckets of up to 16 times this size have their marks in the second-level cache.
         const BUCKET: usize = 1 << 14;
-        /// Beyond so many buckets, their ends miss the caches; some more in a bucket cost less.
+        /// With more buckets, their ends miss the caches; larger buckets cost less.
         const WIDEST: u32 = 10;
         let first = RadixPartition::new(BitSet::ALL, values.len(), slices, |_, n| {
             (n / BUCKET).max(2).ilog2().min(WIDEST)
@@ -220,7 +220,7 @@ struct Grouping<const W: usize> {
     hits: Vec<(u32, u32)>,
     kernel: Kernel,
     marks: Marks,
-    /// Places in a bucket, of which the first so many count.
+    /// Places in a bucket. Only the first ones, up to the count, are used.
     places: Vec<u32>,
 }
 
@@ -241,7 +241,7 @@ impl<const W: usize> Default for Grouping<W> {
 impl<const W: usize> Grouping<W> {
     /// Finds the repeats in a bucket of documents, given in ascending order with their values.
     ///
-    /// Every value marks a place of a hash table of bits; whoever finds its place marked may repeat an earlier
+    /// Every value marks a place of a hash table of bits; a value that finds its place marked may repeat an earlier
     /// value. These mark a second table, which shows whom they may repeat. Only what is found there is
     /// looked at closely: few, unless many are repeated.
     fn bucket(&mut self, bucket: Bucket<'_, W>, source: Source<W>) {

@@ -1,5 +1,5 @@
 //! The documents of an index in its own order, which is that of the first table's entries and then of the dense
-//! balls' values: whoever numbers documents by it keeps neither ids nor values beside the index.
+//! balls' values: a caller that numbers its documents in this order keeps neither ids nor values beside the index.
 
 use std::ops::{ControlFlow, Range};
 
@@ -158,7 +158,7 @@ struct Walk<'a, F, const W: usize> {
     each: F,
 }
 
-/// Where one of several things is that take so many bytes each.
+/// The range of item `place` in a section of items of `size` bytes.
 fn nth(all: &Range<usize>, place: u64, size: usize) -> Range<usize> {
     let at = all.start + place as usize * size;
     at..at + size
